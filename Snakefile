@@ -33,7 +33,7 @@ rule all:
         REPORTING.tables_of_times(),
         EXTRACTION.tables,
         CLAIMS.verdicts,
-        FIGURES.pictures(),
+        FIGURES.drawn(),
         MODELS.dropped(),
 
 

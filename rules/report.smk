@@ -5,13 +5,12 @@ Inputs:  <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet and .pairs.par
          resources/published/{table}.csv of the papers' tables that a grid names, all of them and
          resources/ledger/{paper}.yaml for the page
 Outputs: <results>/tables/{experiment}.parquet, <benchmarks>/tabulate_times/{experiment}.parquet of measured columns
-         <results>/figures/{experiment}/{figure}.svg, each with its data in {figure}.parquet
-         <results>/tables/{table}.parquet, <results>/figures/extraction/{figure}.svg of the extraction study
+         <results>/figures/{experiment}/record.json, which lists the experiment's pictures, {figure}.svg, and their
+         data, {figure}.parquet
+         <results>/tables/{table}.parquet and figures of the experiment ``extraction``, the study without training
          <results>/claims.parquet, what the papers say against the scores of the study; <results>/report.html
 Targets: one for each paper, such as `snakemake jtcse`: its tables and figures, without the page
 """
-
-config["captions"] = FIGURES.captions()  # for figure.rst, in Snakemake's own report
 
 
 rule make_table:
@@ -114,6 +113,7 @@ rule judge_claims:
     """Hold what papers say of their methods to the study's own scores; nothing is made for a claim."""
     input:
         tables=CLAIMS.tables(),
+        figures=CLAIMS.figures(),
         pairs=CLAIMS.pairs(),
         code=code_of("jobs.judge_claims"),
     output:
@@ -132,33 +132,26 @@ rule judge_claims:
         command("judge_claims")
 
 
-rule draw_figure:
-    """One figure of an experiment, or of the extraction study."""
+rule draw_figures:
+    """All figures of an experiment, or of the extraction study, each with the data that it shows."""
     input:
-        files=FIGURES.inputs,
-        code=code_with("jobs.draw_figure", FIGURES.modules),
+        unpack(FIGURES.inputs),
+        code=code_with("jobs.draw_figures", FIGURES.modules),
     output:
-        svg=report(
-            "<results>/figures/{experiment}/{figure}.svg",
-            caption="../resources/captions/figure.rst",
-            category="Figures",
-            labels={"experiment": "{experiment}", "shows": "{figure}"},
-        ),
-        data="<results>/figures/{experiment}/{figure}.parquet",
+        figures="<results>/figures/{experiment}/record.json",
     log:
-        "<logs>/draw_figure/{experiment}/{figure}.log",
+        "<logs>/draw_figures/{experiment}.log",
     benchmark:
-        "<benchmarks>/draw_figure/{experiment}/{figure}.tsv"
+        "<benchmarks>/draw_figures/{experiment}.tsv"
     wildcard_constraints:
-        experiment=FIGURES.places,
-        figure=one_of(FIGURES.names),
+        experiment=one_of(FIGURES.experiments),
     resources:
         mem=REQUESTS.memory(4),
-        runtime="15m",
+        runtime="30m",
     params:
-        **call(FIGURES.settings, versions_with("jobs.draw_figure", FIGURES.modules)),
+        **call(FIGURES.settings, versions_with("jobs.draw_figures", FIGURES.modules)),
     shell:
-        command("draw_figure")
+        command("draw_figures")
 
 
 rule write_report:
@@ -167,7 +160,7 @@ rule write_report:
         tables=REPORTING.tables(),
         times=REPORTING.tables_of_times(),
         extraction=EXTRACTION.tables,
-        figures=FIGURES.pictures(),
+        figures=FIGURES.drawn(),
         claims=CLAIMS.verdicts,
         captions=FIGURES.caption_files(),
         **REPORTING.of_page(),
@@ -203,7 +196,7 @@ for paper in REPORTING.papers:
         input:
             REPORTING.tables(paper),
             REPORTING.tables_of_times(paper),
-            FIGURES.pictures(paper),
+            FIGURES.drawn(paper),
 
 
 if "extraction" in config["experiments"]:
@@ -212,4 +205,4 @@ if "extraction" in config["experiments"]:
         """Tables and figures of the extraction study."""
         input:
             EXTRACTION.tables,
-            FIGURES.pictures("extraction"),
+            FIGURES.drawn("extraction"),

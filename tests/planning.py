@@ -170,13 +170,13 @@ def processes_of(jobs: Iterable[str]) -> dict[str, int]:
     return dict(Counter(job.partition("(")[0] for job in set(jobs)))
 
 
-def planned_by_figure(folder: Path, *arguments: str, configfile: str = DEMO) -> dict[str, int]:
-    """As ``planned_jobs``, with a key for each job that draws: ``draw_figure:layer_attention``."""
+def planned_by_experiment(folder: Path, *arguments: str, configfile: str = DEMO) -> dict[str, int]:
+    """As ``planned_jobs``, with a key for the figures of each experiment: ``draw_figures:demo``."""
     printed = _dry_run(folder, *arguments, configfile=configfile)
     planned = _rules_in(printed)
-    drawn = re.findall(r"^Job \d+: draw_figure experiment=\w+ figure=(\w+)$", printed, flags=re.MULTILINE)
-    assert planned.pop("draw_figure", 0) == len(drawn)
-    return planned | Counter(f"draw_figure:{figure}" for figure in drawn)
+    drawn = re.findall(r"^Job \d+: draw_figures experiment=(\w+)$", printed, flags=re.MULTILINE)
+    assert planned.pop("draw_figures", 0) == len(drawn)
+    return planned | Counter(f"draw_figures:{experiment}" for experiment in drawn)
 
 
 def _dry_run(folder: Path, *arguments: str, configfile: str) -> str:

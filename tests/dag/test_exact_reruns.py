@@ -20,22 +20,17 @@ import pytest
 import yaml
 
 from tests.planning import DEMO, ROOT, copy_tree, merged_config, pretend_finished
-from tests.planning import planned_by_figure as planned_jobs
+from tests.planning import planned_by_experiment as planned_jobs
 
 # The demo: three frozen runs; SimCSE, S2Sent, LayerAttPooler, 3R and JTCSE with two seeds each, and one more
 # sub-encoder behind JTCSE.
 REPORT = {"write_report": 1}
-PLANE = {"draw_figure:alignment_uniformity": 1}
-DENSITY = {"draw_figure:cosine_density": 1}
-LEARNING = {"draw_figure:learning_curves": 1}
-THRESHOLD = {"draw_figure:threshold_path": 1}
+FIGURES, OF_EXTRACTION = {"draw_figures:demo": 1}, {"draw_figures:extraction": 1}
 JUDGED = {"judge_claims": 1}  # in both of the demo's tables
 TABLE = {"make_table": 1} | JUDGED
-SCORED = PLANE | DENSITY | TABLE | REPORT
-CURVES = LEARNING | THRESHOLD | {"draw_figure:token_similarity": 1}  # show 3R
-LAYERS = {"draw_figure:layer_attention": 1}
-NAMED = PLANE | DENSITY | REPORT
-DRAWN = PLANE | DENSITY | CURVES | LAYERS | {"draw_figure:extraction_figure4": 1}
+SCORED = FIGURES | TABLE | REPORT
+NAMED = FIGURES | REPORT
+DRAWN = FIGURES | OF_EXTRACTION
 
 
 def evaluated(runs: int) -> dict[str, int]:
@@ -44,25 +39,19 @@ def evaluated(runs: int) -> dict[str, int]:
 
 
 ALL_EVALUATED = evaluated(13) | SCORED
-TRAINED = {"train_encoder": 12, **evaluated(10)} | CURVES | LAYERS | SCORED
+TRAINED = {"train_encoder": 12, **evaluated(10)} | SCORED
 NOT_S2SENT = TRAINED | {
     "train_encoder": 10,
     **evaluated(8),
 }  # it has a recipe of its own
-NOT_LAYER_POOLER = {name: jobs for name, jobs in NOT_S2SENT.items() if name not in LAYERS}
-PLAIN = {"train_encoder": 8, **evaluated(6)} | CURVES | SCORED  # nor LayerAttPooler
-THREE_R = {"train_encoder": 2, **evaluated(2)} | CURVES | SCORED
-JTCSE = {"train_encoder": 2, **evaluated(2)} | LEARNING | SCORED
+PLAIN = {"train_encoder": 8, **evaluated(6)} | SCORED  # nor LayerAttPooler
+THREE_R = {"train_encoder": 2, **evaluated(2)} | SCORED
+JTCSE = {"train_encoder": 2, **evaluated(2)} | SCORED
 S2SENT = JTCSE
-LAYER_POOLER = S2SENT | LAYERS
+LAYER_POOLER = S2SENT
 POOLED = {"pool_encoder": 3, **evaluated(3)} | SCORED
-POOLED_AND_TRAINED = {"pool_encoder": 3, "train_encoder": 12} | CURVES | LAYERS | ALL_EVALUATED
-ADAPTED = (
-    {"continue_mlm": 1, "pool_encoder": 2, "train_encoder": 12}
-    | CURVES
-    | LAYERS
-    | ({**evaluated(12)} | SCORED)
-)
+POOLED_AND_TRAINED = {"pool_encoder": 3, "train_encoder": 12} | ALL_EVALUATED
+ADAPTED = {"continue_mlm": 1, "pool_encoder": 2, "train_encoder": 12} | evaluated(12) | SCORED
 EVERY_ENCODER = {"continue_mlm": 1, "pick_exemplars": 1} | POOLED_AND_TRAINED
 FROM_CORPUS = {"split_corpus": 1, "count_words": 1, "pick_exemplars": 1} | ADAPTED
 TEXT = {"read_dataset": 1} | FROM_CORPUS
@@ -71,7 +60,7 @@ NOTHING: dict[str, int] = {}
 
 # Its slice of the extraction study: the plain encoder and random vectors on one set.
 EXTRACTION_TABLE = {"tabulate_extraction": 1} | JUDGED | REPORT
-EXTRACTED = {"draw_figure:extraction_figure4": 1} | EXTRACTION_TABLE
+EXTRACTED = OF_EXTRACTION | EXTRACTION_TABLE
 SCORED_AGAIN = {"extract_scores": 2} | EXTRACTED
 LEARNT_AGAIN = {"fit_wikitext": 2} | SCORED_AGAIN
 COUNTED = {"count_tokens": 1} | LEARNT_AGAIN
@@ -90,10 +79,10 @@ READERS: dict[str, dict[str, int]] = {
     "training": TRAINED,
     "training.batch_size": NOT_S2SENT,
     "training.learning_rate": NOT_S2SENT,
-    "training.max_steps": JTCSE  # of SimCSE, which is a sub_encoder too
-    | {"train_encoder": 4, **evaluated(4), "draw_figure:token_similarity": 1},
+    "training.max_steps": JTCSE
+    | {"train_encoder": 4, **evaluated(4)},  # of SimCSE, which is a sub_encoder too
     "methods.simcse.dropout": PLAIN | {"train_encoder": 6},  # and a dropout of its own
-    "development.every": NOT_LAYER_POOLER,  # which has an interval of its own, as JTCSE itself has
+    "development.every": NOT_S2SENT,  # LayerAttPooler has an interval of its own, as JTCSE itself has
     "development.max_tokens": TRAINED,
     "continue_mlm": ADAPTED,
     "training.checkpoint_minutes": NOTHING,  # a training that goes on from elsewhere ends with the same bytes
@@ -111,25 +100,25 @@ READERS: dict[str, dict[str, int]] = {
     "datasets.lee": JUDGEMENTS | SCORED_AGAIN,
     "datasets.wiki_extract.about": NOTHING,  # for people
     "datasets.lee.about": NOTHING,
-    "significance": PLANE | TABLE | REPORT,
+    "significance": SCORED,
     "claims": JUDGED | REPORT,
     "report.figure": DRAWN | REPORT,
-    "report.learning_curves": LEARNING | REPORT,
-    "report.cosine_density.edges": DENSITY | REPORT,
-    "report.cosine_density.bandwidth": DENSITY | REPORT,
-    "report.layer_attention": LAYERS | REPORT,
+    "report.learning_curves": FIGURES | REPORT,
+    "report.cosine_density.edges": FIGURES | REPORT,
+    "report.cosine_density.bandwidth": FIGURES | REPORT,
+    "report.layer_attention": FIGURES | REPORT,
     "report.page": REPORT,
     "names.methods.frozen_cls": NAMED,
     "names.methods.frozen_avg": NAMED,
-    "names.methods.simcse": NAMED | LEARNING | {"draw_figure:token_similarity": 1},
-    "names.methods.simcse_s2sent": NAMED | LEARNING,
-    "names.methods.simcse_layerattpooler": NAMED | LEARNING | LAYERS,
-    "names.methods.simcse_3r": NAMED | CURVES,
-    "names.methods.jtcse": NAMED | LEARNING,
+    "names.methods.simcse": NAMED,
+    "names.methods.simcse_s2sent": NAMED,
+    "names.methods.simcse_layerattpooler": NAMED,
+    "names.methods.simcse_3r": NAMED,
+    "names.methods.jtcse": NAMED,
     "names.encoders.minilm": EXTRACTED | NAMED,
-    "names.encoders.minilm_mlm": NAMED | CURVES | LAYERS,
-    "names.encoders.demo_twin": NAMED | LEARNING,
-    "names.corpora.wiki_extract": NAMED | CURVES | LAYERS,
+    "names.encoders.minilm_mlm": NAMED,
+    "names.encoders.demo_twin": NAMED,
+    "names.corpora.wiki_extract": NAMED,
     "names.datasets.lee": EXTRACTED | NAMED,
     "names.datasets.wiki_extract": REPORT,
     "exemplars.wiki_extract_extractive": {"pick_exemplars": 1} | THREE_R,
@@ -390,7 +379,7 @@ def test_a_changed_key_reruns_what_reads_it(finished, tmp_path, path):
     ("file", "rule"),
     [
         ("tables/demo.parquet", "make_table"),
-        ("figures/extraction/extraction_figure4.svg", "draw_figure:extraction_figure4"),
+        ("figures/extraction/record.json", "draw_figures:extraction"),
     ],
 )
 def test_a_deleted_table_or_figure_is_made_again(finished, file, rule):
@@ -399,7 +388,7 @@ def test_a_deleted_table_or_figure_is_made_again(finished, file, rule):
     planned = planned_jobs(finished)
     away.rename(path)  # with its date
     others = set(planned) - {rule, "judge_claims", "write_report"}
-    assert planned[rule] == 1 and all(other.startswith("draw_figure") for other in others)
+    assert planned[rule] == 1 and all(other.startswith("draw_figures") for other in others)
 
 
 def respelled(value: Any) -> Any:
@@ -515,7 +504,7 @@ OVERLAYS = {
     ),
     "a title of a figure": (
         {"extraction": {"figures": {"extraction_figure4": {"title": "Another"}}}},
-        {"draw_figure:extraction_figure4": 1} | REPORT,
+        OF_EXTRACTION | REPORT,
     ),
     "fewer figures": ({"extraction": {"show": {"figures": []}}}, REPORT),
 }
@@ -529,26 +518,14 @@ def test_another_structure_or_source_reruns_what_reads_it(finished, tmp_path, ov
 DEMO_GRID = yaml.safe_load((ROOT / "config/experiments/demo.yaml").read_text("utf-8"))
 TOKENS = DEMO_GRID["token_similarity"]
 GRID_CHANGES = [
-    (
-        {"seeds": [1, 2, 3]},
-        {"train_encoder": 6, **evaluated(5)} | CURVES | LAYERS | SCORED,
-    ),
+    ({"seeds": [1, 2, 3]}, {"train_encoder": 6, **evaluated(5)} | SCORED),
     ({"seeds": DEMO_GRID["seeds"][::-1]}, NOTHING),
-    (
-        {"title": "Another"},
-        TABLE | PLANE | DENSITY | CURVES | LAYERS | REPORT,
-    ),
-    ({"baseline": None}, PLANE | TABLE | REPORT),
-    (
-        {"token_similarity": TOKENS | {"unit": "pieces"}},
-        {"draw_figure:token_similarity": 1} | REPORT,
-    ),
-    (
-        {"runs": DEMO_GRID["runs"][::-1]},  # runs are drawn in their order
-        LEARNING | SCORED,
-    ),
-    ({"scatter": {"x": "alignment", "y": "Spearman"}}, {"draw_figure:scatter": 1} | REPORT),
-    ({"modulus_surface": {"longest": 3.0, "steps": 61}}, {"draw_figure:modulus_surface": 1} | REPORT),
+    ({"title": "Another"}, SCORED),
+    ({"baseline": None}, SCORED),
+    ({"token_similarity": TOKENS | {"unit": "pieces"}}, FIGURES | REPORT),
+    ({"runs": DEMO_GRID["runs"][::-1]}, SCORED),  # runs are drawn in their order
+    ({"scatter": {"x": "alignment", "y": "Spearman"}}, FIGURES | REPORT),
+    ({"modulus_surface": {"longest": 3.0, "steps": 61}}, FIGURES | REPORT),
 ]
 
 
@@ -569,7 +546,7 @@ def test_a_changed_grid_reruns_what_it_asks_for(finished, change, reruns):
 GRAPH = grimp.build_graph("workflow_scripts")
 JOBS = ALL_EVALUATED | {
     "fetch_encoder": 1, "read_dataset": 2, "split_corpus": 1, "count_words": 1, "pick_exemplars": 1, "continue_mlm": 1, "pool_encoder": 3,
-    "train_encoder": 12, **CURVES, **LAYERS,
+    "train_encoder": 12,
 } | FROM_TEXT  # fmt: skip
 """Every job of the demo."""
 DOWNSTREAM = {
@@ -594,15 +571,15 @@ DOWNSTREAM = {
     "count_tokens": {"fit_wikitext", "extract_scores"},
     "average_tokens": {"fit_wikitext", "extract_scores"},
     "fit_wikitext": {"extract_scores"},
-    "extract_scores": {"tabulate_extraction", "judge_claims", "draw_figure:extraction_figure4"},
+    "extract_scores": {"tabulate_extraction", "judge_claims", *OF_EXTRACTION},
     "tabulate_extraction": {"judge_claims", "write_report"},
     "split_corpus": {"count_words", "pick_exemplars", "continue_mlm", "train_encoder", "write_report"},
     "count_words": {"pick_exemplars", "write_report"},
     "continue_mlm": {"pool_encoder", "train_encoder"},
     "pool_encoder": {*evaluated(1)},
-    "train_encoder": {*evaluated(1), *CURVES, *LAYERS},
-    "evaluate_sts": {"make_table", "judge_claims", *DENSITY, *PLANE},
-    "make_table": {"judge_claims", *PLANE, "write_report"},
+    "train_encoder": {*evaluated(1), *FIGURES},
+    "evaluate_sts": {"make_table", "judge_claims", *FIGURES},
+    "make_table": {"judge_claims", *FIGURES, "write_report"},
     "judge_claims": {"write_report"},
 } | {figure: {"write_report"} for figure in DRAWN}
 BY_NAME = {  # imported by the name in the configuration, so that no import statement shows it
@@ -622,10 +599,9 @@ BY_NAME = {  # imported by the name in the configuration, so that no import stat
     "data.readers.lee": set(JUDGEMENTS | SCORED_AGAIN),
     "data.readers.wikipedia_xml": set(TEXT | FROM_TEXT),
     "evaluation.sts": {"evaluate_sts", *SCORED, *SCORED_AGAIN},
-    "figures.layer_lines": {"draw_figure:extraction_figure4", "write_report"},
-} | {
-    f"figures.{drawn.partition(':')[2]}": {drawn, "write_report"}
-    for drawn in sorted({*DRAWN} - {"draw_figure:extraction_figure4"})
+    "figures.layer_lines": {*OF_EXTRACTION, *REPORT},
+    "figures.layer_attention": {*FIGURES, *REPORT},
+    "figures.learning_curves": {*FIGURES, *REPORT},
 }
 MODULES = sorted(
     name.removeprefix("workflow_scripts.") for name in GRAPH.modules if name != "workflow_scripts"
@@ -688,7 +664,8 @@ def recorded(finished: Path) -> dict[str, tuple[str, set[str]]]:
         lists = [finished / name for name in record["input"] if name.startswith(".snakemake/code/")]
         modules = {module for file in lists for module in json.loads(file.read_text())}
         output = base64.b64decode(path.name).decode()
-        rule = record["rule"] if record["rule"] != "draw_figure" else f"draw_figure:{Path(output).stem}"
+        drawn = record["rule"] == "draw_figures"
+        rule = f"draw_figures:{Path(output).parent.name}" if drawn else record["rule"]
         made[output] = (rule, {*record["input"], *modules})
     return made
 
@@ -750,7 +727,7 @@ EDITS = {  # module to the jobs that a real edit of it brings back
     "models.readouts.encoder_sum": JTCSE,
     "models.readouts.s2sent": S2SENT,
     "models.readouts.layer_attention": LAYER_POOLER,
-    "figures.curves": LEARNING | THRESHOLD | REPORT,
+    "figures.curves": FIGURES | REPORT,
     "figures.style": DRAWN | REPORT,
     "figures.scatter": NOTHING,  # the demo has none
 }

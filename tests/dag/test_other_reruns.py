@@ -17,7 +17,7 @@ from tests.dag.test_exact_reruns import (
     SCORED_AGAIN,
     finished,  # noqa: F401  (a fixture)
 )
-from tests.planning import planned_by_figure as planned_jobs
+from tests.planning import planned_by_experiment as planned_jobs
 
 
 @contextmanager
@@ -56,8 +56,7 @@ RESOURCES = {
 }
 UNREAD = (
     "captions/scatter.rst",  # the demo has none
-    "captions/figure.rst",  # of Snakemake's own report
-    "captions/study_report.rst",
+    "captions/study_report.rst",  # of Snakemake's own report
     "tokens/roberta.json",
     "prompts/three_r_exemplars.txt",  # the demo picks its exemplars
     "published/means.yaml",

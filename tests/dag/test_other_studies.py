@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.planning import copy_tree, pretend_finished, snakemake
-from tests.planning import planned_by_figure as planned_jobs
+from tests.planning import copy_tree, planned_jobs, pretend_finished, snakemake
 
 # Two frozen runs on every kind of suite
 
@@ -47,7 +46,7 @@ CASES_OF_KINDS = [
     ({"suites": {"cost": {"cost": {"repeats": 3}}}}, {"evaluate_cost": RUNS} | TABLE),
     (
         {"suites": {"attention": {"attention": {"energy": {"max_sentences": 7}}}}},
-        {"map_attention": RUNS, "draw_figure:attention_maps": 1} | TABLE,
+        {"map_attention": RUNS, "draw_figures": 1} | TABLE,
     ),
     ({"suites": {"mteb": {"mteb_tasks": {"batch_size": 8}}}}, {"evaluate_mteb": RUNS} | TABLE),
     (
@@ -98,11 +97,11 @@ OF_AUGMENTED = {
     "development": {"dataset": "stsb_dev"},
     "extraction": {"show": {"statistics": [], "tables": [], "figures": []}},
 }
-EVALUATED = {"evaluate_sts": 1, "make_table": 1, "draw_figure:cosine_density": 1, "write_report": 1}
-TRAINED = {"train_encoder": 1, "draw_figure:learning_curves": 1} | EVALUATED
+EVALUATED = {"evaluate_sts": 1, "make_table": 1, "draw_figures": 1, "write_report": 1}
+TRAINED = {"train_encoder": 1} | EVALUATED
 GATHERED = {"gather_round_trips": 1, "count_words": 1} | TRAINED
 BOTH = {"translate_shard": 6, "gather_round_trips": 2, "count_words": 2, "train_encoder": 2} | (
-    {"draw_figure:learning_curves": 1} | EVALUATED | {"evaluate_sts": 2}
+    EVALUATED | {"evaluate_sts": 2}
 )
 WRITTEN = {"write_exemplars": 1, "write_report": 1}
 CASES_OF_AUGMENTED = [

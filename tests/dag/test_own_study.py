@@ -48,7 +48,7 @@ def written(folder: Path, name: str, content: dict) -> str:
 def test_a_study_that_names_its_own_grid_alone_makes_nothing_else(tree, tmp_path, study):
     own = written(tmp_path, "own", OWN | {"experiments": ["mine"]})
     planned = planned_jobs(tree, own, configfile=study)
-    assert {rule: jobs for rule, jobs in planned.items() if rule != "draw_figure"} == MADE
+    assert {rule: jobs for rule, jobs in planned.items() if rule != "draw_figures"} == MADE
     code, printed = snakemake(tree, "-n", "--configfile", study, own, "--", "extraction")
     assert code == 1 and "ConfigError: extraction: no rule makes it." in printed
 

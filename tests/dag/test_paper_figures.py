@@ -25,8 +25,12 @@ def planned(tmp_path_factory):
     assert code == 0, printed
     made = {}
     for rule, text in CALLS.findall(printed):
-        outputs = json.loads(text)["files"]["outputs"]
-        made |= {outputs[role]: rule for role in ("table", "svg") if role in outputs}
+        told = json.loads(text)
+        if rule == "draw_figures":
+            folder = f"results/paper/figures/{told['files']['wildcards']['experiment']}"
+            made |= {f"{folder}/{figure}.svg": rule for figure in told["settings"]["figures"]}
+        elif "table" in (outputs := told["files"]["outputs"]):
+            made[outputs["table"]] = rule
     return made
 
 

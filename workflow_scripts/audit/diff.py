@@ -119,12 +119,12 @@ def contents_equal(a: Path, b: Path) -> bool:
 
 
 def apart(a: Path, b: Path) -> list[Apart]:
-    """The columns of two tables, or files beside two models' records, whose values differ; rows are compared in order.
+    """The columns of two tables, or files beside two records, whose values differ; rows are compared in order.
 
     Nothing can be said of tables of different lengths, of columns and tensors that one of the two lacks, and of pages.
     """
     if a.name == b.name == RECORD_FILE:
-        found: Iterable[Apart] = _weights(a.parent, b.parent)
+        found: Iterable[Apart] = [*_weights(a.parent, b.parent), *_data(a.parent, b.parent)]
     elif {a.suffix, b.suffix} == {".parquet"}:
         found = _columns(pq.read_table(a), pq.read_table(b))
     else:
@@ -160,6 +160,14 @@ def _weights(a: Path, b: Path) -> Iterator[Apart]:
     for file in (file for file in files if (b / file).is_file()):
         with suppress(SafetensorError):  # of another form
             yield _apart(file.as_posix(), _tensors(a / file, b / file))
+
+
+def _data(a: Path, b: Path) -> Iterator[Apart]:
+    """Columns of the data beside figures."""
+    files = sorted(file.relative_to(a) for file in a.glob("*.parquet"))
+    for file in (file for file in files if (b / file).is_file()):
+        for column in _columns(pq.read_table(a / file), pq.read_table(b / file)):
+            yield column._replace(name=f"{file}: {column.name}")
 
 
 def _tensors(a: Path, b: Path) -> Iterator[tuple[Floats, Floats]]:

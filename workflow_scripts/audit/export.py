@@ -31,7 +31,7 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import RECORD_FILE, check_model_folder, verify_checksum
 from workflow_scripts.provenance.closure import ROOT, UNKEYED_FILES, meaning_now
 from workflow_scripts.provenance.kept import link_or_copy
-from workflow_scripts.provenance.record import sha256_of
+from workflow_scripts.provenance.record import Record, sha256_of
 from workflow_scripts.reporting.model_card import README_FILE, readme
 
 METADATA = "ro-crate-metadata.json"
@@ -99,7 +99,7 @@ class Crate:
             description=f"a job of rule {record.rule}",
             instrument=self._add_rule(record.rule),
             object=[given, *inputs],
-            result=[self.add_given(path) for path in record.outputs],
+            result=[self.add_given(path) for path in (*record.outputs, *_pictures(record))],
             endTime=job.end and job.end.isoformat(timespec="seconds"),
             actionStatus=_COMPLETED,
         )
@@ -210,6 +210,13 @@ class Crate:
         content = {"@context": [f"{_RO_CRATE}/context", _TERMS], "@graph": [about, *self.entities.values()]}
         text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)
         (folder / METADATA).write_text(f"{text}\n", "utf-8")
+
+
+def _pictures(record: Record) -> list[str]:
+    """The figures that a record vouches for, and their data."""
+    folders = [Path(path).parent for path in record.outputs]
+    shown = [file for file in record.files if file.endswith((".svg", ".parquet"))]
+    return [(folder / file).as_posix() for folder in folders for file in shown]
 
 
 def write_crate(study: Path, folder: Path) -> Crate:

@@ -8,8 +8,7 @@ Nothing else names it. The other modules of this folder are what several figures
 """
 
 import importlib
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
@@ -79,11 +78,3 @@ class FigureModule(Protocol):
 def load_figure(name: str) -> FigureModule:
     """Import ``figures/<name>.py``."""
     return cast(FigureModule, importlib.import_module(f"workflow_scripts.figures.{name}"))
-
-
-def of_pattern(pattern: str, paths: Iterable[Path]) -> list[Path]:
-    """Those of ``paths`` that ``pattern`` describes, a value of ``Needs.inputs``."""
-    literal = re.split(r"(\{[^}]*\})", pattern.removeprefix("<results>"))
-    parts = ["[0-9]+" if p == "{seed}" else "[^/]+" if p[:1] == "{" else re.escape(p) for p in literal]
-    regex = re.compile(".*" + "".join(parts))
-    return [path for path in paths if regex.fullmatch(path.as_posix())]

@@ -5,20 +5,17 @@ A figure says so in its settings (``settings.figures.Needs``).
 
 import importlib
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
 from workflow_scripts.config import names_in
-from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.graph.extraction_blocks import files_of as extraction_files
 from workflow_scripts.graph.extraction_blocks import names as extraction_names
 from workflow_scripts.graph.references import base_of, called, called_runs, tasks_in
-from workflow_scripts.graph.resources import caption_findings
 from workflow_scripts.graph.runs import EXTRACTION, Run, paper_of
-from workflow_scripts.graph.slices import Config, Wildcards, as_json, at, one_of
+from workflow_scripts.graph.slices import Config, Wildcards, as_json, at
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.figures import Needs
 
@@ -42,9 +39,8 @@ class Figures:
         self._study = study
         self._extraction = study.config["extraction"]
         self._config: Config = {**study.config, "grids": study.grids}
-        self.experiments = [*study.grids, EXTRACTION]
-        self.names = [*declared_figures(), *self._extraction["figures"]]
-        """Every value that the wildcard ``figure`` may have."""
+        self.experiments = [name for name in (*study.grids, EXTRACTION) if self.of(name)]
+        """Those that have figures."""
 
     def of(self, experiment: str) -> list[str]:
         """Names of the figures that an experiment, or the extraction study, has."""
@@ -53,102 +49,70 @@ class Figures:
         ours = {name: needs for name, needs in declared_figures().items() if not needs.of_extraction}
         return [name for name, needs in ours.items() if self._has(experiment, needs)]
 
-    @property
-    def places(self) -> str:
-        """A constraint of the wildcard ``experiment``, behind which /{figure}. stands: figures that it has."""
-        by_figures: dict[tuple[str, ...], list[str]] = defaultdict(list)
-        for experiment in self.experiments:
-            by_figures[tuple(self.of(experiment))].append(experiment)
-        return "|".join(
-            rf"(?:{one_of(experiments)})(?=/(?:{one_of(figures)})\.)"
-            for figures, experiments in by_figures.items()
-            if figures
-        )
-
-    def pictures(self, paper: str | None = None) -> list[str]:
-        """Pictures of one paper's experiments, or of all."""
-        return [
-            f"<results>/figures/{experiment}/{figure}.svg"
-            for experiment in self.experiments
-            if paper in (None, paper_of(experiment))
-            for figure in self.of(experiment)
-        ]
+    def drawn(self, paper: str | None = None) -> list[str]:
+        """The records of the figures of one paper's experiments, or of all: each vouches for a folder of pictures."""
+        return [_drawn(name) for name in self.experiments if paper in (None, paper_of(name))]
 
     def read_models(self) -> Iterator[tuple[str, str]]:
-        """Each model that a picture is drawn from, and the picture."""
+        """Each model that a picture is drawn from, and the record of the picture's experiment."""
         for experiment in self._study.grids:
             for figure in self.of(experiment):
-                needs = declared_figures()[figure]
-                for pattern in needs.inputs.values() if needs.reads_models else ():
-                    for file in self._files(pattern, experiment, needs):
-                        if file.endswith("/model/record.json"):
-                            yield file, f"<results>/figures/{experiment}/{figure}.svg"
+                for role, files in self._files_of(experiment, figure).items():
+                    if declared_figures()[figure].inputs[role].endswith("/model/record.json"):
+                        yield from ((file, _drawn(experiment)) for file in files)
 
-    def inputs(self, wildcards: Wildcards) -> list[str]:
-        """The files that a figure reads."""
-        if wildcards.experiment == EXTRACTION:
-            block = self._config["extraction"]["figures"][wildcards.figure]
-            return [f"<results>/{file}" for file in extraction_files(self._config, block)]
-        needs = declared_figures()[wildcards.figure]
-        patterns = needs.inputs.values()
-        return [file for pattern in patterns for file in self._files(pattern, wildcards.experiment, needs)]
+    def inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """The files that an experiment's figures read, by the name of the figure and their role in it."""
+        return {
+            f"{figure}.{role}": files
+            for figure in self.of(wildcards.experiment)
+            for role, files in self._files_of(wildcards.experiment, figure).items()
+        }
+
+    def _files_of(self, experiment: str, figure: str) -> dict[str, list[str]]:
+        """The files that a figure reads, by role."""
+        needs = declared_figures()[self._module(experiment, figure)]
+        if experiment == EXTRACTION:
+            (role,) = needs.inputs
+            block = self._extraction["figures"][figure]
+            return {role: [f"<results>/{file}" for file in extraction_files(self._config, block)]}
+        return {role: self._files(pattern, experiment, needs) for role, pattern in needs.inputs.items()}
 
     def modules(self, wildcards: Wildcards) -> list[str]:
-        """Modules that drawing a figure imports by name: its own, and readouts of the models that it loads."""
-        module = self._module(wildcards.experiment, wildcards.figure)
-        return [
-            f"figures.{module}",
-            f"settings.figures.{module}",
-            *self._readouts(wildcards.experiment, declared_figures()[module]),
-        ]
+        """Modules that drawing an experiment's figures imports by name: theirs, and readouts of models they load."""
+        found: set[str] = set()
+        for figure in self.of(wildcards.experiment):
+            module = self._module(wildcards.experiment, figure)
+            readouts = self._readouts(wildcards.experiment, declared_figures()[module])
+            found |= {f"figures.{module}", f"settings.figures.{module}", *readouts}
+        return sorted(found)
 
     def settings(self, wildcards: Wildcards) -> str:
-        """The part of the configuration that a figure reads."""
-        experiment, figure = wildcards.experiment, wildcards.figure
+        """The part of the configuration that an experiment's figures read."""
+        experiment = wildcards.experiment
+        figures = {figure: self._settings(experiment, figure) for figure in self.of(experiment)}
+        return as_json({"figures": figures, "style": self._study.config["report"]["figure"]})
+
+    def _settings(self, experiment: str, figure: str) -> Config:
+        """What one figure reads."""
         module = self._module(experiment, figure)
         needs = declared_figures()[module]
         path = (needs.config or "").format(experiment=experiment, figure=figure)
         block = at(self._config, path) if path else {}
         of_extraction = experiment == EXTRACTION
-        return as_json(
-            {
-                "module": module,
-                "runs": [] if of_extraction else self._order(experiment, needs),
-                "title": block["title"] if of_extraction else self._study.grids[experiment]["title"],
-                "config": block,
-                "called": {} if of_extraction else self._called(experiment, needs),
-                "names": extraction_names(self._config, block) if of_extraction else {},
-                "style": self._study.config["report"]["figure"],
-            }
-        )
+        return {
+            "module": module,
+            "runs": [] if of_extraction else self._order(experiment, needs),
+            "title": block["title"] if of_extraction else self._study.grids[experiment]["title"],
+            "config": block,
+            "called": {} if of_extraction else self._called(experiment, needs),
+            "names": extraction_names(self._config, block) if of_extraction else {},
+        }
 
     def caption_files(self) -> list[str]:
         """Captions of all figures of the study, each once."""
-        return [_caption(module) for module in self._modules_drawn()]
-
-    def captions(self) -> dict[str, dict[str, str]]:
-        """Text of the caption of every figure, by experiment and figure.
-
-        Snakemake's own report takes one file a rule, in which these are looked up. Ends the process with a line for
-        each that is not there.
-        """
-        with one_line_errors():
-            refuse(caption_findings(self._modules_drawn(), self._study.root))
-        texts: dict[str, dict[str, str]] = {}
-        for experiment, figure in self._all():
-            text = (self._study.root / _caption(self._module(experiment, figure))).read_text("utf-8")
-            for wildcard, value in (("experiment", experiment), ("figure", figure)):
-                text = text.replace(f"{{{{ snakemake.wildcards.{wildcard} }}}}", value)
-            texts.setdefault(experiment, {})[figure] = text
-        return texts
-
-    def _modules_drawn(self) -> list[str]:
-        """Modules that draw the figures of the study, each once."""
-        return sorted({self._module(*place) for place in self._all()})
-
-    def _all(self) -> list[tuple[str, str]]:
-        """Experiment and name of every figure."""
-        return [(experiment, figure) for experiment in self.experiments for figure in self.of(experiment)]
+        modules = {self._module(name, figure) for name in self.experiments for figure in self.of(name)}
+        return [f"resources/captions/{module}.rst" for module in sorted(modules)]
 
     def _module(self, experiment: str, figure: str) -> str:
         """The module that draws a figure."""
@@ -239,5 +203,5 @@ def _at(block: Any, path: str) -> Any:
     return block
 
 
-def _caption(module: str) -> str:
-    return f"resources/captions/{module}.rst"
+def _drawn(experiment: str) -> str:
+    return f"<results>/figures/{experiment}/record.json"

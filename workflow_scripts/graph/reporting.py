@@ -164,14 +164,15 @@ class Claims:
         return as_json({"held": {"claims": self._held}, "significance": self._study.config["significance"]})
 
     def tables(self) -> list[str]:
-        """Tables that claims are compared in, and data of figures that they are."""
+        """Tables that claims are compared in."""
         drawn = self._study.shown_extraction["figures"]
-        return [
-            f"<results>/figures/extraction/{name}.parquet"
-            if name in drawn
-            else f"<results>/tables/{name}.parquet"
-            for name in dict.fromkeys(one.table for one in self._asked)
-        ]
+        asked = dict.fromkeys(one.table for one in self._asked if one.table not in drawn)
+        return [f"<results>/tables/{name}.parquet" for name in asked]
+
+    def figures(self) -> list[str]:
+        """The record of the extraction study's figures, where claims are compared in the data of one."""
+        drawn = {*self._study.shown_extraction["figures"]} & {one.table for one in self._asked}
+        return ["<results>/figures/extraction/record.json"] if drawn else []
 
     def pairs(self) -> list[str]:
         """Scored pairs of STS of cells that are compared without seeds."""

@@ -8,7 +8,7 @@ Three kinds of file are checksummed:
 
 * Parquet: record and seal are key-value metadata of the footer;
 * text that readers open (SVG, HTML, Markdown): both are in a comment at the end;
-* ``record.json`` of a model folder, which lists the sha256 of every other file in the folder.
+* ``record.json`` of a folder, such as a model or an experiment's figures, which lists the sha256 of every other file.
 """
 
 import errno

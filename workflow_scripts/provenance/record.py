@@ -65,7 +65,7 @@ class Record(Settings):
         description="Versions of the packages behind it that can change a number."
     )
     labels: list[str] = Field(description="Substitutions that reach this artefact, its inputs' included.")
-    files: dict[str, str] = Field(default={}, description="sha256 of the files of a model folder.")
+    files: dict[str, str] = Field(default={}, description="sha256 of the files beside a folder's record.")
     origin: Origin = Field(description="Where it was made, which decides nothing.")
 
     def to_json(self) -> str:

@@ -30,7 +30,7 @@ from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import half_width
 from workflow_scripts.graph.runs import runs_of
-from workflow_scripts.provenance.artefacts import page_text, read_table
+from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting import coverage
@@ -204,10 +204,12 @@ def compare_runs(sheet: Sheet, rows: Sequence[Row]) -> dict[str, Any]:
 
 def _sections(job: Job, called: Called) -> list[Shown]:
     """One for each table of the study, in order; what they share is read once, since histories may be thousands."""
-    figures, histories = defaultdict[str, list[Path]](list), defaultdict[str, list[Path]](list)
+    figures, histories = defaultdict[str, list[Shown]](list), defaultdict[str, list[Path]](list)
     for path in job.many("figures"):
         record = record_of(path)
-        figures[record.settings["config"].get("below", record.wildcards["experiment"])].append(path)
+        for name, told in record.settings["figures"].items():
+            below = told["config"].get("below", record.wildcards["experiment"])
+            figures[below].append(_drawing(job, path.with_name(f"{name}.svg"), record))
     for path in job.many("histories"):
         histories[wildcard(path, "run")].append(path)
     return [
@@ -221,7 +223,7 @@ def _section(
     path: Path,
     called: Called,
     histories: Mapping[str, Sequence[Path]],
-    figures: Mapping[str, Sequence[Path]],
+    figures: Mapping[str, Sequence[Shown]],
 ) -> Shown:
     """One table: its cells, what they rest on, how its runs were trained, its figures."""
     view = view_of(path, next((one for one in job.many("times") if one.stem == path.stem), None))
@@ -247,7 +249,7 @@ def _section(
         "trainings": lines,
         "environments": dict.fromkeys(map(_trained_with, records)),
         "machines": dict.fromkeys(one.origin.gpu or one.origin.processor for one in records),
-        "drawings": [_drawing(job, one) for one in figures.get(view.name, ())],
+        "drawings": figures.get(view.name, ()),
     }
 
 
@@ -346,25 +348,26 @@ def _trained_with(record: Record) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _drawing(job: Job, path: Path) -> Shown:
-    """A figure as an image, in which nothing runs and nothing is fetched, with its caption and its data.
-
-    Its module's caption is also used in Snakemake's own report.
-    """
-    record, svg, page = record_of(path), page_text(path), job.outputs["report"]
+def _drawing(job: Job, path: Path, record: Record) -> Shown:
+    """A figure as an image, in which nothing runs and nothing is fetched, with its caption and its data."""
+    svg, page, module = (
+        path.read_bytes(),
+        job.outputs["report"],
+        record.settings["figures"][path.stem]["module"],
+    )
     spoken = [node for node in ET.fromstring(svg) if re.search(r"}(title|desc)$", node.tag)]
-    (caption,) = (one for one in job.many("captions") if one.stem == record.settings["module"])
+    (caption,) = (one for one in job.many("captions") if one.stem == module)
     return {
         "image": f"data:image/svg+xml;base64,{b64encode(svg).decode()}",
         "spoken": " ".join("".join(node.itertext()) for node in spoken),
-        "caption": list(_paragraphs(caption.read_text("utf-8"), record)),
+        "caption": [*_paragraphs(caption.read_text("utf-8"), record.wildcards | {"figure": path.stem})],
         "file": _linked(path, page),
-        "data": _linked(Path(next(made for made in record.outputs if made.endswith(".parquet"))), page),
+        "data": _linked(path.with_suffix(".parquet"), page),
     }
 
 
-def _paragraphs(template: str, record: Record) -> Iterator[Markup]:
-    text = _environment().from_string(template).render(snakemake={"wildcards": record.wildcards})
+def _paragraphs(template: str, names: Mapping[str, str]) -> Iterator[Markup]:
+    text = _environment().from_string(template).render(names)
     for paragraph in text.strip().split("\n\n"):
         yield Markup(" ".join(paragraph.split()))
 
@@ -465,7 +468,8 @@ def _claims(job: Job) -> Shown:
 
 def _coverage(job: Job) -> Iterable[coverage.Line]:
     """The ledger of printed numbers, with what this study has measured of them."""
-    measured = {(path.parent.name, "", path.stem) for path in job.many("figures")}
+    pictures = [svg for path in job.many("figures") for svg in path.parent.glob("*.svg")]
+    measured = {(path.parent.name, "", path.stem) for path in pictures}
     for path in [*job.many("tables"), *job.many("extraction"), *job.many("times")]:
         measured |= {
             (path.stem, "", "table"),

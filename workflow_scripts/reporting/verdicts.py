@@ -6,13 +6,13 @@ be subtracted, but nothing can be said of the difference.
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
 from workflow_scripts.columns.scores import SIMILARITIES
@@ -48,11 +48,10 @@ class Table(NamedTuple):
     """Run and heading to what ``columns.tables.TABLE`` has of them."""
 
     @classmethod
-    def read(cls, path: Path) -> "Table":
-        """The table at ``path``."""
-        grid = experiment_of(path) if record_of(path).rule == "make_table" else None
-        rows = read_table(path, TABLE).to_pylist()
-        return cls(grid, {(row["run"], row["heading"]): row for row in rows})
+    def of(cls, made_by: Path, table: pa.Table) -> "Table":
+        """A table, and the file whose record says what made it."""
+        grid = experiment_of(made_by) if record_of(made_by).rule == "make_table" else None
+        return cls(grid, {(row["run"], row["heading"]): row for row in table.to_pylist()})
 
 
 class Material(NamedTuple):
@@ -86,7 +85,12 @@ def of_job(job: Job) -> pa.Table:
         (wildcard(path, "run"), wildcard(path, "suite")): read_table(path, SIMILARITIES)
         for path in job.many("pairs")
     }
-    material = Material({path.stem: Table.read(path) for path in job.many("tables")}, pairs)
+    tables = {path.stem: Table.of(path, read_table(path, TABLE)) for path in job.many("tables")}
+    for record in job.many("figures"):
+        for path in record.parent.glob("*.parquet"):
+            if pq.read_schema(path).remove_metadata() == TABLE:  # drawn from the cells of a table
+                tables[path.stem] = Table.of(record, pq.read_table(path))
+    material = Material(tables, pairs)
     return judged(claims, [compare(claim, material, significance) for claim in claims], significance)
 
 

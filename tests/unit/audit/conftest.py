@@ -152,7 +152,7 @@ def flip_a_byte(path, position=10):
 
 
 def write_pages(title=""):
-    figure = made_by("draw_figure", ["figures/main.svg"], inputs={"table": "tables/main.parquet"})
+    figure = made_by("draw_figures", ["figures/main.svg"], inputs={"table": "tables/main.parquet"})
     svg = f'<svg xmlns="http://www.w3.org/2000/svg"><title>{title}</title></svg>'
     write_page(Path(STUDY, "figures/main.svg"), svg, figure)
     report = made_by(

@@ -28,7 +28,7 @@ def measured(root):
         leave("train_encoder", f"{run}/seed{seed}", 100 + seed)
         leave("evaluate_sts", f"suite/{run}/seed{seed}", 10)
     leave("make_table", "main", 4)
-    leave("draw_figure", "main", 5)
+    leave("draw_figures", "main", 5)
     leave("write_report", "report", 6)
     return root
 

@@ -174,7 +174,7 @@ def test_of_equal_columns_and_of_tables_of_different_lengths_nothing_is_said(tmp
     assert columns_apart(tmp_path, same, same) == columns_apart(tmp_path, same, same[:1]) == []
 
 
-def test_weights_are_compared_over_all_tensors_of_a_file(tmp_path):
+def test_weights_are_compared_over_all_tensors_of_a_file_and_data_of_figures_by_column(tmp_path):
     for name, weight in (("a", [1.0, 2.0, 3.0]), ("b", [1.0, 2.5, 2.0])):
         (tmp_path / name).mkdir()
         tensors = {
@@ -183,5 +183,7 @@ def test_weights_are_compared_over_all_tensors_of_a_file(tmp_path):
             name: torch.ones(1),
         }
         save_file(tensors, tmp_path / name / "model.safetensors")
+        pq.write_table(pa.table({"mean": [1.0, sum(weight)]}), tmp_path / name / "sweep.parquet")
     records = [tmp_path / name / "record.json" for name in ("a", "b")]
-    assert apart(*records) == [Apart("model.safetensors", 2, 5, 1.0, 0.75)]
+    differing = Apart("sweep.parquet: mean", 1, 2, 0.5, 0.5)
+    assert apart(*records) == [Apart("model.safetensors", 2, 5, 1.0, 0.75), differing]

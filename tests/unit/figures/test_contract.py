@@ -2,7 +2,6 @@
 
 import importlib
 import inspect
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from tests.planning import ROOT
 from workflow_scripts.config import Settings
 from workflow_scripts.figures import sweep
-from workflow_scripts.figures.base import FigureModule, load_figure, of_pattern
+from workflow_scripts.figures.base import FigureModule, load_figure
 from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.figures import declared_figures
 from workflow_scripts.graph.runs import one_column_a_task, runs_of
@@ -55,15 +54,3 @@ def test_what_a_grid_asks_of_its_figures_is_in_its_columns_and_runs(path):
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_has_a_caption(name):
     assert (ROOT / f"resources/captions/{name}.rst").read_text("utf-8").strip()
-
-
-def test_files_find_their_roles_by_their_paths():
-    scores = "<results>/scores/sts/{suite}/{run}/seed{seed}.parquet"
-    paths = [
-        Path("results/demo/tables/demo.parquet"),
-        Path("results/demo/scores/sts/space/simcse.a.b/seed1.parquet"),
-        Path("results/demo/scores/sts/space/simcse.a.b/seed1.pairs.parquet"),
-        Path("results/demo/scores/cost/space/simcse.a.b/seed1.parquet"),
-    ]
-    assert of_pattern(scores, paths) == [paths[1]]
-    assert of_pattern("<results>/tables/{experiment}.parquet", paths) == [paths[0]]

@@ -1,17 +1,16 @@
 """Jobs of the figures that load models, on models small enough to train on nothing."""
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.jobs import begin_here
-from tests.unit.reporting.conftest import command, figure_settings, inside
+from tests.unit.reporting.conftest import drawing, inside
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures import layer_attention as attention_figure
-from workflow_scripts.figures import token_similarity as similarity_figure
 from workflow_scripts.figures.loading import single_encoders
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.folders import save_encoder
-from workflow_scripts.provenance.artefacts import job_record, read_table, writing_model_folder
+from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
 from workflow_scripts.settings.readouts import layer_attention, pooling
 
 SENTENCES = ["The old town.", "A king by the river."]
@@ -49,14 +48,11 @@ def single(tiny_bert, readout):
 def test_the_job_draws_every_seed(tiny_bert, tmp_path, figure):
     tokenizer = load_tokenizer(tiny_bert)
     encoder = single(tiny_bert, READOUTS[figure])
-    settings = figure_settings(figure, BLOCKS[figure], title="A grid")
     with inside(tmp_path):
         root = tmp_path / "results/lab/runs/a.b"
         models = [saved(root / f"seed{seed}/model", encoder, tokenizer, seed) for seed in "12"]
-        made = {"svg": tmp_path / "figure.svg", "data": tmp_path / "figure.parquet"}
-        begin_here(*command("draw_figure", settings, experiment="lab", figure=figure, files=models, **made))
-        columns = {"layer_attention": attention_figure, "token_similarity": similarity_figure}[figure].COLUMNS
-        drawn = read_table(made["data"], columns)
+        begin_here(*drawing(tmp_path / "lab", {figure: (BLOCKS[figure], {"models": models})}))
+        drawn = pq.read_table(tmp_path / f"lab/{figure}.parquet")
         assert set(zip(drawn["run"].to_pylist(), drawn["seed"].to_pylist(), strict=True)) == {
             ("a.b", 1),
             ("a.b", 2),

@@ -1,12 +1,14 @@
 import math
+from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.jobs import begin_here
-from tests.unit.reporting.conftest import command, figure_settings, inside
+from tests.unit.reporting.conftest import drawing, inside
 from workflow_scripts.figures.base import Request
-from workflow_scripts.figures.modulus_surface import COLUMNS, Config, points
-from workflow_scripts.provenance.artefacts import read_record, read_table, verify_checksum
+from workflow_scripts.figures.modulus_surface import Config, points
+from workflow_scripts.provenance.artefacts import check_model_folder
 
 REQUEST = Request(Config(longest=10, steps=101))  # steps of .1 and .02
 
@@ -47,14 +49,12 @@ def test_the_surface_is_the_closed_form_everywhere_and_least_where_both_are_one(
 
 
 def test_the_job_draws_what_it_writes(tmp_path):
-    settings = figure_settings("modulus_surface", {"longest": 3.0, "steps": 40}, title="A grid")
     with inside(tmp_path):
-        made = {"svg": tmp_path / "modulus_surface.svg", "data": tmp_path / "modulus_surface.parquet"}
-        place = {"experiment": "lab", "figure": "modulus_surface"}
-        begin_here(*command("draw_figure", settings, files=[], **place, **made))
-    svg = made["svg"].read_text()
-    verify_checksum(made["svg"])
-    assert read_record(made["svg"]).wildcards == {"experiment": "lab", "figure": "modulus_surface"}
-    assert len(read_table(made["data"], COLUMNS)) == 1600
+        begin_here(*drawing(Path("lab"), {"modulus_surface": ({"longest": 3.0, "steps": 40}, {})}))
+        record = check_model_folder(Path("lab"))
+    assert record.wildcards == {"experiment": "lab"}
+    assert {*record.files} == {"modulus_surface.svg", "modulus_surface.parquet"}
+    assert len(pq.read_table(tmp_path / "lab/modulus_surface.parquet")) == 1600
+    svg = (tmp_path / "lab/modulus_surface.svg").read_text()
     for text in ("Modulus constraint: A grid", "k, ratio of the moduli", "t, cosine", ">0.5<"):
         assert text in svg

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.jobs import begin_here
-from tests.unit.reporting.conftest import command, figure_settings, inside
+from tests.unit.reporting.conftest import drawing, inside
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.scatter import COLUMNS, Config, both_scores, draw
@@ -60,13 +60,9 @@ def test_a_column_that_is_not_there_is_refused():
 
 
 def test_the_job_draws_two_columns_of_the_table(finished, tmp_path):
-    settings = figure_settings("scatter", {"x": "STS12", "y": "STS-B"}, title="A grid")
-    made = {"svg": tmp_path / "scatter.svg", "data": tmp_path / "scatter.parquet"}
+    table = {"table": ["results/demo/tables/lab.parquet"]}
     with inside(finished.parent.parent):
-        place = {"experiment": "lab", "figure": "scatter"}
-        begin_here(
-            *command("draw_figure", settings, files=["results/demo/tables/lab.parquet"], **place, **made)
-        )
-    svg = made["svg"].read_text()
-    for text in ("Two scores of every run: A grid", "STS12", "frozen_cls", "Substitution"):
+        begin_here(*drawing(tmp_path / "lab", {"scatter": ({"x": "STS12", "y": "STS-B"}, table)}))
+    svg = (tmp_path / "lab/scatter.svg").read_text()
+    for text in ("Two scores of every run: A grid", "STS12", "Frozen [CLS]", "Substitution"):
         assert text in svg

@@ -20,6 +20,8 @@ OF_DEMO = [
     "token_similarity",
 ]
 SIMCSE, THREE_R = (f"{method}.minilm_mlm.wiki_extract" for method in ("simcse", "simcse_3r"))
+MODEL = "<results>/runs/{run}/seed{seed}/model/record.json"
+NO_BLOCKS = {"alignment_uniformity": None, "token_similarity": None}
 POOLER = "simcse_layerattpooler.minilm_mlm.wiki_extract"
 
 
@@ -35,8 +37,14 @@ def asking(study, **grid):
     return Figures(type(study)(study.config, changed, study.runs, study.root))
 
 
-def job(figure, experiment="demo"):
-    return SimpleNamespace(experiment=experiment, figure=figure)
+def job(experiment="demo"):
+    return SimpleNamespace(experiment=experiment)
+
+
+def read_by(figures, figure):
+    """Files that a figure of the demo reads, by role."""
+    named = (name.split(".") for name in figures.inputs(job()))
+    return {role: figures.inputs(job())[f"{figure}.{role}"] for name, role in named if name == figure}
 
 
 def test_an_experiment_has_the_figures_whose_inputs_it_makes_and_whose_block_it_holds(figures):
@@ -56,12 +64,15 @@ def test_a_figure_whose_suite_or_runs_are_not_there_is_not_drawn(study):
     assert frozen.of("demo") == ["alignment_uniformity", "cosine_density"]
 
 
-def test_pictures_are_those_of_a_paper_or_of_all(figures):
-    of_demo = [f"<results>/figures/demo/{figure}.svg" for figure in OF_DEMO]
-    of_extraction = ["<results>/figures/extraction/extraction_figure4.svg"]
-    assert figures.pictures() == of_demo + of_extraction
-    assert figures.pictures("demo") == of_demo
-    assert figures.pictures("extraction") == of_extraction
+def test_an_experiment_s_figures_are_one_file_to_ask_for(figures):
+    of_demo, of_extraction = (f"<results>/figures/{name}/record.json" for name in ("demo", "extraction"))
+    assert figures.drawn() == [of_demo, of_extraction]
+    assert (figures.drawn("demo"), figures.drawn("extraction")) == ([of_demo], [of_extraction])
+
+
+def test_an_experiment_without_figures_asks_for_none(study):
+    bare = asking(study, runs=study.grids["demo"]["runs"][:2], suites={}, **NO_BLOCKS)
+    assert bare.drawn("demo") == [] and bare.experiments == ["extraction"]
 
 
 def seeds(path, *runs):
@@ -71,13 +82,13 @@ def seeds(path, *runs):
 @pytest.mark.parametrize(
     ("figure", "inputs"),
     [
-        ("threshold_path", seeds("<results>/runs/{run}/seed{seed}/metrics.parquet", THREE_R)),
-        ("token_similarity", seeds("<results>/runs/{run}/seed{seed}/model/record.json", SIMCSE, THREE_R)),
-        ("layer_attention", seeds("<results>/runs/{run}/seed{seed}/model/record.json", POOLER)),
+        ("threshold_path", {"metrics": seeds("<results>/runs/{run}/seed{seed}/metrics.parquet", THREE_R)}),
+        ("token_similarity", {"models": seeds(MODEL, SIMCSE, THREE_R)}),
+        ("layer_attention", {"models": seeds(MODEL, POOLER)}),
     ],
 )
 def test_a_figure_reads_the_runs_that_its_module_asks_for(figures, figure, inputs):
-    assert figures.inputs(job(figure)) == inputs
+    assert read_by(figures, figure) == inputs
 
 
 def test_files_of_runs_are_in_the_order_of_the_grid(figures):
@@ -89,24 +100,26 @@ def test_files_of_runs_are_in_the_order_of_the_grid(figures):
         "jtcse.demo_twin.wiki_extract",
     ]
     histories = seeds("<results>/runs/{run}/seed{seed}/history.parquet", *trained)
-    assert figures.inputs(job("learning_curves")) == histories
-    read = figures.inputs(job("alignment_uniformity"))
-    assert read[:2] == [
-        "<results>/tables/demo.parquet",
-        "<results>/scores/sts/lee/frozen_avg.minilm/seed0.parquet",
-    ]
-    assert len(read) == 1 + 13 and len(figures.inputs(job("cosine_density"))) == 13
+    assert read_by(figures, "learning_curves") == {"histories": histories}
+    read = read_by(figures, "alignment_uniformity")
+    assert read["table"] == ["<results>/tables/demo.parquet"]
+    assert read["scores"][0] == "<results>/scores/sts/lee/frozen_avg.minilm/seed0.parquet"
+    assert len(read["scores"]) == len(read_by(figures, "cosine_density")["similarities"]) == 13
 
 
 def test_a_figure_of_the_extraction_study_reads_the_scores_that_its_block_names(figures):
-    assert figures.inputs(job("extraction_figure4", "extraction")) == [
-        "<results>/extraction/scores/sts/plain/lee.parquet",
-        "<results>/extraction/scores/sts/random/lee.parquet",
-    ]
+    assert figures.inputs(job("extraction")) == {
+        "extraction_figure4.scores": [
+            "<results>/extraction/scores/sts/plain/lee.parquet",
+            "<results>/extraction/scores/sts/random/lee.parquet",
+        ]
+    }
 
 
-def test_a_job_is_told_its_module_its_block_and_what_all_figures_share(figures):
-    told = json.loads(figures.settings(job("learning_curves")))
+def test_a_job_is_told_the_module_and_block_of_each_figure_and_what_all_share(figures):
+    settings = json.loads(figures.settings(job()))
+    assert list(settings["figures"]) == OF_DEMO and settings["style"] == {"width_inches": 7.3}
+    told = settings["figures"]["learning_curves"]
     assert told.pop("runs")[0] == SIMCSE
     called = told.pop("called")
     assert called["runs"][SIMCSE] == ["SimCSE", "adapted MiniLM", "Wikipedia"]
@@ -116,9 +129,8 @@ def test_a_job_is_told_its_module_its_block_and_what_all_figures_share(figures):
         "title": "Unsupervised SimCSE, S2Sent, LayerAttPooler, 3R and JTCSE on Lee and Pincombe's documents",
         "config": {"loss_blocks": 50},
         "names": {},
-        "style": {"width_inches": 7.3},
     }
-    drawing = json.loads(figures.settings(job("extraction_figure4", "extraction")))
+    drawing = json.loads(figures.settings(job("extraction")))["figures"]["extraction_figure4"]
     assert drawing["module"] == drawing["config"]["kind"] == "layer_lines"
     assert drawing["title"] == drawing["config"]["title"]
     assert set(drawing["names"]) == {
@@ -129,25 +141,15 @@ def test_a_job_is_told_its_module_its_block_and_what_all_figures_share(figures):
     }
 
 
-def test_the_code_of_a_figure_is_its_module_and_the_readouts_of_what_it_loads(figures):
-    attention = figures.modules(job("layer_attention"))
-    assert {"figures.layer_attention", "models.readouts.layer_attention"} <= {*attention}
-    assert "models.readouts.pooling" not in attention
-    similarity = figures.modules(job("token_similarity"))
-    assert {"figures.token_similarity", "models.readouts.pooling"} <= {*similarity}
-    assert "models.readouts.layer_attention" not in similarity
-    for which, own in (
-        (("learning_curves",), "learning_curves"),
-        (("extraction_figure4", "extraction"), "layer_lines"),
-    ):
-        assert {*figures.modules(job(*which))} == {f"figures.{own}", f"settings.figures.{own}"}
+def test_the_code_of_figures_is_theirs_and_the_readouts_of_what_they_load(study, figures):
+    readouts = {"models.readouts.layer_attention", "models.readouts.pooling"}
+    assert {"figures.layer_attention", "figures.token_similarity", *readouts} <= {*figures.modules(job())}
+    alone = asking(study, token_similarity=None).modules(job())
+    assert {*alone} & readouts == {"models.readouts.layer_attention"}
+    assert figures.modules(job("extraction")) == ["figures.layer_lines", "settings.figures.layer_lines"]
 
 
-def test_every_figure_has_a_caption_that_names_what_it_is_of(figures):
-    texts = figures.captions()
-    assert list(texts["demo"]) == OF_DEMO
-    assert all(" demo" in text and "{{" not in text for text in texts["demo"].values())
-    assert "extraction_figure4" in texts["extraction"]["extraction_figure4"]
+def test_a_figure_has_a_caption_of_its_module(figures):
     assert figures.caption_files() == [
         f"resources/captions/{module}.rst" for module in sorted([*OF_DEMO, "layer_lines"])
     ]

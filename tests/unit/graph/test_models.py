@@ -38,7 +38,7 @@ def test_a_run_waits_for_its_scores_its_figures_and_the_runs_that_start_from_it(
     lookups = models()
     scores = [f"<results>/scores/sts/lee/{SIMCSE}/seed{seed}.parquet" for seed in (1, 2)]
     twins = [f"<results>/runs/{JTCSE}/seed{seed}/model/record.json" for seed in (1, 2)]
-    figure = "<results>/figures/demo/token_similarity.svg"
+    figure = "<results>/figures/demo/record.json"
     assert lookups.readers(run(SIMCSE)) == sorted([*scores, *twins, figure])
     assert not set(twins) & set(lookups.readers(run(JTCSE)))
     assert lookups.of_run(run(JTCSE)) == twins

@@ -25,7 +25,7 @@ MAY_LOAD: dict[str, set[str]] = {
     "jobs.count_tokens": WITH_TORCH,  # for its tokeniser
     "jobs.count_words": set(),
     "jobs.describe_datasets": WITH_TORCH,  # likewise
-    "jobs.draw_figure": DRAWING,
+    "jobs.draw_figures": DRAWING,
     "jobs.drop_models": set(),
     "jobs.encode_teacher": WITH_TORCH,
     "jobs.evaluate_cost": WITH_TORCH,

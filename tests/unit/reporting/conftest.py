@@ -239,8 +239,11 @@ class Study:
             self.speed(*run)
         corpus = self.corpus()
         histories = self.histories(corpus)
-        sources = {"learning_curves": histories, "cosine_density": self.similarities()}
-        sources["alignment_uniformity"] = [table, *scores]
+        read = {
+            "learning_curves": {"histories": histories},
+            "cosine_density": {"similarities": self.similarities()},
+            "alignment_uniformity": {"table": [table], "scores": scores},
+        }
         jobs = [
             command(
                 "make_table",
@@ -251,19 +254,8 @@ class Study:
                 table=table,
             )
         ]
-        for name, files in sources.items():
-            settings = figure_settings(name, REPORT[name], title=self.grid["title"])
-            jobs.append(
-                command(
-                    "draw_figure",
-                    settings,
-                    experiment="lab",
-                    figure=name,
-                    files=files,
-                    svg=figures / f"{name}.svg",
-                    data=figures / f"{name}.parquet",
-                )
-            )
+        asked = {name: (REPORT[name], files) for name, files in read.items()}
+        jobs.append(drawing(figures, asked, title=self.grid["title"]))
         jobs.append(
             command(
                 "write_report",
@@ -272,8 +264,8 @@ class Study:
                 claims=self.claims(),
                 tables=[table],
                 extraction=[],
-                figures=[figures / f"{name}.svg" for name in sources],
-                captions=[ROOT / f"resources/captions/{name}.rst" for name in sources],
+                figures=[figures / "record.json"],
+                captions=[ROOT / f"resources/captions/{name}.rst" for name in read],
                 **corpus,
                 histories=histories,
                 published=sorted((ROOT / "resources/published").glob("*.csv")),
@@ -284,18 +276,19 @@ class Study:
         return jobs
 
 
-def figure_settings(module: str, config: dict[str, Any], title: str) -> dict[str, Any]:
-    """The slice of a job that draws a figure of an experiment."""
-    style = REPORT["figure"]
-    return {
-        "module": module,
-        "runs": [],
-        "config": config,
-        "style": style,
-        "title": title,
-        "called": CALLED,
-        "names": {},
-    }
+Asked = tuple[dict[str, Any], Mapping[str, list[Path]]]
+"""The block of settings of a figure, and its inputs by role."""
+
+
+def drawing(
+    folder: Path, figures: Mapping[str, Asked], title: str = "A grid", **style: Any
+) -> tuple[str, dict[str, Any]]:
+    """The rule that draws ``figures`` of an experiment into a folder, and the call of its job."""
+    shared = {"runs": [], "title": title, "called": CALLED, "names": {}}
+    told = {name: shared | {"module": name, "config": config} for name, (config, _) in figures.items()}
+    read = {f"{name}.{role}": paths for name, (_, files) in figures.items() for role, paths in files.items()}
+    settings = {"figures": told, "style": REPORT["figure"] | style}
+    return command("draw_figures", settings, experiment="lab", **read, figures=folder / "record.json")
 
 
 def command(rule: str, settings: dict[str, Any], **named: Any) -> tuple[str, dict[str, Any]]:

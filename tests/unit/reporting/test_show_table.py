@@ -267,8 +267,11 @@ def test_scores_as_csv_are_what_the_files_hold(score_files):
         (["notes.txt"], "not written by this pipeline. Give a study"),
         (["somebody.parquet"], ""),
         (["results/demo/tables/demo.parquet"], "no such file. snakemake makes it, with the --configfile"),
-        (["{study}/figures/lab/learning_curves.parquet"], "made by draw_figure, neither a table nor scores"),
-        (["{study}/figures/lab/learning_curves.svg"], "made by draw_figure, neither a table nor scores"),
+        (
+            ["{study}/figures/lab/learning_curves.parquet"],
+            "cut off, or not written by this pipeline. Give a study",
+        ),
+        (["{study}/figures/lab/record.json"], "cut off, or not written by this pipeline. Give a study"),
         (["{study}/tables/lab.parquet", "{scores}", "--csv"], "--csv: "),
     ],
 )
