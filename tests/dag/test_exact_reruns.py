@@ -31,6 +31,9 @@ TABLE = {"make_table": 1} | JUDGED
 SCORED = FIGURES | TABLE | REPORT
 NAMED = FIGURES | REPORT
 DRAWN = FIGURES | OF_EXTRACTION
+OF_DEMO = (
+    "alignment_uniformity", "cosine_density", "layer_attention", "learning_curves", "threshold_path", "token_similarity"
+)  # fmt: skip
 
 
 def evaluated(runs: int) -> dict[str, int]:
@@ -600,9 +603,7 @@ BY_NAME = {  # imported by the name in the configuration, so that no import stat
     "data.readers.wikipedia_xml": set(TEXT | FROM_TEXT),
     "evaluation.sts": {"evaluate_sts", *SCORED, *SCORED_AGAIN},
     "figures.layer_lines": {*OF_EXTRACTION, *REPORT},
-    "figures.layer_attention": {*FIGURES, *REPORT},
-    "figures.learning_curves": {*FIGURES, *REPORT},
-}
+} | {f"figures.{figure}": {*FIGURES, *REPORT} for figure in OF_DEMO}
 MODULES = sorted(
     name.removeprefix("workflow_scripts.") for name in GRAPH.modules if name != "workflow_scripts"
 )

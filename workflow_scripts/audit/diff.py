@@ -124,7 +124,7 @@ def apart(a: Path, b: Path) -> list[Apart]:
     Nothing can be said of tables of different lengths, of columns and tensors that one of the two lacks, and of pages.
     """
     if a.name == b.name == RECORD_FILE:
-        found: Iterable[Apart] = [*_weights(a.parent, b.parent), *_data(a.parent, b.parent)]
+        found: Iterable[Apart] = [*_weights(a.parent, b.parent), *_points(a.parent, b.parent)]
     elif {a.suffix, b.suffix} == {".parquet"}:
         found = _columns(pq.read_table(a), pq.read_table(b))
     else:
@@ -162,7 +162,7 @@ def _weights(a: Path, b: Path) -> Iterator[Apart]:
             yield _apart(file.as_posix(), _tensors(a / file, b / file))
 
 
-def _data(a: Path, b: Path) -> Iterator[Apart]:
+def _points(a: Path, b: Path) -> Iterator[Apart]:
     """Columns of the data beside figures."""
     files = sorted(file.relative_to(a) for file in a.glob("*.parquet"))
     for file in (file for file in files if (b / file).is_file()):

@@ -29,7 +29,7 @@ def main(job: Job) -> None:
     told = job.settings["figures"]
     drawn = {name for name in told if was and _decides(was, name) == _decides(job.start, name)}
     modules = {name: load_figure(told[name]["module"]) for name in told if name not in drawn}
-    with writing_model_folder(*job.artefacts, job.record()) as folder:
+    with writing_model_folder(job.artefacts[0], job.record()) as folder:
         for file in (f"{name}.{form}" for name in drawn for form in ("svg", "parquet")):
             link_or_copy(str(before / file), str(folder / file))
         for name, module in modules.items():
