@@ -6,6 +6,7 @@ be subtracted, but nothing can be said of the difference.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
