@@ -1341,7 +1341,7 @@ FILES = {
     ),
     "a caption that is not there": (
         ("resources/captions/cosine_density.rst", None),
-        ["rule write_report: resources/captions/cosine_density.rst is not there."],
+        ["figure cosine_density: no file resources/captions/cosine_density.rst."],
     ),
     "a grid with the name of the extraction study": (
         ("config/experiments/extraction.yaml", SOUND_GRID),

@@ -7,13 +7,15 @@ import importlib
 import re
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from workflow_scripts.config import names_in
+from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.graph.extraction_blocks import files_of as extraction_files
 from workflow_scripts.graph.extraction_blocks import names as extraction_names
 from workflow_scripts.graph.references import base_of, called, called_runs, tasks_in
+from workflow_scripts.graph.resources import caption_findings
 from workflow_scripts.graph.runs import EXTRACTION, Run, paper_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, at
 from workflow_scripts.graph.study import Study
@@ -39,8 +41,11 @@ class Figures:
         self._study = study
         self._extraction = study.config["extraction"]
         self._config: Config = {**study.config, "grids": study.grids}
-        self.experiments = [name for name in (*study.grids, EXTRACTION) if self.of(name)]
+
+    @cached_property
+    def experiments(self) -> list[str]:
         """Those that have figures."""
+        return [name for name in (*self._study.grids, EXTRACTION) if self.of(name)]
 
     def of(self, experiment: str) -> list[str]:
         """Names of the figures that an experiment, or the extraction study, has."""
@@ -110,9 +115,14 @@ class Figures:
         }
 
     def caption_files(self) -> list[str]:
-        """Captions of all figures of the study, each once."""
-        modules = {self._module(name, figure) for name in self.experiments for figure in self.of(name)}
-        return [f"resources/captions/{module}.rst" for module in sorted(modules)]
+        """Captions of all figures of the study, each once.
+
+        Ends the process with a line for each that is not there.
+        """
+        drawn = {self._module(name, figure) for name in self.experiments for figure in self.of(name)}
+        with one_line_errors():
+            refuse(caption_findings(sorted(drawn), self._study.root))
+        return [f"resources/captions/{module}.rst" for module in sorted(drawn)]
 
     def _module(self, experiment: str, figure: str) -> str:
         """The module that draws a figure."""

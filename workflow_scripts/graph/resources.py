@@ -1,4 +1,4 @@
-"""Whether files that the repository holds for a study are there and sound: prompts, printed tables, claims.
+"""Whether files that the repository holds for a study are there and sound: captions, prompts, printed tables, claims.
 
 Snakemake takes an output that is there for a source when its rule's inputs are missing, so that a wrong name would
 go unnoticed on a finished study.
@@ -56,6 +56,12 @@ def published_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root
             of_cells(contents, set(product(runs_of(grid), headings)), name)
         except DataError as error:
             yield str(error)
+
+
+def caption_findings(figures: Iterable[str], root: Path) -> Iterator[str]:
+    """Captions of figures that are not there."""
+    for figure in figures:
+        yield from _missing(root / "resources/captions", "rst", figure, f"figure {figure}")
 
 
 def _missing(folder: Path, ending: str, name: str, place: str) -> Iterator[str]:
