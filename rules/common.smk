@@ -20,7 +20,7 @@ from workflow_scripts.graph.reporting import Reporting
 from workflow_scripts.graph.training import Requests
 from workflow_scripts.graph.slices import config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
-from workflow_scripts.graph.suites import evaluators
+from workflow_scripts.settings.study import EVALUATORS
 from workflow_scripts.graph.targets import tell
 from workflow_scripts.graph.training import Training
 

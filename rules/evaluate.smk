@@ -47,7 +47,7 @@ rule evaluate_suite:
     benchmark:
         "<benchmarks>/evaluate_suite/{kind}/{suite}/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        kind=one_of(kind for kind in evaluators() if kind != "sts"),
+        kind=one_of(kind for kind in EVALUATORS if kind != "sts"),
     resources:
         gpu=lambda wildcards: EVALUATION.gpus(wildcards.kind),
         mem=REQUESTS.memory(16, "run"),

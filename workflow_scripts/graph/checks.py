@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.errors import ConfigError, advice, refuse, unknown
+from workflow_scripts.extraction.blocks import block_findings, extraction_findings
 from workflow_scripts.graph.configuration import read_yaml
-from workflow_scripts.graph.extraction_blocks import block_findings, extraction_findings
 from workflow_scripts.graph.mistakes import mistakes, read
 from workflow_scripts.graph.references import (
     base_of,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from workflow_scripts.graph.extraction_blocks import (
+from workflow_scripts.extraction.blocks import (
     evaluator_of,
     files_of,
     job_settings,
@@ -15,7 +15,7 @@ from workflow_scripts.graph.extraction_blocks import (
 from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Study
-from workflow_scripts.graph.suites import suite_class
+from workflow_scripts.settings.study import SUITES
 
 
 class Extraction:
@@ -93,7 +93,7 @@ class Extraction:
 
     def task_settings(self, wildcards: Wildcards) -> str:
         """Settings of one job: its representations, and the suite without its other tasks."""
-        scored: Any = suite_class(evaluator_of(wildcards.kind))
+        scored: Any = SUITES[evaluator_of(wildcards.kind)]
         suite = scored.parse(suite_of(self._config, wildcards.kind), "suites")
         alone = suite.of_task(wildcards.task).model_dump(mode="json")
         return as_json({"job": self._settings(wildcards), "suite": alone})

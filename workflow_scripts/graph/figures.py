@@ -12,8 +12,8 @@ from typing import Any
 
 from workflow_scripts.config import names_in
 from workflow_scripts.errors import one_line_errors, refuse
-from workflow_scripts.graph.extraction_blocks import files_of as extraction_files
-from workflow_scripts.graph.extraction_blocks import names as extraction_names
+from workflow_scripts.extraction.blocks import files_of as extraction_files
+from workflow_scripts.extraction.blocks import names as extraction_names
 from workflow_scripts.graph.references import base_of, called, called_runs, tasks_in
 from workflow_scripts.graph.resources import caption_findings
 from workflow_scripts.graph.runs import EXTRACTION, Run, paper_of

@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from math import inf
 from typing import Annotated, Any, get_args
 
@@ -10,10 +11,10 @@ from workflow_scripts.errors import ConfigError, advice, unknown
 from workflow_scripts.graph.mistakes import forms_of, mistakes
 from workflow_scripts.graph.runs import Run, baselines_of, listed, numbered_columns, runs_of
 from workflow_scripts.graph.slices import Config, at
-from workflow_scripts.graph.suites import column_findings, suite_class
 from workflow_scripts.settings.names import Refers
 from workflow_scripts.settings.readers import ReaderConfig
-from workflow_scripts.settings.study import Grid, Study
+from workflow_scripts.settings.study import SUITES, Grid, Study
+from workflow_scripts.settings.suites import Cells
 
 
 def base_of(config: Mapping[str, Any], corpus: str) -> str:
@@ -146,7 +147,7 @@ def _of_suites(config: Mapping[str, Any]) -> Iterator[str]:
                 found = f"suites.{kinds[name]} has that name too"
                 yield f"{place}: {found}. Rename one: tables tell suites apart by name."
             kinds[name] = kind
-            read = Refers("datasets", tuple(filter(None, [suite_class(kind).form])))
+            read = Refers("datasets", tuple(filter(None, [SUITES[kind].form])))
             named = ((f"{place}.datasets", dataset, read) for dataset in suite.get("datasets", []))
             yield from misnamed(config, named)
             for task in suite.get("graded", []):
@@ -243,7 +244,7 @@ def _of_columns(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) 
     """Columns against what their suites write."""
     lists = config["mteb"]["lists"]
     asked = {
-        suite: suite_class(kind).parse(config["suites"][kind][suite], f"suites.{kind}.{suite}")
+        suite: SUITES[kind].parse(config["suites"][kind][suite], f"suites.{kind}.{suite}")
         for kind, suites in grid["suites"].items()
         for suite in suites
         if suite in config["suites"].get(kind, {})
@@ -252,6 +253,30 @@ def _of_columns(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) 
         if suite := asked.get(column.get("suite")):
             where = f"{place}: columns.{number} ({column['heading']})"
             yield from column_findings(column, suite.written(lists), suite.timed(), where)
+
+
+def column_findings(
+    column: Mapping[str, Any], scores: Mapping[str, Cells], times: Mapping[str, Cells], place: str
+) -> Iterator[str]:
+    """What a column asks of its suite that no file of scores holds, or of times if the column is measured."""
+    suite, task, aggregation, metric = (column[key] for key in ("suite", "task", "aggregation", "metric"))
+    measured = column.get("measured", False)
+    tasks, others = (times, scores) if measured else (scores, times)
+    if metric in {name for _, name in others.get(task, ())}:
+        what = "no time" if measured else "a time"
+        yield f"{place}.measured: {metric} of suite {suite} is {what}. Write measured: {str(not measured).lower()}."
+        return
+    if task not in tasks:
+        yield f"{place}.task: {task} is no task of suite {suite}. {advice(task, sorted(tasks))}"
+        return
+    metrics = sorted({name for _, name in tasks[task]})
+    if not any(fnmatchcase(metric, name) for name in metrics):
+        yield f"{place}.metric: suite {suite} writes no {metric} of {task}. {advice(metric, metrics)}"
+        return
+    asked = sorted(pattern for pattern, name in tasks[task] if fnmatchcase(metric, name))
+    if not any(fnmatchcase(aggregation, pattern) for pattern in asked):
+        known = ", ".join(f'"{pattern}"' for pattern in asked)
+        yield f'{place}.aggregation: suite {suite} has no "{aggregation}" of {metric}. Known: {known}.'
 
 
 def _of_seeds(config: Mapping[str, Any], block: Mapping[str, Any], place: str) -> Iterator[str]:

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import Any
 
+from workflow_scripts.extraction.blocks import datasets_of as extraction_datasets
 from workflow_scripts.graph.configuration import read_yaml
-from workflow_scripts.graph.extraction_blocks import datasets_of as extraction_datasets
 from workflow_scripts.graph.extraction_rows import tables_of
 from workflow_scripts.graph.figures import Figures, without_figures
 from workflow_scripts.graph.references import called, called_runs, datasets_of_corpora

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.audit.printing import Answer, Row, Rows
-from workflow_scripts.graph.sizes import EncoderSize, Rate, Rates, read_rates
+from workflow_scripts.graph.sizes import read_rates
 from workflow_scripts.planning.graph import CONFIGFILE, TARGETS, Graph, Job, planned
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.rates import EncoderSize, Rate, Rates
 
 TRAINED_PASS = 3
 """The cost of a forward and a backward pass, in forward passes."""

@@ -25,6 +25,7 @@ from workflow_scripts.settings.page import Config as Page
 from workflow_scripts.settings.round_trips import Limits
 from workflow_scripts.settings.significance import Config as Significance
 from workflow_scripts.settings.style import FigureStyle
+from workflow_scripts.settings.suites import Suite, SuiteConfig
 from workflow_scripts.settings.suites.mteb import Lists as MtebLists
 from workflow_scripts.settings.training import Development, TeacherEncoding, Training
 from workflow_scripts.settings.translators import TranslatorBlock
@@ -137,11 +138,14 @@ Report: Any = create_model(
 
 
 _PACKAGE = "workflow_scripts.settings.suites"
-_KINDS: dict[str, Any] = {
+SUITES: dict[str, type[Suite]] = {
     kind: importlib.import_module(f"{_PACKAGE}.{kind}").Config for kind in names_in(_PACKAGE)
 }
+"""Kinds of suites, with their classes."""
+EVALUATORS = [kind for kind, suite in SUITES.items() if issubclass(suite, SuiteConfig)]
+"""Kinds of suites that score vectors (``evaluation.base``)."""
 _NAMED: dict[str, Any] = {
-    kind: (Annotated[list[str], Refers(f"suites.{kind}")], Field(default=[])) for kind in _KINDS
+    kind: (Annotated[list[str], Refers(f"suites.{kind}")], Field(default=[])) for kind in SUITES
 }
 Evaluated: Any = create_model("Evaluated", __base__=Settings, __doc__="Suites to evaluate on.", **_NAMED)
 
@@ -172,7 +176,7 @@ Grid: Any = create_model(
 )
 
 
-_SUITES: Any = {kind: (dict[Name, suite], Field(default={})) for kind, suite in _KINDS.items()}  # type: ignore[valid-type]
+_SUITES: Any = {kind: (dict[Name, suite], Field(default={})) for kind, suite in SUITES.items()}  # type: ignore[valid-type]
 Suites: Any = create_model("Suites", __base__=Settings, __doc__="Suites by kind.", **_SUITES)
 
 
@@ -184,7 +188,7 @@ class DevelopmentBlock(Development):
     )
 
 
-_ON_GPU: Any = Literal[(*(kind for kind, suite in _KINDS.items() if suite.on_gpu), "extraction")]
+_ON_GPU: Any = Literal[(*(kind for kind, suite in SUITES.items() if suite.on_gpu), "extraction")]
 
 
 class EvaluationBlock(Settings):

@@ -7,11 +7,11 @@ import pytest
 
 from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.evaluation.base import Evaluator
-from workflow_scripts.graph.suites import evaluators
+from workflow_scripts.settings.study import EVALUATORS
 from workflow_scripts.settings.suites import SuiteConfig
 
 
-@pytest.mark.parametrize("kind", evaluators())
+@pytest.mark.parametrize("kind", EVALUATORS)
 def test_every_evaluator_keeps_the_contract(kind):
     module = importlib.import_module(f"workflow_scripts.evaluation.{kind}")
     assert module.Config.form in FORMS

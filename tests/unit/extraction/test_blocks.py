@@ -2,14 +2,14 @@ import pytest
 import yaml
 
 from tests.planning import ROOT, merged_config
-from workflow_scripts.extraction.study import JobSettings, plan
-from workflow_scripts.graph.extraction_blocks import (
+from workflow_scripts.extraction.blocks import (
     files_of,
     job_settings,
     score_files,
     tasks_of,
     wikitext_settings,
 )
+from workflow_scripts.extraction.study import JobSettings, plan
 
 EXTRACTION = yaml.safe_load((ROOT / "config/extraction.yaml").read_text())["extraction"]
 

@@ -22,6 +22,7 @@ from workflow_scripts.data.sources import load
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.base import Task
+from workflow_scripts.extraction.blocks import job_settings, wikitext_settings
 from workflow_scripts.extraction.representations import TableVectors, Tokens, random_tables
 from workflow_scripts.extraction.study import (
     JobSettings,
@@ -33,7 +34,6 @@ from workflow_scripts.extraction.study import (
     token_weights,
 )
 from workflow_scripts.extraction.vocabulary import read_vocabulary
-from workflow_scripts.graph.extraction_blocks import job_settings, wikitext_settings
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import (

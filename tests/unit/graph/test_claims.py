@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from tests.planning import DEMO, ROOT, merged_config, study_in
+from workflow_scripts.extraction.blocks import files_of, names
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.extraction import Extraction
-from workflow_scripts.graph.extraction_blocks import files_of, names
 from workflow_scripts.graph.extraction_rows import definable_rows, tables_of
 from workflow_scripts.graph.reporting import Claims, Reporting
 from workflow_scripts.graph.resources import CLAIMS, claim_findings

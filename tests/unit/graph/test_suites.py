@@ -11,7 +11,8 @@ from transformers import AutoModel, AutoTokenizer
 from tests import tiny
 from workflow_scripts.columns.corpora import LABELLED, PAIRS
 from workflow_scripts.evaluation import attention, cost, mteb_tasks
-from workflow_scripts.graph.suites import column_findings, kinds, suite_class
+from workflow_scripts.graph.references import column_findings
+from workflow_scripts.settings.study import SUITES
 from workflow_scripts.settings.suites import SuiteConfig
 from workflow_scripts.settings.suites.attention import Config as Attention
 from workflow_scripts.settings.suites.sts import Config as Sts
@@ -123,7 +124,7 @@ def held_against(scores, tasks):
 @pytest.mark.parametrize("kind", CASES)
 def test_a_suite_writes_what_is_declared_and_nothing_else(kind):
     evaluate, suite = CASES[kind]
-    held_against(evaluate(suite), suite_class(kind).parse(suite, kind).written({}))
+    held_against(evaluate(suite), SUITES[kind].parse(suite, kind).written({}))
 
 
 def test_the_times_of_a_suite_are_what_is_declared_and_nothing_else():
@@ -174,4 +175,4 @@ def test_an_mteb_suite_writes_what_is_declared_and_nothing_else():
 
 
 def test_every_kind_of_suite_is_declared():
-    assert {*CASES, "attention", "mteb"} == kinds().keys()
+    assert {*CASES, "attention", "mteb"} == SUITES.keys()

@@ -5,10 +5,10 @@ from math import isnan
 import pytest
 import yaml
 
-from workflow_scripts.graph.sizes import Rates
 from workflow_scripts.planning.graph import Graph, Job
 from workflow_scripts.planning.plan import Amount, Estimator, by, by_rule, read_from, requests, row_of
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.rates import Rates
 
 
 def rate(value, basis="measured"):

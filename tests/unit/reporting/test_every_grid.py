@@ -15,13 +15,12 @@ from workflow_scripts.figures.base import Request
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.references import called_runs
 from workflow_scripts.graph.runs import baselines_of, one_column_a_task, runs_of
-from workflow_scripts.graph.suites import suite_class
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.published import of_cells
 from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.tables import ScoreFile, build
 from workflow_scripts.settings.significance import Config as Significance
-from workflow_scripts.settings.study import Grid
+from workflow_scripts.settings.study import SUITES, Grid
 
 STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
 
@@ -45,7 +44,7 @@ def cells_of(config, grid):
     asked = {column["aggregation"] for column in grid["columns"] if "suite" in column}
     for kind, suites in grid["suites"].items():
         for suite in suites:
-            block = suite_class(kind).parse(config["suites"][kind][suite], suite)
+            block = SUITES[kind].parse(config["suites"][kind][suite], suite)
             files = [block.written(config["mteb"]["lists"]), block.timed()]
             yield (
                 suite,

@@ -6,7 +6,7 @@ import pytest
 
 from tests.planning import study_in
 from tests.verbs import printed
-from workflow_scripts.graph.extraction_blocks import names
+from workflow_scripts.extraction.blocks import names
 from workflow_scripts.graph.figures import Figures
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.coverage import lines

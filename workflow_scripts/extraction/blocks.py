@@ -6,7 +6,7 @@ from typing import Any
 
 from workflow_scripts.errors import unknown
 from workflow_scripts.extraction.layers import impossible
-from workflow_scripts.graph.suites import suite_class
+from workflow_scripts.settings.study import SUITES
 from workflow_scripts.settings.suites import Cells
 
 ISOTROPY: Cells = frozenset({("", "isoscore")})
@@ -243,7 +243,7 @@ def _of_measure(config: Config, measure: Config, place: str) -> Iterator[str]:
     kind, aggregation, metrics = (measure[key] for key in ("kind", "aggregation", "metrics"))
     cells = ISOTROPY
     if kind != "isotropy":
-        suites, scored = config["suites"][evaluator_of(kind)].values(), suite_class(evaluator_of(kind))
+        suites, scored = config["suites"][evaluator_of(kind)].values(), SUITES[evaluator_of(kind)]
         tasks = {task for suite in suites for task in tasks_in(suite, kind)}
         each = (scored.parse(suite, "suites").written(config["mteb"]["lists"]) for suite in suites)
         cells = frozenset(cell for suite in each for task in tasks & suite.keys() for cell in suite[task])
