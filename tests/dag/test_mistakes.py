@@ -1160,6 +1160,14 @@ def test_the_studies_of_this_repository_are_sound(overlay):
     assert findings(lambda config, grids: None, overlay) == []
 
 
+def test_an_adapted_encoder_that_the_study_does_not_use_is_not_held_to_its_training():
+    def change(config, _grids):
+        adapt = config["encoders"]["minilm_mlm"]["adapt"] | {"training": {"gpus": 2}}
+        config["encoders"]["unused"] = {"adapt": adapt}
+
+    assert findings(change) == []
+
+
 # Only what is asked for is required: keys, engines, data of the jobs that are to run.
 
 

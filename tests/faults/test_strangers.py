@@ -150,6 +150,8 @@ ATTACKS = [
     "a: 1\na: 2\n",
     "- a\n",
     "a: &a [*a]\n",
+    LAUGHS + "names: {datasets: *i}\n",
+    "datasets: &a {mine: *a}\n",
 ]
 READING = """
 import resource, sys

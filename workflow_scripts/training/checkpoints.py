@@ -1,8 +1,8 @@
 """Checkpoints that are either complete or absent, and belong to exactly one training.
 
 A checkpoint is a folder ``step00000100`` with safetensors and a manifest, ``COMPLETE.json``, which is written last and
-holds the sha256 of every other file and the fingerprint of the training. A folder with an invalid manifest is ignored;
-so is one with another fingerprint (other settings, data, code or seed).
+holds the sha256 of every other file, the fingerprint of the training and a checksum of its own. A folder with an
+invalid manifest is ignored; so is one with another fingerprint (other settings, data, code or seed).
 """
 
 import shutil
@@ -36,7 +36,7 @@ def save_checkpoint(folder: Path, fingerprint: str, checkpoint: Checkpoint) -> N
         with atomic(place / f"{name}.safetensors") as temporary:
             save_file(tensors, temporary)
     hashes = {path.name: sha256_of(path) for path in sorted(place.iterdir())}
-    manifest = Manifest(fingerprint=fingerprint, files=hashes)
+    manifest = Manifest(fingerprint=fingerprint, files=hashes).checksummed()
     with atomic(place / MANIFEST) as temporary:
         temporary.write_text(manifest.model_dump_json(), "utf-8")
     for other in folder.glob("step*"):

@@ -1,5 +1,6 @@
 """What makes a folder a checkpoint: a manifest of its files, read without PyTorch."""
 
+import hashlib
 from pathlib import Path
 
 from workflow_scripts.config import Settings
@@ -14,14 +15,21 @@ class Manifest(Settings):
     fingerprint: str
     files: dict[str, str]
     """Name of each other file to its sha256."""
+    checksum: str = ""
+
+    def checksummed(self) -> "Manifest":
+        """The manifest with the hash of its other entries as its checksum."""
+        content = self.model_copy(update={"checksum": ""}).model_dump_json()
+        return self.model_copy(update={"checksum": hashlib.sha256(content.encode()).hexdigest()})
 
 
 def read_manifest(place: Path) -> Manifest | None:
     """The manifest of a checkpoint; None where the folder has no valid one."""
     try:
-        return Manifest.model_validate_json((place / MANIFEST).read_text("utf-8"))
+        found = Manifest.model_validate_json((place / MANIFEST).read_text("utf-8"))
     except (OSError, ValueError):  # killed before or while it was written, or damaged since
         return None
+    return found if found == found.checksummed() else None
 
 
 def damaged_file(place: Path, manifest: Manifest) -> str | None:

@@ -187,6 +187,14 @@ def test_no_flipped_bit_changes_or_loses_an_answer_unseen(filled):
     assert noticed > 200
 
 
+def test_a_locked_ledger_is_not_called_damage(filled, monkeypatch):
+    monkeypatch.setattr("workflow_scripts.apis.ledger._BUSY_SECONDS", 0.2)
+    with sqlite3.connect(filled) as other, Ledger(filled) as ledger:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(DataError, match=r"database is locked\. Nothing in it is damaged"):
+            ledger.find([request(1)])
+
+
 def test_an_answer_is_not_called_missing_before_the_whole_file_was_read(filled):
     """The first find is content; the other would pay for an answer that is there, under a damaged key."""
     flip(filled, filled.read_bytes().index(request(7).key), 0)
