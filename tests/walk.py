@@ -211,7 +211,8 @@ def effect(folder: Path, block: Block) -> Effect:
     objective.finish()
     tokenizer = load_tokenizer(encoder_folder(folder, block))
     vectors = encode(encoder, tokenizer, TEXTS[:6], TOKENS)
-    return Effect((*losses, *objective.metrics()), vectors.tobytes(), frozenset(trained - learnt))
+    measured = map(float, objective.metrics().values())
+    return Effect((*losses, *measured), vectors.tobytes(), frozenset(trained - learnt))
 
 
 def _descend(objective: Any) -> set[str]:
