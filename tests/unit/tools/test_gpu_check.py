@@ -1,0 +1,111 @@
+"""The check of a GPU, on a CPU: faults that it must name, and the whole command on small encoders."""
+
+import json
+
+import pytest
+import torch
+
+from workflow_scripts.gpu_check import cards, right, waits
+from workflow_scripts.gpu_check.lines import judged
+from workflow_scripts.gpu_check.material import SMALL, blocks, prepared, write_encoder
+from workflow_scripts.tools import gpu_check
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """With a small BERT."""
+    folder = tmp_path_factory.mktemp("gpu")
+    write_encoder(folder, SMALL._replace(layers=2))
+    return folder
+
+
+def simcse(folder):
+    return prepared(blocks()["simcse"], folder, SMALL, CPU)
+
+
+FAULTS = {
+    "a loss that is looked at": (lambda loss: loss * float(loss.item() > 0), "_local_scalar_dense waits"),
+    "a loss that depends on how many are positive": (
+        lambda loss: loss + 0 * loss.flatten()[loss.flatten() > 0].sum(),
+        "an index by a mask waits",
+    ),
+    "noise that names no device": (lambda loss: loss + torch.zeros(3).sum(), "a tensor that names no device"),
+    "a kernel that has no fixed order": (
+        lambda loss: loss + 0 * loss.detach().flatten().histc(2).sum(),
+        "histc has no deterministic kernel",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_a_card_would_wait_for_is_named(folder, fault):
+    change, named = FAULTS[fault]
+    trained = simcse(folder)
+    whole = trained.objective.loss
+    trained.objective.loss = lambda step: change(whole(step))
+    found = waits.waits_of(waits.one_step(trained, SMALL), CPU, trained)
+    assert any(named in line for line in found), found
+
+
+def test_a_step_as_it_is_waits_for_nothing(folder):
+    trained = simcse(folder)
+    assert waits.waits_of(waits.one_step(trained, SMALL), CPU, trained) == []
+
+
+def test_another_gradient_of_one_small_parameter_is_found(folder):
+    """A bias of one layer, a hundredth larger."""
+    first = right.found(simcse(folder))
+    name = next(name for name in first.gradients if name.endswith("layer.0.output.dense.bias"))
+    changed = first._replace(gradients=first.gradients | {name: first.gradients[name] * 1.01})
+    assert right.distance(first, first) == 0
+    assert right.distance(first, changed) > right.CLOSE
+
+
+def test_masks_that_differ_and_a_parameter_without_a_gradient_are_no_rounding(folder):
+    first = right.found(simcse(folder))
+    fewer = first._replace(gradients=dict(list(first.gradients.items())[1:]))
+    assert right.distance(first, fewer) == float("inf")
+
+
+def test_products_that_are_not_rounded_fail(folder, monkeypatch):
+    """As where autocast names another device than the one that computes."""
+    assert right.bfloat16(folder, CPU).verdict == "holds"
+    monkeypatch.setattr(
+        right, "mixed_precision", lambda _precision, _device: torch.autocast("cpu", enabled=False)
+    )
+    assert right.bfloat16(folder, CPU).verdict == "fails"
+
+
+def test_a_number_that_is_none_fails():
+    assert judged("part", "what", float("nan"), 1).verdict == "fails"
+    assert judged("part", "what", 1, 1).verdict == "holds"
+
+
+def test_two_processes_compute_the_joint_gradient(folder):
+    (line,) = cards.check(folder, CPU)
+    assert line.verdict == "holds", line
+
+
+def test_parts_that_would_begin_too_late_are_named():
+    lines = list(gpu_check.found_by({"first": lambda: iter(()), "second": lambda: iter(())}, minutes=0))
+    assert [(line.part, line.verdict) for line in lines] == [
+        ("first", "not held here"),
+        ("second", "not held here"),
+    ]
+
+
+@pytest.mark.slow
+def test_the_whole_command_holds_on_a_cpu(tmp_path):
+    answer = gpu_check.answer("cpu", minutes=20, file=tmp_path / "card.json")
+    lines = json.loads((tmp_path / "card.json").read_text("utf-8"))["lines"]
+    assert answer.good, [line for line in lines if line["verdict"] == "fails"]
+    assert {line["part"] for line in lines} >= {
+        "right",
+        "the same again",
+        "no waiting",
+        "fast",
+        "fits",
+        "several cards",
+    }

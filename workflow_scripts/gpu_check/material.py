@@ -1,0 +1,188 @@
+"""Encoders with random weights, made-up sentences, and every training method of the configuration over them."""
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import yaml
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import (
+    BertConfig,
+    BertModel,
+    LlamaConfig,
+    LlamaModel,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+)
+
+from workflow_scripts.methods import load_method
+from workflow_scripts.methods.base import Objective
+from workflow_scripts.models.encoder import TextEncoder, load_backbone, load_tokenizer
+from workflow_scripts.models.readouts import set_mask_token
+from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.training import Training
+from workflow_scripts.training.data import Teacher, TrainingData
+from workflow_scripts.training.mlm import MaskedLanguageModel, save_head
+from workflow_scripts.training.sampler import Sampler
+
+Block = dict[str, Any]
+
+DECODERS = ("llm2vec",)
+"""Methods for decoders; others get a BERT."""
+_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_POOL, _WORDS = 64, 300  # exemplars, and frequent words, that 3R reads
+
+
+class Size(NamedTuple):
+    """An encoder, and what it is trained on."""
+
+    layers: int
+    width: int
+    heads: int
+    feed_forward: int
+    vocabulary: int
+    batch: int
+    tokens: int
+
+
+SMALL = Size(12, 64, 4, 128, 2_000, 8, 16)
+BASE = Size(12, 768, 12, 3072, 30_522, 64, 32)
+"""BERT-base, with the batch and the sentences of SimCSE's paper."""
+
+
+class Trained(NamedTuple):
+    """One method over one encoder, ready for its first step."""
+
+    encoder: TextEncoder
+    objective: Objective
+    tokenizer: PreTrainedTokenizerBase
+
+
+def blocks() -> dict[str, Block]:
+    """The training methods of config/methods.yaml by name, those underneath filled in."""
+    read = yaml.safe_load((ROOT / "config/methods.yaml").read_text("utf-8"))["methods"]
+    own = {name: _without_the_shared_part(block) for name, block in read.items()}
+    whole = {
+        name: block | ({"base": own[block["base"]]} if "base" in block else {}) for name, block in own.items()
+    }
+    return {
+        name: block for name, block in whole.items() if hasattr(load_method(block["module"]), "Objective")
+    }
+
+
+def _without_the_shared_part(block: Block) -> Block:
+    left = {key: value for key, value in block.items() if key not in ("training", "development", "readings")}
+    return left | ({"weights": "float32"} if "weights" in left else {})  # what is compared is rounding
+
+
+def sentences(count: int, size: Size, seed: int = 0) -> list[str]:
+    """Made-up sentences, frequent words first as in a language, of four tokens to a third more than are read."""
+    draw = np.random.default_rng(seed)
+    lengths = draw.integers(4, size.tokens * 4 // 3, count)
+    most = size.vocabulary - len(_SPECIAL)
+    return [" ".join(f"w{min(word, most) - 1}" for word in draw.zipf(1.3, length)) for length in lengths]
+
+
+def write_encoder(folder: Path, size: Size, kind: str = "bert") -> Path:
+    """Write an encoder with random weights, the same on every machine, as a published one lies in a folder."""
+    torch.manual_seed(0)
+    backbone = _bert(size) if kind == "bert" else _llama(size)
+    place = folder / kind
+    backbone.save_pretrained(place)
+    _tokenizer(size).save_pretrained(place)
+    if kind == "bert":
+        save_head(place, MaskedLanguageModel(load_backbone(place)))
+    return place
+
+
+def _bert(size: Size) -> PreTrainedModel:
+    return BertModel(
+        BertConfig(
+            vocab_size=size.vocabulary,
+            hidden_size=size.width,
+            num_hidden_layers=size.layers,
+            num_attention_heads=size.heads,
+            intermediate_size=size.feed_forward,
+        )
+    )
+
+
+def _llama(size: Size) -> PreTrainedModel:
+    return LlamaModel(
+        LlamaConfig(
+            vocab_size=size.vocabulary,
+            hidden_size=size.width,
+            num_hidden_layers=size.layers,
+            num_attention_heads=size.heads,
+            num_key_value_heads=size.heads,
+            intermediate_size=size.feed_forward,
+            pad_token_id=0,
+            bos_token_id=2,
+            eos_token_id=3,
+        )
+    )
+
+
+def _tokenizer(size: Size) -> PreTrainedTokenizerFast:
+    words = [*_SPECIAL, *(f"w{number}" for number in range(size.vocabulary - len(_SPECIAL)))]
+    vocabulary = {word: number for number, word in enumerate(words)}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")]
+    )
+    named = {f"{token[1:-1].lower()}_token": token for token in _SPECIAL}
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=tokenizer, model_max_length=512, **named
+    )
+
+
+def training(size: Size, **changes: Any) -> Training:
+    """The shared training settings with the batch of ``size``, and other changes."""
+    block = yaml.safe_load((ROOT / "config/config.yaml").read_text("utf-8"))["training"]
+    known = {name: value for name, value in block.items() if name in Training.model_fields}
+    own = {"epochs": None, "max_steps": 1, "batch_size": size.batch, "max_tokens": size.tokens}
+    return Training.parse(known | own | changes, "training")
+
+
+def prepared(block: Block, folder: Path, size: Size, device: torch.device, rows: int = 256) -> Trained:
+    """A method over the encoder in ``folder``, in its first state, on ``device``."""
+    method = load_method(block["module"])
+    config = MethodConfig.parse(block, "methods")
+    start = folder / ("llama" if block.get("base", block)["module"] in DECODERS else "bert")
+    backbones = list(_backbones(start, method, config))
+    torch.manual_seed(0)
+    encoder = method.build(config, *backbones).to(device)
+    tokenizer = load_tokenizer(start)
+    set_mask_token(encoder, tokenizer)
+    vectors = np.random.default_rng(0).normal(size=(rows, size.width)).astype(np.float32)
+    data = TrainingData(
+        {
+            "anchor": sentences(rows, size),
+            "positive": sentences(rows, size, seed=1),
+            "negative": sentences(rows, size, seed=2),
+            "exemplar": sentences(_POOL, size, seed=3),
+            "word": [f"w{number}" for number in range(_WORDS)][: block.get("words")],
+        },
+        tokenizer,
+        size.tokens,
+        Sampler(rows, min(size.batch, rows), seed=3),
+        Teacher(vectors, 2),
+    )
+    return Trained(encoder, method.Objective(config, encoder, data), tokenizer)
+
+
+def _backbones(start: Path, method: Any, config: Any) -> Iterator[PreTrainedModel]:
+    """As many as the method joins: one, or two, of which the second has other weights."""
+    several = any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(method.build).parameters.values())
+    for number in range(2 if several else 1):
+        backbone = load_backbone(start, **config.overrides)
+        torch.manual_seed(number)
+        for parameter in backbone.parameters() if number else ():
+            parameter.data += 0.02 * torch.randn_like(parameter)
+        yield backbone

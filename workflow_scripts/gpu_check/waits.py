@@ -1,0 +1,149 @@
+"""Whether the host ever waits for the card within a step, and how long the card has nothing to do.
+
+On a card PyTorch itself says when something waits. Everywhere else a step's operations are watched: one that brings a
+number of a computed tensor to the host, or whose result's size depends on one, would wait on a card; so would a tensor
+that is made without naming a device and has to be copied there.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.weak import WeakIdKeyDictionary
+
+from workflow_scripts.gpu_check.again import METHODS
+from workflow_scripts.gpu_check.lines import Line, judged, left_open
+from workflow_scripts.gpu_check.material import Size, Trained, blocks, prepared, training
+from workflow_scripts.models.devices import mixed_precision
+from workflow_scripts.models.dropout import keyed
+from workflow_scripts.training.loop import prepare
+
+PART = "no waiting"
+IDLE = 0.05
+"""The share of its time that a card may have nothing to do."""
+STEPS = 200
+WAITING = {"_local_scalar_dense", "nonzero", "masked_select", "_unique2", "unique_consecutive", "equal"}
+"""Operations that need a number on the host."""
+NOT_DETERMINISTIC = {
+    "histc", "bincount", "kthvalue", "median", "nanmedian", "put_", "_embedding_bag", "adaptive_avg_pool2d",
+    "avg_pool3d", "grid_sampler_2d", "multi_margin_loss", "nll_loss2d_forward", "_ctc_loss",
+}  # fmt: skip
+"""Operations without a deterministic kernel on a card: PyTorch's list in ``use_deterministic_algorithms``."""
+
+
+class Watched(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Notes what operations inside it would make a card's host wait for, or a card's result change.
+
+    Args:
+        parameters: Where computing begins; what comes of them, and of what is told ``computed``, would lie on a card.
+    """
+
+    def __init__(self, parameters: Iterator[torch.Tensor]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.found: list[str] = []
+        self._computed: Any = WeakIdKeyDictionary()
+        for parameter in parameters:
+            self._computed[parameter] = True
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run one operation, noted if it waits."""
+        kwargs = kwargs or {}
+        name = func.overloadpacket.__name__
+        tensors = [one for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)]
+        computed = any(one in self._computed for one in tensors)
+        if computed and name in WAITING:
+            self.found.append(f"{name} waits")
+        if computed and name == "index" and any(one.dtype == torch.bool for one in tensors):
+            self.found.append("an index by a mask waits")
+        if computed and name in NOT_DETERMINISTIC:
+            self.found.append(f"{name} has no deterministic kernel")
+        result = func(*args, **kwargs)
+        for one in tree_leaves(result):
+            if computed and isinstance(one, torch.Tensor):
+                self._computed[one] = True
+        return result
+
+
+def check(folder: Path, device: torch.device, size: Size) -> Iterator[Line]:
+    """A line for each method, and the idle share of SimCSE's steps."""
+    for name in METHODS:
+        trained = prepared(blocks()[name], folder, size, device)
+        step = one_step(trained, size)
+        found = ", ".join(sorted(set(waits_of(step, device, trained))))
+        yield Line(PART, f"{name}: steps that wait", found or "none", "none", "fails" if found else "holds")
+    if device.type == "cpu":
+        yield left_open(PART, "idle share of the card", "a card")
+        return
+    yield judged(PART, "idle share of the card", idle_share(one_step(trained, size), device), IDLE)
+
+
+def one_step(trained: Trained, size: Size) -> Callable[[int], None]:
+    """The part of the training loop in which nothing may wait."""
+    settings = training(size, max_steps=STEPS)
+    prepare(settings, seed=1)
+    module = trained.objective.module.train()
+    parameters = [p for p in module.parameters() if p.requires_grad]
+    optimiser = torch.optim.AdamW(parameters, lr=settings.learning_rate, fused=True)
+    device = parameters[0].device
+
+    def step(number: int) -> None:
+        optimiser.zero_grad(set_to_none=True)
+        with keyed(1, number), mixed_precision(settings.precision, device):
+            loss = trained.objective.loss(number)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(parameters, settings.max_gradient_norm)
+        optimiser.step()
+
+    return step
+
+
+def waits_of(step: Callable[[int], None], device: torch.device, trained: Trained) -> list[str]:
+    """What waited in some steps, the first of which is not looked at."""
+    step(1)
+    if device.type == "cpu":
+        watched = Watched(trained.objective.module.parameters())
+        with watched:
+            step(2)
+        return [*watched.found, *_without_a_device(step)]
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for number in range(2, STEPS + 2):
+            step(number)
+    except RuntimeError as error:
+        return [str(error).splitlines()[0]]
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    return []
+
+
+def _without_a_device(step: Callable[[int], None]) -> Iterator[str]:
+    """Where tensors that name no device lie on another one than the encoder, as they would beside a card."""
+    try:
+        with torch.device("meta"):
+            step(3)
+    except (RuntimeError, NotImplementedError) as error:
+        yield f"a tensor that names no device: {str(error).splitlines()[0]}"
+
+
+def idle_share(step: Callable[[int], None], device: torch.device, steps: int = 20) -> float:
+    """Of the time from the first kernel of some steps to their last, what no kernel fills."""
+    step(1)
+    torch.cuda.synchronize(device)
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiled:
+        for number in range(2, steps + 2):
+            step(number)
+        torch.cuda.synchronize(device)
+    spans = sorted(
+        (event.time_range.start, event.time_range.end)
+        for event in profiled.events()
+        if event.device_type.name == "CUDA"
+    )
+    busy, end = 0.0, spans[0][0]
+    for first, last in spans:
+        busy += max(0.0, last - max(first, end))
+        end = max(end, last)
+    return float(1 - busy / (end - spans[0][0]))
