@@ -39,7 +39,7 @@ class Watched(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Notes what operations inside it would make a card's host wait for, or a card's result change.
 
     Args:
-        parameters: Where computing begins; what comes of them, and of what is told ``computed``, would lie on a card.
+        parameters: Of the model; they, and all that is computed from them, would lie on a card.
     """
 
     def __init__(self, parameters: Iterator[torch.Tensor]) -> None:

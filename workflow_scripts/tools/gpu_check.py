@@ -20,7 +20,8 @@ import torch
 from workflow_scripts.audit.printing import Answer, Rows, argument, rows_of
 from workflow_scripts.gpu_check import again, cards, fits, right, speed, waits
 from workflow_scripts.gpu_check.lines import Line, left_open
-from workflow_scripts.gpu_check.material import BASE, SMALL, write_encoder
+from workflow_scripts.gpu_check.material import BASE, SMALL, training, write_encoder
+from workflow_scripts.training.loop import prepare
 
 Check = Callable[[], Iterator[Line]]
 
@@ -35,6 +36,7 @@ ARGUMENTS = (
 def answer(device: str | None, minutes: float, file: Path | None) -> Answer:
     """Every line, printed as it is found; exit code 1 if one fails."""
     card = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    prepare(training(SMALL), seed=1)  # before the card is touched, which then computes deterministically
     with tempfile.TemporaryDirectory() as folder:
         lines = list(_shown(found_by(checks(Path(folder), card), minutes)))
     failed = sum(line.verdict == "fails" for line in lines)
