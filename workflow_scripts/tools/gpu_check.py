@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 
 from workflow_scripts.audit.printing import Answer, Rows, argument, rows_of
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.gpu_check import again, cards, fits, right, speed, waits
 from workflow_scripts.gpu_check.lines import Line, left_open
 from workflow_scripts.gpu_check.material import BASE, SMALL, training, write_encoder
@@ -34,7 +35,15 @@ ARGUMENTS = (
 
 
 def answer(device: str | None, minutes: float, file: Path | None) -> Answer:
-    """Every line, printed as it is found; exit code 1 if one fails."""
+    """Every line, printed as it is found; exit code 1 if one fails.
+
+    Raises:
+        ConfigError: if there is no such device.
+    """
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(
+            "--device cuda: PyTorch sees no GPU here. Start it where there is one, or with --device cpu."
+        )
     card = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     prepare(training(SMALL), seed=1)  # before the card is touched, which then computes deterministically
     with tempfile.TemporaryDirectory() as folder:

@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.gpu_check import cards, right, waits
 from workflow_scripts.gpu_check.lines import judged
 from workflow_scripts.gpu_check.material import SMALL, blocks, prepared, write_encoder
@@ -94,6 +95,12 @@ def test_parts_that_would_begin_too_late_are_named():
         ("first", "not held here"),
         ("second", "not held here"),
     ]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_a_card_that_is_not_there_is_one_line():
+    with pytest.raises(ConfigError, match="--device cuda: PyTorch sees no GPU here"):
+        gpu_check.answer("cuda", minutes=1, file=None)
 
 
 @pytest.mark.slow
