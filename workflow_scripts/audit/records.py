@@ -39,6 +39,7 @@ _RULE = re.compile(r"[a-z][a-z0-9_]*")
 _CONTROL = re.compile(r"\\u00(0|1|7f|8|9)")  # control characters, as JSON escapes them; a line feed is \n
 _RESULTS = Path("results")
 _CHECKPOINTS = "checkpoints"
+LOCK_SUFFIX = ".lock.json"
 _THREADS = 2  # one computes hashes while the other waits for the disk
 
 # One file
@@ -224,6 +225,8 @@ class Records:
                 self.tasks += [name_of(table) for table in sorted(path.glob("*.parquet"))]
             elif path.is_dir():
                 self._list(path, seen)
+            elif path.name.endswith(LOCK_SUFFIX):
+                continue  # what `lock` writes, to be kept with the numbers
             elif not path.is_file():
                 self.strays[name] = "neither a file nor a folder; perhaps a broken link"
             elif not is_timestamp(path):

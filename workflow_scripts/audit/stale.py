@@ -9,6 +9,7 @@ records. Exit code 1 if anything is stale or missing; --json names every artefac
 """
 
 from collections import defaultdict
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,7 +91,10 @@ def stale(graph: Graph) -> Staleness:
     found = Records((Path(name) for name in sorted(names) if Path(name).is_dir()), hashing=False)
     records = found.by_file
     jobs = {name: job for name, record in records.items() if (job := graph.writer(record))}
-    own = {name: changes for name, job in jobs.items() if (changes := reasons(records[name], job))}
+    lost = {name: [*_lost(name, records[name], found.dropped)] for name in jobs}
+    own = {
+        name: changes for name, job in jobs.items() if (changes := reasons(records[name], job) + lost[name])
+    }
     missing = sorted(file for file in made if not Path(file).exists())
     behind = {name: found.made_from(name) & jobs.keys() for name in (*own, *missing)}
     following = sorted(set().union(*behind.values()) - own.keys())
@@ -110,6 +114,14 @@ def reasons(record: Record, job: Job) -> list[Change]:
     if key_of(now) == record.key == key_of(record):
         return []
     return compare(facts(record), facts(now)) or [_ORDER]
+
+
+def _lost(name: str, record: Record, dropped: Collection[str]) -> Iterator[Change]:
+    """Parts of a folder, such as a model's weights or a picture, that its record lists and that are not there."""
+    for part in record.files:
+        path = Path(name).parent / part
+        if path.as_posix() not in dropped and not path.exists():
+            yield Change("file", part, "as recorded", "missing")
 
 
 def _as_planned(record: Record, job: Job) -> Record:

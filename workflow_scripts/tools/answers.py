@@ -159,5 +159,7 @@ def answer(command: str, ledger: Path | None, **given: Any) -> Answer:
     """What the command says."""
     path = ledger or ledger_path()
     if path.is_dir() or (command != "merge" and not path.is_file()):
-        raise DataError(f"{path}: no such file. Name one: --ledger FILE.")
+        raise DataError(
+            f"{path}: no such file; nothing has been asked from this folder. Name another: --ledger FILE."
+        )
     return COMMANDS[command](path, given)

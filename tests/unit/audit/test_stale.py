@@ -56,6 +56,18 @@ def test_what_the_configuration_would_make_again_is_up_to_date(root):
     assert len(outcome.fresh) == 15 and not outcome.red
 
 
+def test_a_part_of_a_folder_that_is_gone_is_a_reason_of_its_own(root):
+    """Snakemake looks at the record alone, and would make neither weights nor pictures again."""
+    folder = Path(STUDY, "runs/plain/seed1/model")
+    part = next(iter(read_record(folder / "record.json").files))
+    (folder / part).unlink()
+    outcome = found(jobs())
+    assert own(outcome) == {
+        "runs/plain/seed1/model/record.json": [Change("file", part, "as recorded", "missing")]
+    }
+    assert f"{STUDY}/scores/sts/suite/plain/seed1.parquet" in outcome.stale
+
+
 def test_a_changed_setting_is_named_with_its_key_and_reaches_what_is_downstream(root):
     changed = jobs()
     for (rule, *_), job in changed.items():

@@ -131,6 +131,11 @@ def test_a_file_that_no_record_lists_is_foreign(root, folder, name):
     assert found() == [(named(path), "foreign")]
 
 
+def test_a_lock_beside_the_results_is_nothing_foreign(root):
+    Path(STUDY, "provenance.lock.json").write_text("{}")
+    assert found() == []
+
+
 def test_what_a_killed_job_left_behind_is_foreign_and_the_date_of_a_folder_is_not(root):
     left = [Path(STUDY, "tables/.main.parquet.x1y2.tmp"), Path(STUDY, "runs/.model.ab.tmp/config.json")]
     for path in left:

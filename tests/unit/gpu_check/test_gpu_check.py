@@ -6,10 +6,9 @@ import pytest
 import torch
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.gpu_check import cards, right, waits
+from workflow_scripts.gpu_check import cards, right, verb, waits
 from workflow_scripts.gpu_check.lines import judged
 from workflow_scripts.gpu_check.material import SMALL, blocks, prepared, write_encoder
-from workflow_scripts.tools import gpu_check
 
 CPU = torch.device("cpu")
 
@@ -90,7 +89,7 @@ def test_two_processes_compute_the_joint_gradient(folder):
 
 
 def test_parts_that_would_begin_too_late_are_named():
-    lines = list(gpu_check.found_by({"first": lambda: iter(()), "second": lambda: iter(())}, minutes=0))
+    lines = list(verb.found_by({"first": lambda: iter(()), "second": lambda: iter(())}, minutes=0))
     assert [(line.part, line.verdict) for line in lines] == [
         ("first", "not held here"),
         ("second", "not held here"),
@@ -100,12 +99,12 @@ def test_parts_that_would_begin_too_late_are_named():
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 def test_a_card_that_is_not_there_is_one_line():
     with pytest.raises(ConfigError, match="--device cuda: PyTorch sees no GPU here"):
-        gpu_check.answer("cuda", minutes=1, file=None)
+        verb.answer("cuda", minutes=1, file=None)
 
 
 @pytest.mark.slow
 def test_the_whole_command_holds_on_a_cpu(tmp_path):
-    answer = gpu_check.answer("cpu", minutes=20, file=tmp_path / "card.json")
+    answer = verb.answer("cpu", minutes=20, file=tmp_path / "card.json")
     lines = json.loads((tmp_path / "card.json").read_text("utf-8"))["lines"]
     assert answer.good, [line for line in lines if line["verdict"] == "fails"]
     assert {line["part"] for line in lines} >= {
