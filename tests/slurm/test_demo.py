@@ -46,7 +46,7 @@ def test_small_jobs_share_a_place_in_the_queue(finished, node):
     """Four runs a job; cores and memory add up, the time does not."""
     evaluations = [job for job in node.jobs() if job.name.startswith("rule_evaluations")]
     made = list((finished / "results/demo/scores").glob("*/*/*/seed?.parquet"))
-    assert len(made) == 26
+    assert len(made) == 13
     assert len(evaluations) <= 8
     assert max((job.cpus, job.gpus, job.limit) for job in evaluations) == (4, 0, "30:00")
     assert not [job for job in node.jobs() if job.name.startswith("rule_evaluate_sts")]
