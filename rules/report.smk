@@ -157,13 +157,13 @@ rule draw_figures:
 rule write_report:
     """The whole study on one page."""
     input:
+        **REPORTING.of_page(),
         tables=REPORTING.tables(),
         times=REPORTING.tables_of_times(),
         extraction=EXTRACTION.tables,
         figures=FIGURES.drawn(),
         claims=CLAIMS.verdicts,
         captions=FIGURES.caption_files(),
-        **REPORTING.of_page(),
         template="resources/report/report.html.j2",
         code=code_of("jobs.write_report"),
     output:
