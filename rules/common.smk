@@ -3,26 +3,21 @@
 from pathlib import Path
 
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.graph.call import call, command
-from workflow_scripts.graph.reporting import Claims
-from workflow_scripts.graph.call import code_of, code_with, versions, versions_with
+from workflow_scripts.graph.call import call, code_of, code_with, command, versions, versions_with
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.corpora import Corpora
 from workflow_scripts.graph.evaluation import Evaluation
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.figures import Figures
-from workflow_scripts.graph.reporting import Models
-from workflow_scripts.graph.outside import check_needs
 from workflow_scripts.graph.place import note_asked
-from workflow_scripts.graph.outside import note_planned
+from workflow_scripts.graph.outside import check_needs, note_planned
 from workflow_scripts.graph.queue import check_queue
-from workflow_scripts.graph.reporting import Reporting
-from workflow_scripts.graph.training import Requests
+from workflow_scripts.graph.reporting import Claims, Models, Reporting
 from workflow_scripts.graph.slices import config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.settings.study import EVALUATORS
 from workflow_scripts.graph.targets import tell
-from workflow_scripts.graph.training import Training
+from workflow_scripts.graph.training import Requests, Training
 
 with one_line_errors():
     if workflow.modifier.skip_configfile:  # a module whose workflow gives it a configuration

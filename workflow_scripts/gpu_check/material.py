@@ -101,31 +101,23 @@ def write_encoder(folder: Path, size: Size, kind: str = "bert") -> Path:
 
 
 def _bert(size: Size) -> PreTrainedModel:
-    return BertModel(
-        BertConfig(
-            vocab_size=size.vocabulary,
-            hidden_size=size.width,
-            num_hidden_layers=size.layers,
-            num_attention_heads=size.heads,
-            intermediate_size=size.feed_forward,
-        )
-    )
+    return BertModel(BertConfig(**_sizes(size)))
 
 
 def _llama(size: Size) -> PreTrainedModel:
-    return LlamaModel(
-        LlamaConfig(
-            vocab_size=size.vocabulary,
-            hidden_size=size.width,
-            num_hidden_layers=size.layers,
-            num_attention_heads=size.heads,
-            num_key_value_heads=size.heads,
-            intermediate_size=size.feed_forward,
-            pad_token_id=0,
-            bos_token_id=2,
-            eos_token_id=3,
-        )
-    )
+    ids: dict[str, Any] = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+    return LlamaModel(LlamaConfig(num_key_value_heads=size.heads, **ids, **_sizes(size)))
+
+
+def _sizes(size: Size) -> dict[str, Any]:
+    """Sizes as the configurations of both architectures name them."""
+    return {
+        "vocab_size": size.vocabulary,
+        "hidden_size": size.width,
+        "num_hidden_layers": size.layers,
+        "num_attention_heads": size.heads,
+        "intermediate_size": size.feed_forward,
+    }
 
 
 def _tokenizer(size: Size) -> PreTrainedTokenizerFast:
