@@ -207,8 +207,10 @@ _FORK = multiprocessing.get_context("fork")
 
 def in_child(act: Callable[[], None], log: Path) -> int | None:
     """Exit code of a fork of this process that does something, or less than 0 after a signal; it prints to ``log``."""
+    import torch
 
     def child() -> None:
+        torch.set_num_threads(1)  # a fork has none of its parent's threads, and would wait for them for ever
         gc.disable()  # each collection would look at, and so copy, all that the parent has loaded
         with log.open("a") as file:
             _print_to(file.fileno())

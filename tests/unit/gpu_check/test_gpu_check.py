@@ -11,6 +11,7 @@ from workflow_scripts.gpu_check.lines import judged
 from workflow_scripts.gpu_check.material import SMALL, blocks, prepared, write_encoder
 
 CPU = torch.device("cpu")
+pytestmark = pytest.mark.usefixtures("torch_settings")
 
 
 @pytest.fixture(scope="module")
