@@ -31,9 +31,7 @@ TABLE = {"make_table": 1} | JUDGED
 SCORED = FIGURES | TABLE | REPORT
 NAMED = FIGURES | REPORT
 DRAWN = FIGURES | OF_EXTRACTION
-OF_DEMO = (
-    "alignment_uniformity", "cosine_density", "layer_attention", "learning_curves", "threshold_path", "token_similarity"
-)  # fmt: skip
+DRAWING = ("cosine_density", "curves", "inside_models", "planes")  # modules that draw the demo's figures
 
 
 def evaluated(runs: int) -> dict[str, int]:
@@ -602,8 +600,8 @@ BY_NAME = {  # imported by the name in the configuration, so that no import stat
     "data.readers.lee": set(JUDGEMENTS | SCORED_AGAIN),
     "data.readers.wikipedia_xml": set(TEXT | FROM_TEXT),
     "evaluation.sts": {"evaluate_sts", *SCORED, *SCORED_AGAIN},
-    "figures.layer_lines": {*OF_EXTRACTION, *REPORT},
-} | {f"figures.{figure}": {*FIGURES, *REPORT} for figure in OF_DEMO}
+    "figures.extraction": {*OF_EXTRACTION, *REPORT},
+} | {f"figures.{module}": {*FIGURES, *REPORT} for module in DRAWING}
 MODULES = sorted(
     name.removeprefix("workflow_scripts.") for name in GRAPH.modules if name != "workflow_scripts"
 )
@@ -723,14 +721,14 @@ EDITS = {  # module to the jobs that a real edit of it brings back
     "losses.reduction": THREE_R,
     "settings.methods.three_r": THREE_R,
     "settings.readouts.s2sent": S2SENT,
-    "settings.figures.scatter": NOTHING,
+    "settings.figures": DRAWN | REPORT,
     "models.ensemble": JTCSE,
     "models.readouts.encoder_sum": JTCSE,
     "models.readouts.s2sent": S2SENT,
     "models.readouts.layer_attention": LAYER_POOLER,
     "figures.curves": FIGURES | REPORT,
     "figures.style": DRAWN | REPORT,
-    "figures.scatter": NOTHING,  # the demo has none
+    "figures.sweep": NOTHING,  # the demo has none
 }
 
 

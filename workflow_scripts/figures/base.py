@@ -1,17 +1,15 @@
-"""What a figure is: a module of this folder, the settings and needs of its name, and a caption.
+"""What a figure is: settings and needs, what draws it, and a caption, all by its name.
 
-    figures/<name>.py                COLUMNS, TITLE, DESCRIPTION, points(), draw(): see ``FigureModule``
-    settings/figures/<name>.py       NEEDS, Config
-    resources/captions/<name>.rst
-
-Nothing else names it. The other modules of this folder are what several figures share.
+settings/figures.py              its class, in FIGURES; ``needs`` say which module draws it
+figures/<module>.py              KINDS: see ``FigureKind``
+resources/captions/<name>.rst
 """
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 from matplotlib.figure import Figure
@@ -19,6 +17,8 @@ from matplotlib.figure import Figure
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.style import empty_panel, new_figure
 from workflow_scripts.reporting.called import Called
+from workflow_scripts.settings.experiment import Column, Experiment, MeanColumn
+from workflow_scripts.settings.figures import FIGURES
 from workflow_scripts.settings.style import FigureStyle
 
 ConfigT = TypeVar("ConfigT", bound=Settings)
@@ -37,7 +37,7 @@ class Request(NamedTuple, Generic[ConfigT]):
     style: FigureStyle = FigureStyle(width_inches=7.3)
     """Settings that all figures share."""
     title: str = ""
-    """The figure's ``TITLE``, filled in."""
+    """The figure's title, filled in."""
     footnotes: Sequence[str] = ()
     """Sentences to print below the panels, after the figure's own: substitutions and gaps."""
 
@@ -52,29 +52,45 @@ class Request(NamedTuple, Generic[ConfigT]):
         return figure
 
 
-class FigureModule(Protocol):
-    """What a figure's module offers; a module that follows this is drawn wherever its needs are met."""
+class FigureKind(NamedTuple):
+    """What a module offers for each figure that it draws, which is drawn wherever its needs are met."""
 
-    COLUMNS: pa.Schema
+    columns: pa.Schema
     """Columns of what is drawn, which is written next to the picture."""
 
-    TITLE: str
-    """Printed above the picture; ``{title}`` is the experiment's, other braces hold settings of ``Config``."""
+    title: str
+    """Printed above the picture; ``{title}`` is the experiment's, other braces hold its settings."""
 
-    DESCRIPTION: str
-    """What the picture shows, for those who do not see it; braces as in ``TITLE``."""
+    description: str
+    """What the picture shows, for those who do not see it; braces as in ``title``."""
 
-    def points(self, request: Request[Any]) -> pa.Table:
-        """Read the inputs and compute what is drawn, with ``COLUMNS``.
+    points: Callable[[Request[Any]], pa.Table]
+    """Read the inputs and compute what is drawn, with ``columns``.
 
-        Raises:
-            ConfigError: if the settings do not fit the data.
-        """
+    Raises ``ConfigError`` if the settings do not fit the data.
+    """
 
-    def draw(self, points: pa.Table, request: Request[Any]) -> Figure:
-        """Draw what ``points`` returned on a figure of ``request.new_figure``, in ``style.figure_style``."""
+    draw: Callable[[pa.Table, Request[Any]], Figure]
+    """Draw what ``points`` returned on a figure of ``request.new_figure``, in ``style.figure_style``."""
 
 
-def load_figure(name: str) -> FigureModule:
-    """Import ``figures/<name>.py``."""
-    return cast(FigureModule, importlib.import_module(f"workflow_scripts.figures.{name}"))
+def load_figure(name: str) -> FigureKind:
+    """Import what draws a figure: ``KINDS`` of the module that its needs name."""
+    kinds: Mapping[str, FigureKind] = importlib.import_module(
+        f"workflow_scripts.figures.{FIGURES[name].needs.module}"
+    ).KINDS
+    return kinds[name]
+
+
+def column_label(experiment: Experiment, heading: str, called: Called) -> str:
+    """What a column holds: its heading, metric, scale and data, or how many columns it averages."""
+    column = next(column for column in experiment.columns if column.heading == heading)
+    if isinstance(column, MeanColumn):
+        return f"{heading} (mean of {len(column.mean_of)} columns)"
+    if not isinstance(column, Column):
+        return heading
+    data = called.dataset(column.task)
+    metric = "" if column.metric in heading.lower() else f", {column.metric.capitalize()}"
+    scale = "" if column.scale == 1 else f" \N{MULTIPLICATION SIGN} {column.scale:g}"
+    on = "" if data.lower().startswith(heading.lower()) else f" on {data}"
+    return f"{heading}{metric}{scale}{on}"

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.base import Request
+from workflow_scripts.figures.base import FigureKind, Request
 from workflow_scripts.figures.style import COLOURS, INK, short_names
 from workflow_scripts.reporting.records import RunTable, run_tables
-from workflow_scripts.settings.figures.cosine_density import Config
+from workflow_scripts.settings.figures import CosineDensity
 
 COLUMNS = pa.schema(
     [
@@ -37,10 +37,6 @@ COLUMNS = pa.schema(
 )
 """Density of the cosines of the pairs whose judgement lies above ``lower`` and up to ``upper``, all seeds pooled;
 ``pairs`` counts them once. A group without pairs has one row with a null cosine and density."""
-TITLE = "Cosines by judgement, {task}: {title}"
-DESCRIPTION = (
-    "A panel per run; in it a density of cosines for each group of judgements, the highest group on top."
-)
 
 _GRID = np.linspace(-1, 1, 201)
 _VISIBLE = 0.005  # share of the highest density; nothing lower is drawn
@@ -54,12 +50,12 @@ Floats = NDArray[np.float64]
 Group = tuple[float, float]
 
 
-def points(request: Request[Config]) -> pa.Table:
+def points(request: Request[CosineDensity]) -> pa.Table:
     """Densities of all runs."""
     return densities(run_tables(request.inputs["similarities"], SIMILARITIES), request.config)
 
 
-def densities(similarities: Iterable[RunTable], config: Config) -> pa.Table:
+def densities(similarities: Iterable[RunTable], config: CosineDensity) -> pa.Table:
     """The curves to draw, seeds pooled.
 
     Args:
@@ -81,7 +77,7 @@ def densities(similarities: Iterable[RunTable], config: Config) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=COLUMNS)
 
 
-def _rows_of_run(run: str, seeds: Sequence[pa.Table], config: Config) -> Iterable[dict[str, Any]]:
+def _rows_of_run(run: str, seeds: Sequence[pa.Table], config: CosineDensity) -> Iterable[dict[str, Any]]:
     table = pa.concat_tables(seeds)
     gold, cosine = table["gold"].to_numpy(), table["cosine"].to_numpy()
     if gold.min() < config.edges[0] or gold.max() > config.edges[-1]:
@@ -115,7 +111,7 @@ def kernel_density(values_N: Floats, grid_G: Floats, bandwidth: float) -> Floats
     return density
 
 
-def draw(points: pa.Table, request: Request[Config]) -> Figure:
+def draw(points: pa.Table, request: Request[CosineDensity]) -> Figure:
     """Draw a panel per run, in it one density above the other, all on one scale."""
     runs = list(dict.fromkeys(points["run"].to_pylist()))
     if not runs:
@@ -177,3 +173,16 @@ def _draw_panel(axes: Axes, of_run: pa.Table, groups: Sequence[Group], scale: fl
 def _median(grid: Floats, density: Floats) -> float:
     share = np.cumsum(density)
     return float(grid[np.searchsorted(share, share[-1] / 2)])
+
+
+KINDS = {
+    "cosine_density": FigureKind(
+        columns=COLUMNS,
+        title="Cosines by judgement, {task}: {title}",
+        description=(
+            "A panel per run; in it a density of cosines for each group of judgements, the highest group on top."
+        ),
+        points=points,
+        draw=draw,
+    )
+}

@@ -1,4 +1,4 @@
-"""Heat maps: one, or a row of them for each run."""
+"""Heat maps, a row of them for each run; attention weights of one sentence, a column a layer (JTCSE, Fig. 9)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
@@ -13,7 +14,12 @@ from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from workflow_scripts.figures.style import colour_bar, in_lines
+from workflow_scripts.columns.scores import ATTENTION
+from workflow_scripts.figures.base import FigureKind, Request
+from workflow_scripts.figures.style import colour_bar, in_lines, short_names
+from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.reporting.records import wildcard
+from workflow_scripts.settings.figures import AttentionMaps
 
 SHADES = ListedColormap(
     colormaps["cividis_r"](np.linspace(0, 1, 48))
@@ -123,3 +129,72 @@ def draw_maps(
     for axes, heading in zip(panels[0], columns.values(), strict=True):
         axes.set_title(heading, fontsize="small")
     return list(panels.flat)
+
+
+# Attention weights
+
+WEIGHTS = pa.schema(
+    [
+        ("run", pa.string()),
+        ("layer", pa.int32()),
+        ("query_position", pa.int32()),
+        ("query_token", pa.string()),
+        ("key_position", pa.int32()),
+        ("key_token", pa.string()),
+        ("weight", pa.float64()),
+    ]
+)
+"""Attention weights of one sentence, means over heads, seeds and encoders."""
+
+_PANEL_INCHES = 1.9
+_TOKEN_INCHES, _AROUND_INCHES = 0.095, 0.6  # of a map's height: a row, and its title and labels
+_KEYS = ["run", "layer", "query_position", "query_token", "key_position", "key_token"]
+
+
+def points(request: Request[AttentionMaps]) -> pa.Table:
+    """Weights of the first sentence in all runs."""
+    maps = ((wildcard(path, "run"), read_table(path, ATTENTION)) for path in request.inputs["maps"])
+    return mean_weights(maps, request.config)
+
+
+def mean_weights(maps: Iterable[tuple[str, pa.Table]], config: AttentionMaps) -> pa.Table:
+    """Weights of the first sentence, means over heads, seeds and encoders, of runs and their attention."""
+    table = pa.concat_tables([WEIGHTS.empty_table(), *(_chosen(*one, config.layers) for one in maps)])
+    means = table.group_by(_KEYS, use_threads=False).aggregate([("weight", "mean")])
+    return means.rename_columns([*_KEYS, "weight"]).select(WEIGHTS.names)
+
+
+def _chosen(run: str, table: pa.Table, layers: Sequence[int]) -> pa.Table:
+    if len(table):
+        first = pc.equal(table["sentence"], table["sentence"][0])
+        table = table.filter(pc.and_(first, pc.is_in(table["layer"], pa.array(layers, pa.int32()))))
+    table = table.append_column("run", pa.array([run] * len(table), pa.string()))
+    return table.select(WEIGHTS.names).cast(WEIGHTS)
+
+
+def draw(points: pa.Table, request: Request[AttentionMaps]) -> Figure:
+    """Draw the maps; queries downwards, keys to the right."""
+    runs = list(dict.fromkeys(points["run"].to_pylist()))
+    if not runs:
+        return request.empty("No attention weights were kept.")
+    names = short_names(runs, request.called)
+    maps = maps_of(points, "layer", ("query_position", "key_position", "key_token"), "weight")
+    layers = {layer: f"layer {layer}" for layer in sorted({layer for _, layer in maps})}
+    note = "Rows: tokens that attend; columns: tokens that are attended to; means over heads, seeds and encoders."
+    tokens = max(len(shown.names) for shown in maps.values())
+    height = max(_PANEL_INCHES, _AROUND_INCHES + _TOKEN_INCHES * tokens)
+    figure = request.new_figure(height * len(runs), [note, *names.footnotes])
+    for axes in draw_maps(figure, maps, names.short, layers, Normalize(0, 1), height):
+        axes.tick_params(labelsize="x-small")
+    return figure
+
+
+KINDS = {
+    "attention_maps": FigureKind(
+        columns=WEIGHTS,
+        title="Where tokens attend: {title}",
+        description="Maps of attention weights of one sentence, a row per run, a column per layer; darker is more.",
+        points=points,
+        draw=draw,
+    )
+}

@@ -10,17 +10,13 @@ from matplotlib import colormaps
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
-from workflow_scripts.figures.base import Request
+from workflow_scripts.figures.base import FigureKind, Request
 from workflow_scripts.figures.style import INK, colour_bar
 from workflow_scripts.losses.modulus import modulus_distance
-from workflow_scripts.settings.figures.modulus_surface import Config
+from workflow_scripts.settings.figures import ModulusSurface
 
 COLUMNS = pa.schema([("k", pa.float64()), ("t", pa.float64()), ("loss", pa.float64())])
 """L_TMC at a ratio of moduli k and a cosine t, ratio by ratio."""
-TITLE = "Modulus constraint: {title}"
-DESCRIPTION = (
-    "Level lines of the modulus loss: ratio of the moduli to the right, cosine upwards; least at 1 and 1."
-)
 HOW_DRAWN = "L_TMC = |h - h+| / (|h| + |h+|) by the code that trains; k = |h+| / |h|, t = cos(h, h+)."
 
 _PANEL_INCHES = 3.6
@@ -29,7 +25,7 @@ _COLOURS = ListedColormap(colormaps["cividis_r"](np.linspace(0, 1, len(_LEVELS) 
 _LINES = ["#111112"] * 4 + ["#f8f8f9"] * 5  # dark on light, then light on dark, whatever the paper
 
 
-def points(request: Request[Config]) -> pa.Table:
+def points(request: Request[ModulusSurface]) -> pa.Table:
     """The loss at every point of a grid; k from 0, t from -1 to 1."""
     config = request.config
     k, t = torch.meshgrid(
@@ -44,7 +40,7 @@ def points(request: Request[Config]) -> pa.Table:
     return pa.table([k.numpy(), t.numpy(), loss.numpy()], schema=COLUMNS)
 
 
-def draw(points: pa.Table, request: Request[Config]) -> Figure:
+def draw(points: pa.Table, request: Request[ModulusSurface]) -> Figure:
     """Draw the surface from above, a colour and a line for each tenth."""
     k, t = (np.unique(points[name].to_numpy()) for name in "kt")
     loss = points["loss"].to_numpy().reshape(len(k), len(t)).T
@@ -58,3 +54,16 @@ def draw(points: pa.Table, request: Request[Config]) -> Figure:
     axes.set_ylabel("t, cosine")
     colour_bar(figure, filled, "L_TMC", ax=axes, aspect=30, pad=0.02)
     return figure
+
+
+KINDS = {
+    "modulus_surface": FigureKind(
+        columns=COLUMNS,
+        title="Modulus constraint: {title}",
+        description=(
+            "Level lines of the modulus loss: ratio of the moduli to the right, cosine upwards; least at 1 and 1."
+        ),
+        points=points,
+        draw=draw,
+    )
+}

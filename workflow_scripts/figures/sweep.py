@@ -16,9 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.axis_labels import column_label
-from workflow_scripts.figures.base import Request
+from workflow_scripts.figures.base import FigureKind, Request, column_label
 from workflow_scripts.figures.style import (
     INK,
     empty_panel,
@@ -30,10 +28,10 @@ from workflow_scripts.figures.style import (
 from workflow_scripts.graph.runs import Point, baselines_of, points_of, runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.experiment import experiment_of
-from workflow_scripts.settings.experiment import Experiment, is_measured
-from workflow_scripts.settings.figures.sweep import Config, Plot
+from workflow_scripts.settings.experiment import Experiment
+from workflow_scripts.settings.figures import Plot, Sweep
 
-COLUMNS = pa.schema(
+SWEEP = pa.schema(
     [
         ("setting", pa.string()),
         ("series", pa.string()),
@@ -49,10 +47,6 @@ COLUMNS = pa.schema(
 """Headline scores over the values of swept settings, a row for each run and setting. ``series`` is the run's name
 without its sweep, ``place`` the value's rank on the axis; where other settings are swept too, a value has several
 runs."""
-TITLE = "Swept settings: {title}"
-DESCRIPTION = (
-    "A panel per setting, its values from left to right; a point per run, a line through medians per series."
-)
 HOW_DRAWN = "Points: runs, means over seeds. Lines: medians of the runs with one value."
 BASES = "Dotted: the baseline, one for each series where they differ."
 BARS = "Bars: one standard deviation over seeds."
@@ -64,19 +58,14 @@ _SPREAD = 0.5  # of the distance of two values, over which the points of all ser
 Row = dict[str, Any]
 
 
-def points(request: Request[Config]) -> pa.Table:
+def points(request: Request[Sweep]) -> pa.Table:
     """The swept runs of the table."""
     (table,) = request.inputs["table"]
     return rows_of(request.config, experiment_of(table), read_table(table, TABLE).to_pylist())
 
 
-def rows_of(config: Config, experiment: Experiment, table: Iterable[Row]) -> pa.Table:
-    """What is drawn; a run without a score has a null mean, the baseline no place.
-
-    Raises:
-        ConfigError: if a panel shows a setting that no run sweeps, or a column that is not there.
-    """
-    check_plots(config, experiment)
+def rows_of(config: Sweep, experiment: Experiment, table: Iterable[Row]) -> pa.Table:
+    """What is drawn; a run without a score has a null mean, the baseline no place."""
     cells = {(row["run"], row["heading"]): row for row in table}
     points = points_of(experiment.model_dump()) | dict(_placed(experiment))
     rows = []
@@ -93,22 +82,7 @@ def rows_of(config: Config, experiment: Experiment, table: Iterable[Row]) -> pa.
             scores = {key: cells[run, heading][key] for key in ("mean", "sd", "seeds")}
             at = {"setting": plot.setting, "series": series, "value": value, "place": place}
             rows.append(at | scores | {"run": run, "heading": heading})
-    return pa.Table.from_pylist(rows, schema=COLUMNS)
-
-
-def check_plots(config: Config, experiment: Experiment) -> None:
-    """Raise ``ConfigError`` if a panel shows a setting that no run sweeps, or a column that is not there."""
-    swept = {setting for block in experiment.runs for setting in (*block.sweep, *block.at)}
-    headings = [column.heading for column in experiment.columns if not is_measured(column)]
-    for plot in config.plots:
-        if plot.setting not in swept:
-            raise ConfigError(
-                f"sweep.plots: no run sweeps {plot.setting}; swept are {sorted(swept)}. Name one of them."
-            )
-        if plot.heading not in (None, *headings):
-            raise ConfigError(
-                f"sweep.plots: {plot.heading} is no heading of a score; has {headings}. Name one of them."
-            )
+    return pa.Table.from_pylist(rows, schema=SWEEP)
 
 
 def _base_lines(
@@ -142,12 +116,12 @@ def _ordered(values: Sequence[Any]) -> list[Any]:
     return [*sorted(set(numbers)), *(value for n, value in enumerate(others) if value not in others[:n])]
 
 
-def draw(points: pa.Table, request: Request[Config]) -> Figure:
+def draw(points: pa.Table, request: Request[Sweep]) -> Figure:
     """Draw the panels, read by the grid that asked for the table."""
     return draw_panels(points, request, experiment_of(*request.inputs["table"]))
 
 
-def draw_panels(points: pa.Table, request: Request[Config], experiment: Experiment) -> Figure:
+def draw_panels(points: pa.Table, request: Request[Sweep], experiment: Experiment) -> Figure:
     """Draw the panels one below the other."""
     config = request.config
     rows = points.to_pylist()
@@ -204,3 +178,16 @@ def _panel(axes: Axes, plot: Plot, asked: Sequence[Row], names: Mapping[str, str
         axes.plot([place + offset for place in places], middles, **look, label=names[name])
     if len(names) > 1:
         name_lines(axes)
+
+
+KINDS = {
+    "sweep": FigureKind(
+        columns=SWEEP,
+        title="Swept settings: {title}",
+        description=(
+            "A panel per setting, its values from left to right; a point per run, a line through medians per series."
+        ),
+        points=points,
+        draw=draw,
+    )
+}

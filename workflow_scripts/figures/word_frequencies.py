@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 
 from workflow_scripts.columns.corpora import WORD_COUNTS
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.base import Request
+from workflow_scripts.figures.base import FigureKind, Request
 from workflow_scripts.figures.style import COLOURS
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.published import read_printed
-from workflow_scripts.settings.figures.word_frequencies import Config
+from workflow_scripts.settings.figures import WordFrequencies
 
 COLUMNS = pa.schema(
     [
@@ -30,13 +30,11 @@ COLUMNS = pa.schema(
     ]
 )
 """The most frequent words from rank 1; what the paper prints of a rank is null for most."""
-TITLE = "Words of the corpus by frequency: {title}"
-DESCRIPTION = "Number of occurrences and rate of change over the rank of a word, the paper's as points."
 
 _PANEL_INCHES = 1.9
 
 
-def points(request: Request[Config]) -> pa.Table:
+def points(request: Request[WordFrequencies]) -> pa.Table:
     """The words of the corpus, with the paper's.
 
     Raises:
@@ -76,7 +74,7 @@ def beside(words: pa.Table, printed: Mapping[int, Mapping[str, Any]], most: int)
     return pa.Table.from_pylist(rows, schema=COLUMNS)
 
 
-def draw(points: pa.Table, request: Request[Config]) -> Figure:
+def draw(points: pa.Table, request: Request[WordFrequencies]) -> Figure:
     """Draw counts above and rates of change below, lines for the corpus and points for the paper."""
     figure = request.new_figure(2 * _PANEL_INCHES, [])
     above, below = figure.subplots(2, 1, sharex=True)
@@ -96,3 +94,14 @@ def draw(points: pa.Table, request: Request[Config]) -> Figure:
 
 def _known(ranks: Sequence[int], values: Sequence[float | None]) -> Iterable[tuple[int, float]]:
     return ((rank, value) for rank, value in zip(ranks, values, strict=True) if value is not None)
+
+
+KINDS = {
+    "word_frequencies": FigureKind(
+        columns=COLUMNS,
+        title="Words of the corpus by frequency: {title}",
+        description="Number of occurrences and rate of change over the rank of a word, the paper's as points.",
+        points=points,
+        draw=draw,
+    )
+}

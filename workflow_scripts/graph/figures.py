@@ -3,14 +3,12 @@
 A figure says so in its settings (``settings.figures.Needs``).
 """
 
-import importlib
 import re
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
-from workflow_scripts.config import names_in
 from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.extraction.blocks import files_of as extraction_files
 from workflow_scripts.extraction.blocks import names as extraction_names
@@ -19,19 +17,12 @@ from workflow_scripts.graph.resources import caption_findings
 from workflow_scripts.graph.runs import EXTRACTION, Run, paper_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, at
 from workflow_scripts.graph.study import Study
-from workflow_scripts.settings.figures import Needs
-
-
-@cache
-def declared_figures() -> dict[str, Needs]:
-    """What every figure needs, by its name."""
-    package = "workflow_scripts.settings.figures"
-    return {name: importlib.import_module(f"{package}.{name}").NEEDS for name in names_in(package)}
+from workflow_scripts.settings.figures import FIGURES, Needs
 
 
 def without_figures(grid: Mapping[str, Any]) -> Config:
     """A grid without the blocks that ask for figures, which is what its table reads."""
-    return {key: value for key, value in grid.items() if key not in declared_figures()}
+    return {key: value for key, value in grid.items() if key not in FIGURES}
 
 
 class Figures:
@@ -51,8 +42,8 @@ class Figures:
         """Names of the figures that an experiment, or the extraction study, has."""
         if experiment == EXTRACTION:
             return self._study.shown_extraction["figures"]
-        ours = {name: needs for name, needs in declared_figures().items() if not needs.of_extraction}
-        return [name for name, needs in ours.items() if self._has(experiment, needs)]
+        ours = {name: figure.needs for name, figure in FIGURES.items() if not figure.needs.of_extraction}
+        return sorted(name for name, needs in ours.items() if self._has(experiment, needs))
 
     def drawn(self, paper: str | None = None) -> list[str]:
         """The records of the figures of one paper's experiments, or of all: each vouches for a folder of pictures."""
@@ -63,7 +54,7 @@ class Figures:
         for experiment in self._study.grids:
             for figure in self.of(experiment):
                 for role, files in self._files_of(experiment, figure).items():
-                    if declared_figures()[figure].inputs[role].endswith("/model/record.json"):
+                    if FIGURES[figure].needs.inputs[role].endswith("/model/record.json"):
                         yield from ((file, _drawn(experiment)) for file in files)
 
     def inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
@@ -76,7 +67,7 @@ class Figures:
 
     def _files_of(self, experiment: str, figure: str) -> dict[str, list[str]]:
         """The files that a figure reads, by role."""
-        needs = declared_figures()[self._module(experiment, figure)]
+        needs = FIGURES[self._kind(experiment, figure)].needs
         if experiment == EXTRACTION:
             (role,) = needs.inputs
             block = self._extraction["figures"][figure]
@@ -87,9 +78,8 @@ class Figures:
         """Modules that drawing an experiment's figures imports by name: theirs, and readouts of models they load."""
         found: set[str] = set()
         for figure in self.of(wildcards.experiment):
-            module = self._module(wildcards.experiment, figure)
-            readouts = self._readouts(wildcards.experiment, declared_figures()[module])
-            found |= {f"figures.{module}", f"settings.figures.{module}", *readouts}
+            needs = FIGURES[self._kind(wildcards.experiment, figure)].needs
+            found |= {f"figures.{needs.module}", *self._readouts(wildcards.experiment, needs)}
         return sorted(found)
 
     def settings(self, wildcards: Wildcards) -> str:
@@ -100,13 +90,13 @@ class Figures:
 
     def _settings(self, experiment: str, figure: str) -> Config:
         """What one figure reads."""
-        module = self._module(experiment, figure)
-        needs = declared_figures()[module]
+        kind = self._kind(experiment, figure)
+        needs = FIGURES[kind].needs
         path = (needs.config or "").format(experiment=experiment, figure=figure)
         block = at(self._config, path) if path else {}
         of_extraction = experiment == EXTRACTION
         return {
-            "module": module,
+            "module": kind,
             "runs": [] if of_extraction else self._order(experiment, needs),
             "title": block["title"] if of_extraction else self._study.grids[experiment]["title"],
             "config": block,
@@ -119,13 +109,13 @@ class Figures:
 
         Ends the process with a line for each that is not there.
         """
-        drawn = {self._module(name, figure) for name in self.experiments for figure in self.of(name)}
+        drawn = {self._kind(name, figure) for name in self.experiments for figure in self.of(name)}
         with one_line_errors():
             refuse(caption_findings(sorted(drawn), self._study.root))
-        return [f"resources/captions/{module}.rst" for module in sorted(drawn)]
+        return [f"resources/captions/{kind}.rst" for kind in sorted(drawn)]
 
-    def _module(self, experiment: str, figure: str) -> str:
-        """The module that draws a figure."""
+    def _kind(self, experiment: str, figure: str) -> str:
+        """Which figure of ``settings.figures`` it is."""
         if experiment != EXTRACTION:
             return figure
         kind: str = self._extraction["figures"][figure]["kind"]

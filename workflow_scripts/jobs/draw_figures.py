@@ -4,7 +4,6 @@ One job draws them all, into a folder whose record vouches for every picture and
 drew from the same data, by the same settings, code and packages, is taken from what that one left.
 """
 
-import importlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.figures.base import FigureModule, Request, load_figure
+from workflow_scripts.figures.base import FigureKind, Request, load_figure
 from workflow_scripts.figures.style import figure_style, to_svg
 from workflow_scripts.provenance.artefacts import check_model_folder, read_record, writing_model_folder
 from workflow_scripts.provenance.job import Job
@@ -20,6 +19,7 @@ from workflow_scripts.provenance.kept import folder_of, link_or_copy
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.records import split_labels
+from workflow_scripts.settings.figures import FIGURES
 from workflow_scripts.settings.style import FigureStyle
 
 
@@ -28,12 +28,12 @@ def main(job: Job) -> None:
     before, was = _before(job)
     told = job.settings["figures"]
     drawn = {name for name in told if was and _decides(was, name) == _decides(job.start, name)}
-    modules = {name: load_figure(told[name]["module"]) for name in told if name not in drawn}
+    kinds = {name: load_figure(told[name]["module"]) for name in told if name not in drawn}
     with writing_model_folder(job.artefacts[0], job.record()) as folder:
         for file in (f"{name}.{form}" for name in drawn for form in ("svg", "parquet")):
             link_or_copy(str(before / file), str(folder / file))
-        for name, module in modules.items():
-            _draw(job, name, module, folder)
+        for name, kind in kinds.items():
+            _draw(job, name, kind, folder)
 
 
 def _before(job: Job) -> tuple[Path, Record | None]:
@@ -52,19 +52,19 @@ def _decides(record: Record, name: str) -> Sequence[Any]:
     return [read, settings, record.wildcards, record.meaning, record.packages]
 
 
-def _draw(job: Job, name: str, module: FigureModule, folder: Path) -> None:
+def _draw(job: Job, name: str, kind: FigureKind, folder: Path) -> None:
     """Read what one figure needs, compute its points, draw and write them."""
     told = job.settings["figures"][name]
-    settings = importlib.import_module(f"workflow_scripts.settings.figures.{told['module']}")
-    place = (settings.NEEDS.config or "").format(figure=name, **job.wildcards)
-    config, called = settings.Config.parse(told["config"], place), Called.parse(told["called"], "names")
-    inputs = {role: job.many(f"{name}.{role}") for role in settings.NEEDS.inputs}
+    settings = FIGURES[told["module"]]
+    place = (settings.needs.config or "").format(figure=name, **job.wildcards)
+    config, called = settings.parse(told["config"], place), Called.parse(told["called"], "names")
+    inputs = {role: job.many(f"{name}.{role}") for role in settings.needs.inputs}
     records = (read_record(path) for paths in inputs.values() for path in paths)
     labels = {label for record in records if record for label in record.labels}
     braces = config.model_dump() | {"title": told["title"]}
     if "task" in braces:
         braces["task"] = called.dataset(braces["task"])
-    title, description = (text.format_map(braces) for text in (module.TITLE, module.DESCRIPTION))
+    title, description = (text.format_map(braces) for text in (kind.title, kind.description))
     request: Request[Any] = Request(
         config=config,
         inputs=inputs,
@@ -74,10 +74,10 @@ def _draw(job: Job, name: str, module: FigureModule, folder: Path) -> None:
         title=title,
         footnotes=split_labels(labels).sentences(),
     )
-    points = module.points(request)
-    assert points.schema.equals(module.COLUMNS), f"{name}: points are not as its COLUMNS say"
+    points = kind.points(request)
+    assert points.schema.equals(kind.columns), f"{name}: points are not as its columns say"
     with figure_style():
-        drawn = module.draw(points, request)
+        drawn = kind.draw(points, request)
         ids = f"{name}-{job.wildcards['experiment']}".replace("_", "-")
         (folder / f"{name}.svg").write_text(to_svg(drawn, ids, title, description), "utf-8")
     pq.write_table(points, folder / f"{name}.parquet", compression="zstd")

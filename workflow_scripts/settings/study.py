@@ -17,6 +17,7 @@ from workflow_scripts.settings.encoders import EncoderBlock
 from workflow_scripts.settings.exemplars import ExtractivePool, LlmPool
 from workflow_scripts.settings.experiment import AnyColumn, Experiment, RunBlock, TaskColumns
 from workflow_scripts.settings.extraction.study import Extraction
+from workflow_scripts.settings.figures import FIGURES
 from workflow_scripts.settings.llms import LlmBlock
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.mlm import ContinueMlm, Sizes
@@ -120,9 +121,7 @@ class RunSettings(Settings):
 
 def _figures_at(section: str) -> dict[str, Any]:
     """Blocks of figures in a section of the configuration: key to what the figure reads there."""
-    package = "workflow_scripts.settings.figures"
-    modules = [importlib.import_module(f"{package}.{name}") for name in names_in(package)]
-    blocks = {module.NEEDS.config: module.Config for module in modules if module.NEEDS.config}
+    blocks = {figure.needs.config: figure for figure in FIGURES.values() if figure.needs.config}
     return {path.removeprefix(section): block for path, block in blocks.items() if path.startswith(section)}
 
 

@@ -1,17 +1,16 @@
 """Figures of the extraction study, made of scores that are known."""
 
-import importlib
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from tests.unit.figures.conftest import FOOTNOTE, drawn, request_of
 from tests.unit.reporting.test_extraction import NAMES, VARIANTS, row, rows
 from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.figures.base import Request, load_figure
-from workflow_scripts.figures.extraction import UNITS, measured
-from workflow_scripts.figures.style import figure_style, to_svg
+from workflow_scripts.figures.extraction import lines, maps, measured
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.reporting.extraction import Scores
 
@@ -36,50 +35,39 @@ def scores(tmp_path):
     return file
 
 
-def config_class(kind):
-    return importlib.import_module(f"workflow_scripts.settings.figures.{kind}").Config
-
-
-def request_of(kind, scores, **changes):
+def asked_for(kind, scores=Path("none"), **changes):
     block = {"kind": kind, "title": "T", "below": "x"} | FIGURES[kind] | changes
-    config = config_class(kind).model_validate(block)
-    return Request(config, {"scores": [scores]}, NAMES.model_dump())
+    return request_of(kind, block, inputs={"scores": [scores]}, names=NAMES.model_dump())
 
 
-def svg_of(kind, points, request):
-    with figure_style():
-        asked = request._replace(title="T", footnotes=["a stand-in"])
-        figure = load_figure(kind).draw(points, asked)
-        return to_svg(figure, "f", "T", "d")
+def said_of(kind, points, request):
+    """All texts of a figure, as one."""
+    return " ".join(drawn(points, request, kind)[1])
 
 
 @pytest.mark.parametrize("kind", FIGURES)
 def test_a_figure_shows_what_was_scored_and_is_drawn_the_same_each_time(scores, kind):
-    request = request_of(kind, scores)
+    request = asked_for(kind, scores)
     points = load_figure(kind).points(request)
     assert len(points) == COUNTS[kind]
-    svg = svg_of(kind, points, request)
-    assert svg == svg_of(kind, points, request)
-    assert svg.index("orrelations and accuracies are times 100.") < svg.index("a stand-in")
+    said = said_of(kind, points, request)
+    assert said == said_of(kind, points, request)
+    assert said.index("orrelations and accuracies are times 100.") < said.index(FOOTNOTE)
 
 
 def test_what_was_scored_in_one_layer_is_a_diamond_and_said_to_be_one(scores):
-    request = request_of("layer_lines", scores)
+    request = asked_for("layer_lines", scores)
     points = load_figure("layer_lines").points(request)
     plain = points.filter(pc.equal(points["series"], points["series"][0]))
-    marked = svg_of("layer_lines", plain.slice(0, 1), request)
-    assert f"{UNITS} Diamonds: scored in one layer only." in marked
-    assert "Diamonds" not in svg_of("layer_lines", plain.slice(0, 2), request)
+    marked = said_of("layer_lines", plain.slice(0, 1), request)
+    assert "times 100. Diamonds: scored in one layer only." in marked
+    assert "Diamonds" not in said_of("layer_lines", plain.slice(0, 2), request)
 
 
 def test_names_of_lines_are_above_the_panel_without_what_all_of_them_share(scores):
     """On the lines they could not be read, and the panel's title says the rest."""
-    request = request_of("layer_lines", scores)
-    module = load_figure("layer_lines")
-    with figure_style():
-        figure = module.draw(module.points(request), request)
-        figure.draw_without_rendering()
-    (axes,) = figure.axes
+    request = asked_for("layer_lines", scores)
+    (axes,) = drawn(load_figure("layer_lines").points(request), request, "layer_lines")[0].axes
     legend = axes.get_legend()
     assert legend.get_title().get_text() == "plain: avg."
     assert [text.get_text() for text in legend.get_texts()] == ["MiniLM", "random embeddings"]
@@ -87,22 +75,22 @@ def test_names_of_lines_are_above_the_panel_without_what_all_of_them_share(score
 
 
 def test_a_map_is_called_after_its_data_and_says_what_is_mixed(scores):
-    request = request_of("mixing_map", scores)
+    request = asked_for("mixing_map", scores)
     names = {**request.names, "datasets": {"sts12": "Set A"}, "representations": {"plain": "MiniLM"}}
-    svg = svg_of("mixing_map", load_figure("mixing_map").points(request), request._replace(names=names))
-    assert ">Set A: " in svg and "MiniLM, of which a share w is its static averages." in svg
+    said = said_of("mixing_map", load_figure("mixing_map").points(request), request._replace(names=names))
+    assert " Set A: " in said and "MiniLM, of which a share w is its static averages." in said
+
+
+def scores_of(rows):
+    table = pa.Table.from_pylist(list(rows), schema=EXTRACTION)
+    return Scores([table], NAMES.measures.values())
 
 
 def map_of(given, measures=("STS",), **changes):
     """Points of maps of some scores, and the axes that are drawn of them."""
-    module = load_figure("mixing_map")
-    block = {"kind": "mixing_map", "title": "T", "below": "x", **FIGURES["mixing_map"]}
-    config = config_class("mixing_map").model_validate(block | {"measures": [*measures]} | changes)
-    table = pa.Table.from_pylist(list(given), schema=EXTRACTION)
-    points = module.maps(config, NAMES, Scores([table], NAMES.measures.values()))
-    with figure_style():
-        drawn = module.draw(points, Request(config, {}, NAMES.model_dump()))
-    return points.to_pylist(), drawn.axes
+    request = asked_for("mixing_map", measures=[*measures], **changes)
+    points = maps(request.config, NAMES, scores_of(given))
+    return points.to_pylist(), drawn(points, request, "mixing_map")[0].axes
 
 
 def test_a_map_shows_the_mean_over_draws_whether_tasks_are_split_or_not():
@@ -123,8 +111,8 @@ def test_layers_of_a_map_are_in_their_order_where_the_first_measure_lacks_one():
         | {"aggregation": ""}
         for layer in ("0", "1", "2")
     ]
-    _, drawn = map_of([*lacking, *whole], ["STS12", "IsoScore"], split=False)
-    assert [[tick.get_text() for tick in axes.get_xticklabels()] for axes in drawn] == [["0", "1", "2"]] * 2
+    _, panels = map_of([*lacking, *whole], ["STS12", "IsoScore"], split=False)
+    assert [[tick.get_text() for tick in axes.get_xticklabels()] for axes in panels] == [["0", "1", "2"]] * 2
 
 
 def test_a_map_of_one_layer_has_a_width():
@@ -149,23 +137,19 @@ def test_an_axis_names_the_data_of_its_own_measure_where_that_is_one_set(tasks, 
 
 
 def scatter(scores, **changes):
-    """A scatter of isotropy and score as SVG."""
-    request = request_of("variant_scatter", scores, **changes)
-    return svg_of("variant_scatter", load_figure("variant_scatter").points(request), request)
+    """All texts of a scatter of isotropy and score."""
+    request = asked_for("variant_scatter", scores, **changes)
+    return said_of("variant_scatter", load_figure("variant_scatter").points(request), request)
 
 
-def test_the_correlation_of_isotropy_and_score_is_one_where_both_rise_together(scores):
-    assert "BERT (r = 1.00)" in scatter(scores)
-
-
-def test_a_logarithmic_axis_has_plain_numbers_and_the_note_is_printed(scores):
-    svg = scatter(scores, y_scale="log", note="Mind the scale.")
-    assert "Mind the scale." in svg
-    assert "mathdefault" not in svg
+def test_a_scatter_says_how_measures_correlate_and_prints_its_note(scores):
+    assert "BERT (r = 1.00)" in scatter(scores)  # both rise together
+    said = scatter(scores, y_scale="log", note="Mind the scale.")
+    assert "Mind the scale." in said and "mathdefault" not in said
 
 
 def test_points_that_a_logarithmic_axis_cannot_show_are_counted_in_a_note(scores):
-    request = request_of("variant_scatter", scores, y_scale="log")
+    request = asked_for("variant_scatter", scores, y_scale="log")
     points = load_figure("variant_scatter").points(request)
     lowered = {"STS: avg.": -1.0, "STS: idf^T": 0.0}
     rows = [
@@ -174,16 +158,14 @@ def test_points_that_a_logarithmic_axis_cannot_show_are_counted_in_a_note(scores
     ]
     below = pa.Table.from_pylist(rows, schema=points.schema)
     said = "Points at or below 0, which a logarithmic axis does not show: 2."
-    assert said in svg_of("variant_scatter", below, request)
-    assert "does not show" not in svg_of("variant_scatter", points, request)
-    linear = request_of("variant_scatter", scores)
-    assert "does not show" not in svg_of("variant_scatter", below, linear)
+    assert said in said_of("variant_scatter", below, request)
+    assert "does not show" not in said_of("variant_scatter", points, request)
+    linear = asked_for("variant_scatter", scores)
+    assert "does not show" not in said_of("variant_scatter", below, linear)
 
 
 def test_variants_without_a_point_are_named_with_the_reason(scores):
-    assert "Not drawn, for want of scores: RE (not in the study&#x27;s grid)." in scatter(scores).replace(
-        "'", "&#x27;"
-    )
+    assert "Not drawn, for want of scores: RE (not in the study's grid)." in scatter(scores)
     assert "Not drawn" not in scatter(scores, models=["BERT"])
 
 
@@ -195,12 +177,12 @@ def absent(task, representation="plain"):
 
 def test_maps_of_other_tasks_are_drawn_where_one_task_is_a_gap():
     given = [row("plain", "sts12", 0.5, layers=layer, mixing_weight=0.5) for layer in ("0", "1")]
-    points, drawn = map_of([*given, absent("sts13")], split=True)
+    points, panels = map_of([*given, absent("sts13")], split=True)
     assert {point["panel"] for point in points if point["y"] is not None} == {"sts12"}
     assert {(point["panel"], point["note"]) for point in points if point["y"] is None} == {
         ("sts13", "sts13: no source")
     }
-    assert [axes.get_title("left") for axes in drawn] == ["sts12: 50.0"]
+    assert [axes.get_title("left") for axes in panels] == ["sts12: 50.0"]
 
 
 @pytest.mark.parametrize("kind", ["mixing_map", "layer_lines"])
@@ -208,20 +190,15 @@ def test_what_is_a_gap_is_named_below_the_figure_with_its_reason(kind):
     given = [
         row("plain", "sts12", 0.5, layers=layer, mixing_weight=w) for layer in ("0", "1") for w in (0.0, 0.5)
     ]
-    module, request = load_figure(kind), request_of(kind, Path("none"))
-    table = pa.Table.from_pylist([*given, absent("sts13")], schema=EXTRACTION)
-    make = {"mixing_map": "maps", "layer_lines": "lines"}[kind]
-    points = getattr(module, make)(request.config, NAMES, Scores([table], NAMES.measures.values()))
+    request = asked_for(kind)
+    make = {"mixing_map": maps, "layer_lines": lines}[kind]
+    points = make(request.config, NAMES, scores_of([*given, absent("sts13")]))
     name = {"mixing_map": "sts13", "layer_lines": "STS | plain, plain, avg."}[kind]
-    assert f"Not drawn, for want of scores: {name} (sts13: no source)." in svg_of(kind, points, request)
+    assert f"Not drawn, for want of scores: {name} (sts13: no source)." in said_of(kind, points, request)
 
 
 def test_the_shadow_of_a_line_is_the_standard_deviation_of_a_sample_of_tasks():
     """By hand: 50 and 60 have the mean 55 and, with n - 1, the standard deviation 7.07."""
     given = [row("plain", task, value, layers="0") for task, value in (("sts12", 0.5), ("sts13", 0.6))]
-    table = pa.Table.from_pylist(given, schema=EXTRACTION)
-    config = request_of("layer_lines", Path("none")).config
-    (point,) = (
-        load_figure("layer_lines").lines(config, NAMES, Scores([table], NAMES.measures.values())).to_pylist()
-    )
+    (point,) = lines(asked_for("layer_lines").config, NAMES, scores_of(given)).to_pylist()
     assert (point["y"], point["spread"]) == (pytest.approx(55), pytest.approx(50**0.5))

@@ -5,12 +5,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.jobs import begin_here
+from tests.unit.figures.conftest import request_of
 from tests.unit.reporting.conftest import drawing, inside
-from workflow_scripts.figures.base import Request
-from workflow_scripts.figures.modulus_surface import Config, points
+from workflow_scripts.figures.modulus_surface import points
 from workflow_scripts.provenance.artefacts import check_model_folder
 
-REQUEST = Request(Config(longest=10, steps=101))  # steps of .1 and .02
+REQUEST = request_of("modulus_surface", {"longest": 10, "steps": 101})  # steps of .1 and .02
 
 
 def loss_at(k, t):

@@ -4,11 +4,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.unit.figures.conftest import FOOTNOTE, drawn, request_of
 from workflow_scripts.columns.corpora import WORD_COUNTS
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.base import Request
-from workflow_scripts.figures.style import figure_style, to_svg
-from workflow_scripts.figures.word_frequencies import COLUMNS, Config, beside, draw, points, printed_words
+from workflow_scripts.figures.word_frequencies import COLUMNS, beside, points, printed_words
 from workflow_scripts.provenance.closure import ROOT
 
 PRINTED = ROOT / "resources/published/three_r_table5.csv"
@@ -38,7 +37,7 @@ def test_every_number_of_the_printed_table_is_read():
 
 def test_a_grid_of_several_corpora_is_refused_in_words():
     files = [Path(f"results/demo/corpora/{corpus}/words.parquet") for corpus in ("wiki", "nli")]
-    request = Request(Config(words=200), {"words": files, "printed": [PRINTED]})
+    request = request_of("word_frequencies", {"words": 200}, inputs={"words": files, "printed": [PRINTED]})
     with pytest.raises(
         ConfigError, match=r"word_frequencies: .* train on wiki and nli, .* Leave the block out"
     ):
@@ -47,10 +46,6 @@ def test_a_grid_of_several_corpora_is_refused_in_words():
 
 def test_the_figure_draws_both():
     table = beside(WORDS, printed_words(PRINTED), 400)
-    with figure_style():
-        figure = draw(table, Request(Config(words=400), title="A title", footnotes=["a note"]))
-        above, below = figure.axes
-        assert [len(line.get_xdata()) for line in above.lines] == [400, 15]
-        assert [len(line.get_xdata()) for line in below.lines] == [400, 14]
-        svg = to_svg(figure, "word_frequencies", "A title", "About")
-    assert "3R, Table 5" in svg and "a note" in svg
+    figure, found = drawn(table, request_of("word_frequencies", {"words": 400}), "word_frequencies")
+    assert [[len(line.get_xdata()) for line in axes.lines] for axes in figure.axes] == [[400, 15], [400, 14]]
+    assert {"3R, Table 5", FOOTNOTE} <= {*found}

@@ -143,10 +143,12 @@ def test_a_job_is_told_the_module_and_block_of_each_figure_and_what_all_share(fi
 
 def test_the_code_of_figures_is_theirs_and_the_readouts_of_what_they_load(study, figures):
     readouts = {"models.readouts.layer_attention", "models.readouts.pooling"}
-    assert {"figures.layer_attention", "figures.token_similarity", *readouts} <= {*figures.modules(job())}
+    drawing = {f"figures.{name}" for name in ("cosine_density", "curves", "inside_models", "planes")}
+    assert {one for one in figures.modules(job()) if one.startswith("figures.")} == drawing
+    assert readouts <= {*figures.modules(job())}
     alone = asking(study, token_similarity=None).modules(job())
     assert {*alone} & readouts == {"models.readouts.layer_attention"}
-    assert figures.modules(job("extraction")) == ["figures.layer_lines", "settings.figures.layer_lines"]
+    assert figures.modules(job("extraction")) == ["figures.extraction"]
 
 
 def test_a_figure_has_a_caption_of_its_module(figures):
@@ -163,7 +165,7 @@ def test_a_table_reads_a_grid_without_the_blocks_of_figures(study):
 def test_the_graph_loads_nothing_that_draws_or_computes():
     """Every job of a cluster builds the graph anew."""
     asked = (
-        "import sys; from workflow_scripts.graph.figures import declared_figures; assert declared_figures();"
+        "import sys; from workflow_scripts.graph.figures import Figures; assert Figures;"
         "print({'matplotlib', 'numpy', 'pyarrow', 'torch', 'transformers'} & sys.modules.keys())"
     )
     found = subprocess.run(

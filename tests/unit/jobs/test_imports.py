@@ -54,15 +54,12 @@ MAY_LOAD: dict[str, set[str]] = {
     "jobs.write_exemplars": set(),
     "jobs.write_model_card": set(),
     "jobs.write_report": {"jinja2"},
-    "figures.layer_attention": DRAWING | WITH_TORCH,  # opens a run's model, as does the next
-    "figures.token_similarity": DRAWING | WITH_TORCH,
+    "figures.inside_models": DRAWING | WITH_TORCH,
     "figures.modulus_surface": DRAWING | WITH_TORCH,  # draws a loss
 }
 """Entry scripts, and the figures that need more than drawing, to what importing them loads."""
 FIGURES = {f"figures.{file.stem}": DRAWING for file in (PACKAGE / "figures").glob("[a-z]*.py")}
-PARTS = {"figures.axis_labels", "figures.base", "figures.extraction", "figures.loading"}
-"""Beside figures in their folder, and none."""
-MAY_LOAD = {name: names for name, names in FIGURES.items() if name not in PARTS} | MAY_LOAD
+MAY_LOAD = FIGURES | MAY_LOAD
 
 LOADED = """
 import importlib, json, os, sys

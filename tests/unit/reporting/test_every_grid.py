@@ -10,7 +10,7 @@ import pytest
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.columns.training import METRICS
 from workflow_scripts.evaluation.scores import Score, score_table
-from workflow_scripts.figures import alignment_uniformity, scatter, sweep
+from workflow_scripts.figures import planes, sweep
 from workflow_scripts.figures.base import Request
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.references import called_runs
@@ -117,14 +117,12 @@ def draw_figures(config, experiment, table, made):
         assert None not in rows["mean"].to_pylist()
         assert sweep.draw_panels(rows, Request(experiment.sweep, called=called), experiment)
     if experiment.scatter:
-        points = scatter.both_scores(table, experiment.scatter)
+        points = planes.both_scores(table, experiment.scatter)
         assert len(points) == len({row["run"] for row in table})
-        assert scatter.draw(points, Request(experiment.scatter, called=called))
+        assert planes.draw_scatter(points, Request(experiment.scatter, called=called), experiment)
     if plane := experiment.alignment_uniformity:
         heading = experiment.headline_column().heading
         means = {row["run"]: row["mean"] for row in table if row["heading"] == heading}
-        scores = [file.scores for _, file in made]
-        headline = alignment_uniformity.Headline(heading, means)
-        points = alignment_uniformity.plane(scores, headline, plane)
+        points = planes.plane((file.scores for _, file in made), means, plane)
         assert len(points) == len(means)
-        assert alignment_uniformity.draw_plane(points, Request(plane, called=called), heading)
+        assert planes.draw_alignment(points, Request(plane, called=called), experiment)

@@ -1,20 +1,19 @@
 """Section ``extraction``: sentence vectors without training."""
 
 import functools
-import importlib
 import operator
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from workflow_scripts.config import Settings, names_in
-from workflow_scripts.settings.drawing import Drawing
+from workflow_scripts.config import Settings
 from workflow_scripts.settings.extraction.averages import Averages
 from workflow_scripts.settings.extraction.cells import Measure, Model
 from workflow_scripts.settings.extraction.statistics import Statistics
 from workflow_scripts.settings.extraction.tables import ExtractionTable
 from workflow_scripts.settings.extraction.vectors import Postprocessing, Representation, Weighting
 from workflow_scripts.settings.extraction.wikitext import Wikitext
+from workflow_scripts.settings.figures import FIGURES, Drawing
 from workflow_scripts.settings.names import (
     EncoderName,
     Name,
@@ -25,10 +24,9 @@ from workflow_scripts.settings.names import (
 )
 from workflow_scripts.settings.templates import Template
 
-_FIGURES = "workflow_scripts.settings.figures"
-_KINDS: list[Any] = [importlib.import_module(f"{_FIGURES}.{name}").Config for name in names_in(_FIGURES)]
+_DRAWINGS: list[Any] = [figure for figure in FIGURES.values() if issubclass(figure, Drawing)]
 AnyDrawing: Any = Annotated[
-    functools.reduce(operator.or_, (kind for kind in _KINDS if issubclass(kind, Drawing))),
+    functools.reduce(operator.or_, _DRAWINGS),
     Field(discriminator="kind"),
 ]
 
