@@ -1,6 +1,6 @@
 """Copy one published encoder from the first of its sources that is available (rule fetch_encoder)."""
 
-from workflow_scripts.data.encoders import copy_files, locate
+from workflow_scripts.data.encoders import copy_files, locate, not_applied
 from workflow_scripts.data.planned import check_planned
 from workflow_scripts.data.sources import data_root
 from workflow_scripts.provenance.artefacts import writing_model_folder
@@ -15,6 +15,6 @@ def main(job: Job) -> None:
     origin, source = locate(name, block, data_root())
     found = {given.path: given.sha256 for given in source.values()}
     check_planned(f"encoders.{name}", job.settings["source"], found)
-    record = job.record(foreign=source, labels=[block.label])
+    record = job.record(foreign=source, labels=[block.label, *not_applied(origin)])
     with writing_model_folder(job.outputs["record"].parent, record) as folder:
         copy_files(origin, folder)

@@ -165,6 +165,7 @@ def check_fit(misfits: Callable[[Start], Iterable[str]], *backbones: PreTrainedM
             one.config.hidden_size,
             kind=one.config.model_type,
             drops=has_dropout(one),
+            causal=any(getattr(module, "is_causal", False) is True for module in one.modules()),
         )
         for one in backbones
     ]

@@ -18,6 +18,8 @@ class Size(NamedTuple):
     """Its model type in Transformers; None where nobody can say."""
     drops: bool | None = None
     """Whether it drops anything of its own in training; None where nobody can say."""
+    causal: bool | None = None
+    """Whether a token attends to those before it alone; None where nobody can say."""
 
 
 class Start(NamedTuple):
@@ -52,3 +54,10 @@ def layers_outside(layers: Sequence[int], place: str, start: Start) -> Iterator[
     for depth in start.depths[:1]:
         if outside := [layer for layer in layers if not -depth - 1 <= layer <= depth]:
             yield f"{place}: {outside[0]}; {start.encoder} has hidden states 0 to {depth}. Name one of them."
+
+
+def first_token_alone(place: str, start: Start) -> Iterator[str]:
+    """A finding where the first token attends to no other, so that all sentences have one vector."""
+    if any(size.causal for size in start.sizes):
+        found = f"the first token, which attends to no other, as {start.encoder} is a causal decoder"
+        yield f"{place}: {found}. Take an average."

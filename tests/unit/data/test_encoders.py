@@ -1,4 +1,5 @@
 import hashlib
+import json
 import shutil
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import yaml
 
 from workflow_scripts.config import ConfigError
 from workflow_scripts.data import hub
-from workflow_scripts.data.encoders import FILES, locate
+from workflow_scripts.data.encoders import FILES, locate, not_applied
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.encoders import EncoderBlock
@@ -99,3 +100,43 @@ def test_every_block_of_the_configuration_parses_and_ends_where_it_can_be_fetche
     sources = EncoderBlock.parse(BLOCKS[name]["fetch"], f"encoders.{name}").sources
     put_there_by_hand = {"llama2_7b_mntp", "consert_bert", "sncse_bert", "sncse_roberta"}  # gated; on drives
     assert (sources[-1].kind in ("package", "hub")) == (name not in put_there_by_hand)
+
+
+def published(folder, *following, prompts=None):
+    """What sentence-transformers itself writes of an encoder and the modules after it."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    modules = [Transformer(str(folder)), Pooling(16, pooling_mode="mean"), *following]
+    SentenceTransformer(modules=modules, prompts=prompts, device="cpu").save_pretrained(
+        str(folder / "published")
+    )
+    return folder / "published"
+
+
+def test_what_a_published_folder_has_beyond_its_encoder_is_a_label(root):
+    from sentence_transformers.base.modules import Dense
+    from sentence_transformers.sentence_transformer.modules import Normalize
+
+    assert [*not_applied(root / "toy")] == []
+    assert [*not_applied(published(root / "toy", Normalize()))] == []
+    folder = published(root / "toy", Dense(16, 4), prompts={"query": "query: ", "document": ""})
+    assert [*not_applied(folder)] == [
+        "the encoder was published with Dense (2_Dense), which is not applied",
+        "the encoder was published with prompts (query), which are not applied",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [
+        ("modeling_own.Pooler", r"modules\.json: modeling_own\.Pooler is code of the folder"),
+        ("sentence_transformers.base.modules.Router", r"modules\.json: Router is not supported"),
+        ("sentence_transformers.sparse_encoder.models.MLMTransformer", "MLMTransformer is not supported"),
+    ],
+)
+def test_a_published_folder_that_no_transformers_model_stands_for_is_refused(root, kind, found):
+    (root / "toy/modules.json").write_text(json.dumps([{"idx": 0, "name": "0", "path": "", "type": kind}]))
+    with pytest.raises(DataError, match=found):
+        [*not_applied(root / "toy")]

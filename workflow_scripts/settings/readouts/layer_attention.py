@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from workflow_scripts.settings.readouts import ReadoutConfig
-from workflow_scripts.settings.start import Start
+from workflow_scripts.settings.start import Start, first_token_alone
 
 Pooling = Literal[
     "cls_last",
@@ -46,6 +46,8 @@ class Config(ReadoutConfig):
         return True
 
     def misfits(self, start: Start) -> Iterator[str]:
-        """There are layers to attend to."""
+        """There are layers to attend to, and the first token knows the others."""
         if 0 in start.depths:
             yield f"readout.kind: layer_attention; {start.encoder} has no layers to attend to. Name another."
+        if "cls" in self.pooling:
+            yield from first_token_alone("readout.pooling", start)

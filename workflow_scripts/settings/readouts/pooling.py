@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from workflow_scripts.settings.readouts import ReadoutConfig
-from workflow_scripts.settings.start import Start, layers_outside
+from workflow_scripts.settings.start import Start, first_token_alone, layers_outside
 
 Pooler = Literal["cls", "cls_before_pooler", "avg", "avg_top2", "avg_first_last"]
 
@@ -53,5 +53,7 @@ class Config(ReadoutConfig):
         return self.pooler.startswith("cls")
 
     def misfits(self, start: Start) -> Iterator[str]:
-        """The encoder has the layers."""
-        return layers_outside(self.indices, "readout.layers", start)
+        """The encoder has the layers, and its first token knows the others."""
+        yield from layers_outside(self.indices, "readout.layers", start)
+        if self.takes_cls:
+            yield from first_token_alone("readout.pooler", start)

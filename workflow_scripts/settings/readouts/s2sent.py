@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from workflow_scripts.settings.readouts import ReadoutConfig
-from workflow_scripts.settings.start import Start
+from workflow_scripts.settings.start import Start, first_token_alone
 
 
 class Config(ReadoutConfig):
@@ -71,7 +71,7 @@ class Config(ReadoutConfig):
             yield "batch_norm: true with squeeze none, where it is not defined. Set it to false."
 
     def misfits(self, start: Start) -> Iterator[str]:
-        """The encoder has the blocks, and its width can be divided."""
+        """The encoder has the blocks, its width can be divided, and its first token knows the others."""
         for depth in start.depths[:1]:
             if self.blocks > depth:
                 yield f"readout.blocks: {self.blocks}; {start.encoder} has {depth} layers. Lower it."
@@ -81,3 +81,5 @@ class Config(ReadoutConfig):
                 yield f"readout.frequencies: {found}. Choose another."
             if self.reduction > width:
                 yield f"readout.reduction: {self.reduction}; {start.encoder} is {width} wide. Lower it."
+        if self.pooling == "cls":
+            yield from first_token_alone("readout.pooling", start)

@@ -2,12 +2,16 @@
 
 import pytest
 import torch
+from pydantic import TypeAdapter
+from transformers import LlamaConfig, LlamaModel
 
 from tests import tiny, walk
 from workflow_scripts.config import names_in
-from workflow_scripts.models.encoder import hidden_states, load_tokenizer
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.models.encoder import SentenceEncoder, attend_both_ways, hidden_states, load_tokenizer
 from workflow_scripts.models.readouts.base import ReadoutModule
 from workflow_scripts.models.templates import tokenise_in
+from workflow_scripts.settings.readouts import AnyReadout
 
 READOUTS = walk.readouts()
 LABEL = "a vector depends on the other sentences of its batch"
@@ -105,3 +109,44 @@ def test_a_readout_needs_no_states_but_those_that_it_asks_for(folder, name):
     for reads in more[encoder.readout.reads]:
         encoder.readout.reads = reads
         torch.testing.assert_close(encoder.read(batch), before, rtol=1e-5, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def decoder():
+    """Of two layers; a token attends to those before it alone."""
+    vocabulary = len(tiny.make_tokenizer("bert"))
+    torch.manual_seed(0)
+    size = {
+        "hidden_size": tiny.WIDTH,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+    }
+    return LlamaModel(LlamaConfig(vocab_size=vocabulary, **size)).eval()
+
+
+@pytest.mark.parametrize("name", READOUTS)
+def test_a_causal_decoder_is_refused_where_it_would_give_all_sentences_one_vector(decoder, name):
+    readout = TypeAdapter(AnyReadout).validate_python(READOUTS[name])
+    takes_first = READOUTS[name].get("pooler", "").startswith("cls") or "cls" in READOUTS[name].get(
+        "pooling", ""
+    )
+    if takes_first:
+        with pytest.raises(ConfigError, match=r"readout\.pool.*the encoder is a causal decoder"):
+            SentenceEncoder(decoder, readout, head=False, head_at_test=False)
+        return
+    encoder = SentenceEncoder(decoder, readout, head=False, head_at_test=False, template=walk.PROMPT).eval()
+    walk.set_mask_token(encoder, tiny.make_tokenizer("bert"))
+    text = tokenise_in(encoder.template, tiny.make_tokenizer("bert"), walk.TEXTS[:2], walk.TOKENS)
+    with torch.inference_mode():
+        first, second = encoder.read(text.batch(range(2)))
+    assert (first - second).abs().max() > 1e-2 * first.abs().max()
+
+
+def test_a_decoder_that_attends_both_ways_may_be_read_by_its_first_token(decoder):
+    both = LlamaModel(decoder.config)
+    attend_both_ways(both)
+    readout = TypeAdapter(AnyReadout).validate_python(
+        {"kind": "pooling", "pooler": "cls_before_pooler", "layers": None}
+    )
+    SentenceEncoder(both, readout, head=False, head_at_test=False)
