@@ -10,20 +10,19 @@ import inspect
 import itertools
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 import yaml
 from pydantic import TypeAdapter
-from transformers import LlamaConfig, LlamaModel
 
-from tests import tiny
 from workflow_scripts.config import Settings, names_in
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.gpu_check import material
+from workflow_scripts.gpu_check.material import Size
 from workflow_scripts.losses.reduction import deviation
 from workflow_scripts.methods import load_method
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
@@ -35,28 +34,18 @@ from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.readouts import AnyReadout
 from workflow_scripts.settings.readouts.pooling import Config as Pooling
 from workflow_scripts.settings.templates import Template
-from workflow_scripts.training.data import Teacher, TrainingData
-from workflow_scripts.training.mlm import MaskedLanguageModel, save_head
 from workflow_scripts.training.sampler import Sampler
 
 Block = dict[str, Any]
 Keys = tuple[str | int, ...]
 
-TOKENS = 14  # the longest texts have that many words
-TEXTS = [text.rstrip(".") for text in tiny.sentences(24)]  # so that a full stop can be added
-COLUMNS = {
-    "anchor": TEXTS,
-    "positive": tiny.sentences(24, seed=1),
-    "negative": tiny.sentences(24, seed=2),
-    "exemplar": tiny.sentences(12, seed=3),
-    "word": tiny.WORDS,
-}
+CPU = torch.device("cpu")
+SIZE = Size(layers=2, width=32, heads=4, feed_forward=64, vocabulary=400, batch=8, tokens=14, spread=0.15)
+ROWS = 24
+TEXTS = material.sentences(ROWS, SIZE)
 RATE = 0.01
 FITTING = {"blocks": 2, "reduction": 4, "cross_every": 1}
 """What encoders of two layers and width 32 take where the papers' sizes do not fit."""
-
-DECODERS = ("llm2vec",)
-"""Methods for decoders; others get a BERT."""
 
 TOGETHER: dict[tuple[str, Any], Block] = {
     ("projector", "batch_norm"): {"head_at_test": False},
@@ -79,18 +68,8 @@ class Effect(NamedTuple):
 
 
 def blocks() -> dict[str, Block]:
-    """The blocks of config/methods.yaml by name, those underneath filled in, made to fit a tiny encoder."""
-    read = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text("utf-8"))["methods"]
-    own = {
-        name: {
-            key: value for key, value in block.items() if key not in ("training", "development", "readings")
-        }
-        for name, block in read.items()
-    }
-    return {
-        name: _fitted(block | ({"base": own[block["base"]]} if "base" in block else {}))
-        for name, block in own.items()
-    }
+    """The blocks of config/methods.yaml by name, made to fit a tiny encoder."""
+    return {name: _fitted(block) for name, block in material.blocks().items()}
 
 
 def _fitted(block: Any) -> Any:
@@ -101,7 +80,7 @@ def _fitted(block: Any) -> Any:
         }
     if isinstance(block, list):
         return [_fitted(item) for item in block]
-    return "float32" if block == "bfloat16" else block  # in which rounding depends on the batch
+    return block
 
 
 def without_a_block() -> list[str]:
@@ -118,86 +97,26 @@ def without_a_block() -> list[str]:
 
 @cache
 def bert(folder: Path) -> Path:
-    """A tiny BERT with a masked-language-model head, as continue_mlm writes it."""
-    made = tiny.write_model(folder / "bert", "bert")
-    torch.manual_seed(1)
-    save_head(made, MaskedLanguageModel(load_backbone(made)))
-    return made
-
-
-@cache
-def decoder(folder: Path) -> Path:
-    """A tiny decoder."""
-    tokenizer = tiny.make_tokenizer("bert")
-    sizes = {"hidden_size": tiny.WIDTH, "intermediate_size": 48, "num_hidden_layers": tiny.DEPTH}
-    ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
-    heads = {"num_attention_heads": 4, "num_key_value_heads": 2}
-    torch.manual_seed(0)
-    LlamaModel(LlamaConfig(vocab_size=len(tokenizer), **sizes, **ids, **heads)).save_pretrained(
-        folder / "llama"
-    )
-    tokenizer.save_pretrained(folder / "llama")
-    return folder / "llama"
-
-
-def encoder_folder(folder: Path, block: Block) -> Path:
-    """The encoder that a block starts from."""
-    module = block.get("base", block)["module"]
-    return decoder(folder) if module in DECODERS else bert(folder)
-
-
-def is_trained(block: Block) -> bool:
-    """Whether a method has an objective."""
-    return hasattr(load_method(block["module"]), "Objective")
-
-
-def _backbones(folder: Path, build: Any, overrides: Mapping[str, Any]) -> list[Any]:
-    """As many as ``build`` takes: two where it takes any number, the second unlike the first."""
-    several = any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(build).parameters.values())
-    made = [load_backbone(folder, **overrides) for _ in range(2 if several else 1)]
-    for backbone in made[1:]:
-        torch.manual_seed(9)
-        for parameter in backbone.parameters():
-            parameter.data += 0.05 * torch.randn_like(parameter)
-    return made
-
-
-def _plain_encoders(folder: Path, count: int) -> list[SentenceEncoder]:
-    """Finished runs, as those methods get them that join some."""
-    readout = Pooling(kind="pooling", pooler="avg", layers=None)
-    return [
-        SentenceEncoder(backbone, readout, head=False, head_at_test=False)
-        for backbone in _backbones(folder, lambda *_: None, {})[:count]
-    ]
+    """A tiny BERT with a masked-language-model head, as continue_mlm writes it; a tiny decoder lies beside it."""
+    material.write_encoder(folder, SIZE, "llama")
+    return material.write_encoder(folder, SIZE)
 
 
 # Effects
 
 
-def objective_of(folder: Path, block: Block, sampler: Sampler | None = None) -> tuple[Any, Any]:
-    """The encoder of a block, and its objective."""
-    method = load_method(block["module"])
-    config = MethodConfig.parse(block, "methods")
-    start = encoder_folder(folder, block)
-    backbones = _backbones(start, method.build, config.overrides)
-    torch.manual_seed(0)
-    encoder = method.build(config, *backbones)
-    tokenizer = load_tokenizer(start)
-    set_mask_token(encoder, tokenizer)
-    vectors = np.random.default_rng(0).normal(size=(len(TEXTS), tiny.WIDTH)).astype(np.float32)
-    words = COLUMNS["word"][: block.get("words")]
-    sampler = sampler or Sampler(24, 8, 3)
-    data = TrainingData(COLUMNS | {"word": words}, tokenizer, TOKENS, sampler, Teacher(vectors, 2))
-    return encoder, method.Objective(config, encoder, data)
+def made(folder: Path, block: Block, sampler: Sampler | None = None) -> material.Trained:
+    """A method of the configuration over its tiny encoder."""
+    return material.prepared(block, bert(folder).parent, SIZE, CPU, ROWS, sampler)
 
 
 def effect(folder: Path, block: Block) -> Effect:
     """Losses before and after a step of plain gradient descent, and vectors of the encoder then."""
-    if not is_trained(block):
+    if not material.is_trained(block):
         encoder = untrained(folder, block)
-        vectors = encode(encoder, load_tokenizer(bert(folder)), TEXTS[:6], TOKENS)
+        vectors = encode(encoder, load_tokenizer(bert(folder)), TEXTS[:6], SIZE.tokens)
         return Effect((), vectors.tobytes(), frozenset())
-    encoder, objective = objective_of(folder, block)
+    encoder, objective, tokenizer = made(folder, block)
     losses, learnt = [], set()
     objective.module.train()
     torch.manual_seed(2)
@@ -209,8 +128,7 @@ def effect(folder: Path, block: Block) -> Effect:
         learnt |= _descend(objective)
     trained = {name for name, parameter in objective.module.named_parameters() if parameter.requires_grad}
     objective.finish()
-    tokenizer = load_tokenizer(encoder_folder(folder, block))
-    vectors = encode(encoder, tokenizer, TEXTS[:6], TOKENS)
+    vectors = encode(encoder, tokenizer, TEXTS[:6], SIZE.tokens)
     measured = map(float, objective.metrics().values())
     return Effect((*losses, *measured), vectors.tobytes(), frozenset(trained - learnt))
 
@@ -233,7 +151,12 @@ def untrained(folder: Path, block: Block) -> Any:
         encoder = method.build(config, load_backbone(bert(folder)))
         set_mask_token(encoder, load_tokenizer(bert(folder)))
         return encoder
-    return method.build(config, _plain_encoders(bert(folder), 1 if config.starts_from == "run" else 2))
+    readout = Pooling(kind="pooling", pooler="avg", layers=None)
+    runs = [
+        SentenceEncoder(material.backbone(bert(folder), number), readout, head=False, head_at_test=False)
+        for number in range(1 if config.starts_from == "run" else 2)
+    ]
+    return method.build(config, runs)
 
 
 # Settings
@@ -331,7 +254,7 @@ def with_members(folder: Path, block: Block) -> Block:
     """A block of 3R with a threshold that half of its batch's deviations lie below, for nothing happens else."""
     if "threshold" not in block:
         return block
-    _, base = objective_of(folder, block["base"])
+    base: Any = made(folder, block["base"]).objective
     base.module.train()
     torch.manual_seed(2)
     with torch.no_grad():
@@ -375,7 +298,7 @@ def encoder_with(folder: Path, readout: Block) -> SentenceEncoder:
 
 def depends_on_batch(encoder: Any, tokenizer: Any) -> bool:
     """Whether a vector changes with the sentences that are encoded along with it, or with padding."""
-    text = tokenise_in(encoder.template, tokenizer, TEXTS[:6], TOKENS)
+    text = tokenise_in(encoder.template, tokenizer, TEXTS[:6], SIZE.tokens)
     ids_BT, mask_BT, _ = text.batch(range(6))
     longer_BT = (torch.nn.functional.pad(part, (0, 9)) for part in (ids_BT, mask_BT))
     with torch.inference_mode():

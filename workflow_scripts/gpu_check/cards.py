@@ -1,13 +1,14 @@
 """Whether several cards compute one card's step: NCCL with gathered negatives on the joint batch."""
 
-import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file, save_file
 
 from workflow_scripts.gpu_check.lines import Line, judged, left_open
 from workflow_scripts.gpu_check.material import SMALL, blocks, prepared
@@ -16,6 +17,8 @@ from workflow_scripts.training import ranks
 
 PART = "several cards"
 CARDS = 2
+SECONDS = 300
+"""After which processes that wait for each other are ended."""
 
 
 def check(folder: Path, device: torch.device) -> Iterator[Line]:
@@ -24,31 +27,40 @@ def check(folder: Path, device: torch.device) -> Iterator[Line]:
         yield left_open(PART, "gradient of the joint batch", "two cards")
         return
     alone = found(prepared(blocks()["simcse"], folder, SMALL, device))
-    place = folder / "shared.json"
+    place = folder / "shared.safetensors"
     command = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={CARDS}", "--standalone"]
-    done = subprocess.run(
-        [*command, "-m", __name__, str(folder), str(place), device.type],
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or ["no reason was given"]
-        yield Line(PART, "two processes", lines[-1], "to end well", "fails")
+    failure = run_together([*command, "-m", __name__, str(folder), str(place), device.type], SECONDS)
+    if failure:
+        yield Line(PART, "two processes", failure.splitlines()[-1], "to end well", "fails")
         return
-    shared = json.loads(place.read_text("utf-8"))
-    gradients = {
-        name: torch.tensor(values).view_as(alone.gradients[name])
-        for name, values in shared["gradients"].items()
-    }
-    both = Found(shared["loss"], gradients)
-    yield judged(
-        PART,
-        f"gradient of the joint batch, {CARDS} processes ({shared['backend']})",
-        distance(alone, both),
-        CLOSE,
+    gradients = load_file(place)
+    both = Found(gradients.pop("loss").item(), gradients)
+    backend = "NCCL" if device.type == "cuda" else "gloo"
+    what = f"gradient of the joint batch, {CARDS} processes ({backend})"
+    yield judged(PART, what, distance(alone, both), CLOSE)
+
+
+def run_together(command: Sequence[str], seconds: float, **environment: str) -> str | None:
+    """Run a command that starts other processes, and end all of them if it takes too long.
+
+    Returns:
+        None if it ends well; else what it wrote about its failure, never empty.
+    """
+    process = subprocess.Popen(
+        command,
+        env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # a group of its own
     )
+    try:
+        _, said = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGTERM)  # torchrun passes it on, and kills after half a minute
+        process.communicate()
+        return f"ended after {seconds:g} seconds"
+    return (said.strip() or "no reason was given") if process.returncode else None
 
 
 def main() -> None:
@@ -56,17 +68,9 @@ def main() -> None:
     folder, place, kind = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     with ranks.joined():
         device = ranks.device() if kind == "cuda" else torch.device("cpu")
-        trained = prepared(blocks()["simcse"], folder, SMALL, device)
-        mine = found(trained)
-        ranks.average_gradients(trained.objective.module.parameters())
-        gradients = {
-            name: p.grad.flatten().tolist()
-            for name, p in trained.objective.module.named_parameters()
-            if p.grad is not None
-        }
+        shared = found(prepared(blocks()["simcse"], folder, SMALL, device))
         if ranks.rank() == 0:
-            backend = "NCCL" if kind == "cuda" else "gloo"
-            place.write_text(json.dumps({"loss": mine.loss, "gradients": gradients, "backend": backend}))
+            save_file({**shared.gradients, "loss": torch.tensor(shared.loss)}, place)
 
 
 if __name__ == "__main__":

@@ -38,8 +38,8 @@ def peak(folder: Path, size: Size, device: torch.device) -> float | None:
     torch.cuda.reset_peak_memory_stats(device)
     try:
         step = one_step(prepared(blocks()["simcse"], folder, size, device, rows=2 * size.batch), size)
-        step(1)
-        step(2)
+        step()
+        step()
     except torch.cuda.OutOfMemoryError:
         return None
     return torch.cuda.max_memory_allocated(device) / 1e9

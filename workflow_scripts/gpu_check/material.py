@@ -1,7 +1,6 @@
 """Encoders with random weights, made-up sentences, and every training method of the configuration over them."""
 
 import inspect
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,10 +9,8 @@ import torch
 import yaml
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
-    BertConfig,
-    BertModel,
-    LlamaConfig,
-    LlamaModel,
+    AutoConfig,
+    AutoModel,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     PreTrainedTokenizerFast,
@@ -48,6 +45,8 @@ class Size(NamedTuple):
     vocabulary: int
     batch: int
     tokens: int
+    spread: float = 0.02
+    """Standard deviation of the weights; BERT's."""
 
 
 SMALL = Size(12, 64, 4, 128, 2_000, 8, 16)
@@ -64,20 +63,24 @@ class Trained(NamedTuple):
 
 
 def blocks() -> dict[str, Block]:
-    """The training methods of config/methods.yaml by name, those underneath filled in."""
+    """The methods of config/methods.yaml by name, those underneath filled in."""
     read = yaml.safe_load((ROOT / "config/methods.yaml").read_text("utf-8"))["methods"]
     own = {name: _without_the_shared_part(block) for name, block in read.items()}
-    whole = {
+    return {
         name: block | ({"base": own[block["base"]]} if "base" in block else {}) for name, block in own.items()
     }
-    return {
-        name: block for name, block in whole.items() if hasattr(load_method(block["module"]), "Objective")
-    }
+
+
+def is_trained(block: Block) -> bool:
+    """Whether a method has an objective."""
+    return hasattr(load_method(block["module"]), "Objective")
 
 
 def _without_the_shared_part(block: Block) -> Block:
     left = {key: value for key, value in block.items() if key not in ("training", "development", "readings")}
-    return left | ({"weights": "float32"} if "weights" in left else {})  # what is compared is rounding
+    return left | (
+        {"weights": "float32"} if left.get("weights") == "bfloat16" else {}
+    )  # what is compared is rounding
 
 
 def sentences(count: int, size: Size, seed: int = 0) -> list[str]:
@@ -91,40 +94,30 @@ def sentences(count: int, size: Size, seed: int = 0) -> list[str]:
 def write_encoder(folder: Path, size: Size, kind: str = "bert") -> Path:
     """Write an encoder with random weights, the same on every machine, as a published one lies in a folder."""
     torch.manual_seed(0)
-    backbone = _bert(size) if kind == "bert" else _llama(size)
+    ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+    config = AutoConfig.for_model(
+        kind,
+        vocab_size=size.vocabulary,
+        hidden_size=size.width,
+        num_hidden_layers=size.layers,
+        num_attention_heads=size.heads,
+        intermediate_size=size.feed_forward,
+        initializer_range=size.spread,
+        **ids,
+    )
     place = folder / kind
-    backbone.save_pretrained(place)
+    AutoModel.from_config(config).save_pretrained(place)  # type: ignore[no-untyped-call]
     _tokenizer(size).save_pretrained(place)
     if kind == "bert":
         save_head(place, MaskedLanguageModel(load_backbone(place)))
     return place
 
 
-def _bert(size: Size) -> PreTrainedModel:
-    return BertModel(BertConfig(**_sizes(size)))
-
-
-def _llama(size: Size) -> PreTrainedModel:
-    ids: dict[str, Any] = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
-    return LlamaModel(LlamaConfig(num_key_value_heads=size.heads, **ids, **_sizes(size)))
-
-
-def _sizes(size: Size) -> dict[str, Any]:
-    """Sizes as the configurations of both architectures name them."""
-    return {
-        "vocab_size": size.vocabulary,
-        "hidden_size": size.width,
-        "num_hidden_layers": size.layers,
-        "num_attention_heads": size.heads,
-        "intermediate_size": size.feed_forward,
-    }
-
-
 def _tokenizer(size: Size) -> PreTrainedTokenizerFast:
     words = [*_SPECIAL, *(f"w{number}" for number in range(size.vocabulary - len(_SPECIAL)))]
     vocabulary = {word: number for number, word in enumerate(words)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")]
     )
@@ -142,39 +135,41 @@ def training(size: Size, **changes: Any) -> Training:
     return Training.parse(known | own | changes, "training")
 
 
-def prepared(block: Block, folder: Path, size: Size, device: torch.device, rows: int = 256) -> Trained:
+def prepared(
+    block: Block,
+    folder: Path,
+    size: Size,
+    device: torch.device,
+    rows: int = 256,
+    sampler: Sampler | None = None,
+) -> Trained:
     """A method over the encoder in ``folder``, in its first state, on ``device``."""
     method = load_method(block["module"])
     config = MethodConfig.parse(block, "methods")
     start = folder / ("llama" if block.get("base", block)["module"] in DECODERS else "bert")
-    backbones = list(_backbones(start, method, config))
+    several = any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(method.build).parameters.values())
+    starts = [backbone(start, number, **config.overrides) for number in range(2 if several else 1)]
     torch.manual_seed(0)
-    encoder = method.build(config, *backbones).to(device)
+    encoder = method.build(config, *starts).to(device)
     tokenizer = load_tokenizer(start)
     set_mask_token(encoder, tokenizer)
     vectors = np.random.default_rng(0).normal(size=(rows, size.width)).astype(np.float32)
-    data = TrainingData(
-        {
-            "anchor": sentences(rows, size),
-            "positive": sentences(rows, size, seed=1),
-            "negative": sentences(rows, size, seed=2),
-            "exemplar": sentences(_POOL, size, seed=3),
-            "word": [f"w{number}" for number in range(_WORDS)][: block.get("words")],
-        },
-        tokenizer,
-        size.tokens,
-        Sampler(rows, min(size.batch, rows), seed=3),
-        Teacher(vectors, 2),
-    )
+    columns = {
+        "anchor": sentences(rows, size),
+        "positive": sentences(rows, size, seed=1),
+        "negative": sentences(rows, size, seed=2),
+        "exemplar": sentences(_POOL, size, seed=3),
+        "word": [f"w{number}" for number in range(_WORDS)][: block.get("words")],
+    }
+    sampler = sampler or Sampler(rows, min(size.batch, rows), seed=3)
+    data = TrainingData(columns, tokenizer, size.tokens, sampler, Teacher(vectors, 2))
     return Trained(encoder, method.Objective(config, encoder, data), tokenizer)
 
 
-def _backbones(start: Path, method: Any, config: Any) -> Iterator[PreTrainedModel]:
-    """As many as the method joins: one, or two, of which the second has other weights."""
-    several = any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(method.build).parameters.values())
-    for number in range(2 if several else 1):
-        backbone = load_backbone(start, **config.overrides)
-        torch.manual_seed(number)
-        for parameter in backbone.parameters() if number else ():
-            parameter.data += 0.02 * torch.randn_like(parameter)
-        yield backbone
+def backbone(start: Path, number: int = 0, **overrides: Any) -> PreTrainedModel:
+    """The encoder of a folder, or another one with weights like its own."""
+    made = load_backbone(start, **overrides)
+    torch.manual_seed(number)
+    for parameter in made.parameters() if number else ():
+        parameter.data += 0.02 * torch.randn_like(parameter)
+    return made

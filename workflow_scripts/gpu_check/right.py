@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from workflow_scripts.gpu_check.lines import Line, judged, left_open
-from workflow_scripts.gpu_check.material import SMALL, Trained, blocks, prepared, sentences
+from workflow_scripts.gpu_check.material import SMALL, Trained, blocks, is_trained, prepared, sentences
 from workflow_scripts.models.devices import mixed_precision
 from workflow_scripts.models.dropout import Masks, keyed
 from workflow_scripts.models.encoding import encode
@@ -39,6 +39,8 @@ def check(folder: Path, device: torch.device) -> Iterator[Line]:
     """A line for each method, one for bfloat16, for vectors and for masks."""
     other = "in float64" if device.type == "cpu" else f"on {device}"
     for name, block in blocks().items():
+        if not is_trained(block):
+            continue
         host = found(prepared(block, folder, SMALL, torch.device("cpu")))
         card = prepared(block, folder, SMALL, device)
         if device.type == "cpu":
@@ -50,12 +52,13 @@ def check(folder: Path, device: torch.device) -> Iterator[Line]:
 
 
 def found(trained: Trained, precision: Precision = "float32") -> Found:
-    """Loss and gradients of the first step."""
+    """Loss and gradients of the first step; of the joint batch where several processes share it."""
     module = trained.objective.module.train()
     device = next(module.parameters()).device
     with keyed(1, 1, rank=ranks.rank(), ranks=ranks.world()), mixed_precision(precision, device):
         loss = trained.objective.loss(1)
     loss.backward()  # type: ignore[no-untyped-call]
+    ranks.average_gradients(module.parameters())
     gradients = {name: p.grad.float().cpu() for name, p in module.named_parameters() if p.grad is not None}
     return Found(loss.item(), gradients)
 

@@ -6,6 +6,7 @@ that is made without naming a device and has to be copied there.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from workflow_scripts.gpu_check.again import METHODS
 from workflow_scripts.gpu_check.lines import Line, judged, left_open
 from workflow_scripts.gpu_check.material import Size, Trained, blocks, prepared, training
-from workflow_scripts.models.devices import mixed_precision
-from workflow_scripts.models.dropout import keyed
-from workflow_scripts.training.loop import prepare
+from workflow_scripts.training.loop import State, prepare, take_step
 
 PART = "no waiting"
 IDLE = 0.05
@@ -81,38 +80,26 @@ def check(folder: Path, device: torch.device, size: Size) -> Iterator[Line]:
     yield judged(PART, "idle share of the card", idle_share(one_step(trained, size), device), IDLE)
 
 
-def one_step(trained: Trained, size: Size) -> Callable[[int], None]:
-    """The part of the training loop in which nothing may wait."""
+def one_step(trained: Trained, size: Size) -> Callable[[], None]:
+    """The next step of a training, each time that it is called: the part of the loop in which nothing may wait."""
     settings = training(size, max_steps=STEPS)
     prepare(settings, seed=1)
-    module = trained.objective.module.train()
-    parameters = [p for p in module.parameters() if p.requires_grad]
-    optimiser = torch.optim.AdamW(parameters, lr=settings.learning_rate, fused=True)
-    device = parameters[0].device
-
-    def step(number: int) -> None:
-        optimiser.zero_grad(set_to_none=True)
-        with keyed(1, number), mixed_precision(settings.precision, device):
-            loss = trained.objective.loss(number)
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(parameters, settings.max_gradient_norm)
-        optimiser.step()
-
-    return step
+    state = State(trained.objective, settings, STEPS)
+    return partial(take_step, state, trained.objective, settings, STEPS, seed=1)
 
 
-def waits_of(step: Callable[[int], None], device: torch.device, trained: Trained) -> list[str]:
+def waits_of(step: Callable[[], None], device: torch.device, trained: Trained) -> list[str]:
     """What waited in some steps, the first of which is not looked at."""
-    step(1)
+    step()
     if device.type == "cpu":
         watched = Watched(trained.objective.module.parameters())
         with watched:
-            step(2)
+            step()
         return [*watched.found, *_without_a_device(step)]
     torch.cuda.set_sync_debug_mode("error")
     try:
-        for number in range(2, STEPS + 2):
-            step(number)
+        for _number in range(1, STEPS):
+            step()
     except RuntimeError as error:
         return [str(error).splitlines()[0]]
     finally:
@@ -120,22 +107,22 @@ def waits_of(step: Callable[[int], None], device: torch.device, trained: Trained
     return []
 
 
-def _without_a_device(step: Callable[[int], None]) -> Iterator[str]:
+def _without_a_device(step: Callable[[], None]) -> Iterator[str]:
     """Where tensors that name no device lie on another one than the encoder, as they would beside a card."""
     try:
         with torch.device("meta"):
-            step(3)
+            step()
     except (RuntimeError, NotImplementedError) as error:
         yield f"a tensor that names no device: {str(error).splitlines()[0]}"
 
 
-def idle_share(step: Callable[[int], None], device: torch.device, steps: int = 20) -> float:
+def idle_share(step: Callable[[], None], device: torch.device, steps: int = 20) -> float:
     """Of the time from the first kernel of some steps to their last, what no kernel fills."""
-    step(1)
+    step()
     torch.cuda.synchronize(device)
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiled:
-        for number in range(2, steps + 2):
-            step(number)
+        for _number in range(steps):
+            step()
         torch.cuda.synchronize(device)
     spans = sorted(
         (event.time_range.start, event.time_range.end)

@@ -114,7 +114,7 @@ class _Step(NamedTuple):
     """Loss, norm of the gradient, and metrics."""
 
 
-class _State:
+class State:
     """Everything that changes during training."""
 
     def __init__(self, objective: Objective, settings: Training, steps: int) -> None:
@@ -189,6 +189,7 @@ class _State:
         return f"loss {self.rows[-1][1]:.4f}{scored}"
 
     def to_checkpoint(self) -> Checkpoint:
+        """All of it, copied to the host."""
         moments = {
             f"{number}/{key}": value
             for number, of_parameter in self.optimiser.state_dict()["state"].items()
@@ -203,6 +204,7 @@ class _State:
         return Checkpoint(self.step, {name: in_host_memory(tensors) for name, tensors in groups.items()})
 
     def resume(self, checkpoint: Checkpoint) -> None:
+        """Go on from a checkpoint."""
         groups = checkpoint.groups
         self.step = checkpoint.step
         self.module.load_state_dict(groups["model"])
@@ -243,7 +245,7 @@ def train(
         TrainingError: at the first loss, gradient, development score or weight that is not finite.
         Preempted: after SIGTERM, SIGUSR1 or Ctrl-C, once a checkpoint is written.
     """
-    state = _State(objective, settings, steps)
+    state = State(objective, settings, steps)
     # Rounding differs between kinds of devices, and the order of summation with the number of processes.
     fingerprint = f"{fingerprint} {state.device.type} {ranks.world()}"
     if found := load_checkpoint(checkpoints, fingerprint):
@@ -255,7 +257,7 @@ def train(
         Progress(steps, "train", "step", done=state.step, hidden=ranks.rank() > 0) as progress,
     ):
         while state.step < steps:
-            _step(state, objective, settings, steps, seed)
+            take_step(state, objective, settings, steps, seed)
             scored = development and (state.step % development[0] == 0 or state.step == steps)
             stops, is_due = ranks.any_rank(stop_requested(), writer.is_due())
             if scored or stops or is_due or len(state.unread) >= at_once or state.step == steps:
@@ -283,7 +285,8 @@ def _check_finite(name: str, value: float, step: int) -> None:
         raise TrainingError(f"training: {name} {value} at step {step}. Lower learning_rate.")
 
 
-def _step(state: _State, objective: Objective, settings: Training, steps: int, seed: int) -> None:
+def take_step(state: State, objective: Objective, settings: Training, steps: int, seed: int) -> None:
+    """Update the weights once, without waiting for a GPU."""
     step = state.step + 1
     rate = settings.rate(step, steps)
     for group in state.optimiser.param_groups:

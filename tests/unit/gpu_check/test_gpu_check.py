@@ -1,6 +1,7 @@
 """The check of a GPU, on a CPU: faults that it must name, and the whole command on small encoders."""
 
 import json
+import time
 
 import pytest
 import torch
@@ -87,6 +88,13 @@ def test_a_number_that_is_none_fails():
 def test_two_processes_compute_the_joint_gradient(folder):
     (line,) = cards.check(folder, CPU)
     assert line.verdict == "holds", line
+
+
+def test_processes_that_wait_for_each_other_are_all_ended():
+    """A child that went on would hold the pipe, and the check wait for it."""
+    start = time.monotonic()
+    assert cards.run_together(["sh", "-c", "sleep 60 & wait"], 0.5) == "ended after 0.5 seconds"
+    assert time.monotonic() - start < 30
 
 
 def test_parts_that_would_begin_too_late_are_named():

@@ -11,6 +11,7 @@ import torch
 
 from tests import tiny, walk
 from workflow_scripts import methods, settings
+from workflow_scripts.gpu_check import material
 from workflow_scripts.models.dropout import keyed
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.encoding import encode
@@ -28,7 +29,7 @@ class Pair:
 
 
 BLOCKS = walk.blocks()
-TRAINED = [name for name, block in BLOCKS.items() if walk.is_trained(block)]
+TRAINED = [name for name, block in BLOCKS.items() if material.is_trained(block)]
 PAPERS = (
     "simcse",
     "simcse_s2sent",
@@ -118,7 +119,7 @@ def test_a_last_batch_of_two_has_the_loss_of_a_batch_of_two(folder, name):
     """Nothing remembers how large the batches before it were; what is drawn is a function of seed and step."""
     losses = []
     for sampler in (Sampler(24, 22, 3, "keep"), Pair(Sampler(24, 22, 3, "keep").rows_of(2))):
-        _, objective = walk.objective_of(folder, BLOCKS[name], sampler)
+        objective = walk.made(folder, BLOCKS[name], sampler).objective
         objective.module.train()
         torch.manual_seed(2)
         if isinstance(sampler, Sampler):
@@ -138,15 +139,17 @@ def test_a_last_batch_of_two_has_the_loss_of_a_batch_of_two(folder, name):
 @pytest.mark.parametrize("name", each(BLOCKS))
 def test_neither_padding_nor_other_sentences_change_a_vector(folder, name):
     block = BLOCKS[name]
-    encoder = walk.objective_of(folder, block)[0] if name in TRAINED else walk.untrained(folder, block)
-    tokenizer = load_tokenizer(walk.encoder_folder(folder, block))
+    if name in TRAINED:
+        encoder, _, tokenizer = walk.made(folder, block)
+    else:
+        encoder, tokenizer = walk.untrained(folder, block), load_tokenizer(walk.bert(folder))
     assert not walk.depends_on_batch(encoder.eval(), tokenizer)
 
 
 @pytest.mark.parametrize("name", each(TRAINED))
 def test_products_in_bfloat16_give_the_same_loss_to_a_few_percent(folder, name):
     def first_loss():
-        _, objective = walk.objective_of(folder, block)
+        objective = walk.made(folder, block).objective
         objective.module.train()
         torch.manual_seed(2)
         return objective.loss(1).item()
@@ -167,8 +170,8 @@ class KilledError(Exception):
 
 def trained(folder, block, checkpoints, kill=None):
     """Weights and tables of a training of four steps; one that is killed before the step ``kill`` leaves none."""
-    encoder, objective = walk.objective_of(folder, walk.with_members(folder, block))
-    tokenizer, loss = load_tokenizer(walk.encoder_folder(folder, block)), objective.loss
+    encoder, objective, tokenizer = walk.made(folder, walk.with_members(folder, block))
+    loss = objective.loss
 
     def perhaps(step):
         if step == kill:
@@ -176,7 +179,7 @@ def trained(folder, block, checkpoints, kill=None):
         return loss(step)
 
     def score():
-        vectors = encode(objective.scored or encoder, tokenizer, walk.TEXTS[:4], walk.TOKENS)
+        vectors = encode(objective.scored or encoder, tokenizer, walk.TEXTS[:4], walk.SIZE.tokens)
         return math.sin(1000 * float(abs(vectors).mean()))  # now higher, now lower
 
     objective.loss = perhaps

@@ -1,4 +1,4 @@
-"""Trains a tiny SimCSE as one of several ranks: torchrun ... -m tests.unit.training.rank_worker STOP FOLDER DROPOUT ...
+"""Trains a small SimCSE as one of several ranks: torchrun ... -m tests.unit.training.rank_worker STOP FOLDER DROPOUT ...
 
 One training for each folder and its dropout, one after the other; STOP is the step where they are cut off, or 0.
 """
@@ -9,52 +9,17 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from tests import tiny
+from tests import tiny, walk
 from tests.checkpointing import write_checkpoints_by_steps
-from workflow_scripts.methods import simcse
-from workflow_scripts.models.dropout import keyed
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.gpu_check import material, right
 from workflow_scripts.training import ranks
-from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import prepare, train
-from workflow_scripts.training.sampler import Sampler
 
-STEPS, BATCH = 6, 8
-TEXTS = tiny.sentences(40)
+STEPS = 6
 
 
 class CutOffError(Exception):
     """The training was cut off."""
-
-
-def objective_of(folder: Path, dropout: float) -> simcse.Objective:
-    block = {
-        "module": "simcse",
-        "readout": {"kind": "pooling", "pooler": "cls", "layers": None},
-        "head_at_test": False,
-        "temperature": 0.05,
-        "dropout": dropout,
-    }
-    config = MethodConfig.parse(block, "methods.simcse")
-    encoder = simcse.build(config, load_backbone(folder / "encoder", **config.overrides))
-    material = TrainingData(
-        {"anchor": TEXTS}, load_tokenizer(folder / "encoder"), 16, Sampler(len(TEXTS), BATCH, seed=3)
-    )
-    return simcse.Objective(config, encoder, material)
-
-
-def first_gradients(objective: simcse.Objective) -> dict[str, torch.Tensor]:
-    """Loss and gradients of the first step."""
-    objective.module.train()
-    with keyed(5, 1, rank=ranks.rank(), ranks=ranks.world()):
-        loss = objective.loss(1)
-    loss.backward()
-    named = dict(objective.module.named_parameters())
-    ranks.average_gradients(named.values())
-    found = {f"gradient {name}": p.grad.clone() for name, p in named.items() if p.grad is not None}
-    objective.module.zero_grad()
-    return found | {"loss": loss.detach()}
 
 
 def main() -> None:
@@ -64,11 +29,12 @@ def main() -> None:
 
 
 def train_in(folder: Path, dropout: float, stop: int) -> None:
-    settings = tiny.training(max_steps=STEPS, batch_size=BATCH)
+    settings = tiny.training(max_steps=STEPS, batch_size=walk.SIZE.batch)
     prepare(settings, seed=5)
     write_checkpoints_by_steps()
-    objective = objective_of(folder, dropout)
-    found = first_gradients(objective)
+    block = walk.blocks()["simcse"] | {"dropout": dropout}
+    trained = material.prepared(block, folder, walk.SIZE, walk.CPU, walk.ROWS)
+    objective, first = trained.objective, right.found(trained)
     whole = objective.loss
 
     def loss(step: int) -> torch.Tensor:
@@ -87,7 +53,9 @@ def train_in(folder: Path, dropout: float, stop: int) -> None:
         fingerprint="ranks",
     )
     if ranks.rank() == 0:
+        found = {f"gradient {name}": gradient for name, gradient in first.gradients.items()}
         found |= {f"weight {name}": tensor for name, tensor in objective.module.state_dict().items()}
+        found["loss"] = torch.tensor(first.loss)
         found["losses"] = torch.tensor(outcome.history["loss"].to_pylist())
         save_file(found, folder / "found.safetensors")
 

@@ -1,16 +1,16 @@
 """Two processes on the CPU (gloo), started as a cluster job starts them, beside one."""
 
 import os
-import subprocess
 import sys
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from tests import tiny
+from tests import walk
 from tests.planning import ROOT
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.gpu_check.cards import run_together
 from workflow_scripts.jobs.__main__ import command
 from workflow_scripts.training import ranks
 
@@ -21,14 +21,13 @@ def trained(folder, processes, dropouts=(0.1,), *, stop=0):
     """What trainings by so many processes leave, one for each dropout; None where they were cut off."""
     folders = [folder / f"dropout{dropout}" for dropout in dropouts]
     for one in folders:
-        if not (one / "encoder").exists():
-            tiny.write_model(one / "encoder", "bert")
+        walk.bert(one)
     asked = [str(part) for pair in zip(folders, dropouts, strict=True) for part in pair]
     worker = ["tests.unit.training.rank_worker", str(stop), *asked]
     torchrun = ["torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     command = [sys.executable, "-m", *([] if processes == 1 else [*torchrun, "-m"]), *worker]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert bool(done.returncode) == bool(stop), done.stderr[-2000:]
+    said = run_together(command, 300, PYTHONPATH=str(ROOT))
+    assert bool(said) == bool(stop), said
     return None if stop else [load_file(one / "found.safetensors") for one in folders]
 
 
@@ -115,13 +114,11 @@ def two_nodes(tmp_path):
 def test_two_nodes_have_the_loss_and_the_gradients_of_the_joint_batch(one, tmp_path, two_nodes):
     """Two torchruns that know nothing of each other but where they meet, as srun starts them."""
     one = one[0.0]
-    tiny.write_model(tmp_path / "two/encoder", "bert")
+    walk.bert(tmp_path / "two")
     worker = ["tests.unit.training.rank_worker", "0", str(tmp_path / "two"), "0.0"]
-    done = subprocess.run(
-        [sys.executable, "-c", f"from workflow_scripts.jobs.__main__ import become; become({worker}, 2)"],
-        cwd=ROOT, env=os.environ | two_nodes, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
+    script = f"from workflow_scripts.jobs.__main__ import become; become({worker}, 2)"
+    said = run_together([sys.executable, "-c", script], 300, PYTHONPATH=str(ROOT), **two_nodes)
+    assert said is None
     two = load_file(tmp_path / "two/found.safetensors")
     for name in ("loss", *(name for name in one if name.startswith("gradient "))):
         torch.testing.assert_close(two[name], one[name], rtol=1e-6, atol=1e-6, msg=name)

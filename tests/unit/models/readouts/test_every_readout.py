@@ -5,7 +5,7 @@ import torch
 from pydantic import TypeAdapter
 from transformers import LlamaConfig, LlamaModel
 
-from tests import tiny, walk
+from tests import walk
 from workflow_scripts.config import names_in
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import SentenceEncoder, attend_both_ways, hidden_states, load_tokenizer
@@ -43,10 +43,10 @@ def test_every_kind_is_walked():
 def test_vectors_are_as_wide_as_the_readout_says(folder, name):
     encoder = walk.encoder_with(folder, READOUTS[name])
     assert isinstance(encoder.readout, ReadoutModule)
-    text = tokenise_in(encoder.template, load_tokenizer(walk.bert(folder)), walk.TEXTS[:3], walk.TOKENS)
+    text = tokenise_in(encoder.template, load_tokenizer(walk.bert(folder)), walk.TEXTS[:3], walk.SIZE.tokens)
     vectors = encoder.read(text.batch(range(3)))
     assert vectors.shape == (3, encoder.readout.width)
-    assert encoder.readout.width % tiny.WIDTH == 0
+    assert encoder.readout.width % walk.SIZE.width == 0
     assert (vectors[0] - vectors[1]).abs().max() > 1e-3
 
 
@@ -61,7 +61,7 @@ def test_neither_padding_nor_other_sentences_change_a_vector_unless_a_label_says
 @pytest.mark.parametrize("name", READOUTS)
 def test_a_gradient_reaches_every_parameter_of_a_readout(folder, name):
     encoder = walk.encoder_with(folder, READOUTS[name]).train()
-    text = tokenise_in(encoder.template, load_tokenizer(walk.bert(folder)), walk.TEXTS[:6], walk.TOKENS)
+    text = tokenise_in(encoder.template, load_tokenizer(walk.bert(folder)), walk.TEXTS[:6], walk.SIZE.tokens)
     torch.manual_seed(0)
     vectors = encoder.read(text.batch(range(6)))
     (vectors * torch.randn_like(vectors)).sum().backward()
@@ -73,7 +73,7 @@ def test_a_gradient_reaches_every_parameter_of_a_readout(folder, name):
 def test_a_readout_computes_as_exactly_beside_an_encoder_in_bfloat16(folder, name):
     encoder = walk.encoder_with(folder, READOUTS[name])
     tokenizer = load_tokenizer(walk.bert(folder))
-    batch = tokenise_in(encoder.template, tokenizer, walk.TEXTS[:3], walk.TOKENS).batch(range(3))
+    batch = tokenise_in(encoder.template, tokenizer, walk.TEXTS[:3], walk.SIZE.tokens).batch(range(3))
     states = hidden_states(encoder.backbone, batch, encoder.readout.reads, None)
     exact = encoder.readout.read(states, *batch[:2])
     with torch.autocast("cpu", torch.bfloat16):
@@ -86,7 +86,7 @@ def test_sentences_that_are_read_along_change_nothing_of_the_others(folder, name
     encoder = walk.encoder_with(folder, READOUTS[name]).train()
     tokenizer = load_tokenizer(walk.bert(folder))
     batch, more = (
-        tokenise_in(encoder.template, tokenizer, texts, walk.TOKENS).batch(range(3))
+        tokenise_in(encoder.template, tokenizer, texts, walk.SIZE.tokens).batch(range(3))
         for texts in (walk.TEXTS[:3], walk.TEXTS[3:6])
     )
     torch.manual_seed(0)
@@ -102,7 +102,7 @@ def test_sentences_that_are_read_along_change_nothing_of_the_others(folder, name
 def test_a_readout_needs_no_states_but_those_that_it_asks_for(folder, name):
     encoder = walk.encoder_with(folder, READOUTS[name])
     tokenizer = load_tokenizer(walk.bert(folder))
-    text = tokenise_in(encoder.template, tokenizer, walk.TEXTS[:3], walk.TOKENS)
+    text = tokenise_in(encoder.template, tokenizer, walk.TEXTS[:3], walk.SIZE.tokens)
     batch = text.batch(range(3))
     before = encoder.read(batch)
     more = {"first": ["last", "all"], "last": ["all"], "all": ["padded"], "padded": []}
