@@ -1,7 +1,5 @@
 """SimCSE, supervised and on pairs, InforMin-CL and SSCL: views, losses, heads."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -110,12 +108,6 @@ def test_pairs_of_equal_sentences_are_two_dropout_views(tiny_bert, module, chang
     assert losses[0] == losses[1]
 
 
-@pytest.mark.parametrize("kind", tiny.KINDS)
-def test_with_dropout_the_two_views_differ(tiny_models, kind):
-    first, second = make(tiny_models[kind], "simcse").views(1)
-    assert cosine_matrix(first, second).diagonal().max() < 0.9999
-
-
 @pytest.mark.parametrize(
     ("module", "sentences"), [("simcse", 16), ("simcse_pairs", 16), ("supervised_simcse", 24), ("sscl", 16)]
 )
@@ -142,21 +134,9 @@ def test_an_encoder_that_drops_nothing_cannot_make_two_views(tiny_models):
         make(tiny_models["modernbert"], "simcse", dropout=None)
 
 
-@pytest.mark.parametrize(
-    ("module", "changes", "complaint"),
-    [
-        ("supervised_simcse", {}, "column negative; its corpus has anchor, positive"),
-        (
-            "sscl",
-            {"readout": {"kind": "pooling", "pooler": "avg_top2", "layers": None}},
-            "sscl pools one layer",
-        ),
-        ("sscl", {"negative_layers": [-5]}, "negative_layers: -5; the encoder has hidden states 0 to 2"),
-    ],
-)
-def test_a_corpus_or_encoder_that_lacks_what_is_asked_for_is_refused(tiny_bert, module, changes, complaint):
-    with pytest.raises(ConfigError, match=complaint):
-        make(tiny_bert, module, {"anchor": COLUMNS["anchor"], "positive": COLUMNS["positive"]}, **changes)
+def test_a_corpus_that_lacks_a_column_is_refused(tiny_bert):
+    with pytest.raises(ConfigError, match="column negative; its corpus has anchor, positive"):
+        make(tiny_bert, "supervised_simcse", {name: COLUMNS[name] for name in ("anchor", "positive")})
 
 
 # Losses
@@ -173,16 +153,6 @@ def test_informin_cl_adds_twice_the_squared_distance_of_the_normalised_views(tin
     first, second = F.normalize(views_2BD, dim=-1)
     expected = infonce(*views_2BD, 0.05) + weight * 2 * ((first - second) ** 2).mean()
     torch.testing.assert_close(objective.contrast(views_2BD), expected)
-
-
-def test_sscl_with_no_layers_weighing_in_is_simcse(tiny_bert):
-    """Candidates at cosine 0 and a small temperature count for nothing beside a positive of cosine 1."""
-    objective = make(tiny_bert, "sscl", negative_layers=[-2])
-    first = torch.eye(12, dtype=torch.float64)[:6]
-    orthogonal = torch.eye(12, dtype=torch.float64)[6:].repeat(2, 1, 1)
-    found = objective.contrast(torch.cat([first.repeat(2, 1, 1), orthogonal]))
-    expected = (math.log(1 + 5 * math.exp(-20)) + math.log(1 + 17 * math.exp(-20))) / 2
-    assert found.item() == pytest.approx(expected, rel=1e-6)
 
 
 def test_sscl_written_out(tiny_bert):

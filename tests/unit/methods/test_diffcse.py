@@ -2,60 +2,43 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 
-from tests import tiny
+from tests import walk
 from workflow_scripts.config import ConfigError
 from workflow_scripts.errors import DataError
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import diffcse
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.training.data import TrainingData
-from workflow_scripts.training.mlm import MaskedLanguageModel, load_masked_language_model, save_head
+from workflow_scripts.training.mlm import load_masked_language_model
 from workflow_scripts.training.sampler import Sampler
 
-TEXTS = tiny.sentences(20)
-SAMPLER = Sampler(len(TEXTS), 5, 3)
-BLOCK = {
-    "module": "diffcse",
-    "readout": {"kind": "pooling", "pooler": "cls", "layers": None},
-    "head_at_test": False,
-    "temperature": 0.05,
+OURS = {
     "dropout": 0.0,
     "mlm_probability": 0.3,
-    "masking": "bert",
     "filled": "chosen",
     "generator_dropout": False,
-    "weight": 0.005,
     "projector": "head",
 }
+BLOCK = walk.blocks()["diffcse"] | OURS
+ROWS = Sampler(walk.ROWS, walk.SIZE.batch, 3).rows_of(1)
 
 
 @pytest.fixture(scope="module")
-def adapted(tmp_path_factory):
-    """An encoder with a head, as continue_mlm writes it."""
-    folder = tiny.write_model(tmp_path_factory.mktemp("adapted") / "model", "bert")
-    torch.manual_seed(1)
-    save_head(folder, MaskedLanguageModel(load_backbone(folder)))
-    return folder
+def folder(tmp_path_factory):
+    """With an encoder and its head, as continue_mlm writes them."""
+    return tmp_path_factory.mktemp("adapted")
 
 
-def make(folder, **changes):
-    config = diffcse.Config.parse(BLOCK | changes, "methods")
-    torch.manual_seed(0)
-    encoder = diffcse.build(config, load_backbone(folder, **config.overrides)).train()
-    data = TrainingData({"anchor": TEXTS}, load_tokenizer(folder), 24, SAMPLER)
-    objective = diffcse.Objective(config, encoder, data)
+def make(folder, rows=range(20), **changes):
+    """The objective, and a batch of rows of its corpus."""
+    _, objective, tokenizer = walk.made(folder, BLOCK | changes)
     objective.module.train()
-    return objective
+    return objective, tokenise(tokenizer, walk.TEXTS, walk.SIZE.tokens).batch(rows)
 
 
-def text_of(folder):
-    return tokenise(load_tokenizer(folder), TEXTS, 24)
-
-
-def test_the_loss_is_simcses_and_a_share_of_the_discriminators(adapted):
-    objective = make(adapted, weight=0.5)
-    batch = text_of(adapted).batch(SAMPLER.rows_of(1)).repeated()
+def test_the_loss_is_simcses_and_a_share_of_the_discriminators(folder):
+    objective, batch = make(folder, ROWS, weight=0.5)
+    batch = batch.repeated()
     vectors = objective.project(objective.encoder.read(batch))
     masked, chosen = objective.mask(batch.ids_BT, 1)
     filled = objective.fill(batch, masked, chosen)
@@ -67,32 +50,31 @@ def test_the_loss_is_simcses_and_a_share_of_the_discriminators(adapted):
     torch.testing.assert_close(objective.loss(1), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_chosen_words_are_masks_alone_where_that_is_asked_for(adapted):
+def test_chosen_words_are_masks_alone_where_that_is_asked_for(folder):
     """80/10/10 is masked language modelling's own (test_mlm)."""
-    batch = text_of(adapted).batch(range(20))
-    shown, chosen = make(adapted, masking="mask").mask(batch.ids_BT, 1)
+    objective, batch = make(folder, masking="mask")
+    shown, chosen = objective.mask(batch.ids_BT, 1)
     assert chosen.any()
-    assert torch.equal(shown, batch.ids_BT.masked_fill(chosen, load_tokenizer(adapted).mask_token_id))
-    assert torch.equal(make(adapted).mask(batch.ids_BT, 1)[1], chosen)
+    mask = load_tokenizer(walk.bert(folder)).mask_token_id
+    assert torch.equal(shown, batch.ids_BT.masked_fill(chosen, mask))
+    assert torch.equal(make(folder)[0].mask(batch.ids_BT, 1)[1], chosen)
 
 
 @pytest.mark.parametrize("dropout", [True, False])
-def test_the_generator_learns_nothing_and_drops_out_if_it_is_to(adapted, dropout):
-    objective = make(adapted, generator_dropout=dropout)
+def test_the_generator_learns_nothing_and_drops_out_if_it_is_to(folder, dropout):
+    objective, batch = make(folder, generator_dropout=dropout)
     objective.loss(1).backward()
     assert all(p.grad is None for p in objective.generator.parameters())
-    batch = text_of(adapted).batch(range(20))
     shown, chosen = objective.mask(batch.ids_BT, 1)
     one, other = (objective.generator(shown, batch.mask_BT, chosen) for _ in range(2))
     assert torch.equal(one, other) != dropout
 
 
-def test_chosen_words_are_filled_with_what_the_generator_finds_likeliest(adapted):
+def test_chosen_words_are_filled_with_what_the_generator_finds_likeliest(folder):
     """Its head on the states of what it is shown, written out; words that were not chosen stay."""
-    objective = make(adapted)
-    batch = text_of(adapted).batch(range(20))
+    objective, batch = make(folder)
     shown, chosen = objective.mask(batch.ids_BT, 1)
-    generator = load_masked_language_model(adapted)
+    generator = load_masked_language_model(walk.bert(folder))
     with torch.no_grad():
         states = generator.backbone(input_ids=shown, attention_mask=batch.mask_BT).last_hidden_state
         words = generator.backbone.get_input_embeddings().weight
@@ -103,16 +85,16 @@ def test_chosen_words_are_filled_with_what_the_generator_finds_likeliest(adapted
     assert torch.equal(filled, torch.where(chosen, likeliest, batch.ids_BT))
 
 
-def test_the_generator_rewrites_every_token_but_cls_and_sep_counts_as_replaced(adapted):
+def test_the_generator_rewrites_every_token_but_cls_and_sep_counts_as_replaced(folder):
     """The code's three lines on the generator's scores of all tokens; sentences of several lengths are padded."""
-    objective = make(adapted, filled="all", weight=0.5)
-    batch = text_of(adapted).batch(SAMPLER.rows_of(1)).repeated()
+    objective, batch = make(folder, ROWS, filled="all", weight=0.5)
+    batch = batch.repeated()
     shown, chosen = objective.mask(batch.ids_BT, 1)
     everywhere = torch.ones_like(chosen)
     with torch.no_grad():
         scores = objective.generator(shown, batch.mask_BT, everywhere).view(*chosen.shape, -1)
     predicted = scores.argmax(dim=-1)
-    predicted[:, 0] = text_of(adapted).batch([0]).ids_BT[0, 0]
+    predicted[:, 0] = batch.ids_BT[0, 0]
     replaced = (predicted != batch.ids_BT).long() * batch.mask_BT
     separators = (torch.arange(len(batch.ids_BT)), batch.mask_BT.sum(dim=1) - 1)
     assert replaced[separators].all() and not replaced[:, 0].any() and (batch.mask_BT == 0).any()
@@ -126,20 +108,19 @@ def test_the_generator_rewrites_every_token_but_cls_and_sep_counts_as_replaced(a
     torch.testing.assert_close(objective.loss(1), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_the_discriminator_reads_the_vector_in_place_of_cls(adapted):
-    objective = make(adapted)
-    batch = text_of(adapted).batch([0, 1])
-    one, other = torch.zeros(2, tiny.WIDTH), torch.ones(2, tiny.WIDTH)
+def test_the_discriminator_reads_the_vector_in_place_of_cls(folder):
+    objective, batch = make(folder, [0, 1])
+    one, other = torch.zeros(2, walk.SIZE.width), torch.ones(2, walk.SIZE.width)
     first, second = (objective.discriminator(batch.ids_BT, batch.mask_BT, v) for v in (one, other))
     assert (first - second).abs().max() > 1e-3
     changed = batch.ids_BT.clone()
-    changed[:, 0] = load_tokenizer(adapted).mask_token_id  # nobody reads it
+    changed[:, 0] = load_tokenizer(walk.bert(folder)).mask_token_id  # nobody reads it
     torch.testing.assert_close(objective.discriminator(changed, batch.mask_BT, one), first)
 
 
-def test_a_projector_with_batch_norm_is_no_part_of_an_embedding(adapted):
+def test_a_projector_with_batch_norm_is_no_part_of_an_embedding(folder):
     with pytest.raises(ConfigError, match="head_at_test: false"):
-        make(adapted, projector="batch_norm", head_at_test=True)
+        make(folder, projector="batch_norm", head_at_test=True)
 
 
 def test_the_stand_in_for_the_generator_is_declared():
@@ -149,7 +130,7 @@ def test_the_stand_in_for_the_generator_is_declared():
 
 def test_a_generator_needs_a_head(tiny_bert):
     with pytest.raises(DataError, match="no masked-language-model head"):
-        make(tiny_bert)
+        load_masked_language_model(tiny_bert)
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])

@@ -21,13 +21,13 @@ TERMS = ("nce", "icnce", "ictm")
 DEPTH = 4
 
 
-def sub_encoder(kind, tokenizer, shift=0.0, depth=DEPTH):
+def sub_encoder(kind, tokenizer, shift=0.0):
     """A sub_encoder of four layers; ``shift`` tells one from another."""
     model = tiny.make_backbone(kind, len(tokenizer), attn_implementation="eager")
     torch.manual_seed(3)
-    layers = [type(model.encoder.layer[0])(model.config, layer_idx=i) for i in range(depth)]
+    layers = [type(model.encoder.layer[0])(model.config, layer_idx=i) for i in range(DEPTH)]
     model.encoder.layer = nn.ModuleList(layers)
-    model.config.num_hidden_layers = depth
+    model.config.num_hidden_layers = DEPTH
     draw = np.random.default_rng(1)
     for name, parameter in model.named_parameters():
         if "LayerNorm" not in name:
@@ -75,11 +75,15 @@ def values(objective):
     return {name: float(value) for name, value in objective.metrics().items()}
 
 
-def make(parts, shifts=(0.0, 1.0), **changes):
-    kind, tokenizer, material = parts
+def two_of(parts, shift=1.0):
+    """Two sub-encoders; alike without a shift."""
+    kind, tokenizer, _ = parts
+    return sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer, shift)
+
+
+def make(parts, **changes):
     settings = config(**changes)
-    encoder = jtcse.build(settings, *(sub_encoder(kind, tokenizer, shift) for shift in shifts))
-    return jtcse.Objective(settings, encoder, material)
+    return jtcse.Objective(settings, jtcse.build(settings, *two_of(parts)), parts[2])
 
 
 @pytest.mark.parametrize(("every", "layers"), [(1, 12), (2, 6), (3, 4), (4, 3), (6, 2), (12, 1)])
@@ -95,10 +99,8 @@ def test_the_layers_that_attend_across(every, layers):
 @pytest.mark.parametrize("every", [1, 2, 4])
 def test_identical_sub_encoders_attend_across_as_to_themselves(parts, mode, every):
     """O-36."""
-    kind, tokenizer, material = parts
-    sub_encoders = sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer)
     with torch.inference_mode():
-        states = run_twin(sub_encoders, batch_of(material), every, mode)
+        states = run_twin(two_of(parts, 0.0), batch_of(parts[2]), every, mode)
     for number in (0, 1):
         assert torch.equal(states.cross[number], states.primitive[number])
 
@@ -107,8 +109,8 @@ def test_identical_sub_encoders_attend_across_as_to_themselves(parts, mode, ever
 @pytest.mark.parametrize("every", [None, 1, 2, 4])
 def test_the_primitive_stream_is_that_of_two_stock_encoders_whatever_crosses(parts, mode, every):
     """O-38: to the rounding of products over packed tokens, which depends on the processor; and bit by bit without."""
-    kind, tokenizer, material = parts
-    sub_encoders = sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer, 1.0)
+    _, _, material = parts
+    sub_encoders = two_of(parts)
     batch = batch_of(material)
     with torch.inference_mode():
         states = run_twin(sub_encoders, batch, every, mode)
@@ -124,11 +126,10 @@ def test_the_primitive_stream_is_that_of_two_stock_encoders_whatever_crosses(par
 @pytest.mark.parametrize("mode", MODES)
 def test_swapping_the_sub_encoders_swaps_their_states(parts, mode):
     """O-38."""
-    kind, tokenizer, material = parts
-    one, other = sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer, 1.0)
+    one, other = two_of(parts)
     with torch.inference_mode():
-        here = run_twin((one, other), batch_of(material), 2, mode)
-        there = run_twin((other, one), batch_of(material), 2, mode)
+        here = run_twin((one, other), batch_of(parts[2]), 2, mode)
+        there = run_twin((other, one), batch_of(parts[2]), 2, mode)
     assert not torch.allclose(here.primitive[0], here.primitive[1])
     for stream in ("primitive", "cross"):
         assert torch.equal(getattr(here, stream)[0], getattr(there, stream)[1])
@@ -150,8 +151,8 @@ def test_how_often_layers_attend_across_matters_for_parallel_streams_alone(parts
 
 def test_the_last_layers_cross_context_written_out(parts):
     """Eqs. 8 to 10 by hand at the last layer in the mode ``literal``, where no sentence is padded."""
-    kind, tokenizer, material = parts
-    sub_encoders = sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer, 1.0)
+    _, _, material = parts
+    sub_encoders = two_of(parts)
     batch = batch_of(material, [0])
     with torch.inference_mode():
         states = run_twin(sub_encoders, batch, 4, "literal")
@@ -180,8 +181,8 @@ def test_the_last_layers_cross_context_written_out(parts):
 @pytest.mark.parametrize("mode", MODES)
 def test_padding_and_batch_mates_do_not_reach_either_stream(parts, mode):
     """O-22, through the cross stream too."""
-    kind, tokenizer, material = parts
-    sub_encoders = sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer, 1.0)
+    _, _, material = parts
+    sub_encoders = two_of(parts)
     text = material.tokenised("anchor")
     shortest = int(np.argmin(text.lengths))
     longest = int(np.argmax(text.lengths))
@@ -248,21 +249,27 @@ def test_the_terms_are_equations_11_to_15_written_out(parts, forward):
     assert {name: term.item() for name, term in found.items()} == pytest.approx(expected, rel=1e-6)
 
 
-def test_the_loss_reads_cls_states_cross_streams_and_each_encoders_own_pooler(parts):
+@pytest.mark.parametrize("modulus_of", ["pooler", "cls"])
+def test_the_loss_reads_cls_states_cross_streams_and_each_encoders_own_pooler(parts, modulus_of):
     """JTCSE, section III-C: h of the last layer, c of the cross stream, p of the sub-encoder's own pooler."""
-    objective = make(parts)
+    objective = make(parts, direction="forward", modulus_of=modulus_of)
+    objective.module.eval()
     one, other = backbones(objective)
     other.pooler.dense.weight.data *= -1
-    with torch.inference_mode():
-        states = run_twin((one, other), batch_of(parts[2]).repeated(), 2, "parallel", first=True)
-        for number, sub_encoder in enumerate((one, other)):
-            views = objective._views(states, number)
-            cls = states.primitive[number][:, 0]
-            assert torch.equal(views.last_RD, cls)
-            assert torch.equal(views.cross_RD, states.cross[number][:, 0])
-            dense = sub_encoder.pooler.dense
-            torch.testing.assert_close(views.modulus_RD, torch.tanh(cls @ dense.weight.T + dense.bias))
+    batch = batch_of(parts[2], Sampler(len(TEXTS), 8, 3).rows_of(1)).repeated()
+    states = run_twin((one, other), batch, 2, "parallel", first=True)
+    views = []
+    for number, sub_encoder in enumerate((one, other)):
+        cls, dense = states.primitive[number][:, 0], sub_encoder.pooler.dense
+        pooled = torch.tanh(cls @ dense.weight.T + dense.bias)
+        modulus = pooled if modulus_of == "pooler" else cls
+        views.append(jtcse.Views(cls, states.cross[number][:, 0], modulus))
+    expected = objective.terms(*views, True)
     assert not torch.allclose(states.cross[0], states.primitive[0])
+    objective.loss(1)
+    assert values(objective) == pytest.approx(
+        {name: term.item() for name, term in expected.items()} | {"forward": 1.0}, rel=1e-5
+    )
 
 
 def test_the_direction_is_a_function_of_seed_and_step(parts):
@@ -336,37 +343,27 @@ def test_layers_without_layernorms_let_the_modulus_through(parts):
         spread[last] = (norms.std() / norms.mean()).item()
         assert set(backbones(objective)[0].state_dict()) == set(sub_encoder(*parts[:2]).state_dict())
     assert spread[1] > spread[0]
+
+
+def test_encoders_without_what_the_settings_ask_for_are_refused(parts):
+    """One line of those that the graph asks of a whole study."""
     with pytest.raises(ConfigError, match="bypassed_layernorms: 5; the encoder has 4 layers"):
         make(parts, bypassed_layernorms=5)
-
-
-def test_sub_encoders_that_cannot_be_joined_are_refused(parts):
-    kind, tokenizer, _ = parts
-    with pytest.raises(ConfigError, match="encoders of several sizes: 4 layers of 32, 2 layers of 32"):
-        jtcse.build(config(), sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer, depth=2))
-    modern = [tiny.make_backbone("modernbert", len(tokenizer)) for _ in range(2)]
-    with pytest.raises(
-        ConfigError, match="encoders built as BERT or RoBERTa; the encoder has one of modernbert"
-    ):
-        jtcse.build(config(dropout=0.1), *modern)
-    with pytest.raises(ConfigError, match="cross_every: 3; the 4 layers"):
-        jtcse.build(config(cross_every=3), sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer))
 
 
 @pytest.mark.parametrize("missing", [(0,), (0, 1)])
 def test_a_pooler_that_is_missing_is_drawn_alike_for_every_seed_and_labelled(parts, missing):
     """RoBERTa's checkpoints have none; the official code reads what Transformers draws."""
-    kind, tokenizer, material = parts
     drawn = []
     for seed in (1, 2):
         torch.manual_seed(seed)
-        backbones = [sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer, 1.0)]
+        backbones = two_of(parts)
         for number in missing:
             backbones[number].pooler = None
         encoder = jtcse.build(config(), *backbones)
         assert encoder.labels == [jtcse.UNTRAINED_POOLER]
         drawn.append([member.backbone.pooler.dense.weight.clone() for member in encoder.members])
-        jtcse.Objective(config(), encoder, material).loss(1).backward()
+        jtcse.Objective(config(), encoder, parts[2]).loss(1).backward()
         assert all(b.pooler.dense.weight.grad.abs().max() > 0 for b in backbones)
     assert all(torch.equal(one, other) for one, other in zip(*drawn, strict=True))
     weights = drawn[0][missing[0]]
@@ -376,8 +373,7 @@ def test_a_pooler_that_is_missing_is_drawn_alike_for_every_seed_and_labelled(par
 
 def test_a_pooler_whose_bias_is_zero_was_never_trained(parts):
     """all-MiniLM's."""
-    kind, tokenizer, _material = parts
-    backbones = [sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer, 1.0)]
+    backbones = two_of(parts)
     torch.nn.init.zeros_(backbones[1].pooler.dense.bias)
     assert jtcse.build(config(), *backbones).labels == [jtcse.UNTRAINED_POOLER]
     for changes in ({"modulus_of": "cls"}, {"terms": ["nce", "icnce"]}):

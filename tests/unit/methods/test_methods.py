@@ -1,42 +1,28 @@
 import inspect
-from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import pytest
 import torch
-import yaml
 
 from tests import tiny
 from workflow_scripts.config import names_in
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.gpu_check import material
 from workflow_scripts.methods import base, load_method, method_modules, repooled
 from workflow_scripts.methods.frozen import Config, build
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.readouts import set_mask_token
-from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.readouts import pooling
 
-BLOCKS = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text("utf-8"))["methods"]
-
-
-def settings(name):
-    """A block without what is not the method's own."""
-    return {
-        key: value
-        for key, value in BLOCKS[name].items()
-        if key not in ("training", "development", "readings")
-    }
+BLOCKS = material.blocks()
 
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_every_block_of_the_configuration_parses(name):
-    block = settings(name)
-    if "base" in block:
-        block["base"] = settings(block["base"])
-    MethodConfig.parse(block, f"methods.{name}")
+    MethodConfig.parse(BLOCKS[name], f"methods.{name}")
 
 
 @pytest.mark.parametrize("name", names_in("workflow_scripts.settings.methods"))
@@ -60,7 +46,7 @@ def test_every_method_keeps_the_contract(name):
 
 def test_labels_of_a_readout_reach_every_method_that_has_one():
     """The code's S2Sent, whose vectors depend on their batch."""
-    named = {name: settings(name) for name in BLOCKS if "readout" in BLOCKS[name]}
+    named = {name: block for name, block in BLOCKS.items() if "readout" in block}
     s2sent = {**named["simcse_s2sent"]["readout"], "gate": "batch"}
     for name, block in named.items():
         if block["module"] == "sscl":  # which takes a pooling readout alone
@@ -68,7 +54,7 @@ def test_labels_of_a_readout_reach_every_method_that_has_one():
         labels = MethodConfig.parse(block | {"readout": s2sent}, name).labels
         assert any("depends on the other sentences of its batch" in label for label in labels), name
     assert len(named) >= 15
-    below = settings("simcse_3r") | {"base": named["simcse"] | {"readout": s2sent}}
+    below = BLOCKS["simcse_3r"] | {"base": named["simcse"] | {"readout": s2sent}}
     assert len(MethodConfig.parse(below, "methods").labels) == 1
 
 

@@ -1,8 +1,5 @@
-from pathlib import Path
-
 import pytest
 import torch
-import yaml
 
 from tests import tiny
 from workflow_scripts.losses.infonce import infonce
@@ -11,7 +8,6 @@ from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.templates import fill, pieces
-from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
 
@@ -143,21 +139,6 @@ def test_checkpoints_are_scored_in_the_first_template_without_bias_full_stop_and
         plain = at_mask(encoder, tokenizer, f'The word of "{text}" is {tokenizer.mask_token}.')[0]
         torch.testing.assert_close(vector, plain - bias if denoise else plain, atol=1e-5, rtol=1e-4)
     assert make(tiny_models[kind], chosen_by="test")[0].scored is None
-
-
-def test_the_templates_of_roberta_have_a_blank_before_the_sentence_at_test_alone():
-    """run.sh and what train.py and evaluation.py make of it."""
-    readings = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text())["methods"]["promptbert"][
-        "readings"
-    ]
-    for name in ("roberta", "roberta_zero"):
-        method = readings[name]["method"]
-        assert [(template["text"], template["add_period"]) for template in method["templates"]] == [
-            ("This sentence : '[X] ' means[MASK].", False),
-            ("The sentence : '[X] ' means[MASK].", False),
-        ]
-        assert method["test_template"] == {"text": "This sentence : ' [X] ' means[MASK].", "add_period": True}
-    assert readings["roberta_zero"]["method"]["bias_positions"] == "zero"
 
 
 def test_at_test_neither_bias_nor_head_is_left_and_a_full_stop_is_added(tiny_bert):

@@ -69,30 +69,6 @@ def test_the_panel_of_one_block_is_five_selectors_that_learn(paper):
     assert all(sorted(points) == expected for points in found.values())
 
 
-def test_static_identification_measures_the_encoder_of_every_step(paper):
-    """3R, Table 3: before the first step there is nothing to find; that reading is a run of its own."""
-    config, grids = paper
-    start = "simcse_3r.bert_base.wiki1m."
-    runs = {
-        name: run_settings(config, run)["method"] for name, run in runs_of(grids["three_r_table3"]).items()
-    }
-    found = {name: method["identify"] for name, method in runs.items() if name.startswith(f"{start}static")}
-    assert found == {
-        f"{start}static_identification": "words_each_step",
-        f"{start}static_at_start": "words_at_start",
-    }
-
-
-def test_the_panels_of_cosines_are_those_of_figure_8(paper):
-    """Last 1, 3 and 6 blocks, without the selector and with it."""
-    names = list(runs_of(paper[1]["s2sent_figure8"]))
-    start = "simcse{}.bert_base.wiki1m.{}"
-    assert names == [
-        *(start.format("", tag) for tag in ("last1", "last3", "last6")),
-        *(start.format("_s2sent", tag) for tag in ("1d-last1", "2d-last3", "2d-last6")),
-    ]
-
-
 @pytest.mark.parametrize("table", ["layerattpooler_table1", "layerattpooler_table3"])
 def test_a_pooler_and_its_baseline_weigh_hard_negatives_alike(paper, table):
     """LayerAttPooler, Eq. 8: the layers' attention, and not the loss, is what differs; both weights are run."""
@@ -236,26 +212,3 @@ def test_an_ensemble_of_diffcse_is_two_that_were_trained_on_text_expanded_by_rou
         trips = [config["corpora"][run.corpus]["round_trip"] for run in made]
         assert [run.method for run in made] == [method] * 2
         assert [(trip["via"], trip["form"]) for trip in trips] == [("fr", "expanded"), ("ru", "expanded")]
-
-
-def test_moduli_of_figure_8_are_those_of_a_hundred_sentences_of_wikipedia(paper):
-    config, grids = paper
-    (column,) = [one for one in grids["jtcse_figure8"]["columns"] if one.get("heading") == "modulus"]
-    sample = config["suites"]["sts"][column["suite"]]["samples"][column["task"]]
-    assert sample == {"dataset": "wiki1m", "min_characters": 0, "max_sentences": 100}
-
-
-def test_infocse_weighs_alike_on_both_backbones_in_jtcse(paper):
-    """Its code's 0.7; TNCSE's is 0.75 on RoBERTa."""
-    methods = paper[0]["methods"]
-    assert methods["uc_bert"]["weights"] == methods["uc_roberta"]["weights"] == [0.3, 0.7]
-    assert methods["uc_roberta"]["readings"]["tncse"]["method"]["weights"] == [0.25, 0.75]
-    fused = {
-        run.encoder: run_settings(paper[0], run)["method"]["weights"]
-        for run in runs_of(paper[1]["jtcse_table1"]).values()
-        if run.method.startswith("uc_")
-    }
-    assert fused == {
-        "jtcse_bert_uc": [0.3, 0.7], "tncse_bert_uc": [0.3, 0.7],
-        "jtcse_roberta_uc": [0.3, 0.7], "tncse_roberta_uc": [0.25, 0.75], "rankcse_bert_uc": [0.3, 0.7],
-    }  # fmt: skip

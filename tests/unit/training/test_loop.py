@@ -170,43 +170,6 @@ def test_steps_that_are_read_together_give_what_steps_read_alone_give(tmp_path, 
 # Stopping and going on
 
 
-class KilledError(Exception):
-    pass
-
-
-def kill_at(step):
-    def spoil(now, loss):
-        if now == step:
-            raise KilledError
-        return loss
-
-    return spoil
-
-
-@pytest.mark.parametrize("stops", [[3], [5], [8], [9], [10], [5, 6, 10]])
-def test_a_training_that_was_killed_goes_on_to_the_same_weights_and_history(tmp_path, stops):
-    whole = Toy()
-    expected = run(whole, tmp_path / "whole", development=(3, scripted(whole, [0.4, 0.1, 0.2, 0.3])))
-    for stop in stops:
-        toy = Toy(kill_at(stop))
-        known = [0.4, 0.1, 0.2, 0.3][_scored_before(tmp_path / "killed") :]
-        with pytest.raises(KilledError):
-            run(toy, tmp_path / "killed", development=(3, scripted(toy, known)))
-    toy = Toy()
-    torch.manual_seed(99)  # where random numbers stand decides nothing
-    known = [0.4, 0.1, 0.2, 0.3][_scored_before(tmp_path / "killed") :]
-    outcome = run(toy, tmp_path / "killed", development=(3, scripted(toy, known)))
-    assert toy.asked[0] == max((stop - 1) // 4 * 4 for stop in stops) + 1
-    assert same(toy.weights(), whole.weights())
-    assert outcome.history == expected.history
-
-
-def _scored_before(folder):
-    """Development scores that lie before the checkpoint in ``folder``."""
-    steps = [int(path.name[4:]) for path in folder.glob("step*")]
-    return max(steps, default=0) // 3
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
 def test_a_request_to_stop_ends_the_step_saves_and_says_so(tmp_path, number):
     whole = Toy()
@@ -239,8 +202,7 @@ def test_checkpoints_of_another_kind_of_device_are_not_used(tmp_path, monkeypatc
     run(Toy(), tmp_path, steps=1)
     toy = Toy()
     toy.module.to("meta")
-    toy.loss = lambda step: kill_at(1)(step, None)
-    with pytest.raises(KilledError):
+    with pytest.raises((RuntimeError, NotImplementedError)):
         run(toy, tmp_path, steps=1)
     assert len(set(names)) == 2
     assert all(name.startswith("f") for name in names)
