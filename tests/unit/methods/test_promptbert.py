@@ -51,6 +51,21 @@ def at_mask(encoder, tokenizer, text):
     return states[tokens.input_ids == tokenizer.mask_token_id]
 
 
+def bias_of(encoder, tokenizer, sides, room, first=0):
+    """The last state of [MASK] in a template alone, its words where they stand around ``room`` tokens."""
+    before, after = sides
+    ids = torch.tensor([[*before, *after]])
+    places = torch.arange(ids.shape[1]) + first
+    places[len(before) :] += room
+    states = encoder.backbone(input_ids=ids, position_ids=places[None]).last_hidden_state
+    (bias,) = states[ids == tokenizer.mask_token_id]
+    return bias
+
+
+def tokens_of(tokenizer, text):
+    return tokenizer(text, add_special_tokens=False)["input_ids"]
+
+
 @pytest.mark.parametrize("kind", tiny.KINDS)
 def test_the_two_views_are_the_states_of_mask_in_two_templates(tiny_models, kind):
     objective, tokenizer, config = make(tiny_models[kind], denoise=False)
@@ -70,18 +85,12 @@ def test_the_bias_is_the_template_alone_with_its_words_where_they_stood(tiny_mod
     mask_BT, _ = objective.batch(1).mask_BT.chunk(2)
     sides = pieces(config.templates[0], tokenizer)
     biases = promptbert.Bias(objective.encoder, sides, config)(mask_BT)
-    alone = torch.tensor([sides[0] + sides[1]])
     first = 2 if (kind, positions) == ("roberta", "own") else 0
     assert len({int(length) for length in mask_BT.sum(dim=1)}) > 1
     for row in range(3):
-        room = int(mask_BT[row].sum()) - alone.shape[1]
-        assert room == len(tokenizer(TEXTS[ROWS[row]], add_special_tokens=False)["input_ids"])
-        places = torch.arange(alone.shape[1]) + first
-        places[len(sides[0]) :] += room
-        states = objective.module.backbone(input_ids=alone, position_ids=places[None]).last_hidden_state
-        torch.testing.assert_close(
-            biases[row : row + 1], states[alone == tokenizer.mask_token_id], atol=1e-5, rtol=1e-4
-        )
+        room = len(tokens_of(tokenizer, TEXTS[ROWS[row]]))
+        expected = bias_of(objective.module, tokenizer, sides, room, first)
+        torch.testing.assert_close(biases[row], expected, atol=1e-5, rtol=1e-4)
 
 
 def test_each_view_loses_the_bias_of_its_own_template(tiny_bert):
@@ -89,15 +98,9 @@ def test_each_view_loses_the_bias_of_its_own_template(tiny_bert):
     (objective, tokenizer, config), (plain, _, _) = make(tiny_bert), make(tiny_bert, denoise=False)
     lost = plain.views(1) - objective.views(1)
     for number, template in enumerate(config.templates):
-        before, after = pieces(template, tokenizer)
         for place, row in enumerate(ROWS):
-            room = len(tokenizer(TEXTS[row], add_special_tokens=False)["input_ids"])
-            places = [*range(len(before)), *range(len(before) + room, len(before) + room + len(after))]
-            alone = torch.tensor([before + after])
-            states = objective.module.backbone(
-                input_ids=alone, position_ids=torch.tensor([places])
-            ).last_hidden_state
-            (bias,) = states[alone == tokenizer.mask_token_id]
+            room = len(tokens_of(tokenizer, TEXTS[row]))
+            bias = bias_of(objective.module, tokenizer, pieces(template, tokenizer), room)
             torch.testing.assert_close(lost[number, place], bias, atol=1e-5, rtol=1e-4)
     assert not torch.allclose(lost[0], lost[1], atol=1e-2)
 
@@ -111,7 +114,7 @@ def test_a_training_sentence_is_cut_to_tokens_of_its_own(tiny_bert, cut, kept):
     for number, template in enumerate(config.templates):
         before, after = pieces(template, tokenizer)
         for row, text in enumerate(TEXTS):
-            own = tokenizer(text, add_special_tokens=False)["input_ids"]
+            own = tokens_of(tokenizer, text)
             (found,) = texts[number].batch([row]).ids_BT.tolist()
             assert found == before + own[:kept] + after
             cut_ones += len(own) > kept
@@ -128,14 +131,10 @@ def test_checkpoints_are_scored_in_the_first_template_without_bias_full_stop_and
     scored = objective.scored
     found = torch.from_numpy(encode(scored, tokenizer, texts, 24))
     sides = pieces(config.templates[0], tokenizer)
-    alone = torch.tensor([sides[0] + sides[1]])
     encoder = objective.module.eval()
     for vector, text in zip(found, texts, strict=True):
-        room = len(tokenizer(text, add_special_tokens=False)["input_ids"])
-        places = torch.arange(alone.shape[1]) + (2 if kind == "roberta" else 0)
-        places[len(sides[0]) :] += room
-        states = encoder.backbone(input_ids=alone, position_ids=places[None]).last_hidden_state
-        bias = states[alone == tokenizer.mask_token_id][0]
+        first = 2 if kind == "roberta" else 0
+        bias = bias_of(encoder, tokenizer, sides, len(tokens_of(tokenizer, text)), first)
         plain = at_mask(encoder, tokenizer, f'The word of "{text}" is {tokenizer.mask_token}.')[0]
         torch.testing.assert_close(vector, plain - bias if denoise else plain, atol=1e-5, rtol=1e-4)
     assert make(tiny_models[kind], chosen_by="test")[0].scored is None
