@@ -170,6 +170,32 @@ def test_steps_that_are_read_together_give_what_steps_read_alone_give(tmp_path, 
 # Stopping and going on
 
 
+class KilledError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("stop", [3, 5, 8, 9, 10])
+def test_a_training_that_was_killed_keeps_the_best_weights_from_before(tmp_path, stop):
+    """Scores fall after the first, which lies before the checkpoint of step 4."""
+
+    def kill(step, loss):
+        if step == stop:
+            raise KilledError
+        return loss
+
+    scores, whole = [0.4, 0.1, 0.2, 0.3], Toy()
+    expected = run(whole, tmp_path / "whole", development=(3, scripted(whole, scores)))
+    toy = Toy(kill)
+    with pytest.raises(KilledError):
+        run(toy, tmp_path / "killed", development=(3, scripted(toy, scores)))
+    toy, start = Toy(), (stop - 1) // 4 * 4
+    torch.manual_seed(99)  # where random numbers stand decides nothing
+    outcome = run(toy, tmp_path / "killed", development=(3, scripted(toy, scores[start // 3 :])))
+    assert toy.asked[0] == start + 1
+    assert same(toy.weights(), whole.weights())
+    assert outcome.history == expected.history
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
 def test_a_request_to_stop_ends_the_step_saves_and_says_so(tmp_path, number):
     whole = Toy()
