@@ -7,12 +7,12 @@ from typing import Any
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from tests.unit.reporting.conftest import finish_study, finished, small_grid
+from tests.unit.reporting.conftest import finished
 from workflow_scripts.figures.base import Request, load_figure
 from workflow_scripts.figures.style import figure_style, to_svg
 from workflow_scripts.settings.figures import FIGURES
 
-__all__ = ["finish_study", "finished", "small_grid"]
+__all__ = ["finished"]
 
 FOOTNOTE = "Substitution: a stand-in."
 

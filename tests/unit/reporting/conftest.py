@@ -1,8 +1,7 @@
 """A small study made up for reporting: its artefacts as the pipeline leaves them."""
 
-import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -323,13 +322,3 @@ def finish(folder: Path, **changes: Any) -> Path:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The reporting stage of the small study, made once."""
     return finish(tmp_path_factory.mktemp("study"))
-
-
-@pytest.fixture(scope="session")
-def finish_study() -> Callable[..., Path]:
-    return finish
-
-
-@pytest.fixture
-def small_grid() -> dict[str, Any]:
-    return json.loads(json.dumps(GRID))

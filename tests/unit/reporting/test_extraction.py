@@ -7,10 +7,9 @@ import pytest
 
 from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.errors import DataError
 from workflow_scripts.reporting.extraction import Scores, Variant, build, shown
 from workflow_scripts.reporting.layout import View, lay_out
-from workflow_scripts.reporting.published import Printed, as_printed
+from workflow_scripts.reporting.published import Printed, as_printed, look_up
 from workflow_scripts.settings.extraction.cells import Names
 from workflow_scripts.settings.extraction.tables import ExtractionTable
 
@@ -176,21 +175,19 @@ def test_a_cell_has_notes_on_what_it_lacks(draws, postprocess, measure, notes):
 
 def test_what_a_column_holds_is_said_of_all_of_its_rows(scores):
     """Rows may be other measures, whose scores are of other tasks, or other datasets."""
-    several = table(measures=["STS", "IsoScore"], models=["BERT"])
-    (head,) = laid_out(made(several, NAMES, scores)).heads
-    assert head.measure == (
-        "spearman of sts12, sts13 (all), n 20; isoscore of wikitext, n 10"  # whose scales differ
-    )
-    of_each = pa.Table.from_pylist(
-        [
-            {"run": name, "heading": "BERT", "task": name, "aggregation": "", "metric": "N", "mean": 1.0}
-            | {"n": n, "labels": [], "digits": 0}
-            for name, n in (("one", 5), ("two", 3))
-        ],
-        schema=TABLE,
-    )
-    (head,) = laid_out(of_each).heads
-    assert head.measure == "N of one, two, n 3 or 5"
+    several = made(table(measures=["STS", "IsoScore"], models=["BERT"]), NAMES, scores)
+    blank = {"heading": "BERT", "aggregation": "", "metric": "N", "mean": 1.0, "labels": [], "digits": 0}
+    named = [blank | {"run": name, "task": name, "n": n} for name, n in (("one", 5), ("two", 3))]
+    measures = [
+        head.measure
+        for found in (several, pa.Table.from_pylist(named, schema=TABLE))
+        for head in laid_out(found).heads
+    ]
+    assert measures == [
+        "spearman of sts12, sts13 (all), n 20; isoscore of wikitext, n 10",  # whose scales differ
+        "N of one, two, n 3 or 5",
+    ]
+    assert scores.layers("plain") == ["0", "1", "2", "10", "1+last"]
 
 
 def test_no_column_has_the_name_of_another_encoder_and_a_substitution_marks_the_column_it_reaches(scores):
@@ -208,21 +205,5 @@ def test_no_column_has_the_name_of_another_encoder_and_a_substitution_marks_the_
 
 def test_a_file_with_one_group_answers_whatever_the_group_is_called():
     content = b'group,row,column,value,grid,run,heading,source,note\n"x, y",T0,STS,63.4,,,,Table 1,\n'
-    ((cell, found),) = as_printed(content, "a file").items()
-    assert cell == ("", "T0", "STS") and (found.value, found.source) == (63.4, "Table 1")
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        ("x,T0,STS,63.4,,,,a\nx,T0,STS,36.4,,,,a\n", "T0, STS: has two values"),
-        ("x,T0,STS,,,,,a\n", "T0, STS: has no value"),
-    ],
-)
-def test_a_printed_number_is_there_once_and_has_a_value(lines, message):
-    with pytest.raises(DataError, match=f"a: {message}"):
-        as_printed(f"group,row,column,value,grid,run,heading,source\n{lines}".encode(), "a.csv")
-
-
-def test_layers_are_in_their_order(scores):
-    assert scores.layers("plain") == ["0", "1", "2", "10", "1+last"]
+    numbers = as_printed(content, "a file")
+    assert look_up(numbers, "any", "T0", "STS").value == 63.4 and look_up(numbers, "any", "T1", "STS") is None

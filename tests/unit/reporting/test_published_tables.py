@@ -31,16 +31,6 @@ def rounded(value, digits):
     return math.floor(value * 10**digits + Fraction(1, 2)) / Fraction(10**digits)
 
 
-@pytest.fixture(scope="module")
-def checks():
-    return checks_of(PUBLISHED)
-
-
-def test_printed_means_are_off_exactly_where_noted(checks):
-    """O-87"""
-    assert [one for one in checks if one.surprising] == []
-
-
 @pytest.mark.parametrize(
     ("paper", "checked", "off"),
     [
@@ -51,33 +41,13 @@ def test_printed_means_are_off_exactly_where_noted(checks):
         ("extraction", 232, 0),
     ],
 )
-def test_so_many_means_were_recomputed(checks, paper, checked, off):
-    """Six of 3R's, all in Table 2, and three of JTCSE's, all in Table I, are off; none elsewhere."""
-    of_paper = [one for one in checks if one.table.startswith(paper)]
+def test_printed_means_are_off_exactly_where_noted(paper, checked, off):
+    """O-87: six of 3R's, all in Table 2, and three of JTCSE's, all in Table I, are off; none elsewhere."""
+    of_paper = [one for one in checks_of(PUBLISHED) if one.table.startswith(paper)]
     wrong = [one for one in of_paper if one.off]
     assert (len(of_paper), len(wrong)) == (checked, off)
+    assert [one for one in of_paper if one.surprising] == []
     assert {one.table for one in wrong} <= {"three_r_table2", "jtcse_table1"}
-
-
-@pytest.mark.parametrize(
-    ("table", "group", "label", "mean"),
-    [
-        ("extraction_table4", "STS", ("avg.", "BERT"), 61.33),
-        ("extraction_table4", "STS", ("idf^T + quantile-u", "T4"), 71.60),
-        ("extraction_table4", "clustering", ("idf^T + normalize", "BERT + Avg."), 64.78),
-    ],
-)
-def test_means_worked_out_elsewhere(checks, table, group, label, mean):
-    (one,) = [one for one in checks if (one.table, *one.cell) == (table, group, *label)]
-    assert float(one.recomputed) == pytest.approx(mean, abs=0.006)  # O-87
-
-
-def test_a_mean_that_is_off_without_a_note_is_found(tmp_path):
-    for file in PUBLISHED.iterdir():
-        text = file.read_text("utf-8").replace("the cells average 77.92", "")
-        (tmp_path / file.name).write_text(text, "utf-8")
-    (one,) = [one for one in checks_of(tmp_path) if one.surprising]
-    assert (one.cell.row, one.cell.column, one.off) == ("SSCL-SimCSE-base + 3R", "Avg", True)
 
 
 def rows_of(file):
@@ -189,16 +159,20 @@ def test_what_is_printed_twice_is_the_same(pairs):
     assert values and [pair for pair, (one, other) in zip(pairs, values, strict=True) if one != other] == []
 
 
-def test_gains_are_differences_of_two_averages():
-    three_r, jtcse = numbers("three_r_table2"), numbers("jtcse_table8")
-    gains = {cell: value for cell, value in three_r.items() if cell.column == "Diff."}
-    of_sick = {cell: value for cell, value in jtcse.items() if cell.row == "gain"}
-    assert (len(gains), len(of_sick)) == (10, 7)
-    for cell, gain in gains.items():
-        without = cell._replace(row=cell.row.removesuffix(" + 3R"), column="Avg")
-        assert three_r[cell._replace(column="Avg")] - three_r[without] == gain
-    for cell, gain in of_sick.items():
-        assert jtcse[cell._replace(row="Wiki1M + SICKR")] - jtcse[cell._replace(row="Wiki1M")] == gain
+@pytest.mark.parametrize(
+    ("table", "is_gain", "ours", "theirs", "count"),
+    [
+        ("three_r_table2", lambda cell: cell.column == "Diff.", lambda cell: cell._replace(column="Avg"),
+         lambda cell: cell._replace(column="Avg", row=cell.row.removesuffix(" + 3R")), 10),
+        ("jtcse_table8", lambda cell: cell.row == "gain", lambda cell: cell._replace(row="Wiki1M + SICKR"),
+         lambda cell: cell._replace(row="Wiki1M"), 7),
+    ],
+)  # fmt: skip
+def test_gains_are_differences_of_two_averages(table, is_gain, ours, theirs, count):
+    values = numbers(table)
+    gains = {cell: value for cell, value in values.items() if is_gain(cell)}
+    assert len(gains) == count
+    assert gains == {cell: values[ours(cell)] - values[theirs(cell)] for cell in gains}
 
 
 def test_change_rates_of_word_counts_are_over_the_rarer_word():
@@ -214,24 +188,19 @@ def test_change_rates_of_word_counts_are_over_the_rarer_word():
     assert rates[300] == pytest.approx(0.00520, abs=5e-5)
 
 
-def test_efficiency_in_jtcse_is_score_over_cost():
-    """O-50."""
-    table = numbers("jtcse_table7")
-    scores = {cell: value for cell, value in table.items() if cell.column == "7 STS"}
-    assert len(scores) == 16
-    for cell, score in scores.items():
-        cost, efficiency = table[cell._replace(column="GMAC")], table[cell._replace(column="efficiency")]
-        assert abs(score / cost - efficiency) < Fraction(1, 100), cell
-
-
-def test_cost_in_jtcse_is_that_of_linear_maps_at_64_tokens():
+def test_efficiency_in_jtcse_is_score_over_cost_which_is_that_of_linear_maps_at_64_tokens():
     """O-50: twelve layers of 12 x 768^2 weights, and one sub_encoder, two or six of them."""
-    weights = 12 * 12 * 768**2
-    assert weights * 64 == pytest.approx(5.4358e9, rel=1e-4)
-    printed = {value for cell, value in numbers("jtcse_table7").items() if cell.column == "GMAC"}
-    assert sorted(printed) == [Fraction("5.40"), Fraction("10.90"), Fraction("32.70")]
-    for sub_encoders, cost in zip((1, 2, 6), sorted(printed), strict=True):
-        assert sub_encoders * weights * 64 / 1e9 == pytest.approx(float(cost), rel=0.01)
+    table = numbers("jtcse_table7")
+    costs = {cell: cost for cell, cost in table.items() if cell.column == "GMAC"}
+    assert len(costs) == 16
+    for cell, cost in costs.items():
+        score, efficiency = (table[cell._replace(column=name)] for name in ("7 STS", "efficiency"))
+        assert abs(score / cost - efficiency) < Fraction(1, 100), cell
+    of_one = 12 * 12 * 768**2 * 64 / 1e9
+    assert of_one == pytest.approx(5.4358, rel=1e-4)
+    assert [float(cost) for cost in sorted({*costs.values()})] == pytest.approx(
+        [of_one, 2 * of_one, 6 * of_one], rel=0.01
+    )
 
 
 def test_jtcse_prints_its_averages_again_beside_costs_and_poolings():
@@ -244,33 +213,28 @@ def test_jtcse_prints_its_averages_again_beside_costs_and_poolings():
     plain = [cell for cell in pooling if cell.row == "CLS" and cell.column != "PromptBERT"]  # takes [MASK]
     assert len(plain) == 9
     assert all(pooling[cell] == rounded(main["BERT-base", cell.column, "7 Avg."], 1) for cell in plain)
-    alike = {
-        cell.column
-        for cell in pooling
-        if cell.row == "Avg" and pooling[cell] == pooling[cell._replace(row="Pooler")]
-    }
-    assert alike - {"InfoCSE"} == {"JTCSE", "JTCSE D"}  # likely a copy error, noted in the table
 
 
-@pytest.mark.parametrize("number", range(6, 14))
-def test_unit_length_changes_no_cosine(number):
-    """O-76, to the rounding of two runs."""
-    table = numbers(f"extraction_table{number}")
-    pairs = [
-        (value, table.get(cell._replace(row=f"{cell.row} + normalize"))) for cell, value in table.items()
-    ]
-    same = [(one, other) for one, other in pairs if other is not None]
-    assert len(same) == 34
-    assert all(abs(one - other) <= Fraction(1, 10) for one, other in same)
-
-
-@pytest.mark.parametrize("number", range(6, 20))
-def test_idf_of_the_task_was_not_computed_for_bert2static(number):
-    """Its rows repeat plain averaging; k-means leaves some tenths."""
-    table = numbers(f"extraction_table{number}")
-    rows = [cell for cell in table if cell.column.startswith("B2S") and cell.row.startswith("idf^T")]
-    assert len(rows) == 14
-    for cell in rows:
-        assert abs(table[cell] - table[cell._replace(row=cell.row.replace("idf^T", "avg."))]) <= Fraction(
-            4, 10
-        )
+@pytest.mark.parametrize(
+    ("tables", "columns", "old", "new", "count", "tenths"),
+    [
+        (range(6, 14), "", "", " + normalize", 34, 1),  # O-76: unit length changes no cosine, to the rounding
+        (
+            range(6, 20),
+            "B2S",
+            "avg.",
+            "idf^T",
+            14,
+            4,
+        ),  # idf was not computed for it; k-means leaves some tenths
+    ],
+)
+def test_rows_that_ought_to_agree_do(tables, columns, old, new, count, tenths):
+    for table in (numbers(f"extraction_table{number}") for number in tables):
+        twins = {
+            cell: cell._replace(row=cell.row.replace(old, new) if old else cell.row + new) for cell in table
+        }
+        found = {cell: twin for cell, twin in twins.items() if twin in table and twin != cell}
+        found = {cell: twin for cell, twin in found.items() if cell.column.startswith(columns)}
+        assert len(found) == count
+        assert all(abs(table[cell] - table[twin]) <= Fraction(tenths, 10) for cell, twin in found.items())

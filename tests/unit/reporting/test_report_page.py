@@ -8,29 +8,34 @@ from base64 import b64encode
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.browser import CHROMIUM, WHY_NOT, dom_of
 from tests.jobs import begin_here
-from tests.unit.reporting.conftest import Study, inside
+from tests.unit.reporting.conftest import Study, finish, inside
 from workflow_scripts.audit.diff import contents_equal
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import (
     identity,
     read_record,
     verify_checksum,
-    writing_model_folder,
 )
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.record import processor
 from workflow_scripts.reporting.called import Called
-from workflow_scripts.reporting.page import rests_on, sentences
+from workflow_scripts.reporting.page import Axis, compare_runs, rests_on, sentences
 
 HOSTILE = "</style></svg><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}--><b>"
 OWN = "</script></svg><script>document.documentElement.dataset.owned = 1</script>"
 ACTS = OWN + "<img src=x onerror='document.documentElement.dataset.owned = 2'>"
 VOID = {"meta", "img", "br", "wbr", "link", "input"}
+
+
+def words_of(folder):
+    """The text of a study's page, its words a blank apart."""
+    return " ".join(Page((folder / "report.html").read_text()).text.split())
 
 
 class Page(HTMLParser):
@@ -48,9 +53,6 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag):
         assert self.stack.pop() == tag
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
 
     def handle_data(self, data):
         if not self.stack or self.stack[-1] not in ("style", "script"):
@@ -70,23 +72,8 @@ def page(finished):
     return Page((finished / "report.html").read_text())
 
 
-@pytest.fixture(scope="module")
-def hostile(finish_study, tmp_path_factory):
-    words = (HOSTILE, "=cmd()", "the")
-    folder = finish_study(
-        tmp_path_factory.mktemp("hostile"), labels=(HOSTILE,), words=words, gap_reason=f"no {HOSTILE}"
-    )
-    return Page((folder / "report.html").read_text())
-
-
-def test_the_page_is_well_formed_and_checksummed(page, finished):
-    assert page.stack == []
-    verify_checksum(finished / "report.html")
-    assert read_record(finished / "report.html").rule == "write_report"
-    assert page.comments == 1  # its record
-
-
 def test_nothing_is_fetched_and_nothing_runs_but_the_pages_own_script(page, finished):
+    assert page.stack == [] and page.comments == 1  # its record
     text = (finished / "report.html").read_text()
     links = [a[key] for _, a in page.tags for key in ("href", "src", "action") if key in a]
     fetched = [link for link in links if not link.startswith("data:image/svg+xml;base64,")]
@@ -105,23 +92,19 @@ def test_nothing_is_fetched_and_nothing_runs_but_the_pages_own_script(page, fini
     assert "@import" not in text and not re.search(r"url\((?!#)", text)
 
 
-def test_links_lead_to_the_files_beside_the_page(page, finished):
+def test_links_lead_to_files_beside_the_page_or_to_places_on_it(page, finished):
     links = {a["href"] for a in page.all("a") if not a["href"].startswith("#")}
     assert {"tables/lab.parquet", "figures/lab/cosine_density.parquet"} <= links
     assert all((finished / link).is_file() for link in links)
-    anchors = {a["href"][1:] for a in page.all("a") if a["href"].startswith("#")}
-    assert anchors <= {a.get("id") for _, a in page.tags}
-
-
-def test_ids_are_unique(page):
     ids = [a["id"] for _, a in page.tags if "id" in a]
     assert len(ids) == len(set(ids)) > 15
-    described = " ".join(a["aria-labelledby"] for _, a in page.tags if "aria-labelledby" in a)
-    assert set(described.split()) <= set(ids)
+    named = [a["href"][1:] for a in page.all("a") if a["href"].startswith("#")]
+    named += [name for _, a in page.tags for name in a.get("aria-labelledby", "").split()]
+    assert set(named) <= set(ids)
 
 
-def test_the_page_shows_scores_differences_data_and_substitutions(page):
-    text = " ".join(page.text.split())
+def test_the_page_shows_scores_differences_data_and_substitutions(finished):
+    text = words_of(finished)
     for part in (
         "Study demo",
         "1 experiment, 4 runs (2 frozen, 2 trained), 6 trainings, 3 tasks in tables",
@@ -161,54 +144,46 @@ def test_the_page_shows_scores_differences_data_and_substitutions(page):
         assert part in text, part
 
 
-def test_pages_that_differ_in_times_alone_say_the_same(finished, finish_study, tmp_path):
+def test_pages_that_differ_in_times_alone_say_the_same(finished, tmp_path):
     """Their checksums differ, and so would their contents with a number that no clock has measured."""
-    slower = finish_study(tmp_path / "slower", slower=0.5) / "report.html"
-    other = finish_study(tmp_path / "other", labels=("another substitution",)) / "report.html"
+    slower = finish(tmp_path / "slower", slower=0.5) / "report.html"
+    other = finish(tmp_path / "other", labels=("gap: datasets.sts16: no source is available",))
     page = finished / "report.html"
     assert "225 to 240" in slower.read_text() and verify_checksum(slower) != verify_checksum(page)
-    assert contents_equal(page, slower) and not contents_equal(page, other)
+    assert contents_equal(page, slower) and not contents_equal(page, other / "report.html")
     assert read_record(page).key == read_record(slower).key
+    text = words_of(other)
+    assert "No substitutions" in text
+    assert "Missing, so that what needs it is a gap: datasets.sts16: no source is available" in text
+    for figure in (other / "figures/lab").glob("*.svg"):
+        assert "Gap: datasets.sts16: no source is available." in " ".join(figure.read_text().split())
 
 
 def test_tables_and_figures_can_be_read_aloud(page):
-    tables, captions = page.all("table"), page.all("caption")
-    assert len(tables) == len(captions) == 8
+    assert len(page.all("table")) == len(page.all("caption")) == 8
     assert all(cell.get("scope") in ("col", "row") or "aria-hidden" in cell for cell in page.all("th"))
     assert page.all("html")[0]["lang"] == "en"
-    assert len(page.all("figure")) == len(page.all("figcaption")) == len(page.all("img")) == 3
-    assert all(
-        "A panel per run" in image["alt"] or "point per run" in image["alt"] or "Lines" in image["alt"]
-        for image in page.all("img")
-    )
+    assert len(page.all("figcaption")) == len(page.all("img")) == 3
+    spoken = ("A panel per run", "point per run", "Lines")
+    assert all(any(words in image["alt"] for words in spoken) for image in page.all("img"))
     levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
-    assert levels[0] == 1 and levels.count(1) == 1
+    assert levels.count(1) == levels[0] == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
     assert all(a.get("tabindex") == "0" for a in page.all("div") if a.get("class") == "wide")
 
 
-def test_hostile_data_stays_text(hostile, page):
+def test_hostile_data_stays_text(page, tmp_path):
+    changes = {"labels": (HOSTILE,), "words": (HOSTILE, "=cmd()", "the"), "gap_reason": f"no {HOSTILE}"}
+    hostile = Page((finish(tmp_path, **changes) / "report.html").read_text())
     assert hostile.stack == []
     assert hostile.all("b") == [] and hostile.scripts == page.scripts and len(hostile.all("script")) == 1
     assert not [a for _, a in hostile.tags if any(name.startswith("on") for name in a)]
     assert len(hostile.all("img")) == 3 and len(hostile.all("style")) == len(page.all("style"))
     assert hostile.text.count(HOSTILE) >= 4  # substitutions, their footnote, the gap's note, the word
-    assert "{{ 7*7 }}" in hostile.text and "49" not in re.findall(r"</b>(\d+)", hostile.text)
+    assert "{{ 7*7 }}" in hostile.text
 
 
-def test_missing_datasets_are_named_as_gaps(finish_study, tmp_path):
-    folder = finish_study(tmp_path, labels=("gap: datasets.sts16: no source is available",))
-    text = " ".join(Page((folder / "report.html").read_text()).text.split())
-    assert "No substitutions" in text
-    assert "Missing, so that what needs it is a gap: datasets.sts16: no source is available" in text
-    assert (
-        "gap: datasets.sts16: no source is available" in text
-    )  # below the table, and in the files of its figures
-    for figure in sorted((folder / "figures/lab").glob("*.svg")):
-        assert "Gap: datasets.sts16: no source is available." in " ".join(figure.read_text().split())
-
-
-def test_the_same_inputs_give_the_same_bytes(finished, finish_study, tmp_path):
+def test_the_same_inputs_give_the_same_bytes(finished, tmp_path):
     """A second time, elsewhere, with another hash seed and another matplotlibrc."""
     (tmp_path / "matplotlibrc").write_text("axes.grid: True\nxtick.direction: in\nfont.size: 30\n")
     code = (
@@ -220,66 +195,45 @@ def test_the_same_inputs_give_the_same_bytes(finished, finish_study, tmp_path):
         "HOME": str(tmp_path),
         "PATH": "/bin",
     }
-    subprocess.run(
-        [sys.executable, "-c", code, ROOT, Path(__file__).parent], cwd=tmp_path, env=environment, check=True
-    )
+    command = [sys.executable, "-c", code, ROOT, Path(__file__).parent]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
     made = sorted(path.relative_to(finished) for path in finished.rglob("*") if path.is_file())
     assert {path.suffix for path in made} == {".svg", ".html", ".parquet", ".json"}
     for path in made:
         here, there = finished / path, tmp_path / "results/demo" / path
-        if path.parts[0] == "figures" and path.suffix != ".json":
-            assert here.read_bytes() == there.read_bytes(), path
-        else:  # all but what says on what machine, after what imports, a file was made
-            assert identity(here) == identity(there), path
+        drawn = path.parts[0] == "figures" and path.suffix != ".json"
+        # All else is the same but for what says on what machine, after what imports, a file was made.
+        same = here.read_bytes() == there.read_bytes() if drawn else identity(here) == identity(there)
+        assert same, path
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT)
-def test_a_browser_runs_nothing_of_a_report_with_hostile_sentences(finish_study, tmp_path):
-    """And it would: the same words in a page that does not escape them take it over."""
-    naive = tmp_path / "naive.html"
-    naive.write_text(f"<!doctype html><html><body>{ACTS}</body></html>")
-    assert "data-owned" in dom_of(naive, tmp_path)[0]
-    folder = finish_study(tmp_path, labels=(ACTS,), words=(ACTS, "=cmd()", "the"), gap_reason=f"no {ACTS}")
-    shown = dom_of(folder / "report.html", tmp_path)[0]
+def test_a_browser_runs_nothing_of_a_report_with_hostile_sentences(finished, tmp_path):
+    """And it would: the same words in a page that neither escapes nor forbids them take it over."""
+    changes = {"labels": (ACTS,), "words": (ACTS, "=cmd()", "the"), "gap_reason": f"no {ACTS}"}
+    shown = dom_of(finish(tmp_path / "study", **changes) / "report.html", tmp_path)[0]
     assert "data-owned" not in shown and shown.count("dataset.owned") >= 4
-    inlined = (folder / "report.html").read_text().replace("<main", f"{ACTS}<main", 1)
-    forged = tmp_path / "forged.html"
-    forged.write_text(inlined)
+    naive, forged = tmp_path / "naive.html", tmp_path / "forged.html"
+    naive.write_text(f"<!doctype html><html><body>{ACTS}</body></html>")
+    forged.write_text((finished / "report.html").read_text().replace("<main", f"{ACTS}<main", 1))
+    assert "data-owned" in dom_of(naive, tmp_path)[0]
     assert "data-owned" not in dom_of(forged, tmp_path)[0]  # the page forbids scripts besides
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT)
-def test_a_figure_of_a_strangers_runs_nothing_in_the_page(finish_study, tmp_path):
-    """With a checksum that holds, since everybody can compute one."""
-    folder = finish_study(tmp_path)
-    figure = folder / "figures/lab/cosine_density.svg"
-    script = "<script>document.documentElement.dataset.owned = 1</script></svg>"
-    files = {path.name: path.read_text() for path in figure.parent.glob("*.svg")}
-    files[figure.name] = files[figure.name].replace("</svg>", script)
-    with inside(tmp_path):
-        (line,) = (line for rule, line in Study(Path("results/demo")).jobs() if rule == "write_report")
-        with writing_model_folder(figure.parent, read_record(figure.parent)) as place:
-            for name, text in files.items():
-                (place / name).write_text(text)
-        begin_here("write_report", line)
-    assert "data-owned" in dom_of(figure, tmp_path)[0]
-    assert "data-owned" not in dom_of(folder / "report.html", tmp_path)[0]
-
-
-def test_a_damaged_file_of_speeds_is_named(finish_study, tmp_path):
+def test_a_damaged_file_of_speeds_is_named(tmp_path):
     """And one that is not there is a number that was not measured."""
-    finish_study(tmp_path)
+    folder = finish(tmp_path)
     with inside(tmp_path):
-        (line,) = (line for rule, line in Study(Path("results/demo")).jobs() if rule == "write_report")
+        *_, report = Study(Path("results/demo")).jobs()
         speed = Path("benchmarks/demo/train_encoder/simcse.minilm_mlm.wiki_extract/seed1.speed.parquet")
-        whole = speed.read_bytes()
-        speed.write_bytes(whole[:-9])
+        speed.write_bytes(speed.read_bytes()[:-9])
         with pytest.raises(DataError, match=r"seed1\.speed\.parquet: no table of speeds\. Delete it"):
-            begin_here("write_report", line)
+            begin_here(*report)
         speed.unlink()
-        begin_here("write_report", line)
-        text = " ".join(Page(Path("results/demo/report.html").read_text()).text.split())
-    assert "150 to 165not measuredseed 1: step 125" in text  # of two seeds there is no sum over three
+        begin_here(*report)
+    assert "150 to 165not measuredseed 1: step 125" in words_of(
+        folder
+    )  # of two seeds there is no sum over three
 
 
 @pytest.mark.parametrize(
@@ -297,3 +251,36 @@ def test_measures_of_vectors_are_not_listed_as_data_that_were_scored():
     rows = [{"suite": suite, "task": task, "scale": 1.0, "seeds": 1} for suite, task in named]
     called = Called(datasets={"lee": "Lee and Pincombe"}, runs={}, corpora={})
     assert rests_on([], rows, called, {"lee"}) == "Nothing is trained; scored on Lee and Pincombe, ArguAna."
+
+
+def test_an_axis_has_some_air_and_round_numbers():
+    """From 30 to 50: one more at both ends, of which 30 is a twenty-second."""
+    axis = Axis.over([50.0, 30.0, 41.0])
+    assert axis == (29.0, 51.0) and axis.place(40.0) == 50 and axis.place(None) is None
+    assert axis.ticks() == [(4.55, "30"), (27.27, "35"), (50.0, "40"), (72.73, "45"), (95.45, "50")]
+    assert [text for _, text in Axis.over([-0.03, 0.03]).ticks()] == ["\N{MINUS SIGN}0.02", "0.00", "0.02"]
+
+
+def test_runs_are_dots_with_students_interval_the_baseline_a_line_and_the_papers_value_a_mark():
+    """With 5 seeds, t(.975, 4) is 2.776: the interval is 40 -+ 2.776 * 2 / sqrt(5)."""
+    sheet = SimpleNamespace(
+        view=SimpleNamespace(alpha=0.05),
+        only_baseline="a",
+        lines=[SimpleNamespace(cells=["other", name]) for name in "abc"],
+        heads=[SimpleNamespace(text=name) for name in ("x", "STS")],
+    )
+    rows = [
+        {"run": run, "heading": "STS", "mean": mean, "sd": sd, "seeds": 5, "published": published}
+        for run, mean, sd, published in (
+            ("a", 30.0, None, None),
+            ("b", None, None, 50.0),
+            ("c", 40.0, 2.0, None),
+        )
+    ]
+    drawn = compare_runs(sheet, rows)
+    first, second, third = drawn["runs"]
+    assert drawn["base"] == first["at"] == 4.55 and first["ends"] == [4.55, 4.55]
+    assert (second["at"], second["printed_at"]) == (None, 95.45)
+    assert third["ends"] == pytest.approx([50 - 100 * 2.483 / 22, 50 + 100 * 2.483 / 22], abs=0.01)
+    assert drawn["printed"] and [one["cell"] for one in drawn["runs"]] == ["a", "b", "c"]
+    assert compare_runs(sheet, [rows[0] | {"mean": None}]) == {}

@@ -2,26 +2,23 @@
 
 import csv
 import io
-import os
-import subprocess
-import sys
+import re
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from tests.jobs import begin_here
-from tests.unit.reporting.conftest import SIGNIFICANCE, command, inside
+from tests.unit.reporting.conftest import SIGNIFICANCE, command
 from tests.verbs import data, printed
 from workflow_scripts.audit.lock import printed as printed_numbers
 from workflow_scripts.audit.printing import latex_of
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.scores import Score, gap, score_table
-from workflow_scripts.provenance.artefacts import job_record, read_record, write_table
-from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.reporting.layout import View, lay_out, view_of
-from workflow_scripts.reporting.numbers import number, p_equation, score_text
+from workflow_scripts.reporting.numbers import number, p_equation, p_text, score_text
 from workflow_scripts.reporting.terminal import Printed, to_csv
 
 MINUS = "\N{MINUS SIGN}"
@@ -52,24 +49,26 @@ def as_printed(sheet, width=100):
 
 
 @pytest.mark.parametrize(
-    ("value", "digits", "signed", "text"),
+    ("shown", "text"),
     [
-        (1.005, 1, False, "1.0"),
-        (-1.26, 1, False, f"{MINUS}1.3"),
-        (-0.001, 2, False, "0.00"),
-        (0.001, 2, True, "0.00"),
-        (3, 1, True, "+3.0"),
+        (number(1.005, 1), "1.0"),
+        (number(-1.26, 1), f"{MINUS}1.3"),
+        (number(-0.001, 2), "0.00"),
+        (number(0.001, 2, signed=True), "0.00"),
+        (number(3, 1, signed=True), "+3.0"),
+        (score_text(None, None, 2), "gap"),
+        (score_text(58.1, None, 2), "58.10"),
+        (score_text(58.1, 0.136, 2), "58.10 ± 0.14"),
+        (p_equation(0.0421), "p = .042"),
+        (p_equation(0.0004), "p < .001"),
+        (p_equation(1.0), "p = 1.000"),
+        (p_text(0.0421), ".042"),
+        (p_text(0.0004), "<.001"),
+        (p_text(None), ""),
     ],
 )
-def test_numbers_have_true_minus_signs_and_zero_has_none(value, digits, signed, text):
-    assert number(value, digits, signed=signed) == text
-
-
-def test_scores_and_p_values_are_printed_as_papers_do():
-    assert score_text(None, None, 2) == "gap"
-    assert score_text(58.1, None, 2) == "58.10"
-    assert score_text(58.1, 0.136, 2) == "58.10 ± 0.14"
-    assert [p_equation(p) for p in (0.0421, 0.0004, 1.0)] == ["p = .042", "p < .001", "p = 1.000"]
+def test_numbers_are_printed_as_papers_do_with_true_minus_signs(shown, text):
+    assert shown == text
 
 
 OTHERS = ("frozen_cls.large", "simcse.large.wiki")
@@ -138,45 +137,42 @@ def test_text_from_data_is_no_markup_for_the_terminal():
     assert text.count(hostile) == 2
 
 
-def test_the_csv_is_rounded_to_the_printed_digits_and_the_same_every_time():
-    text = to_csv([view()])
-    found = list(csv.DictReader(io.StringIO(text)))
-    assert (found[1]["experiment"], found[1]["mean"], found[1]["difference"]) == ("lab", "58.1", "8.12")
-    assert (found[1]["p_value"], found[1]["seeds"], found[0]["difference"]) == ("0.042", "2", "")
-    assert [one["baseline"] for one in found] == ["", RUNS[0]]  # other rows may be compared with another run
-    noise = [row(run, mean=58.1049 + change) for run, change in zip(RUNS, (1e-9, -1e-9), strict=True)]
-    assert to_csv([view(noise)]) == text
+def test_the_csv_is_rounded_to_the_printed_digits_and_computes_nothing_in_a_spreadsheet():
+    rows = [row(RUNS[0]), row(RUNS[1], note="=cmd()", labels=["@SUM(A1)"], mean=-58.1049)]
+    found = list(csv.DictReader(io.StringIO(to_csv([view(rows)]))))
+    expected = {
+        "experiment": "lab", "mean": "-58.1", "difference": "8.12", "p_value": "0.042", "seeds": "2",
+        "baseline": RUNS[0], "note": "'=cmd()", "labels": "'@SUM(A1)",
+    }  # fmt: skip
+    assert {name: found[1][name] for name in expected} == expected
+    assert found[0]["difference"] == found[0]["baseline"] == ""
+    noise = [one | {"mean": one["mean"] + 1e-9} for one in rows]
+    assert to_csv([view(noise)]) == to_csv([view(rows)])
 
 
-def test_a_spreadsheet_computes_nothing_from_the_csv():
-    rows = [row(run, note="=cmd()", labels=["@SUM(A1)"], mean=-1.5) for run in RUNS]
-    found = next(csv.DictReader(io.StringIO(to_csv([view(rows)]))))
-    assert (found["note"], found["labels"], found["mean"]) == ("'=cmd()", "'@SUM(A1)", "-1.5")
+SIMCSE = "simcse.minilm_mlm.wiki_extract"
 
 
-def test_a_table_is_printed_for_documents_of_markdown_and_latex(finished):
-    table = finished / "tables/lab.parquet"
-    code, markdown = printed("show", table, "--markdown")
-    heads = [cell.strip() for cell in markdown.splitlines()[0].split("|")[1:-1]]
-    assert code == 0 and heads[:2] == ["run", "seeds"] and len(heads) == 2 + 4
-    (row,) = [
-        line for line in markdown.splitlines() if line.startswith("| simcse.minilm_mlm.wiki_extract | ")
-    ]
-    assert row.count(" | ") == 5 and " ± " in row and "\n\n- mean ± standard deviation" in markdown
-    latex = printed("show", table, "--latex")[1].splitlines()
-    assert latex[0] == r"\begin{tabular}{lrrrrr}" and latex[1] == r"\toprule"
-    (row,) = [line for line in latex if line.startswith(r"simcse.minilm\_mlm.wiki\_extract & ")]
-    assert row.endswith(r" \\") and r" $\pm$ " in row and row.count("&") == 5
+@pytest.mark.parametrize(
+    ("form", "heads", "row", "below"),
+    [
+        ("--markdown", "| run | seeds | STS12 | STS16 | STS-B | Avg. |", rf"\| {SIMCSE} \| 3 \| .* ± .* \|", "- "),
+        ("--latex", r"run & seeds & STS12 & STS16 & STS-B & Avg. \\",
+         r"simcse.minilm\\_mlm.wiki\\_extract & 3 & .* \$\\pm\$ .* \\\\", "% "),
+    ],
+)  # fmt: skip
+def test_a_table_is_printed_for_documents(finished, form, heads, row, below):
+    code, text = printed("show", finished / "tables/lab.parquet", form)
+    assert code == 0 and heads in text.splitlines()[:3]
+    assert len(re.findall(f"^{row}$", text, re.MULTILINE)) == 1
+    assert f"\n\n{below}mean ± standard deviation" in text
 
 
 def test_a_study_shows_all_its_tables(finished):
-    _code, said = printed("show", finished)
-    assert "substitution: all-MiniLM-L6-v2 stands in for BERT-base" in said
+    assert "substitution: all-MiniLM-L6-v2 stands in for BERT-base" in printed("show", finished)[1]
     assert len(printed("show", finished, "--csv")[1].splitlines()) == 1 + 4 * 4
     code, found = data("show", finished)
     assert code == 0 and found["lab"][0]["run"]
-    with pytest.raises(DataError, match="a folder without tables"):
-        printed("show", finished / "tables")
 
 
 def test_what_latex_would_read_as_its_own_is_escaped():
@@ -185,80 +181,61 @@ def test_what_latex_would_read_as_its_own_is_escaped():
     ]  # fmt: skip
 
 
-def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_path):
+def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_path, monkeypatch):
     """The job itself lays them out; the rest is the same experiment without them."""
-    measured = COLUMN | {
-        "heading": "ms",
-        "aggregation": "ivf",
-        "metric": "retrieval_ms",
-        "measured": True,
-        "scale": 1,
-    }
+    monkeypatch.chdir(tmp_path)
+    measured = {"heading": "ms", "aggregation": "ivf", "metric": "retrieval_ms", "measured": True, "scale": 1}
     experiment = {
         "title": "A title", "source": "A paper", "seeds": [1], "baseline": None, "suites": {"search": ["sts"]},
         "runs": [{"method": "frozen_cls", "encoder": "mini"}],
-        "columns": [measured, COLUMN | {"heading": "A"}],
+        "columns": [COLUMN | measured, COLUMN | {"heading": "A"}],
     }  # fmt: skip
     settings = {"experiment": experiment, "significance": SIGNIFICANCE}
-    with inside(tmp_path):
-        scores = {
-            "table": Score("a", "all", "spearman", 0.5, 7),
-            "times": Score("a", "ivf", "retrieval_ms", 1.25, 7),
-        }
-        outputs = {"table": "results/s/tables/t.parquet", "times": "benchmarks/s/tabulate_times/t.parquet"}
-        for part, rule in (("table", "make_table"), ("times", "tabulate_times")):
-            file = Path(f"{part}.parquet")
-            made = job_record("evaluate_cost", settings={}, inputs={}, outputs=[file])
-            write_table(file, score_table([scores[part]], run=RUNS[0], seed="0", suite="sts"), made)
-            Path(outputs[part]).parent.mkdir(parents=True)
-            line = command(rule, settings, experiment="t", scores=[file], published=[], table=outputs[part])
-            begin_here(*line)
-            assert read_record(Path(outputs[part])).rule == rule
-        _code, shown = printed("show", outputs["table"])
-        assert "1.25 " in shown and "50.00" in shown
-        heads = printed("show", outputs["table"], "--markdown")[1].splitlines()[0]
-        assert heads.replace(" ", "") == "|run|seeds|ms|A|"  # in the order of the grid
-        assert "[1] measured on this machine" in shown
-        kept = csv.DictReader(io.StringIO(printed("show", outputs["table"], "--csv")[1]))
-        assert [row["heading"] for row in kept] == ["A"]
+    table = "results/s/tables/t.parquet"
+    for rule, output, score in (
+        ("make_table", table, Score("a", "all", "spearman", 0.5, 7)),
+        (
+            "tabulate_times",
+            "benchmarks/s/tabulate_times/t.parquet",
+            Score("a", "ivf", "retrieval_ms", 1.25, 7),
+        ),
+    ):
+        file = score_file(RUNS[0], [score])
+        Path(output).parent.mkdir(parents=True)
+        begin_here(*command(rule, settings, experiment="t", scores=[file], published=[], table=output))
+    text = printed("show", table)[1]
+    assert "1.25 " in text and "50.00" in text and "[1] measured on this machine" in text
+    assert "| run | seeds | ms | A |" in printed("show", table, "--markdown")[1]  # in the order of the grid
+    kept = csv.DictReader(io.StringIO(printed("show", table, "--csv")[1]))
+    assert [row["heading"] for row in kept] == ["A"]
 
 
-@pytest.fixture
-def score_files(tmp_path):
-    """Scores of two runs, the first with a gap and a label."""
-    files = []
-    for run, value, label in (("frozen.a", 0.50814, ["a stand-in"]), ("frozen.b", 22713216.0, [])):
-        with inside(tmp_path):
-            file = Path(f"{run}.parquet")
-            made = job_record("evaluate_sts", settings={}, inputs={}, outputs=[file], labels=label)
-            scores = [Score("lee", "all", "spearman", value, 1225), gap("=sts", "not there")]
-            write_table(file, score_table(scores[: 2 if label else 1], run=run, seed="0", suite="s"), made)
-        files.append(tmp_path / file)
-    return files
+def score_file(run, scores, *labels):
+    """Scores of a run below the working directory."""
+    file = Path(f"{run}.parquet")
+    made = job_record("evaluate_sts", settings={}, inputs={}, outputs=[file], labels=labels)
+    write_table(file, score_table(scores, run=run, seed="0", suite="s" if labels else "sts"), made)
+    return file
 
 
-def shown_by(*arguments):
-    line = [sys.executable, "-m", "workflow_scripts", "show", *arguments]
-    wide = os.environ | {"COLUMNS": "160"}
-    return subprocess.run(line, cwd=ROOT, env=wide, capture_output=True, text=True, check=False)
-
-
-def test_scores_are_printed_a_row_each_with_gaps_and_labels(score_files):
-    lines = shown_by(*score_files).stdout.splitlines()
+def test_scores_are_printed_a_row_each_with_gaps_and_labels_and_as_they_are_in_the_csv(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    labelled = [Score("lee", "all", "spearman", 0.50814, 1225), gap("=sts", "not there")]
+    files = [
+        score_file("frozen.a", labelled, "a stand-in"),
+        score_file("frozen.b", [Score("lee", "all", "spearman", 22713216.0, 1225)]),
+    ]
+    lines = printed("show", *files)[1].splitlines()
     cells = [line.split() for line in lines]
     assert ["frozen.a", "0", "s", "lee", "all", "spearman", "0.50814", "1,225"] in cells
     assert ["frozen.a", "0", "s", "=sts", "gap", "0", "not", "there"] in cells
-    assert ["frozen.b", "0", "s", "lee", "all", "spearman", "22,713,216", "1,225"] in cells
+    assert ["frozen.b", "0", "sts", "lee", "all", "spearman", "22,713,216", "1,225"] in cells
     assert lines[-1] == "Substitution: a stand-in."
-
-
-def test_scores_as_csv_are_what_the_files_hold(score_files):
-    rows = list(csv.DictReader(io.StringIO(printed("show", *score_files, "--csv")[1])))
-    assert [(row["run"], row["task"], row["value"]) for row in rows] == [
-        ("frozen.a", "lee", "0.50814"),
-        ("frozen.a", "'=sts", ""),
-        ("frozen.b", "lee", "22713216.0"),
-    ]
+    rows = csv.DictReader(io.StringIO(printed("show", *files, "--csv")[1]))
+    found = [(row["run"], row["task"], row["value"]) for row in rows]
+    assert found[:2] == [("frozen.a", "lee", "0.50814"), ("frozen.a", "'=sts", "")]
+    assert found[2:] == [("frozen.b", "lee", "22713216.0")]
 
 
 @pytest.mark.parametrize(
@@ -267,22 +244,25 @@ def test_scores_as_csv_are_what_the_files_hold(score_files):
         (["notes.txt"], "not written by this pipeline. Give a study"),
         (["somebody.parquet"], ""),
         (["results/demo/tables/demo.parquet"], "no such file. snakemake makes it, with the --configfile"),
+        (["{study}/tables"], "a folder without tables"),
         (
             ["{study}/figures/lab/learning_curves.parquet"],
             "cut off, or not written by this pipeline. Give a study",
         ),
         (["{study}/figures/lab/record.json"], "cut off, or not written by this pipeline. Give a study"),
         (["{study}/tables/lab.parquet", "{scores}", "--csv"], "--csv: "),
+        (["{scores}", "--latex"], "scores have no cells. Use --csv."),
     ],
 )
 def test_what_is_not_shown_ends_in_one_line_that_deletes_nothing(
-    finished, score_files, tmp_path, monkeypatch, paths, message
+    finished, tmp_path, monkeypatch, paths, message
 ):
     monkeypatch.chdir(tmp_path)
     for mine in ("notes.txt", "somebody.parquet"):
         Path(mine).write_text("mine")
+    scores = score_file("frozen.a", [gap("sts", "not there")])
     with pytest.raises(DataError) as refused:
-        printed("show", *(path.format(study=finished, scores=score_files[0]) for path in paths))
+        printed("show", *(path.format(study=finished, scores=scores) for path in paths))
     assert message in str(refused.value) and "Delete" not in str(refused.value)
     assert len(str(refused.value).splitlines()) == 1
 

@@ -67,9 +67,8 @@ def row(run, heading, values, labels=(), repeats=None, note=None, **more):
     return dict.fromkeys(TABLE.names) | found | {"of_tasks": [], "labels": [f"of {run}", *labels]} | more
 
 
-def table(rows, settings=None):
-    grid = Experiment.parse(settings["experiment"], "toy") if settings else None
-    return Table(grid, {(one["run"], one["heading"]): one for one in rows})
+def by_cell(rows):
+    return {(one["run"], one["heading"]): one for one in rows}
 
 
 @pytest.fixture
@@ -98,8 +97,8 @@ def material():
     drawn.append(row("avg.", "RE", [30 + 0.1 * draw for draw in range(5)], task="a, b, c, d"))
     return Material(
         tables={
-            "toy": table(rows, {"experiment": GRID}),
-            "drawn": table(drawn),
+            "toy": Table(Experiment.parse(GRID, "toy"), by_cell(rows)),
+            "drawn": Table(None, by_cell(drawn)),
         },
         pairs=pairs,
     )
@@ -153,55 +152,54 @@ def test_both_p_values_are_shown_and_the_corrected_one_decides(material):
     assert alone["reason"].endswith("shown alone, but not among so many claims")
 
 
-def test_two_untrained_runs_are_compared_over_sentence_pairs(material):
-    (row,) = judge(material, claim("frozen_avg.minilm", "frozen_cls.minilm"))
+def test_two_untrained_runs_are_compared_over_the_same_sentence_pairs(material):
+    one = claim("frozen_avg.minilm", "frozen_cls.minilm")
+    (row,) = judge(material, one)
     ours, theirs = (material.pairs[run, "sts"] for run in ("frozen_avg.minilm", "frozen_cls.minilm"))
     assert (row["verdict"], row["over"], row["n"]) == ("supported", "pairs", 120)
-    assert row["difference"] == pytest.approx(
-        100 * observed(ours["gold"].to_numpy(), ours["cosine"].to_numpy(), theirs["cosine"].to_numpy())
-    )
+    gold, *cosines = (column.to_numpy() for column in (ours["gold"], ours["cosine"], theirs["cosine"]))
+    assert row["difference"] == pytest.approx(100 * observed(gold, *cosines))
     assert row["low"] > 0
-
-
-def test_pairs_of_other_sentences_are_refused(material):
-    other = material.pairs["frozen_avg.minilm", "sts"].slice(1)
-    changed = material._replace(pairs={**material.pairs, ("frozen_avg.minilm", "sts"): other})
+    changed = {**material.pairs, ("frozen_avg.minilm", "sts"): ours.slice(1)}
     with pytest.raises(DataError, match=r"were scored on different pairs of a\. Rerun"):
-        judge(changed, claim("frozen_avg.minilm", "frozen_cls.minilm"))
-
-
-def test_an_untrained_run_stands_against_every_seed_of_a_trained_one(material):
-    (row,) = judge(material, claim(S, "frozen_cls.minilm"))
-    assert (row["verdict"], row["over"], row["n"]) == ("supported", "seeds", 3)
-    assert row["difference"] == pytest.approx(30.1)
-
-
-def test_one_value_on_each_side_is_subtracted_and_not_tested(material):
-    (row,) = judge(material, claim("frozen_avg.minilm", "frozen_cls.minilm", heading="A over B"))
-    assert (row["verdict"], row["p_value"], row["over"]) == ("undecided", None, "")
-    assert row["reason"] == "equal; one value on each side, so that nothing is tested"
+        judge(material._replace(pairs=changed), one)
 
 
 def test_sides_are_shown_over_the_seeds_that_were_compared(material):
     """Seed 1 alone is common: 73.0 against 67.0, though the means of three are others."""
-    worse = "worse.minilm.wiki"
+    alone = row("worse.minilm.wiki", "A", [67.0], repeats=[1])
     toy = material.tables["toy"]
-    alone = toy._replace(cells={**toy.cells, (worse, "A"): row(worse, "A", [67.0], repeats=[1])})
-    (found,) = judge(material._replace(tables={"toy": alone}), claim(B, worse))
+    changed = toy._replace(cells={**toy.cells, ("worse.minilm.wiki", "A"): alone})
+    (found,) = judge(material._replace(tables={"toy": changed}), claim(B, "worse.minilm.wiki"))
     assert (found["ours"], found["theirs"], found["difference"]) == pytest.approx((73.0, 67.0, 6.0))
-    assert found["over"] == "" and found["p_value"] is None
+    assert found["reason"] == "6.00 higher; no two seeds in common, so that nothing is tested"
+
+
+def drawn_claim(ours, theirs):
+    sides = [{"run": run, "heading": heading} for run, heading in (ours, theirs)]
+    compared = {"table": "drawn", "ours": sides[0], "theirs": sides[1], "differs": "four toy tasks"}
+    return claim("x", "y", compared=compared)
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "over", "n"),
-    [(("idf^T", "BERT"), ("avg.", "BERT"), "tasks", 4), (("avg.", "BERT"), ("avg.", "RE"), "draws", 5)],
+    ("one", "expected"),
+    [
+        (claim(S, "frozen_cls.minilm"), ("supported", "seeds", 3, 30.1, "over 3 seeds")),
+        (drawn_claim(("idf^T", "BERT"), ("avg.", "BERT")), ("supported", "tasks", 4, 10, "; four toy tasks")),
+        (drawn_claim(("avg.", "BERT"), ("avg.", "RE")), ("supported", "draws", 5, 21.3, "; four toy tasks")),
+        (
+            claim("frozen_avg.minilm", "frozen_cls.minilm", heading="A over B"),
+            ("undecided", "", 1, 0, "equal; one value on each side, so that nothing is tested"),
+        ),
+    ],
 )
-def test_untrained_vectors_are_compared_over_draws_or_else_tasks(material, ours, theirs, over, n):
-    sides = [{"run": run, "heading": heading} for run, heading in (ours, theirs)]
-    compared = {"table": "drawn", "ours": sides[0], "theirs": sides[1], "differs": "four toy tasks"}
-    (row,) = judge(material, claim("x", "y", compared=compared))
-    assert (row["verdict"], row["over"], row["n"]) == ("supported", over, n)
-    assert row["reason"].endswith("; four toy tasks")
+def test_cells_are_compared_over_what_both_of_them_repeat(material, one, expected):
+    """An untrained run stands against every seed of a trained one."""
+    (row,) = judge(material, one)
+    verdict, over, n, difference, ending = expected
+    assert (row["verdict"], row["over"], row["n"]) == (verdict, over, n)
+    assert row["difference"] == pytest.approx(difference) and row["reason"].endswith(ending)
+    assert (row["p_value"] is None) == (not over)
 
 
 @pytest.mark.parametrize(
