@@ -2,6 +2,7 @@
 
 import functools
 from fnmatch import fnmatchcase
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -62,19 +63,22 @@ def cells_of(config, grid):
 def made_up_scores(config, grid):
     draw = np.random.default_rng(0)
     for suite, cells in cells_of(config, grid):
-        for name, run in runs_of(grid).items():
-            for seed in run.seeds:
-                values = draw.uniform(0.4, 0.6, size=len(cells))
-                scores = [Score(*cell, float(value), 100) for cell, value in zip(cells, values, strict=True)]
-                yield suite, ScoreFile(score_table(scores, run=name, seed=str(seed), suite=suite), [])
+        for name, seed in trainings(grid):
+            values = draw.uniform(0.4, 0.6, size=len(cells))
+            scores = [Score(*cell, float(value), 100) for cell, value in zip(cells, values, strict=True)]
+            yield ScoreFile(score_table(scores, run=name, seed=str(seed), suite=suite), [])
 
 
 def made_up_histories(grid):
-    """Metrics of every trained run at the steps that columns show."""
+    """Metrics of every run at the steps that columns show."""
     paths = [column for column in grid["columns"] if "path_of" in column]
     rows = [{"step": path["step"], "metric": path["path_of"], "value": 0.5} for path in paths]
     table = pa.Table.from_pylist(rows, schema=METRICS)
-    return [RunTable(name, seed, table) for name, run in runs_of(grid).items() for seed in run.seeds]
+    return [RunTable(name, seed, table) for name, seed in trainings(grid)]
+
+
+def trainings(grid):
+    return [(name, seed) for name, run in runs_of(grid).items() for seed in run.seeds]
 
 
 @pytest.mark.parametrize("name", GRIDS)
@@ -82,33 +86,28 @@ def test_a_grid_makes_its_table_and_figures(name):
     config, grids = study(GRIDS[name])
     grid = grids[name]
     experiment = Grid.parse(grid, name)
-    made = list(made_up_scores(config, grid))
+    files, histories = [*made_up_scores(config, grid)], made_up_histories(grid)
     contents = {
         table: (ROOT / f"resources/published/{table}.csv").read_bytes() for table in experiment.published
     }
-    significance = Significance.parse(config["significance"], "significance")
     published = of_cells(contents, experiment.cells(), name)
-    files = [file for _, file in made]
-    histories = made_up_histories(grid)
-    tables = {
-        measured: build(
-            experiment.part(measured=measured), files, published, significance, name, histories
-        ).to_pylist()
+    significance = Significance.parse(config["significance"], "significance")
+    repeatable, times = (
+        build(experiment.part(measured=measured), files, published, significance, name, histories).to_pylist()
         for measured in (False, True)
-    }
-    rows = [row for table in tables.values() for row in table]
-    assert len(rows) == len(runs_of(grid)) * len(grid["columns"])
-    assert {row["heading"] for row in tables[True]} == {
-        column["heading"] for column in grid["columns"] if column.get("measured")
-    }
-    gains = {column["heading"] for column in grid["columns"] if "gain_of" in column}
+    )
+    rows, columns = [*repeatable, *times], grid["columns"]
+    assert len(rows) == len(runs_of(grid)) * len(columns)
+    assert {row["heading"] for row in times} == {one["heading"] for one in columns if one.get("measured")}
+    gains = {column["heading"] for column in columns if "gain_of" in column}
     baselines = {run for run, baseline in baselines_of(grid).items() if baseline is None}
-    empty = {(row["run"], row["heading"]) for row in rows if row["mean"] is None}
-    assert empty == {(run, heading) for run in baselines for heading in gains}
-    draw_figures(config, experiment, tables[False], made)
+    assert {(row["run"], row["heading"]) for row in rows if row["mean"] is None} == {
+        *product(baselines, gains)
+    }
+    draw_figures(config, experiment, repeatable, [file.scores for file in files])
 
 
-def draw_figures(config, experiment, table, made):
+def draw_figures(config, experiment, table, scores):
     """Draw what is drawn from a table."""
     called = Called(runs=called_runs(config["names"], runs_of(experiment.model_dump())))
     assert all(called.run(row["run"]) != row["run"] for row in table)
@@ -123,6 +122,6 @@ def draw_figures(config, experiment, table, made):
     if plane := experiment.alignment_uniformity:
         heading = experiment.headline_column().heading
         means = {row["run"]: row["mean"] for row in table if row["heading"] == heading}
-        points = planes.plane((file.scores for _, file in made), means, plane)
+        points = planes.plane(scores, means, plane)
         assert len(points) == len(means)
         assert planes.draw_alignment(points, Request(plane, called=called), experiment)

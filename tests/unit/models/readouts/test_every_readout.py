@@ -5,7 +5,7 @@ import torch
 from pydantic import TypeAdapter
 from transformers import LlamaConfig, LlamaModel
 
-from tests import walk
+from tests import tiny, walk
 from workflow_scripts.config import names_in
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import SentenceEncoder, attend_both_ways, hidden_states, load_tokenizer
