@@ -137,7 +137,7 @@ def test_a_causal_decoder_is_refused_where_it_would_give_all_sentences_one_vecto
         return
     encoder = SentenceEncoder(decoder, readout, head=False, head_at_test=False, template=walk.PROMPT).eval()
     walk.set_mask_token(encoder, tiny.make_tokenizer("bert"))
-    text = tokenise_in(encoder.template, tiny.make_tokenizer("bert"), walk.TEXTS[:2], walk.TOKENS)
+    text = tokenise_in(encoder.template, tiny.make_tokenizer("bert"), walk.TEXTS[:2], walk.SIZE.tokens)
     with torch.inference_mode():
         first, second = encoder.read(text.batch(range(2)))
     assert (first - second).abs().max() > 1e-2 * first.abs().max()
