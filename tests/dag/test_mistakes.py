@@ -141,6 +141,10 @@ MISTAKES = {
         method_of("simcse", temprature=0.05),
         RUN.format("simcse") + "method.temprature: unknown key. Did you mean temperature?",
     ),
+    "a misspelt name of a method, among its settings": (
+        put("methods/simcs", {"training": {"max_steps": 5}}),
+        "methods.simcs: without module. Write it there. Did you mean simcse?",
+    ),
     "a setting of trainings at the top": (
         put("max_steps", 5),
         "max_steps: unknown key. Did you mean training.max_steps?",

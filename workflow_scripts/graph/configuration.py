@@ -135,23 +135,33 @@ def load_config(
     Raises:
         ConfigError: with a line for each file that cannot be read, or each list that is not there to be added to.
     """
+    config: Config = {}
+    for name, layer in (read_layers([*base_files(root), *configfiles]) | {place: given or {}}).items():
+        refuse(f"{name}: {finding}" for finding in [*_lay_over(config, layer, config)])
+    return config
+
+
+def read_layers(files: Iterable[str | Path]) -> dict[str, Mapping[str, Any]]:
+    """What files of the configuration hold, by their paths.
+
+    Raises:
+        ConfigError: with a line for each file that cannot be read or has no keys at the top.
+    """
     layers, findings = {}, []
-    for file in [*base_files(root), *configfiles]:
+    for file in files:
         try:
             layers[str(file)] = _layer(Path(file))
         except ConfigError as error:
             findings.append(str(error))
     refuse(findings)
-    config: Config = {}
-    for name, layer in (*layers.items(), (place, given or {})):
-        refuse(f"{name}: {finding}" for finding in [*_lay_over(config, layer, config)])
-    return config
+    return layers
 
 
 def _layer(file: Path) -> Mapping[str, Any]:
-    content = read_yaml(file) or {}
+    content = read_yaml(file)
     if not isinstance(content, Mapping):
-        raise ConfigError(f"{file}: {type(content).__name__} at the top. Write keys with their values.")
+        found = "nothing in it" if content is None else f"{type(content).__name__} at the top"
+        raise ConfigError(f"{file}: {found}. Write keys with their values.")
     return content
 
 

@@ -146,7 +146,7 @@ class _Walk:
                 name: form for form in forms for name in get_args(form.kind.model_fields[key].annotation)
             }
             if key not in value:
-                yield f"{'.'.join(path)}: without {key}. Write it there."
+                yield self._without([key], path)
             elif value[key] not in named:
                 yield f"{'.'.join((*path, key))}: {_none_of(value[key], sorted(named))}"
             else:
@@ -173,11 +173,20 @@ class _Walk:
     def _in_keys(self, kind: type[Settings], value: Mapping[str, Any], path: Path) -> Iterator[str]:
         fields = kind.model_fields
         if missing := _missing(kind, value):
-            yield f"{'.'.join(path)}: without {', '.join(missing)}. Write it there."
+            yield self._without(missing, path)
         yield from self._unknown([key for key in value if key not in fields], path, sorted(fields))
         for key, field in fields.items():
             if key in value:
                 yield from self._in(Annotated[field.annotation, field], value[key], (*path, key))
+
+    def _without(self, missing: Sequence[str], path: Path) -> str:
+        """A line about keys that a block lacks, and the block beside it that its name may be a misspelling of."""
+        beside = functools.reduce(_step, path[:-1], self._whole)
+        blocks = beside.items() if path and isinstance(beside, dict) else ()
+        whole = [name for name, block in blocks if isinstance(block, dict) and {*missing} <= block.keys()]
+        close = difflib.get_close_matches(path[-1], whole, n=1) if whole else []
+        hint = f" Did you mean {close[0]}?" if close else ""
+        return f"{'.'.join(path)}: without {', '.join(missing)}. Write it there.{hint}"
 
     def _unknown(self, names: Sequence[str], path: Path, known: Sequence[str]) -> Iterator[str]:
         meant = {

@@ -6,7 +6,7 @@ from workflow_scripts.methods import load_method
 from workflow_scripts.provenance.artefacts import check_model_folder, identity, read_table, write_page
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.model_card import Config, model_card
-from workflow_scripts.reporting.records import RunTable, wildcard
+from workflow_scripts.reporting.records import run_tables
 
 
 def main(job: Job) -> None:
@@ -14,10 +14,6 @@ def main(job: Job) -> None:
     config = Config.parse(job.settings, "model card")
     method = load_method(config.method["module"])
     folder = job.inputs["model"].parent
-    scores = [
-        RunTable(wildcard(path, "run"), int(wildcard(path, "seed")), read_table(path, SCORES))
-        for path in job.many("scores")
-    ]
     histories = [read_table(path, HISTORY) for path in job.many("history")]
     card = model_card(
         folder,
@@ -25,7 +21,7 @@ def main(job: Job) -> None:
         check_model_folder(folder),
         identity(job.inputs["model"]),
         method=method,
-        scores=scores,
+        scores=run_tables(job.many("scores"), SCORES),
         history=histories[0] if histories else None,
     )
     write_page(job.outputs["card"], card, job.record())

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from workflow_scripts.audit.printing import argument
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.call import CALLS
-from workflow_scripts.graph.configuration import read_yaml
+from workflow_scripts.graph.configuration import read_layers
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.job import TIMINGS
 from workflow_scripts.provenance.record import Record
@@ -139,8 +139,7 @@ def planned(
     Raises:
         ConfigError: if a file cannot be read, Snakemake does not accept the configuration, or knows no such target.
     """
-    for file in configfiles:  # of a mistake, Snakemake would name neither file nor line
-        read_yaml(Path(file))
+    read_layers(configfiles)  # of a mistake, Snakemake would name neither file nor line
     given = {
         "--snakefile": [] if Path("Snakefile").is_file() else [str(ROOT / "Snakefile")],
         "--profile": [profile] if profile else [],

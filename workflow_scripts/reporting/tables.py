@@ -99,7 +99,8 @@ def build(
     for run, about in runs_of(experiment.model_dump()).items():
         for heading in table.columns:
             values = table.values(run, heading)
-            if about.corpus and values.by_seed and development in table.tasks_behind(heading):
+            tasks = {part.task for part in experiment.averaged(heading) if isinstance(part, Column)}
+            if about.corpus and values.by_seed and development in tasks:
                 values = values._replace(notes=(*values.notes, CHOSEN_BY))
             shows, printed = table.shows(heading), published.get((run, heading))
             made = cell(run, heading, values, shows, table.labels[run], printed)
@@ -212,14 +213,6 @@ class _Table:
         result = compare(gains, [0.0] * len(gains), significance)
         tested = {"difference": result.difference, "p_value": result.t_p, "detectable": result.detectable}
         return tested | {"baseline": baseline}
-
-    def tasks_behind(self, heading: str) -> set[str]:
-        """Tasks of a column of scores, or of those that a mean is taken over."""
-        column = self.columns[heading]
-        parts = (
-            [self.columns[part] for part in column.mean_of] if isinstance(column, MeanColumn) else [column]
-        )
-        return {part.task for part in parts if isinstance(part, Column)}
 
     def shows(self, heading: str) -> dict[str, Any]:
         """What a column shows, as ``columns.tables.TABLE`` has it: suite, task, aggregation, metric, scale, digits."""

@@ -36,7 +36,7 @@ from workflow_scripts.reporting.experiment import experiment_of
 from workflow_scripts.reporting.numbers import brief
 from workflow_scripts.reporting.records import record_of, wildcard
 from workflow_scripts.settings.claims import Comparison, Held, HeldClaim
-from workflow_scripts.settings.experiment import AnyColumn, Column, Experiment, MeanColumn
+from workflow_scripts.settings.experiment import AnyColumn, Column, Experiment
 from workflow_scripts.settings.significance import Config as Significance
 
 
@@ -229,13 +229,12 @@ def _resampled(
 
     Empty where a cell is no correlation by ranks over all pairs of a task, nor a mean of such.
     """
-    columns = {column.heading: column for column in grid.columns}
-    ours, theirs = (_tasks_behind(columns, row["heading"]) for row in sides)
-    if not ours or [task for task, _ in ours] != [task for task, _ in theirs]:
+    ours, theirs = (_by_ranks(grid.averaged(row["heading"])) for row in sides)
+    if not ours or [one.task for one in ours] != [other.task for other in theirs]:
         return []
     found = []
-    for (task, one), (_, other) in zip(ours, theirs, strict=True):
-        places = [(row["run"], column.suite) for row, column in zip(sides, (one, other), strict=True)]
+    for one, other in zip(ours, theirs, strict=True):
+        task, places = one.task, [(sides[0]["run"], one.suite), (sides[1]["run"], other.suite)]
         if not material.pairs.keys() >= {*places}:
             return []
         pairs = [material.pairs[place].filter(pc.field("task") == task) for place in places]
@@ -249,13 +248,11 @@ def _resampled(
     return found
 
 
-def _tasks_behind(columns: Mapping[str, AnyColumn], heading: str) -> list[tuple[str, Column]]:
-    """Tasks of the correlations by ranks that a cell is, or is the mean of; none where it is anything else."""
-    column = columns[heading]
-    parts = [columns[part] for part in column.mean_of] if isinstance(column, MeanColumn) else [column]
+def _by_ranks(columns: Sequence[AnyColumn]) -> list[Column]:
+    """Columns that are correlations by ranks over all pairs of a task; none where one is anything else."""
     ranks = [
         one
-        for one in parts
+        for one in columns
         if isinstance(one, Column) and (one.aggregation, one.metric) == ("all", "spearman")
     ]
-    return [(one.task, one) for one in ranks] if len(ranks) == len(parts) else []
+    return ranks if len(ranks) == len(columns) else []

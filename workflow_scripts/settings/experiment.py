@@ -175,6 +175,12 @@ class Experiment(Settings):
         if self.headline is not None:
             yield from unknown(self.headline, [column.heading for column in repeatable], "headline")
 
+    def averaged(self, heading: str) -> list[AnyColumn]:
+        """The columns that a mean is taken over; of any other column, itself."""
+        columns = {column.heading: column for column in self.columns}
+        column = columns[heading]
+        return [columns[part] for part in column.mean_of] if isinstance(column, MeanColumn) else [column]
+
     def cells(self) -> set[tuple[str, str]]:
         """Every run and heading."""
         return set(product(runs_of(self.model_dump()), (column.heading for column in self.columns)))

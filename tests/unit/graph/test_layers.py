@@ -73,9 +73,11 @@ def test_a_list_that_cannot_be_added_to_is_one_line_with_its_file_and_key(load, 
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(("content", "kind"), [([1, 2], "list"), (3, "int")])
-def test_a_file_without_keys_is_one_line(load, tmp_path, content, kind):
-    with pytest.raises(ConfigError, match=rf"^{tmp_path}/0.yaml: {kind} at the top. Write keys"):
+@pytest.mark.parametrize(
+    ("content", "found"), [([1, 2], "list at the top"), (3, "int at the top"), ("# later\n", "nothing in it")]
+)
+def test_a_file_without_keys_is_one_line(load, tmp_path, content, found):
+    with pytest.raises(ConfigError, match=rf"^{tmp_path}/0.yaml: {found}. Write keys"):
         load(content)
 
 
