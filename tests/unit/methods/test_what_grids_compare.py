@@ -212,3 +212,39 @@ def test_an_ensemble_of_diffcse_is_two_that_were_trained_on_text_expanded_by_rou
         trips = [config["corpora"][run.corpus]["round_trip"] for run in made]
         assert [run.method for run in made] == [method] * 2
         assert [(trip["via"], trip["form"]) for trip in trips] == [("fr", "expanded"), ("ru", "expanded")]
+
+
+def test_moduli_of_figure_8_are_those_of_a_hundred_sentences_of_wikipedia(paper):
+    config, grids = paper
+    (column,) = [one for one in grids["jtcse_figure8"]["columns"] if one.get("heading") == "modulus"]
+    sample = config["suites"]["sts"][column["suite"]]["samples"][column["task"]]
+    assert sample == {"dataset": "wiki1m", "min_characters": 0, "max_sentences": 100}
+
+
+def test_infocse_weighs_alike_on_both_backbones_in_jtcse(paper):
+    """Its code's 0.7; TNCSE's is 0.75 on RoBERTa."""
+    methods = paper[0]["methods"]
+    assert methods["uc_bert"]["weights"] == methods["uc_roberta"]["weights"] == [0.3, 0.7]
+    assert methods["uc_roberta"]["readings"]["tncse"]["method"]["weights"] == [0.25, 0.75]
+    fused = {
+        run.encoder: run_settings(paper[0], run)["method"]["weights"]
+        for run in runs_of(paper[1]["jtcse_table1"]).values()
+        if run.method.startswith("uc_")
+    }
+    assert fused == {
+        "jtcse_bert_uc": [0.3, 0.7], "tncse_bert_uc": [0.3, 0.7],
+        "jtcse_roberta_uc": [0.3, 0.7], "tncse_roberta_uc": [0.25, 0.75], "rankcse_bert_uc": [0.3, 0.7],
+    }  # fmt: skip
+
+
+def test_the_templates_of_roberta_have_a_blank_before_the_sentence_at_test_alone(paper):
+    """PromptBERT's run.sh and what its train.py and evaluation.py make of it."""
+    readings = paper[0]["methods"]["promptbert"]["readings"]
+    for name in ("roberta", "roberta_zero"):
+        method = readings[name]["method"]
+        assert [(template["text"], template["add_period"]) for template in method["templates"]] == [
+            ("This sentence : '[X] ' means[MASK].", False),
+            ("The sentence : '[X] ' means[MASK].", False),
+        ]
+        assert method["test_template"] == {"text": "This sentence : ' [X] ' means[MASK].", "add_period": True}
+    assert readings["roberta_zero"]["method"]["bias_positions"] == "zero"
