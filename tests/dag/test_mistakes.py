@@ -306,9 +306,12 @@ MISTAKES = {
         put("continue_mlm/training/gpus", 2),
         "continue_mlm.training.gpus: 2; processes choose different numbers of tokens. Set it to 1.",
     ),
-    "an encoder afresh whose heads do not share its width": (
-        put("encoders/minilm_mlm/adapt/afresh", {"layers": 6, "width": 128, "heads": 5, "feed_forward": 8}),
-        "encoders.minilm_mlm.adapt.afresh.width: 128 is no multiple of the 5 heads. Make it one.",
+    "an encoder from scratch whose heads do not share its width": (
+        put(
+            "encoders/minilm_mlm/adapt/from_scratch",
+            {"layers": 6, "width": 128, "heads": 5, "feed_forward": 8},
+        ),
+        "encoders.minilm_mlm.adapt.from_scratch.width: 128 is no multiple of the 5 heads. Make it one.",
     ),
     "an interval of a method that is none": (
         both(put("methods/simcse/development", {"every": 0}), run("simcse")),
@@ -1083,12 +1086,12 @@ OF_A_FOLDER = {
         run("simcse", encoder="mine"),
         "method.dropout: null; mine drops nothing of its own. Give a number.",
     ),
-    "the dropout of an encoder afresh that drops nothing": (
+    "the dropout of an encoder from scratch that drops nothing": (
         BERT | {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0},
         both(
             put("encoders/anew", {"adapt": {
                 "base": "mine", "corpus": "wiki_extract", "label": "odd",
-                "afresh": {"layers": 2, "width": 64, "heads": 4, "feed_forward": 64},
+                "from_scratch": {"layers": 2, "width": 64, "heads": 4, "feed_forward": 64},
             }}),
             run("simcse_3r", encoder="anew"),
         ),

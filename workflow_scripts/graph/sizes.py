@@ -49,8 +49,8 @@ class Sizes:
         """The size of an encoder that is fetched or adapted; None where nobody can say before it is fetched."""
         block = self._encoders.get(encoder, {})
         if "adapt" in block:
-            base, afresh = self.of(block["adapt"]["base"]), block["adapt"].get("afresh") or {}
-            sizes = {key: afresh[key] for key in ("layers", "width") if key in afresh}
+            base, scratch = self.of(block["adapt"]["base"]), block["adapt"].get("from_scratch") or {}
+            sizes = {key: scratch[key] for key in ("layers", "width") if key in scratch}
             return (base or Size(0, 0))._replace(**sizes) if sizes else base
         for folder in [*folders_of(block, self._data_root), self._fetched / encoder]:
             if size := _read(folder / "config.json"):

@@ -1,4 +1,4 @@
-"""Train one encoder to predict masked words of one corpus, from where another is or afresh (rule continue_mlm)."""
+"""Train one encoder to predict masked words of one corpus, from another's weights or from scratch (rule continue_mlm)."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,7 @@ from workflow_scripts.provenance.artefacts import read_table, write_table, writi
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.mlm import ContinueMlm, Sizes
 from workflow_scripts.training.loop import prepare, train, try_again_when_stopped, write_speed
-from workflow_scripts.training.mlm import MaskedLanguageModel, Objective, afresh, save_head
+from workflow_scripts.training.mlm import MaskedLanguageModel, Objective, from_scratch, save_head
 from workflow_scripts.training.sampler import Sampler
 
 
@@ -54,6 +54,6 @@ def main(job: Job) -> None:
 
 
 def _backbone(base: Path, adapt: dict[str, Any]) -> PreTrainedModel:
-    if sizes := adapt.get("afresh"):
-        return afresh(base, Sizes.parse(sizes, "adapt.afresh"))
+    if sizes := adapt.get("from_scratch"):
+        return from_scratch(base, Sizes.parse(sizes, "adapt.from_scratch"))
     return load_backbone(base)

@@ -33,7 +33,7 @@ transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 class Head(nn.Module):
-    """Linear and tanh on the sentence vector, started afresh (SimCSE, cl_init)."""
+    """Linear and tanh on the sentence vector, started from scratch (SimCSE, cl_init)."""
 
     def __init__(self, read_width: int, width: int) -> None:
         super().__init__()

@@ -47,12 +47,12 @@ SomeDevelopment: Any = some_of(Development)
 
 
 class Adapt(Settings):
-    """An encoder made by masked-language-model training: from another one, or afresh."""
+    """An encoder made by masked-language-model training: from another one, or from scratch."""
 
     base: EncoderName = Field(description="Encoder to start from.")
     corpus: CorpusName = Field(description="Corpus to train on.")
     label: str = Field(description="Substitution to print wherever this encoder stands in for another.")
-    afresh: Sizes | None = Field(
+    from_scratch: Sizes | None = Field(
         default=None,
         description="Sizes of an encoder with random weights; of the base, tokeniser and architecture are taken.",
     )

@@ -1,4 +1,4 @@
-"""Masked-language-model training of an encoder on a corpus: of one that exists, or of one afresh.
+"""Masked-language-model training of an encoder on a corpus: of one that exists, or of one from scratch.
 
 Devlin et al. 2019, https://arxiv.org/abs/1810.04805: 15% of the tokens are chosen; of these, 80% become [MASK], 10% a
 random token, and 10% stay as they are. The head is newly initialised (dense, GELU, LayerNorm, decoder tied to the word
@@ -34,7 +34,7 @@ from workflow_scripts.training.sampler import Sampler
 HEAD_FILE = "mlm_head.safetensors"
 
 
-def afresh(base: Path, sizes: Sizes) -> PreTrainedModel:
+def from_scratch(base: Path, sizes: Sizes) -> PreTrainedModel:
     """An encoder with random weights, of the architecture and vocabulary of ``base``; without a pooler.
 
     The weights come from torch's generator, by the architecture's own initialisation.
@@ -51,7 +51,7 @@ def afresh(base: Path, sizes: Sizes) -> PreTrainedModel:
     }
     if unknown := sorted(name for name in values if not hasattr(config, name)):
         raise ConfigError(
-            f"encoders: adapt.afresh: {config.model_type} has no setting {unknown[0]}. "
+            f"encoders: adapt.from_scratch: {config.model_type} has no setting {unknown[0]}. "
             "Give a base of BERT's or RoBERTa's architecture."
         )
     config.update(values)

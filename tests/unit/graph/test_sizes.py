@@ -19,7 +19,7 @@ def test_a_size_comes_from_the_encoder_itself_and_else_from_the_rates(tmp_path):
     encoders = {
         "minilm": {"fetch": {"sources": [{"kind": "local", "path": "models/mine"}]}},
         "adapted": {"adapt": {"base": "minilm"}},
-        "afresh": {"adapt": {"base": "minilm", "afresh": {"layers": 4, "width": 256}}},
+        "small": {"adapt": {"base": "minilm", "from_scratch": {"layers": 4, "width": 256}}},
         "bert_base": on_hub,
         "unheard_of": on_hub,
     }
@@ -28,7 +28,7 @@ def test_a_size_comes_from_the_encoder_itself_and_else_from_the_rates(tmp_path):
         return Sizes({"name": "mine", "encoders": encoders}, ROOT, data_root).of(encoder)
 
     assert size("minilm") == size("adapted") == Size(3, 48)
-    assert size("afresh") == Size(4, 256, size("minilm").positions)
+    assert size("small") == Size(4, 256, size("minilm").positions)
     assert size("bert_base") == Size(12, 768) and size("unheard_of") is None
     assert size("minilm", None) == Size(6, 384)
     config = (

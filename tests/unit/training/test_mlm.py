@@ -9,7 +9,7 @@ from workflow_scripts.errors import ConfigError, TrainingError
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.settings.mlm import ContinueMlm, Sizes
-from workflow_scripts.training.mlm import MaskedLanguageModel, Objective, afresh
+from workflow_scripts.training.mlm import MaskedLanguageModel, Objective, from_scratch
 from workflow_scripts.training.sampler import Sampler
 
 SHARE = 0.15
@@ -163,11 +163,11 @@ SIZES = {"layers": 3, "width": 24, "heads": 2, "feed_forward": 40}
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
-def test_an_encoder_afresh_has_the_sizes_that_were_asked_for_and_the_vocabulary_of_its_base(
+def test_an_encoder_from_scratch_has_the_sizes_that_were_asked_for_and_the_vocabulary_of_its_base(
     tiny_models, tmp_path, kind
 ):
     torch.manual_seed(1)
-    model = afresh(tiny_models[kind], Sizes.parse(SIZES, "adapt.afresh"))
+    model = from_scratch(tiny_models[kind], Sizes.parse(SIZES, "adapt.from_scratch"))
     model.save_pretrained(tmp_path)
     again = load_backbone(tmp_path)
     shapes = {name: tuple(value.shape) for name, value in again.state_dict().items()}
@@ -179,10 +179,10 @@ def test_an_encoder_afresh_has_the_sizes_that_were_asked_for_and_the_vocabulary_
     assert again.pooler is None
 
 
-def test_weights_of_an_encoder_afresh_come_from_the_seed_alone(tiny_models):
+def test_weights_of_an_encoder_from_scratch_come_from_the_seed_alone(tiny_models):
     def weights(seed):
         torch.manual_seed(seed)
-        return afresh(tiny_models["bert"], Sizes.parse(SIZES, "adapt.afresh")).state_dict()
+        return from_scratch(tiny_models["bert"], Sizes.parse(SIZES, "adapt.from_scratch")).state_dict()
 
     once, again, other = weights(1), weights(1), weights(2)
     assert all(torch.equal(once[name], again[name]) for name in once)
