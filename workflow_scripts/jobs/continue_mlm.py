@@ -1,4 +1,4 @@
-"""Train one encoder to predict masked words of one corpus, from another's weights or from scratch (rule continue_mlm)."""
+"""Train an encoder to predict masked words of a corpus, from another's weights or from scratch (rule continue_mlm)."""
 
 import shutil
 from pathlib import Path
