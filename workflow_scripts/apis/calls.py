@@ -81,16 +81,16 @@ def key_from(variable: str | None, place: str) -> str | None:
 
 def redacted(text: str) -> str:
     """``text`` on one line, truncated, without markup, keys or anything like one: servers echo keys in errors."""
-    line = " ".join(_TAG.sub(" ", without_keys(text)).split())
+    line = " ".join(_TAG.sub(" ", _LOOKS_LIKE_A_KEY.sub("[key]", without_keys(text))).split())
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
 
 
 def without_keys(text: str) -> str:
-    """``text`` without the keys that this process knows, and without what looks like one."""
+    """``text`` without the keys that this process knows; what only looks like one may be words of an answer."""
     for key in _keys:
         for written in (key, quote(key, safe="")):
             text = text.replace(written, "[key]")
-    return _LOOKS_LIKE_A_KEY.sub("[key]", text)
+    return text
 
 
 def raise_for_status(status: int, headers: Mapping[str, str], message: str, place: str) -> None:
@@ -185,18 +185,19 @@ class Client:
         answer: Future[requests.Response] = Future()
 
         def ask() -> None:
-            seconds = self._calls.timeout_seconds
             try:
-                found = self.session.request(method, url, timeout=seconds, allow_redirects=False, **sent)
-                answer.set_result(found)
-            except requests.RequestException as error:  # its text may contain the URL
-                answer.set_exception(Transient(type(error).__name__))
+                seconds = self._calls.timeout_seconds
+                answer.set_result(
+                    self.session.request(method, url, timeout=seconds, allow_redirects=False, **sent)
+                )
             except BaseException as error:  # it is raised where the result is waited for
                 answer.set_exception(error)
 
         threading.Thread(target=ask, daemon=True).start()
         try:
             response = answer.result(self._calls.attempt_seconds)
+        except requests.RequestException as error:  # its text may contain the URL
+            raise Transient(type(error).__name__) from None
         except TimeoutError:
             found = f"no whole answer within {self._calls.attempt_seconds:g} s"
             advice = "Finished answers are kept; run again when the server is well."

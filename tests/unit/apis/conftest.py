@@ -1,9 +1,98 @@
-import pytest
+"""What tests of engines share: each engine's client of a server on loopback, what it says when it is well, and asking."""
 
+from urllib.parse import urlsplit
+
+import pytest
+from requests.adapters import HTTPAdapter
+
+from tests import fault_server, tiny
+from workflow_scripts.apis.asking import Watch, settled
 from workflow_scripts.apis.ledger import Ledger
+from workflow_scripts.apis.llm import Llm
+from workflow_scripts.apis.translators import Direction, translator_of
+from workflow_scripts.settings.llms import LlmBlock
+from workflow_scripts.settings.translators import TranslatorSlice
+
+KEY = "sk-canary-8899aabbccdd"
+HTML = "<html><body>Please log in to the network.</body></html>"
+TEXTS = tiny.sentences(8)
+WELL = [fault_server.foreign(text, "es") for text in TEXTS]
+CALLS = {
+    "timeout_seconds": 30, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 1, "workers": 1,
+    "per_second": None, "per_day": None,
+}  # fmt: skip
+PRICE = {"input_usd_per_million": 1, "output_usd_per_million": 2, "as_of": "2026-01-01"}
+MODEL = {
+    "model": "deepseek-chat", "answers_as": None, "key_variable": "TOY_KEY", "temperature": 1.0, "seed": 7,
+    "max_completion_tokens": 64, "tokens_parameter": "max_tokens", "price": PRICE,
+}  # fmt: skip
+PROMPT = "From $source to $target:\n$text\n"
+PROPER = {
+    "libretranslate": fault_server.libretranslate,
+    "google": fault_server.google,
+    "model": fault_server.chat(lambda asked: fault_server.foreign(asked["messages"][0]["content"], "es")),
+}
+
+
+class ToLoopback(HTTPAdapter):
+    """Sends what is meant for Google to a server here."""
+
+    def __init__(self, server):
+        super().__init__()
+        self.server = server
+
+    def send(self, request, **settings):
+        path = urlsplit(request.url)._replace(scheme="", netloc="").geturl()
+        request.url = self.server.url.rstrip("/") + path
+        return super().send(request, **settings)
 
 
 @pytest.fixture
 def ledger(tmp_path):
     with Ledger(tmp_path / "answers.sqlite") as opened:
         yield opened
+
+
+@pytest.fixture
+def make(ledger, monkeypatch):
+    """A function that makes an engine's client of a server: a translator's, or that of a model itself."""
+    monkeypatch.setenv("TOY_KEY", KEY)
+
+    def client(name, server=None, languages=("en", "es"), prompt=PROMPT, **changes):
+        url = server.url if server else "http://absent.example/"
+        calls = CALLS | {one: changes.pop(one) for one in CALLS.keys() & changes.keys()}
+        here = {"base_url": f"{url}v1", "calls": calls}
+        model = LlmBlock.parse(MODEL | here | (changes if name in ("model", "llm") else {}), "llms.toy")
+        if name == "model":
+            return Llm(model, "llms.toy", ledger)
+        libre = {"url": url, "key_variable": "TOY_KEY", "batch_sentences": 1, "calls": calls}
+        blocks = {
+            "apertium": {"batch_sentences": 100, "timeout_seconds": calls["timeout_seconds"]} | changes,
+            "google": {"calls": calls},
+            "libretranslate": libre | changes,
+            "llm": {"llm": "toy", "prompt": "x"},
+        }
+        block = TranslatorSlice.parse({"translator": {"engine": name} | blocks[name]}, "x").translator
+        engine = translator_of(block, Direction("llms.toy", *languages), ledger, llm=model, prompt=prompt)
+        if name == "google":
+            engine.client.session.mount("https://translate.google.com/", ToLoopback(server))
+        return engine
+
+    return client
+
+
+@pytest.fixture
+def ask(ledger):
+    """A function that gives the row of each text, asking an engine for what the ledger lacks."""
+
+    def rows(engine, texts=TEXTS, *, offline=False):
+        requests = [engine.request(text) for text in texts]
+        found = settled(requests, ledger, engine, Watch(engine.place, 1000), offline=offline)
+        return [found[request.key] for request in requests]
+
+    return rows
+
+
+def answers(rows):
+    """The answers of usable rows, and the status of others."""
+    return [row.answer if row.status == "usable" else row.status for row in rows]
