@@ -36,7 +36,7 @@ EXTRACTION = Extraction(STUDY)
 REPORTING = Reporting(STUDY)
 FIGURES = Figures(STUDY)
 CLAIMS = Claims(STUDY)
-MODELS = Models(STUDY, FIGURES)
+MODELS = Models(STUDY)
 
 
 pathvars:

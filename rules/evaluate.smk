@@ -15,7 +15,7 @@ rule evaluate_sts:
     """Correlation of cosines with human judgements, and geometry: alignment, uniformity, isotropy, modulus."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        datasets=EVALUATION.datasets("sts"),
+        datasets=EVALUATION.datasets,
         code=code_with("jobs.evaluate_sts", EVALUATION.modules),
     output:
         scores="<results>/scores/sts/{suite}/{run}/seed{seed}.parquet",
@@ -29,7 +29,10 @@ rule evaluate_sts:
         mem=REQUESTS.memory(8, "run"),
         runtime=REQUESTS.minutes(60, "run"),
     params:
-        **call(EVALUATION.settings("sts"), versions_with("jobs.evaluate_sts", EVALUATION.modules)),
+        **call(
+            config_slice(config, suite="suites.sts.{suite}"),
+            versions_with("jobs.evaluate_sts", EVALUATION.modules),
+        ),
     shell:
         command("evaluate_sts")
 
@@ -38,7 +41,7 @@ rule evaluate_suite:
     """Suites of every other kind that scores vectors: clustering, transfer, search."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        datasets=lambda wildcards: EVALUATION.datasets(wildcards.kind)(wildcards),
+        datasets=EVALUATION.datasets,
         code=code_with("jobs.evaluate_suite", EVALUATION.suite_modules),
     output:
         scores="<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet",
@@ -78,7 +81,10 @@ rule evaluate_cost:
         mem=REQUESTS.memory(8, "run"),
         runtime="30m",
     params:
-        **call(EVALUATION.settings("cost"), versions_with("jobs.evaluate_cost", EVALUATION.modules)),
+        **call(
+            config_slice(config, suite="suites.cost.{suite}"),
+            versions_with("jobs.evaluate_cost", EVALUATION.modules),
+        ),
     shell:
         command("evaluate_cost")
 
@@ -87,7 +93,7 @@ rule map_attention:
     """Energy of [CLS] in every layer, and maps of the attention weights."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        dataset=EVALUATION.energy_dataset,
+        dataset=filled(config, "suites.attention.{suite}.energy", "<results>/datasets/{dataset}.parquet"),
         code=code_with("jobs.map_attention", EVALUATION.modules),
     output:
         scores="<results>/scores/attention/{suite}/{run}/seed{seed}.parquet",
@@ -100,7 +106,10 @@ rule map_attention:
         mem=REQUESTS.memory(8, "run"),
         runtime="30m",
     params:
-        **call(EVALUATION.settings("attention"), versions_with("jobs.map_attention", EVALUATION.modules)),
+        **call(
+            config_slice(config, suite="suites.attention.{suite}"),
+            versions_with("jobs.map_attention", EVALUATION.modules),
+        ),
     shell:
         command("map_attention")
 
@@ -131,7 +140,7 @@ rule measure_contamination:
     """Evaluation texts that also occur in the text of one corpus; one job per corpus."""
     input:
         train="<results>/corpora/{corpus}/train.parquet",
-        datasets=EVALUATION.contamination_sets(),
+        datasets=[f"<results>/datasets/{name}.parquet" for name in STUDY.evaluation_sets],
         code=code_of("jobs.measure_contamination"),
     output:
         table="<results>/contamination/{corpus}.parquet",

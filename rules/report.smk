@@ -62,7 +62,7 @@ rule tabulate_extraction:
     """One table of the extraction study, with the paper's numbers."""
     input:
         scores=EXTRACTION.table_scores,
-        published=EXTRACTION.published_table,
+        published=EXTRACTION.published,
         code=code_of("jobs.tabulate_extraction"),
     output:
         cells="<results>/tables/{table}.parquet",
@@ -87,7 +87,7 @@ rule describe_datasets:
     input:
         encoder=EXTRACTION.encoder,
         datasets=EXTRACTION.described_datasets,
-        published=EXTRACTION.published_statistics,
+        published=EXTRACTION.published,
         code=code_of("jobs.describe_datasets"),
     output:
         cells="<results>/tables/{statistics}.parquet",

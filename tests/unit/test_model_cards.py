@@ -8,7 +8,6 @@ import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph.checks import read_grids
-from workflow_scripts.graph.figures import Figures
 from workflow_scripts.graph.reporting import Models, Reporting
 from workflow_scripts.graph.runs import all_runs
 from workflow_scripts.graph.study import Study
@@ -17,7 +16,7 @@ from workflow_scripts.reporting.model_card import Config
 CONFIG = merged_config(ROOT, DEMO)
 GRIDS = read_grids(CONFIG, ROOT / "config")[0]
 STUDY = Study(CONFIG, GRIDS, all_runs(GRIDS, CONFIG["encoders"]), ROOT)
-MODELS = Models(STUDY, Figures(STUDY))
+MODELS = Models(STUDY)
 
 
 @pytest.mark.parametrize("name", STUDY.runs)
@@ -55,7 +54,7 @@ def test_a_card_and_a_page_name_the_sentences_that_a_corpus_adds():
     config["corpora"]["wiki_extract"]["also"] = "sick_r_all"
     study = Study(config, GRIDS, all_runs(GRIDS, config["encoders"]), ROOT)
     wildcards = SimpleNamespace(run="simcse.minilm_mlm.wiki_extract", seed="1")
-    found = Config.parse(json.loads(Models(study, Figures(study)).card(wildcards)), "card")
+    found = Config.parse(json.loads(Models(study).card(wildcards)), "card")
     assert [source.name for source in found.data] == ["sick_r_all", "wiki_extract"]
     assert "sick_r_all" in Reporting(study).datasets
 
@@ -72,7 +71,7 @@ def test_a_card_and_a_page_name_what_is_behind_the_teacher_and_the_base_of_a_bas
     grids["demo"]["runs"] = [block]
     study = Study(config, grids, all_runs(grids, config["encoders"]), ROOT)
     wildcards = SimpleNamespace(run="distil.minilm.wiki_extract.taught", seed="1")
-    found = Config.parse(json.loads(Models(study, Figures(study)).card(wildcards)), "card")
+    found = Config.parse(json.loads(Models(study).card(wildcards)), "card")
     assert [source.name for source in found.encoders] == ["bert_base", "minilm"]
     assert [source.name for source in found.data] == ["wiki1m", "wiki_extract", "wiki_sentences"]
     assert study.read_corpora == ["wiki1m", "wiki_extract", "wiki_sentences"]

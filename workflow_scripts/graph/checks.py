@@ -35,7 +35,6 @@ from workflow_scripts.graph.runs import (
     EXTRACTION,
     Run,
     adapting_training,
-    is_defined,
     members_of,
     paper_of,
     run_settings,
@@ -116,9 +115,15 @@ def content_findings(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Ite
 
 def _defined_runs(config: Mapping[str, Any], grid: Mapping[str, Any]) -> dict[str, Run]:
     """Runs of a grid whose parts are all defined; none where two have one name."""
+    runs: Mapping[str, Run] = {}
     with suppress(ConfigError):
-        return {name: run for name, run in runs_of(grid).items() if is_defined(run, config)}
-    return {}
+        runs = runs_of(grid)
+    methods, encoders, corpora = ({None, *config[part]} for part in ("methods", "encoders", "corpora"))
+    return {
+        name: run
+        for name, run in runs.items()
+        if run.method in methods and {run.encoder, run.teacher} <= encoders and run.corpus in corpora
+    }
 
 
 def study_findings(
@@ -170,7 +175,9 @@ def _of_runs(
     for name, grid in grids.items():
         runs, place = _defined_runs(config, grid), f"experiments/{name}.yaml"
         yield from checks.findings(place, runs)
-        yield from checks.size_findings(place, grid, runs)
+        yield from checks.length_findings(place, grid["suites"], (run.encoder for run in runs.values()))
+        yield from checks.attention_findings(place, grid, runs)
+        yield from checks.similarity_findings(place, grid, runs)
         for run in runs.values():
             named |= {run.encoder, run.teacher} - {None}
     reached = sorted(encoders_reached(encoders, named))
@@ -182,7 +189,7 @@ def _of_runs(
     for encoder in reached:
         if adapt := encoders[encoder].get("adapt"):
             place = f"encoders.{encoder}.adapt."
-            block = config["continue_mlm"] | {"training": adapting_training(config, adapt)}
+            block = config["continue_mlm"] | {"training": adapting_training(config, encoder)}
             masked, found = read(ContinueMlm, block, place)
             yield from found
             if masked:
@@ -219,12 +226,6 @@ class RunChecks:
             more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
             yield f"{place}: run {', '.join(names[:_SHOWN])}{more}: {finding}"
 
-    def size_findings(self, place: str, grid: Mapping[str, Any], runs: Mapping[str, Run]) -> Iterator[str]:
-        """What suites and figures of a grid ask of encoders that are too small for it."""
-        yield from self.length_findings(place, grid["suites"], (run.encoder for run in runs.values()))
-        yield from self._of_attention(place, grid, runs)
-        yield from self._of_similarity(place, grid, runs)
-
     def length_findings(
         self, place: str, suites: Mapping[str, Iterable[str]], encoders: Iterable[str]
     ) -> Iterator[str]:
@@ -245,7 +246,9 @@ class RunChecks:
             elif most and key in ("max_tokens", "tokens") and value > most:
                 yield f"{place}.{key}: {value}; {encoder} takes {most}. Lower it."
 
-    def _of_attention(self, place: str, grid: Mapping[str, Any], runs: Mapping[str, Run]) -> Iterator[str]:
+    def attention_findings(
+        self, place: str, grid: Mapping[str, Any], runs: Mapping[str, Run]
+    ) -> Iterator[str]:
         """Layers whose attention a suite maps and that an encoder of the grid lacks."""
         known = self._config["suites"].get("attention", {})
         for suite in grid["suites"].get("attention", []):
@@ -256,7 +259,9 @@ class RunChecks:
                         found = f"{outside[0]}; {encoder} has layers 1 to {size.layers}"
                         yield f"{place}: suites.attention.{suite}.maps.layers: {found}. Name one of them."
 
-    def _of_similarity(self, place: str, grid: Mapping[str, Any], runs: Mapping[str, Run]) -> Iterator[str]:
+    def similarity_findings(
+        self, place: str, grid: Mapping[str, Any], runs: Mapping[str, Run]
+    ) -> Iterator[str]:
         """Runs that a figure looks inside of and that hold several encoders, or lack the layer that it compares."""
         figure, where = grid.get("token_similarity") or {}, f"{place}: token_similarity"
         shown = {name: runs[name] for name in figure.get("runs", []) if name in runs}

@@ -5,18 +5,17 @@ from functools import cache
 from workflow_scripts.graph.outside import source_now, sources_of
 from workflow_scripts.graph.references import base_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, deciding
-from workflow_scripts.graph.study import Study
+from workflow_scripts.graph.study import Lookups, Study
 from workflow_scripts.settings.llms import LlmBlock
 from workflow_scripts.settings.round_trips import Limits
 from workflow_scripts.settings.translators import TranslatorSlice
 
 
-class Corpora:
+class Corpora(Lookups):
     """Lookups by a job's wildcards."""
 
     def __init__(self, study: Study) -> None:
-        self._config = study.config
-        self._study = study
+        super().__init__(study)
         self._source = cache(self._source_of)
         blocks = study.config["corpora"]
         self.cut = [name for name, block in blocks.items() if "dataset" in block]

@@ -14,16 +14,15 @@ from workflow_scripts.extraction.blocks import (
 )
 from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.slices import Wildcards, as_json
-from workflow_scripts.graph.study import Study
+from workflow_scripts.graph.study import Lookups, Study
 from workflow_scripts.settings.study import SUITES
 
 
-class Extraction:
+class Extraction(Lookups):
     """Lookups by a job's wildcards."""
 
     def __init__(self, study: Study) -> None:
-        self._study = study
-        self._config = study.config
+        super().__init__(study)
         self._extraction = study.config["extraction"]
         self.encoder = f"<results>/encoders/{self._extraction['encoder']}/record.json"
         self.biases = f"resources/tokens/{self._extraction['bias_list']}.json"
@@ -120,14 +119,9 @@ class Extraction:
             f"<results>/datasets/{name}.parquet" for name in dict.fromkeys(row["dataset"] for row in rows)
         ]
 
-    def published_table(self, wildcards: Wildcards) -> list[str]:
+    def published(self, wildcards: Wildcards) -> list[str]:
         """The paper's numbers of one table, and of the tables that show its tasks alone."""
-        return self._printed([wildcards.table, *single_tables(self._config, wildcards.table).values()])
-
-    def published_statistics(self, wildcards: Wildcards) -> list[str]:
-        """The paper's numbers of a table that describes datasets, where it has some."""
-        return self._printed([wildcards.statistics])
-
-    def _printed(self, tables: list[str]) -> list[str]:
-        files = [f"resources/published/{table}.csv" for table in dict.fromkeys(tables)]
+        (table,) = wildcards
+        alone = single_tables(self._config, table) if table in self._extraction["tables"] else {}
+        files = [f"resources/published/{name}.csv" for name in dict.fromkeys([table, *alone.values()])]
         return [file for file in files if (self._study.root / file).exists()]

@@ -16,7 +16,7 @@ from workflow_scripts.graph.references import base_of, called, called_runs, task
 from workflow_scripts.graph.resources import caption_findings
 from workflow_scripts.graph.runs import EXTRACTION, Run, paper_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, at
-from workflow_scripts.graph.study import Study
+from workflow_scripts.graph.study import Lookups, Study
 from workflow_scripts.settings.figures import FIGURES, Needs
 
 
@@ -25,12 +25,11 @@ def without_figures(grid: Mapping[str, Any]) -> Config:
     return {key: value for key, value in grid.items() if key not in FIGURES}
 
 
-class Figures:
+class Figures(Lookups):
     """The figures of a study: those of its experiments, and those of the extraction study."""
 
     def __init__(self, study: Study) -> None:
-        self._study = study
-        self._extraction = study.config["extraction"]
+        super().__init__(study)
         self._config: Config = {**study.config, "grids": study.grids}
 
     @cached_property
@@ -70,7 +69,7 @@ class Figures:
         needs = FIGURES[self._kind(experiment, figure)].needs
         if experiment == EXTRACTION:
             (role,) = needs.inputs
-            block = self._extraction["figures"][figure]
+            block = self._config["extraction"]["figures"][figure]
             return {role: [f"<results>/{file}" for file in extraction_files(self._config, block)]}
         return {role: self._files(pattern, experiment, needs) for role, pattern in needs.inputs.items()}
 
@@ -118,7 +117,7 @@ class Figures:
         """Which figure of ``settings.figures`` it is."""
         if experiment != EXTRACTION:
             return figure
-        kind: str = self._extraction["figures"][figure]["kind"]
+        kind: str = self._config["extraction"]["figures"][figure]["kind"]
         return kind
 
     def _order(self, experiment: str, needs: Needs) -> list[str]:
@@ -189,7 +188,10 @@ class Figures:
 
     def _is_of(self, run: str, wanted: Mapping[str, str]) -> bool:
         """Whether a run's method has the settings that are wanted."""
-        return all(fnmatchcase(str(_at(self._study.method(run), key)), one) for key, one in wanted.items())
+        return all(
+            fnmatchcase(str(_at(self._study.settings[run]["method"], key)), one)
+            for key, one in wanted.items()
+        )
 
     def _setting(self, path: str, experiment: str) -> Any:
         """The setting at a path of ``Needs``; None if it is not there."""

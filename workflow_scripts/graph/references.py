@@ -45,11 +45,6 @@ def tasks_in(suite: Mapping[str, Any]) -> dict[str, str]:
     return tasks | ({suite["energy"]["dataset"]: suite["energy"]["dataset"]} if "energy" in suite else {})
 
 
-def datasets_in(suite: Mapping[str, Any]) -> list[str]:
-    """Names of the datasets that a suite of any kind reads, each once."""
-    return list(dict.fromkeys(tasks_in(suite).values()))
-
-
 def encoders_behind(encoders: Mapping[str, Any], name: str) -> set[str]:
     """Encoders that an encoder starts from, directly or through others; itself where it does so in a circle."""
     found: set[str] = set()

@@ -1,7 +1,7 @@
 """What the rules of tables, claims, the report and finished models look up."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -10,18 +10,18 @@ from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.extraction_rows import tables_of
 from workflow_scripts.graph.figures import Figures, without_figures
 from workflow_scripts.graph.references import called, called_runs, datasets_of_corpora
-from workflow_scripts.graph.resources import CLAIMS, Asked, asked_in
+from workflow_scripts.graph.resources import CLAIMS, SIDES, comparisons
 from workflow_scripts.graph.runs import Run, paper_of, scored_columns
 from workflow_scripts.graph.slices import Wildcards, as_json
-from workflow_scripts.graph.study import Study
+from workflow_scripts.graph.study import Lookups, Study
 from workflow_scripts.reporting.coverage import PAPERS
 
 
-class Reporting:
+class Reporting(Lookups):
     """Lookups by a job's wildcards, or of the whole study."""
 
     def __init__(self, study: Study) -> None:
-        self._study = study
+        super().__init__(study)
         self.papers = sorted({paper_of(experiment) for experiment in study.grids})
 
     def scores(self, wildcards: Wildcards) -> list[str]:
@@ -66,9 +66,9 @@ class Reporting:
         grid = self._study.grids[wildcards.experiment]
         settings = {
             "experiment": without_figures(grid),
-            "significance": self._study.config["significance"],
+            "significance": self._config["significance"],
         }
-        development = self._study.config["development"]["dataset"]
+        development = self._config["development"]["dataset"]
         if development in {column.get("task") for column in grid["columns"]} - {None}:
             settings["development"] = development
         return as_json(settings)
@@ -104,7 +104,7 @@ class Reporting:
                 if study.config["contamination"]
             ],
             "exemplars": [f"<results>/exemplars/{pool}.parquet" for pool in study.asked_pools],
-            "development": study.development_sets,
+            "development": sorted({study.development_set(run) for run in study.trained.values()}),
             "histories": study.files("<results>/runs/{run}/seed{seed}/history.parquet", trained),
             "published": [f"resources/published/{file.name}" for file in printed],
             "ledger": [f"resources/ledger/{paper}.yaml" for paper in PAPERS],
@@ -113,9 +113,8 @@ class Reporting:
     @property
     def datasets(self) -> list[str]:
         """All datasets that the study reads."""
-        config = self._study.config
-        trained = datasets_of_corpora(config, self._study.read_corpora)
-        extracted = extraction_datasets(config) if any(self._study.shown_extraction.values()) else []
+        trained = datasets_of_corpora(self._config, self._study.read_corpora)
+        extracted = extraction_datasets(self._config) if any(self._study.shown_extraction.values()) else []
         return sorted({*trained, *self._study.evaluation_sets, *extracted})
 
     @property
@@ -125,18 +124,17 @@ class Reporting:
 
     def page_settings(self) -> str:
         """Settings of the page, and the names of what it shows."""
-        config = self._study.config
-        names = config["names"]
+        names = self._config["names"]
         shown = {
             "runs": called_runs(names, self._shown),
             "datasets": called(names, "datasets", self.datasets),
             "corpora": called(names, "corpora", self._study.read_corpora),
         }
-        parts = {key: config[key] for key in ("name", "experiments")}
-        return as_json(parts | {"page": config["report"]["page"], "called": shown})
+        parts = {key: self._config[key] for key in ("name", "experiments")}
+        return as_json(parts | {"page": self._config["report"]["page"], "called": shown})
 
 
-class Claims:
+class Claims(Lookups):
     """What the rule that judges claims of papers looks up.
 
     Nothing is made for a claim: it is compared where the study makes the table that it names. Tables hold the values
@@ -144,7 +142,7 @@ class Claims:
     """
 
     def __init__(self, study: Study) -> None:
-        self._study = study
+        super().__init__(study)
         papers, scale = (study.config["claims"][key] for key in ("papers", "scale"))
         self.verdicts = ["<results>/claims.parquet"] if papers else []
         contents = {paper: read_yaml(study.root / CLAIMS / f"{paper}.yaml") for paper in papers}
@@ -156,56 +154,52 @@ class Claims:
         ]
         shown = study.shown_extraction
         drawn = set(shown["figures"]) & set(tables_of(study.config["extraction"]))
-        asked = (one for paper, content in contents.items() for one in asked_in(paper, content, scale))
-        self._asked = [one for one in asked if one.table in {*study.grids, *shown["tables"], *drawn}]
+        made = {*study.grids, *shown["tables"], *drawn}
+        asked = (one for content in contents.values() for one in comparisons(content, scale).values())
+        self._asked = [one for one in asked if one["table"] in made]
 
     def settings(self) -> str:
         """The claims, what each is compared by at the study's scale, and how differences are tested."""
-        return as_json({"held": {"claims": self._held}, "significance": self._study.config["significance"]})
+        return as_json({"held": {"claims": self._held}, "significance": self._config["significance"]})
 
     def tables(self) -> list[str]:
         """Tables that claims are compared in."""
         drawn = self._study.shown_extraction["figures"]
-        asked = dict.fromkeys(one.table for one in self._asked if one.table not in drawn)
+        asked = dict.fromkeys(one["table"] for one in self._asked if one["table"] not in drawn)
         return [f"<results>/tables/{name}.parquet" for name in asked]
 
     def figures(self) -> list[str]:
         """The record of the extraction study's figures, where claims are compared in the data of one."""
-        drawn = {*self._study.shown_extraction["figures"]} & {one.table for one in self._asked}
+        drawn = {*self._study.shown_extraction["figures"]} & {one["table"] for one in self._asked}
         return ["<results>/figures/extraction/record.json"] if drawn else []
 
     def pairs(self) -> list[str]:
         """Scored pairs of STS of cells that are compared without seeds."""
-        found = dict.fromkeys(
-            file for one in self._asked if one.table in self._study.grids for file in self._pairs(one)
-        )
-        return [*found]
+        in_grids = (one for one in self._asked if one["table"] in self._study.grids)
+        return [*dict.fromkeys(file for one in in_grids for file in self._pairs(one))]
 
-    def _pairs(self, asked: Asked) -> Iterator[str]:
-        grid, runs = self._study.grids[asked.table], self._study.runs_of(asked.table)
-        if all(runs[run].fixed for run, _ in asked.cells.values()):
-            for run, heading in asked.cells.values():
-                suites = {column["suite"] for column in scored_columns(grid["columns"], heading)}
+    def _pairs(self, compared: Mapping[str, Any]) -> Iterator[str]:
+        grid, runs = self._study.grids[compared["table"]], self._study.runs_of(compared["table"])
+        cells = [compared[side] for side in SIDES]
+        if all(runs[cell["run"]].fixed for cell in cells):
+            for cell in cells:
+                run = cell["run"]
+                suites = {column["suite"] for column in scored_columns(grid["columns"], cell["heading"])}
                 for suite in sorted(suites & {*grid["suites"].get("sts", [])}):
                     pattern = f"<results>/scores/sts/{suite}/{{run}}/seed{{seed}}.pairs.parquet"
                     yield from self._study.files(pattern, {run: runs[run]})
 
 
-class Models:
+class Models(Lookups):
     """Lookups of the rules of finished models: their cards, and what must be made before their weights go."""
-
-    def __init__(self, study: Study, figures: Figures) -> None:
-        self._study = study
-        self._config = study.config
-        self._figures = figures
 
     def modules(self, wildcards: Wildcards) -> list[str]:
         """What a card quotes: the method's module."""
-        return [f"methods.{self._study.method(wildcards.run)['module']}"]
+        return [f"methods.{self._study.settings[wildcards.run]['method']['module']}"]
 
     def card(self, wildcards: Wildcards) -> str:
         """Encoders, data and settings of a run, as ``reporting.model_card.Config`` reads them."""
-        run, settings = self._study.runs[wildcards.run], self._study.settings(wildcards.run)
+        run, settings = self._study.runs[wildcards.run], self._study.settings[wildcards.run]
         published, corpora = self._study.behind([run.encoder, run.teacher])
         corpora |= {run.corpus} if run.corpus else set()
         about = {
@@ -254,7 +248,7 @@ class Models:
         found: dict[str, set[str]] = defaultdict(set)
         for (run, seed), files in self._study.scores.items():
             found[self._study.model(run, seed)].update(files)
-        for model, file in (*self._runs_of_runs(), *self._figures.read_models()):
+        for model, file in (*self._runs_of_runs(), *Figures(self._study).read_models()):
             found[model].add(file)
         return found
 

@@ -7,7 +7,7 @@ go unnoticed on a finished study.
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from workflow_scripts.errors import ConfigError, DataError, advice, unknown
 from workflow_scripts.graph.configuration import read_yaml
@@ -109,22 +109,8 @@ def data_root_findings(config: Mapping[str, Any], data_root: Path | None) -> Ite
 CLAIMS = "config/claims"
 
 
-class Asked(NamedTuple):
-    """A claim that is compared in a table of the study."""
-
-    place: str
-    comparison: Mapping[str, Any]
-
-    @property
-    def table(self) -> str:
-        """Name of the table."""
-        return str(self.comparison["table"])
-
-    @property
-    def cells(self) -> dict[str, tuple[str, str]]:
-        """Run and heading of both sides."""
-        sides = {side: self.comparison[side] for side in ("ours", "theirs")}
-        return {side: (cell["run"], cell["heading"]) for side, cell in sides.items()}
+SIDES = ("ours", "theirs")
+"""Of a comparison, each a run and a heading."""
 
 
 def claim_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:
@@ -147,33 +133,34 @@ def claim_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Pa
             continue
         found = mistakes(ClaimFile, content, f"claims/{paper}.yaml: ")
         yield from found
-        for asked in [] if found else asked_in(paper, content, config["claims"]["scale"]):
-            yield from _of_claim(config, grids, root, asked)
+        for name, compared in {} if found else comparisons(content, config["claims"]["scale"]).items():
+            place = f"claims/{paper}.yaml: claims.{name}.tested.{config['claims']['scale']}"
+            yield from _of_claim(config, grids, root, compared, place)
 
 
-def _of_claim(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path, asked: Asked) -> Iterator[str]:
+def _of_claim(
+    config: Mapping[str, Any], grids: Mapping[str, Any], root: Path, compared: Mapping[str, Any], place: str
+) -> Iterator[str]:
     """A table that is none, and cells that a table of this study does not have."""
-    of_extraction = tables_of(config["extraction"])
-    if asked.table in grids:
-        columns = [column for _, column in numbered_columns(grids[asked.table]) if not column.get("measured")]
-        runs: Iterable[str] = runs_of(grids[asked.table])
+    table, of_extraction = compared["table"], tables_of(config["extraction"])
+    if table in grids:
+        columns = [column for _, column in numbered_columns(grids[table]) if not column.get("measured")]
+        runs: Iterable[str] = runs_of(grids[table])
         headings: Iterable[str] = [
             one["heading"] for one in columns if not one.keys() & {"path_of", "gain_of"}
         ]
-    elif asked.table in of_extraction:
-        runs, headings = definable_rows(config["extraction"], asked.table)
+    elif table in of_extraction:
+        runs, headings = definable_rows(config["extraction"], table)
     else:
         tables = {file.stem for file in (root / "config/experiments").glob("*.yaml")} | set(of_extraction)
-        yield from unknown(asked.table, tables, f"{asked.place}.table")
+        yield from unknown(table, tables, f"{place}.table")
         return
-    for side, (run, heading) in asked.cells.items():
-        yield from unknown(run, runs, f"{asked.place}.{side}.run")
-        yield from unknown(heading, headings, f"{asked.place}.{side}.heading")
+    for side in SIDES:
+        yield from unknown(compared[side]["run"], runs, f"{place}.{side}.run")
+        yield from unknown(compared[side]["heading"], headings, f"{place}.{side}.heading")
 
 
-def asked_in(paper: str, content: Mapping[str, Any], scale: str) -> Iterator[Asked]:
-    """Claims of a file with a comparison at one scale."""
-    for name, claim in content["claims"].items():
-        comparison = claim["tested"][scale]
-        if isinstance(comparison, Mapping):
-            yield Asked(f"claims/{paper}.yaml: claims.{name}.tested.{scale}", comparison)
+def comparisons(content: Mapping[str, Any], scale: str) -> dict[str, Mapping[str, Any]]:
+    """What claims of a file are compared by at one scale; those that cannot be tested there are left out."""
+    asked = {name: claim["tested"][scale] for name, claim in content["claims"].items()}
+    return {name: compared for name, compared in asked.items() if isinstance(compared, Mapping)}

@@ -181,17 +181,6 @@ def members_of(encoders: Mapping[str, Config], name: str, seeds: Sequence[int]) 
     return {part: run for block in blocks for part, run, _ in _expand(block, seeds)}
 
 
-def is_defined(run: Run, config: Mapping[str, Any]) -> bool:
-    """Whether all that a run is made of is in the configuration."""
-    parts = (
-        ("methods", run.method),
-        ("encoders", run.encoder),
-        ("corpora", run.corpus),
-        ("encoders", run.teacher),
-    )
-    return all(name is None or name in config[section] for section, name in parts)
-
-
 def run_settings(config: Config, run: Run) -> Config:
     """Settings of one run: its method, training and development, with what encoder, method, reading and run override.
 
@@ -221,11 +210,9 @@ def _of_method(block: Config) -> Config:
     return {key: value for key, value in block.items() if key not in (*OF_A_RUN, "readings")}
 
 
-def adapting_training(config: Config, adapt: Config) -> Config:
+def adapting_training(config: Config, encoder: str) -> Config:
     """Settings of the training that adapts an encoder: the shared ones with what its block says of its own."""
-    shared: Config = config["continue_mlm"]["training"]
-    own: Config = adapt.get("training", {})
-    return shared | own
+    return {**config["continue_mlm"]["training"], **config["encoders"][encoder]["adapt"].get("training", {})}
 
 
 def merged(below: Config, above: Config) -> Config:

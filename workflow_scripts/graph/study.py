@@ -14,7 +14,6 @@ from workflow_scripts.graph.references import base_of, encoders_reached, tasks_i
 from workflow_scripts.graph.runs import (
     EXTRACTION,
     Run,
-    adapting_training,
     all_runs,
     members_of,
     one_column_a_task,
@@ -50,21 +49,9 @@ class Study:
         return shown if EXTRACTION in self.config["experiments"] else {part: [] for part in shown}
 
     @cached_property
-    def _settings(self) -> dict[str, Config]:
+    def settings(self) -> dict[str, Config]:
+        """Settings of every run: ``method``, ``training`` and ``development``; shared, so not to be changed."""
         return {name: run_settings(self.config, run) for name, run in self.runs.items()}
-
-    def settings(self, run: str) -> Config:
-        """Settings of a run: ``method``, ``training`` and ``development``; shared, so not to be changed."""
-        return self._settings[run]
-
-    def adapting(self, encoder: str) -> Config:
-        """How an encoder is adapted: ``continue_mlm.training`` with what it says of its own."""
-        return adapting_training(self.config, self.config["encoders"][encoder]["adapt"])
-
-    def method(self, run: str) -> Config:
-        """Settings of a run's method; shared, so not to be changed."""
-        method: Config = self._settings[run]["method"]
-        return method
 
     @cached_property
     def trained(self) -> dict[str, Run]:
@@ -74,25 +61,21 @@ class Study:
     @cached_property
     def joined(self) -> dict[str, Run]:
         """Runs that are made of others and not trained."""
-        return {name: run for name, run in self.runs.items() if not run.corpus and self.has_runs(run.encoder)}
+        return {name: run for name, run in self.runs.items() if not run.corpus and self.members(run.encoder)}
 
     @cached_property
     def frozen(self) -> dict[str, Run]:
         """Runs that read an encoder as it is."""
         return {
-            name: run for name, run in self.runs.items() if not run.corpus and not self.has_runs(run.encoder)
+            name: run for name, run in self.runs.items() if not run.corpus and not self.members(run.encoder)
         }
 
     def encoders(self, kind: str) -> list[str]:
         """Encoders of one kind: ``fetch``, ``adapt``, or ``runs`` for those that consist of runs."""
         return [name for name, block in self.config["encoders"].items() if kind in block]
 
-    def has_runs(self, encoder: str) -> bool:
-        """Whether an encoder consists of runs."""
-        return "runs" in self.config["encoders"][encoder]
-
     def members(self, encoder: str, seeds: Sequence[int] = (0,)) -> dict[str, Run]:
-        """The runs that an encoder consists of, in order."""
+        """The runs that an encoder consists of, in order; none of one that is fetched or adapted."""
         return members_of(self.config["encoders"], encoder, seeds)
 
     def behind(self, encoders: Iterable[str | None]) -> tuple[set[str], set[str]]:
@@ -104,7 +87,7 @@ class Study:
         return {name for name in reached if "fetch" in blocks[name]}, adapted | trained
 
     def models(self, encoder: str, seed: str) -> list[str]:
-        """Models of the runs that an encoder consists of, each by the seed that goes with ``seed``."""
+        """Models of the runs that an encoder consists of, if it does, each by the seed that goes with ``seed``."""
         members = self.members(encoder, [int(seed)])
         return [self.model(name, self.runs[name].seed_for(int(seed))) for name in members]
 
@@ -146,7 +129,7 @@ class Study:
 
     def _loading_modules(self, run: str) -> list[str]:
         """A run that is made of others needs their modules."""
-        method = self.method(run)
+        method = self.settings[run]["method"]
         behind = self.modules_behind(self.runs[run].encoder)
         several = {ENSEMBLE} & {*behind, *_ensemble_module(method["module"])}
         return sorted({*(readout_modules(method) or behind), *several})
@@ -161,20 +144,15 @@ class Study:
         return cache(lambda experiment: runs_of(self.grids[experiment]))
 
     @cached_property
-    def asked_corpora(self) -> list[str]:
-        """Corpora that runs train on."""
-        return sorted({run.corpus for run in self.runs.values() if run.corpus})
-
-    @cached_property
     def read_corpora(self) -> list[str]:
         """Corpora that runs or their encoders train on."""
         encoders = {encoder for run in self.runs.values() for encoder in (run.encoder, run.teacher)}
-        return sorted({*self.asked_corpora, *self.behind(encoders)[1]})
+        return sorted({run.corpus for run in self.runs.values() if run.corpus} | self.behind(encoders)[1])
 
     @cached_property
     def asked_pools(self) -> list[str]:
         """Pools of exemplars that the study makes, for its runs or without any."""
-        read = {self.method(run).get("pool") for run in self.runs}
+        read = {settings["method"].get("pool") for settings in self.settings.values()}
         return sorted({*self.config["exemplar_pools"], *read} - {None})
 
     @cached_property
@@ -193,18 +171,19 @@ class Study:
             for task, dataset in tasks_in(self.config["suites"][kind][suite]).items()
         }
 
-    def dev_part(self, corpus: str) -> str:
-        """Held-out text of a corpus, or of the one that it is a round trip of."""
-        return f"<results>/corpora/{base_of(self.config, corpus)}/dev.parquet"
-
-    @cached_property
-    def development_sets(self) -> list[str]:
-        """Files of the pairs by which runs choose their checkpoints."""
-        if not self.trained:
-            return []
+    def development_set(self, run: Run) -> str:
+        """Pairs by which a run chooses its checkpoint: a dataset's, or held-out text of what its corpus is made of."""
         if dataset := self.config["development"]["dataset"]:
-            return [f"<results>/datasets/{dataset}.parquet"]
-        return sorted({self.dev_part(run.corpus) for run in self.trained.values() if run.corpus})
+            return f"<results>/datasets/{dataset}.parquet"
+        return f"<results>/corpora/{base_of(self.config, str(run.corpus))}/dev.parquet"
+
+
+class Lookups:
+    """What the rules of one stage look up in a study, most of it by a job's wildcards."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._config = study.config
 
 
 def open_study(config: Config, root: Path) -> Study:

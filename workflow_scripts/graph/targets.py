@@ -75,6 +75,6 @@ def lines_of(study: Study, configfiles: Iterable[str | Path]) -> Iterator[str]:
     names = {from_here(file): (read_yaml(Path(file)) or {}).get("name", name) for file in configfiles}
     others = [f"{file} names {other}, which is overruled" for file, other in names.items() if other != name]
     yield "; ".join([f"Study {name}, in {study.folder}", *others])
-    threads = max((study.settings(run)["training"]["cpu_threads"] for run in study.trained), default=0)
+    threads = max((study.settings[run]["training"]["cpu_threads"] for run in study.trained), default=0)
     if threads > (cores := os.cpu_count() or threads):
         yield f"training.cpu_threads is {threads}, and this machine has {cores}: here, fewer are faster."

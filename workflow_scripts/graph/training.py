@@ -4,21 +4,17 @@ from collections.abc import Callable
 from typing import Any
 
 from workflow_scripts.graph.outside import source_now, sources_of
-from workflow_scripts.graph.runs import Run
+from workflow_scripts.graph.runs import Run, adapting_training
 from workflow_scripts.graph.sizes import parts_of
 from workflow_scripts.graph.slices import Wildcards, as_json, deciding
-from workflow_scripts.graph.study import Study
+from workflow_scripts.graph.study import Lookups
 from workflow_scripts.methods import method_modules
 from workflow_scripts.settings.encoders import EncoderBlock
 from workflow_scripts.settings.training import Training as TrainingSettings
 
 
-class Training:
+class Training(Lookups):
     """Lookups by a job's wildcards."""
-
-    def __init__(self, study: Study) -> None:
-        self._study = study
-        self._config = study.config
 
     def _run(self, wildcards: Wildcards) -> Run:
         return self._study.runs[wildcards.run]
@@ -26,9 +22,7 @@ class Training:
     def encoder(self, wildcards: Wildcards) -> str | list[str]:
         """The encoder that a run starts from, or the models of the runs that it joins."""
         encoder = self._run(wildcards).encoder
-        if self._study.has_runs(encoder):
-            return self._study.models(encoder, wildcards.seed)
-        return f"<results>/encoders/{encoder}/record.json"
+        return self._study.models(encoder, wildcards.seed) or f"<results>/encoders/{encoder}/record.json"
 
     def teacher_models(self, wildcards: Wildcards) -> list[str]:
         """Models of the runs that a teacher consists of."""
@@ -47,33 +41,28 @@ class Training:
 
     def exemplars(self, wildcards: Wildcards) -> list[str]:
         """The pool of exemplars that a run's method reads, if any."""
-        pool = self._study.method(wildcards.run).get("pool")
+        pool = self._study.settings[wildcards.run]["method"].get("pool")
         return [f"<results>/exemplars/{pool}.parquet"] if pool else []
 
     def words(self, wildcards: Wildcards) -> list[str]:
         """Word counts of the corpus, where a run's method reads frequent words."""
-        reads = self._study.method(wildcards.run).get("words")
+        reads = self._study.settings[wildcards.run]["method"].get("words")
         return [f"<results>/corpora/{self._run(wildcards).corpus}/words.parquet"] if reads else []
 
     def development(self, wildcards: Wildcards) -> str:
-        """The pairs by which a run chooses its checkpoint: a dataset's, or the corpus's own held-out text."""
-        if dataset := self._config["development"]["dataset"]:
-            return f"<results>/datasets/{dataset}.parquet"
-        corpus = self._run(wildcards).corpus
-        assert corpus is not None
-        return self._study.dev_part(corpus)
+        """The pairs by which a run chooses its checkpoint."""
+        return self._study.development_set(self._run(wildcards))
 
     def settings(self, wildcards: Wildcards) -> str:
         """Settings of a trained run."""
-        settings = self._study.settings(wildcards.run)
+        settings = self._study.settings[wildcards.run]
         training = deciding(settings["training"], TrainingSettings)
         return as_json(settings | {"training": training} | self._made_of(wildcards))
 
     def adapting_settings(self, wildcards: Wildcards) -> str:
         """Settings of an adapted encoder."""
-        block = self._config["continue_mlm"]
-        training = deciding(self._study.adapting(wildcards.encoder), TrainingSettings)
-        adapt = self._config["encoders"][wildcards.encoder]["adapt"]
+        block, adapt = self._config["continue_mlm"], self._config["encoders"][wildcards.encoder]["adapt"]
+        training = deciding(adapting_training(self._config, wildcards.encoder), TrainingSettings)
         adapt = {key: value for key, value in adapt.items() if key != "training"}
         return as_json({"continue_mlm": block | {"training": training}, "adapt": adapt})
 
@@ -86,7 +75,7 @@ class Training:
 
     def frozen_settings(self, wildcards: Wildcards) -> str:
         """Settings of a run that is not trained: its method."""
-        return as_json({"method": self._study.method(wildcards.run)} | self._made_of(wildcards))
+        return as_json({"method": self._study.settings[wildcards.run]["method"]} | self._made_of(wildcards))
 
     def _made_of(self, wildcards: Wildcards) -> dict[str, Any]:
         """Entries of the settings of a run made of runs: these in order, and the substitution that they make.
@@ -95,8 +84,8 @@ class Training:
         """
         encoder = self._run(wildcards).encoder
         label = self._config["encoders"][encoder].get("label")
-        members = {"members": list(self._study.members(encoder))} if self._study.has_runs(encoder) else {}
-        return members | ({"labels": [label]} if label else {})
+        members = [*self._study.members(encoder)]
+        return ({"members": members} if members else {}) | ({"labels": [label]} if label else {})
 
     def of_training(self, key: str, kind: type = int) -> Callable[[Wildcards], int | str]:
         """A function: a number among the settings of a run's training, or of that which adapts an encoder.
@@ -105,9 +94,12 @@ class Training:
         """
 
         def of(wildcards: Wildcards) -> int | str:
-            named, study = dict(wildcards.items()), self._study
-            run = named.get("run")
-            own = study.settings(run)["training"] if run else study.adapting(named["encoder"])
+            named = dict(wildcards.items())
+            own = (
+                self._study.settings[named["run"]]["training"]
+                if "run" in named
+                else adapting_training(self._config, named["encoder"])
+            )
             found: int | str = kind(own[key])
             return found
 
@@ -117,7 +109,7 @@ class Training:
         """What making a run imports by name: its method's modules, and those of the runs that it is made of."""
         run = self._run(wildcards)
         behind = [] if run.corpus else self._study.modules_behind(run.encoder)
-        return sorted({*method_modules(self._study.method(wildcards.run)), *behind})
+        return sorted({*method_modules(self._study.settings[wildcards.run]["method"]), *behind})
 
     def teacher_modules(self, wildcards: Wildcards) -> list[str]:
         """What encoding by a teacher imports by name."""
@@ -131,11 +123,8 @@ BERT-large computes 3.5 times as much; seven billion parameters 75 times, and th
 """
 
 
-class Requests:
+class Requests(Lookups):
     """Functions of a job's wildcards and of its try; they decide no result, so Snakemake reruns nothing for them."""
-
-    def __init__(self, study: Study) -> None:
-        self._study = study
 
     def memory(self, gigabytes: int, of: str = "") -> Callable[..., str]:
         """Memory, such as 16GB.
@@ -162,11 +151,11 @@ class Requests:
         """Of every encoder that a job computes with."""
         if not of:
             return [OF_SIZE["base"]]
-        named = self._study.config["extraction"]["encoder"] if of == "extraction" else getattr(wildcards, of)
+        named = self._config["extraction"]["encoder"] if of == "extraction" else getattr(wildcards, of)
         encoder = self._study.runs[named].encoder if of == "run" else named
-        parts = parts_of(self._study.config["encoders"], encoder)
+        parts = parts_of(self._config["encoders"], encoder)
         return [OF_SIZE[self._size(part)] for part in parts]
 
     def _size(self, encoder: str) -> str:
-        block = self._study.config["encoders"][encoder]
+        block = self._config["encoders"][encoder]
         return self._size(block["adapt"]["base"]) if "adapt" in block else block["fetch"].get("size", "base")

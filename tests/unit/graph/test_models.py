@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.graph.figures import Figures
 from workflow_scripts.graph.reporting import Models
 from workflow_scripts.graph.study import open_study
 
@@ -19,7 +18,7 @@ def models(no_variables):
 
     def of(keep="none", configfile=DEMO):
         study = open_study(merged_config(ROOT, configfile) | {"keep_models": keep}, ROOT)
-        return Models(study, Figures(study))
+        return Models(study)
 
     return of
 

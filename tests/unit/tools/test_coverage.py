@@ -71,7 +71,7 @@ def is_there(cell, targets, study):
     if not cell.heading.startswith("setting: "):
         run = "" if cell.heading.startswith("figure: ") else cell.run
         return (cell.grid, run, cell.heading) in targets
-    value = study.settings(cell.run) if cell.run in study.runs_of(cell.grid) else None
+    value = study.settings[cell.run] if cell.run in study.runs_of(cell.grid) else None
     for key in cell.heading.removeprefix("setting: ").split("."):
         value = value and value[key]
     return value is not None and Fraction(str(value)) == Fraction(str(cell.value))
