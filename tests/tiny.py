@@ -20,9 +20,12 @@ from transformers import (
 )
 
 from workflow_scripts.models.packed import PackedEncoder
+from workflow_scripts.settings.readouts.pooling import LAYERS
 from workflow_scripts.settings.training import Training
 
 KINDS = ("bert", "roberta", "modernbert")
+POOLERS = [pooler for pooler in LAYERS if pooler != "last_token"]
+"""Those that encoders which attend both ways can be read by."""
 WIDTH = 32
 DEPTH = 2
 

@@ -989,8 +989,8 @@ MISTAKES = {
     ),
     "a misspelt section": (put("trainin", {}), "trainin: unknown key. Did you mean training?"),
     "a pooler that is none": (
-        put("methods/simcse/readout/pooler", "max"),
-        "readout.pooler: 'max' is none of",
+        put("methods/simcse/readout/pooler", "median"),
+        "readout.pooler: 'median' is none of",
     ),
     "a number that is none": (
         put("training/weight_decay", float("nan")),

@@ -33,6 +33,9 @@ _DROPOUT: Mapping[str, Mapping[str, float]] = dict.fromkeys((*BUILT_AS_BERT, "mp
     "modernbert": {"embedding_dropout": 0.0, "attention_dropout": 0.0, "mlp_dropout": 0.0},
 }
 """Model type to its settings of dropout, and what Transformers takes where config.json has none."""
+_BOTH_WAYS = (*_DROPOUT, "electra", "albert", "deberta-v2", "eurobert", "nomic_bert")
+_CAUSAL = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text")
+"""Model types whose tokens attend to those before them alone, unless their config.json says otherwise."""
 
 
 class Sizes:
@@ -88,7 +91,8 @@ def _read(file: Path) -> Size | None:
     try:
         found = json.loads(file.read_text("utf-8"))
         layers, width = int(found["num_hidden_layers"]), int(found["hidden_size"])
-        return Size(layers, width, _positions(found), found.get("model_type"), _drops(found))
+        kind = found.get("model_type")
+        return Size(layers, width, _positions(found), kind, _drops(found), _causal(found))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -105,6 +109,14 @@ def _positions(found: Mapping[str, Any]) -> int | None:
 def _drops(found: Mapping[str, Any]) -> bool | None:
     known = _DROPOUT.get(found.get("model_type", ""))
     return None if known is None else any(found.get(name, usual) for name, usual in known.items())
+
+
+def _causal(found: Mapping[str, Any]) -> bool | None:
+    kind = found.get("model_type", "")
+    if kind in _BOTH_WAYS:
+        return None if found.get("is_decoder") else False
+    both = kind.startswith("gemma") and found.get("use_bidirectional_attention")
+    return not both and found.get("is_causal") is not False if kind in _CAUSAL else None
 
 
 class Rows:

@@ -61,3 +61,10 @@ def first_token_alone(place: str, start: Start) -> Iterator[str]:
     if any(size.causal for size in start.sizes):
         found = f"the first token, which attends to no other, as {start.encoder} is a causal decoder"
         yield f"{place}: {found}. Take an average."
+
+
+def last_token_of_encoder(place: str, start: Start) -> Iterator[str]:
+    """A finding where all tokens attend to all others, so that the last one, often [SEP], sums up nothing."""
+    if any(size.causal is False for size in start.sizes):
+        found = f"the last token, which sums up a sentence in a causal decoder alone; {start.encoder} attends both ways"
+        yield f"{place}: {found}. Take an average, or the first token."

@@ -3,11 +3,11 @@
 from types import SimpleNamespace
 
 import pytest
-from transformers import AutoConfig
+from transformers import AutoConfig, AutoModel
 
 from tests.planning import ROOT
 from workflow_scripts.graph.sizes import Rows, Sizes, _drops
-from workflow_scripts.models.encoder import DROPOUT_SETTINGS, has_dropout
+from workflow_scripts.models.encoder import DROPOUT_SETTINGS, check_fit, has_dropout, load_backbone
 from workflow_scripts.settings.start import BUILT_AS_BERT, Size
 
 
@@ -49,6 +49,23 @@ def test_an_encoder_drops_what_transformers_says(kind):
             whole = SimpleNamespace(config=AutoConfig.for_model(kind, **given))
             assert _drops({"model_type": kind} | given) == has_dropout(whole), given
     assert _drops({"model_type": "unheard of"}) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting"),
+    [(kind, {}) for kind in ("bert", "mpnet", "electra", "albert", "distilbert", "gpt2", "llama", "qwen3")]
+    + [("qwen3", {"is_causal": False}), ("gemma3_text", {}), ("gemma3_text", {"use_bidirectional_attention": True})],
+)  # fmt: skip
+def test_an_encoder_attends_as_it_does_when_loaded(tmp_path, kind, setting):
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    model = AutoModel.from_config(AutoConfig.for_model(kind, vocab_size=50, **sizes, **setting))
+    model.save_pretrained(tmp_path / "models/mine")
+    loaded = []
+    check_fit(lambda start: loaded.extend(start.sizes) or [], load_backbone(tmp_path / "models/mine"))
+    block = {"fetch": {"sources": [{"kind": "local", "path": "models/mine"}]}}
+    size = Sizes({"name": "mine", "encoders": {"mine": block}}, ROOT, tmp_path).of("mine")
+    assert size is None or size.causal == loaded[0].causal
+    assert (size is None) == (kind in ("gpt2", "distilbert"))
 
 
 def test_rows_of_a_corpus_are_what_contracts_limits_and_round_trips_leave():

@@ -11,7 +11,6 @@ from workflow_scripts.losses.infonce import cosine_matrix, infonce, infonce_with
 from workflow_scripts.methods import load_method
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.settings.methods import MethodConfig
-from workflow_scripts.settings.readouts.pooling import LAYERS
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
 
@@ -61,7 +60,7 @@ def vectors(objective, folder, column):
 
 
 @pytest.mark.parametrize("kind", tiny.KINDS)
-@pytest.mark.parametrize("pooler", LAYERS)
+@pytest.mark.parametrize("pooler", tiny.POOLERS)
 def test_without_dropout_both_views_are_one_whose_order_does_not_matter(tiny_models, kind, pooler):
     """O-20: positive cosine 1, and the loss is that of the vectors against themselves."""
     objective = make(tiny_models[kind], "simcse", pooler=pooler, dropout=0.0)
@@ -119,7 +118,7 @@ def test_all_views_go_through_the_encoder_in_one_call(tiny_bert, monkeypatch, mo
 
 
 def test_a_head_goes_with_cls_alone_and_is_left_out_at_test_unless_asked_for(tiny_bert):
-    for pooler in LAYERS:
+    for pooler in tiny.POOLERS:
         for asked in (False, True):
             encoder = make(tiny_bert, "simcse", pooler=pooler, head_at_test=asked).module
             assert (encoder.head is not None) == (pooler == "cls")

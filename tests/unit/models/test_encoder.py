@@ -57,7 +57,7 @@ def difference_that_a_batch_makes(folder, pooler, layers=None):
         return (encoder(*text.batch([0])) - encoder(*text.batch([0, 1]))[:1]).abs().max().item()
 
 
-POOLERS = [(pooler, None) for pooler in LAYERS] + [("avg_first_last", (0, -1))]
+POOLERS = [(pooler, None) for pooler in tiny.POOLERS] + [("avg_first_last", (0, -1))]
 
 
 @pytest.mark.parametrize("difference", [difference_that_padding_makes, difference_that_a_batch_makes])
@@ -79,7 +79,7 @@ def test_a_mask_that_is_not_passed_on_breaks_the_invariance(tiny_bert):
 
 
 @pytest.mark.parametrize("kind", tiny.KINDS)
-@pytest.mark.parametrize("pooler", LAYERS)
+@pytest.mark.parametrize("pooler", [one for one in LAYERS if one.startswith(("cls", "avg"))])
 def test_layers_are_the_hidden_states_that_transformers_numbers(tiny_models, kind, pooler):
     encoder = build(tiny_models[kind], pooler, head_at_test=False)
     batch = tokenise(load_tokenizer(tiny_models[kind]), TEXTS, 32).batch([0, 1])

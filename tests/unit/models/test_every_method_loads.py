@@ -270,7 +270,9 @@ def test_code_is_run_for_the_documented_kinds_alone_and_auto_model_never_gives_h
         dim=0
     )
     weight = batch.attention_mask.unsqueeze(-1)
-    pooled = chosen[:, 0] if encoder.readout_settings.takes_cls else (chosen * weight).sum(1) / weight.sum(1)
+    pooled = (
+        chosen[:, 0] if encoder.readout_settings.mode == "cls" else (chosen * weight).sum(1) / weight.sum(1)
+    )
     np.testing.assert_allclose(pooled, encode(encoder, tokenizer, TEXTS, LIMIT), atol=1e-5)
 
 

@@ -1,8 +1,11 @@
-"""Token states to one vector: the poolers of SimCSE, their layers named by index.
+"""Token states to one vector: the poolers of SimCSE and of sentence-transformers, their layers named by index.
 
 Gao et al. 2021, https://arxiv.org/abs/2104.08821. ``avg_first_last`` averages hidden states 1 and -1,
 as the official code does since January 2022; before, it took 0 and -1 (SimCSE issue 285), which
-``layers: [0, -1]`` selects. Means count [CLS] and [SEP] and never padding.
+``layers: [0, -1]`` selects. Means count [CLS] and [SEP] and never padding. ``weighted_avg`` is the mean of SGPT, whose
+weights are the positions of tokens, 1, 2, ..., over their sum (Muennighoff 2022, https://arxiv.org/abs/2202.08904,
+Eq. 3); ``last_token`` reads the one token of a decoder that attends to all others. Where several layers are named,
+their average is pooled.
 
 Shape suffixes: B sentences, T tokens, D width.
 """
@@ -24,7 +27,7 @@ class Readout(ReadoutModule):
         super().__init__(width, **settings)
         self._config = Config(kind="pooling", **settings)
         if self._config.indices == (-1,):
-            self.reads = "first" if self._config.takes_cls else "last"
+            self.reads = "first" if self._config.mode == "cls" else "last"
 
     def read(self, hidden_states: Sequence[Tensor], ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
         """Pool the chosen layers, (B, D)."""
@@ -34,7 +37,7 @@ class Readout(ReadoutModule):
         """Built-in poolings: an average of hidden states, if several or others than the last are read, and a pooler."""
         from sentence_transformers.sentence_transformer.modules import Pooling, WeightedLayerPooling
 
-        pooler: nn.Module = Pooling(self.width, pooling_mode="cls" if self._config.takes_cls else "mean")
+        pooler: nn.Module = Pooling(self.width, pooling_mode=self._config.mode)
         if self.reads != "all":
             return [pooler]
         weights = torch.zeros(depth + 1)
@@ -59,7 +62,13 @@ def pool(hidden_states: Sequence[Tensor], mask_BT: Tensor, pooling: Config) -> T
     """
     chosen = [hidden_states[index] for index in pooling.indices]
     states_BTD = sum(chosen[1:], chosen[0]) / len(chosen)
-    if pooling.takes_cls:
+    if pooling.mode == "cls":
         return states_BTD[:, 0]
+    if pooling.mode == "lasttoken":
+        return states_BTD[torch.arange(len(mask_BT), device=mask_BT.device), mask_BT.sum(dim=1) - 1]
+    if pooling.mode == "max":
+        return states_BTD.masked_fill(mask_BT.unsqueeze(-1) == 0, -torch.inf).amax(dim=1)
     weight_BT1 = mask_BT.unsqueeze(-1).to(states_BTD.dtype)
+    if pooling.mode == "weightedmean":
+        weight_BT1 = weight_BT1.cumsum(dim=1) * weight_BT1
     return (states_BTD * weight_BT1).sum(dim=1) / weight_BT1.sum(dim=1)

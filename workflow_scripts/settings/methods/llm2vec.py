@@ -1,11 +1,12 @@
 """Settings of LLM2Vec."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import Field
 
 from workflow_scripts.settings.contrastive import Contrastive
+from workflow_scripts.settings.start import Start
 
 
 class Config(Contrastive):
@@ -24,3 +25,8 @@ class Config(Contrastive):
     def overrides(self) -> Mapping[str, Any]:
         """The dropout, and the precision of the frozen weights."""
         return {**super().overrides, "dtype": self.weights}
+
+    def misfits(self, start: Start) -> Iterator[str]:
+        """What is read is the decoder as it attends here."""
+        sizes = [size._replace(causal=not self.bidirectional) for size in start.sizes]
+        return super().misfits(start._replace(sizes=sizes))

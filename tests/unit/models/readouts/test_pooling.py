@@ -1,7 +1,17 @@
+import numpy as np
 import pytest
 import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling
+from transformers import LlamaConfig, LlamaModel
 
+from tests import tiny
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
+from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.folders import load_encoder, save_encoder
 from workflow_scripts.models.readouts.pooling import pool
+from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
 from workflow_scripts.settings.readouts import pooling as pooling_readout
 from workflow_scripts.settings.readouts.pooling import LAYERS
 
@@ -51,4 +61,71 @@ def test_a_layer_named_twice_weighs_twice(states):
 
 def test_only_cls_is_followed_by_a_head():
     assert [pooler for pooler in LAYERS if pooling(pooler).has_head] == ["cls"]
-    assert [pooler for pooler in LAYERS if pooling(pooler).takes_cls] == ["cls", "cls_before_pooler"]
+
+
+MODES = {
+    "cls_before_pooler": "cls",
+    "avg": "mean",
+    "weighted_avg": "weightedmean",
+    "max": "max",
+    "last_token": "lasttoken",
+}
+TEXTS = [*tiny.sentences(5, seed=3), "x"]
+
+
+@pytest.fixture(scope="module")
+def folders(tiny_models, tmp_path_factory):
+    """A packed encoder, one that Transformers computes, and a causal decoder."""
+    folder = tmp_path_factory.mktemp("decoder")
+    tokenizer, sizes = tiny.make_tokenizer("bert"), {"num_hidden_layers": 2, "num_attention_heads": 4}
+    config = LlamaConfig(vocab_size=len(tokenizer), hidden_size=tiny.WIDTH, intermediate_size=48, **sizes)
+    torch.manual_seed(0)
+    LlamaModel(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return {"packed": tiny_models["bert"], "padded": tiny_models["modernbert"], "decoder": folder}
+
+
+def encoder_of(folder, pooler, layers=None):
+    readout = pooling(pooler, layers)
+    return SentenceEncoder(load_backbone(folder), readout, head=False, head_at_test=False).eval()
+
+
+@pytest.mark.parametrize("layers", [None, (0, -1)])
+@pytest.mark.parametrize(
+    ("kind", "pooler"),
+    [(kind, pooler) for kind in ("packed", "padded") for pooler in MODES if pooler != "last_token"]
+    + [("decoder", pooler) for pooler in MODES if pooler != "cls_before_pooler"],
+)
+def test_each_pooling_is_that_of_sentence_transformers_also_when_saved(
+    folders, tmp_path, kind, pooler, layers
+):
+    """Muennighoff 2022, Eq. 3, for the weighted mean; one text of one word, so that there is padding."""
+    encoder, tokenizer = encoder_of(folders[kind], pooler, layers), load_tokenizer(folders[kind])
+    vectors = encode(encoder, tokenizer, TEXTS, 64)
+    tokens = tokenizer(TEXTS, padding=True, return_tensors="pt")
+    assert not tokens.attention_mask.all()
+    with torch.inference_mode():
+        found = encoder.backbone(
+            tokens.input_ids, attention_mask=tokens.attention_mask, output_hidden_states=True
+        )
+        chosen = torch.stack([found.hidden_states[index] for index in layers or (-1,)]).mean(dim=0)
+        theirs = Pooling(tiny.WIDTH, pooling_mode=MODES[pooler])(
+            {"token_embeddings": chosen, "attention_mask": tokens.attention_mask}
+        )
+    np.testing.assert_allclose(vectors, theirs["sentence_embedding"].numpy(), atol=1e-5)
+    made = job_record("pool_encoder", settings={}, inputs={}, outputs=[])
+    with writing_model_folder(tmp_path / "model", made) as place:
+        save_encoder(place, encoder, tokenizer)
+    saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    np.testing.assert_allclose(saved.encode(TEXTS, batch_size=4), vectors, atol=1e-5)
+    np.testing.assert_allclose(encode(*load_encoder(tmp_path / "model"), TEXTS, 64), vectors, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "pooler"), [("packed", "last_token"), ("padded", "last_token"), ("decoder", "cls")]
+)
+def test_the_one_token_that_is_read_must_know_all_others_or_be_where_a_decoder_ends(folders, kind, pooler):
+    with pytest.raises(
+        ConfigError, match=r"readout\.pooler: the (first|last) token, which .*Take an average"
+    ):
+        encoder_of(folders[kind], pooler)
