@@ -15,7 +15,7 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from workflow_scripts.config import Settings
-from workflow_scripts.figures.style import empty_panel, new_figure
+from workflow_scripts.figures.style import new_figure
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.settings.experiment import Column, Experiment, MeanColumn
 from workflow_scripts.settings.figures import FIGURES
@@ -45,10 +45,12 @@ class Request(NamedTuple, Generic[ConfigT]):
         """A figure with title, notes and footnotes, and room for panels that are so high."""
         return new_figure(self.style, panels_inches, self.title, notes, self.footnotes)
 
-    def empty(self, message: str) -> Figure:
+    def empty(self, message: str, panels_inches: float = 1, notes: Sequence[str] = ()) -> Figure:
         """A figure of one panel that says why nothing is drawn."""
-        figure = self.new_figure(1, [])
-        empty_panel(figure, message)
+        figure = self.new_figure(panels_inches, notes)
+        axes = figure.subplots()
+        axes.set_axis_off()
+        axes.text(0.5, 0.5, message, ha="center", va="center", transform=axes.transAxes)
         return figure
 
 

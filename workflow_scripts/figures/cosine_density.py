@@ -50,11 +50,6 @@ Floats = NDArray[np.float64]
 Group = tuple[float, float]
 
 
-def points(request: Request[CosineDensity]) -> pa.Table:
-    """Densities of all runs."""
-    return densities(run_tables(request.inputs["similarities"], SIMILARITIES), request.config)
-
-
 def densities(similarities: Iterable[RunTable], config: CosineDensity) -> pa.Table:
     """The curves to draw, seeds pooled.
 
@@ -95,7 +90,7 @@ def _rows_of_run(run: str, seeds: Sequence[pa.Table], config: CosineDensity) -> 
             "pairs": int(inside.sum()) // len(seeds),
         }
         if not inside.any():
-            yield shared | {"cosine": None, "density": None}
+            yield shared
             continue
         for place, height in zip(_GRID, kernel_density(cosine[inside], _GRID, config.bandwidth), strict=True):
             yield shared | {"cosine": float(place), "density": float(height)}
@@ -131,25 +126,18 @@ def draw(points: pa.Table, request: Request[CosineDensity]) -> Figure:
             continue
         of_run = points.filter(pc.equal(points["run"], runs[number]))
         _draw_panel(axes, of_run, groups, _OVERLAP / highest)
-        name = f"{names.short[runs[number]]} ({_seeds(of_run['seeds'][0].as_py())})"
+        seeds = of_run["seeds"][0].as_py()
+        name = f"{names.short[runs[number]]} ({'1 seed' if seeds == 1 else f'{seeds} seeds pooled'})"
         axes.set_title(fill(name, int(_LETTERS_PER_INCH * request.style.width_inches / columns)))
         if number + columns >= len(runs):
             axes.set_xlabel("cosine")
         axes.tick_params(labelbottom=True)
         if number % columns == 0:
             axes.set_ylabel(f"judgement of {request.called.dataset(request.config.task)}")
-    panels[0, 0].set_xlim(*_visible_cosines(points, highest))
+    visible = points.filter(pc.greater(points["density"], _VISIBLE * highest))["cosine"]
+    panels[0, 0].set_xlim(*pc.min_max(visible).as_py().values())
     panels[0, 0].set_ylim(-0.15, len(groups) - 1 + _OVERLAP * 1.02)
     return figure
-
-
-def _seeds(count: int) -> str:
-    return "1 seed" if count == 1 else f"{count} seeds pooled"
-
-
-def _visible_cosines(densities: pa.Table, highest: float) -> tuple[float, float]:
-    shown = densities.filter(pc.greater(densities["density"], _VISIBLE * highest))["cosine"]
-    return pc.min(shown).as_py(), pc.max(shown).as_py()
 
 
 def _draw_panel(axes: Axes, of_run: pa.Table, groups: Sequence[Group], scale: float) -> None:
@@ -163,16 +151,12 @@ def _draw_panel(axes: Axes, of_run: pa.Table, groups: Sequence[Group], scale: fl
         axes.plot(x, y, color=COLOURS[0], lw=1.1, zorder=10 - level)
         axes.axhline(level, color=INK, lw=0.4, alpha=0.4, zorder=0)
         if len(drawn):
-            middle = _median(x, drawn["density"].to_numpy())
+            share = np.cumsum(drawn["density"].to_numpy())
+            middle = x[np.searchsorted(share, share[-1] / 2)]
             axes.plot([middle, middle], [level, level + 0.22], color=INK, lw=1.4, zorder=20)
     axes.set_yticks(*zip(*labels, strict=True))
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-
-
-def _median(grid: Floats, density: Floats) -> float:
-    share = np.cumsum(density)
-    return float(grid[np.searchsorted(share, share[-1] / 2)])
 
 
 KINDS = {
@@ -182,7 +166,9 @@ KINDS = {
         description=(
             "A panel per run; in it a density of cosines for each group of judgements, the highest group on top."
         ),
-        points=points,
+        points=lambda request: densities(
+            run_tables(request.inputs["similarities"], SIMILARITIES), request.config
+        ),
         draw=draw,
     )
 }

@@ -36,6 +36,7 @@ CURVES = pa.schema(
 
 _SEEDS_UP_TO = 6  # runs; with more, a line per seed hides the rest
 _SINGLE: dict[str, Any] = {"marker": "D", "markersize": 4.5, "linestyle": "none"}  # no line would be seen
+_MEASURED: dict[str, Any] = {"marker": "o", "markersize": 2.5}
 _NAME_INCHES = 0.145
 
 Floats = NDArray[np.float64]
@@ -43,14 +44,8 @@ Floats = NDArray[np.float64]
 
 def _curve(history: RunTable, metric: str, steps: Any, values: Any) -> pa.Table:
     """The values of one metric of one run and seed after some steps."""
-    columns: dict[str, Any] = {
-        "run": [history.run] * len(steps),
-        "seed": [history.seed] * len(steps),
-        "metric": [metric] * len(steps),
-        "step": steps,
-        "value": values,
-    }
-    return pa.table(columns, schema=CURVES)
+    named = [[value] * len(steps) for value in (history.run, history.seed, metric)]
+    return pa.table([*named, steps, values], schema=CURVES)
 
 
 def _how_lines_are_drawn(points: pa.Table) -> str:
@@ -63,9 +58,8 @@ def _how_lines_are_drawn(points: pa.Table) -> str:
 
 def _what_diamonds_are(points: pa.Table) -> str:
     """What the marks of values are that were measured once, where there are some."""
-    measured = points.select(["run", "metric", "step"]).group_by(["run", "metric", "step"]).aggregate([])
-    counts = measured.group_by(["run", "metric"]).aggregate([("step", "count")])["step_count"]
-    return "Diamonds: measured at one step only. " if 1 in counts.to_pylist() else ""
+    steps = points.group_by(["run", "metric"]).aggregate([("step", "count_distinct")])
+    return "Diamonds: measured at one step only. " if 1 in steps["step_count_distinct"].to_pylist() else ""
 
 
 def _draw_metric(axes: Axes, points: pa.Table, metric: str, names: Names) -> None:
@@ -74,8 +68,7 @@ def _draw_metric(axes: Axes, points: pa.Table, metric: str, names: Names) -> Non
         chosen = points.filter(pc.and_(pc.equal(points["metric"], metric), pc.equal(points["run"], run)))
         look = line_look(index)
         single = len(pc.unique(chosen["step"])) == 1
-        marker = {"marker": "o", "markersize": 2.5} if metric == "dev_score" else {}
-        marker = _SINGLE if single else marker
+        marker = _SINGLE if single else _MEASURED if metric == "dev_score" else {}
         seeds = pc.unique(chosen["seed"]).to_pylist()
         for seed in seeds if len(seeds) > 1 and len(names.short) <= _SEEDS_UP_TO else []:
             of_seed = chosen.filter(pc.equal(chosen["seed"], seed))
@@ -99,11 +92,6 @@ def _draw_metric(axes: Axes, points: pa.Table, metric: str, names: Names) -> Non
 
 _LOG_FROM = 20.0  # a loss that falls by more than this factor is drawn on a logarithmic axis
 _LOSS_INCHES = 1.9
-
-
-def loss_and_score(request: Request[LearningCurves]) -> pa.Table:
-    """Points of all runs and seeds."""
-    return curves(run_tables(request.inputs["histories"], HISTORY), request.config.loss_blocks)
 
 
 def curves(histories: Iterable[RunTable], loss_blocks: int) -> pa.Table:
@@ -146,13 +134,12 @@ def draw_loss_and_score(points: pa.Table, request: Request[LearningCurves]) -> F
         _draw_metric(axes, points, metric, names)
         axes.grid(axis="y")
     trained_on, chosen_by = _data(request)
-    above.set_ylabel(f"training loss{trained_on}\n(of its method)")
     below.set_ylabel(f"development score\n(Spearman{chosen_by})")
     below.set_xlabel("optimiser steps")
     below.set_xlim(0, None)
     below.margins(x=0)
-    if _scale_loss(above, points.filter(pc.equal(points["metric"], "loss"))["value"].to_numpy()):
-        above.set_ylabel(f"training loss{trained_on}\n(of its method, log scale)")
+    scale = _scale_loss(above, points.filter(pc.equal(points["metric"], "loss"))["value"].to_numpy())
+    above.set_ylabel(f"training loss{trained_on}\n(of its method{scale})")
     figure.align_ylabels()
     return figure
 
@@ -181,23 +168,20 @@ def _data(request: Request[LearningCurves]) -> tuple[str, str]:
         else request.called.dataset(path.stem)
         for path in sets
     ]
-    return _one(" on\n", trained_on), _one(" on\n", chosen_by)
+    one, other = (f" on\n{names[0]}" if len(names) == 1 else "" for names in (trained_on, chosen_by))
+    return one, other
 
 
-def _one(before: str, names: Sequence[str]) -> str:
-    return f"{before}{names[0]}" if len(names) == 1 else ""
-
-
-def _scale_loss(axes: Axes, loss: Floats) -> bool:
-    """A logarithmic axis where the loss falls far, else one that begins at 0; whether it is logarithmic."""
+def _scale_loss(axes: Axes, loss: Floats) -> str:
+    """A logarithmic axis where the loss falls far, else one that begins at 0; what its label says of that."""
     if loss.min() <= 0 or loss.max() <= _LOG_FROM * loss.min():
         axes.set_ylim(min(0, loss.min()), None)
-        return False
+        return ""
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.yaxis.set_minor_locator(NullLocator())
-    return True
+    return ", log scale"
 
 
 # The threshold of 3R
@@ -209,11 +193,6 @@ _ROW_INCHES = 1.4
 _A_LINE_IS = (
     "A line is one seed: where a threshold begins is drawn at random, so a mean over seeds is no path."
 )
-
-
-def thresholds(request: Request[ThresholdPath]) -> pa.Table:
-    """Points of all runs and seeds."""
-    return paths(run_tables(request.inputs["metrics"], METRICS))
 
 
 def paths(metrics: Iterable[RunTable]) -> pa.Table:
@@ -271,7 +250,9 @@ KINDS = {
         columns=CURVES,
         title="Training loss and development score: {title}",
         description="Lines over optimiser steps, one per run: the training loss above, the development score below.",
-        points=loss_and_score,
+        points=lambda request: curves(
+            run_tables(request.inputs["histories"], HISTORY), request.config.loss_blocks
+        ),
         draw=draw_loss_and_score,
     ),
     "threshold_path": FigureKind(
@@ -280,7 +261,7 @@ KINDS = {
         description=(
             "Lines over optimiser steps, a row per run, a line per seed: threshold c, and dimensions below it."
         ),
-        points=thresholds,
+        points=lambda request: paths(run_tables(request.inputs["metrics"], METRICS)),
         draw=draw_thresholds,
     ),
 }

@@ -16,7 +16,7 @@ from matplotlib.ticker import NullFormatter, StrMethodFormatter
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.evaluation.correlation import pearson
 from workflow_scripts.figures.base import FigureKind, Request
-from workflow_scripts.figures.style import INK, PAPER, empty_panel, line_look, upright
+from workflow_scripts.figures.style import INK, PAPER, line_look, upright
 from workflow_scripts.graph.extraction_rows import scattered
 from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.extraction import NOT_ASKED, Scores, Variant, build, variants_of
@@ -71,10 +71,8 @@ def _begin(
         empty: What is said where nothing can be drawn.
     """
     rows = [row for row in every if None not in (row["x"], row["y"])]
-    figure = request.new_figure(inches, [*notes, *_lacking(every, part)])
-    if not rows:
-        empty_panel(figure, empty)
-    return figure, rows
+    said = [*notes, *_lacking(every, part)]
+    return request.new_figure(inches, said) if rows else request.empty(empty, inches, said), rows
 
 
 def _lacking(rows: Sequence[Row], part: Callable[[Row], str]) -> list[str]:
@@ -102,11 +100,6 @@ def measured(request: Request[Any], names: Names, measure: str) -> str:
 
 _LINES_INCHES = 2.1
 _NAME_INCHES = 0.15
-
-
-def line_points(request: Request[LayerLines]) -> pa.Table:
-    """What the configuration asks for, of the scores that there are."""
-    return lines(request.config, _names(request), _scores(request))
 
 
 def lines(config: LayerLines, names: Names, scores: Scores) -> pa.Table:
@@ -225,11 +218,6 @@ _ROW_INCHES = 2.4
 _ACROSS = 3
 _HOW_DRAWN = "Each map has a scale of its own; the cross is at its best value, the number above it."
 _SHADES = colormaps["cividis"].resampled(32)
-
-
-def map_points(request: Request[MixingMap]) -> pa.Table:
-    """What the configuration asks for, of the scores that there are."""
-    return maps(request.config, _names(request), _scores(request))
 
 
 def maps(config: MixingMap, names: Names, scores: Scores) -> pa.Table:
@@ -358,8 +346,20 @@ def draw_variants(points: pa.Table, request: Request[VariantScatter]) -> Figure:
 
 
 KINDS = {
-    "layer_lines": FigureKind(POINTS, "{title}", "layer lines: {title}", line_points, draw_lines),
-    "mixing_map": FigureKind(POINTS, "{title}", "mixing map: {title}", map_points, draw_maps),
+    "layer_lines": FigureKind(
+        columns=POINTS,
+        title="{title}",
+        description="layer lines: {title}",
+        points=lambda request: lines(request.config, _names(request), _scores(request)),
+        draw=draw_lines,
+    ),
+    "mixing_map": FigureKind(
+        columns=POINTS,
+        title="{title}",
+        description="mixing map: {title}",
+        points=lambda request: maps(request.config, _names(request), _scores(request)),
+        draw=draw_maps,
+    ),
     "variant_scatter": FigureKind(
         TABLE, "{title}", "variant scatter: {title}", variant_points, draw_variants
     ),

@@ -8,13 +8,14 @@ vectors are computed, and the mean over a word's pieces.
 Shape suffixes: T tokens, W words or pieces, D width, L layers.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import torch
 from matplotlib.colors import Normalize
@@ -25,7 +26,7 @@ from transformers import BatchEncoding, PreTrainedTokenizerBase
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.correlation import cosine
 from workflow_scripts.figures.base import FigureKind, Request
-from workflow_scripts.figures.maps import draw_maps, extremes, maps_of
+from workflow_scripts.figures.maps import draw_maps, maps_of
 from workflow_scripts.figures.style import heading, short_names
 from workflow_scripts.losses.infonce import cosine_matrix
 from workflow_scripts.models.encoder import SentenceEncoder, hidden_states
@@ -51,6 +52,12 @@ def single_encoders(
         if not isinstance(encoder, SentenceEncoder):
             raise ConfigError(f"{path}: {run} holds several encoders, and the figure shows one. Name others.")
         yield run, seed, encoder, tokenizer
+
+
+def _of_every_model(request: Request[Any], numbers_of: Callable[..., pa.Table]) -> pa.Table:
+    """The numbers of every run and seed; models are loaded one after the other."""
+    loaded = single_encoders(request.inputs["models"])
+    return pa.concat_tables([numbers_of(*model, request.config) for model in loaded])
 
 
 def _draw_sentences(
@@ -82,8 +89,8 @@ def _draw_sentences(
     names = short_names(runs, request.called)
     figure = request.new_figure(inches * len(runs), [note, *names.footnotes])
     maps = maps_of(points, "sentence", sides, value)
-    least, greatest = extremes(shown.values for shown in maps.values())
-    shades = Normalize(least, greatest if most is None else most)
+    every = np.concatenate([shown.values.ravel() for shown in maps.values()])
+    shades = Normalize(every.min(), every.max() if most is None else most)
     headings = {sentence: heading(sentence, request.style, len(sentences)) for sentence in sentences}
     rows = {run: f"{name}{said.get(run, '')}" for run, name in names.short.items()}
     draw_maps(figure, maps, rows, headings, shades, inches, **look)
@@ -108,12 +115,6 @@ _LAYERS_INCHES = 2.4
 _LAYERS_NOTE = (
     "Rows: layers that query; columns: layers that answer, 0 the embedding output; means over seeds."
 )
-
-
-def attention_over_layers(request: Request[LayerAttention]) -> pa.Table:
-    """Attention weights of every sentence in every run; models are loaded one after the other."""
-    parts = [weights_of(*loaded, request.config) for loaded in single_encoders(request.inputs["models"])]
-    return pa.concat_tables(parts)
 
 
 def weights_of(
@@ -176,12 +177,6 @@ vectors of the two sentences, the same in every row of a run and seed."""
 _WORDS_INCHES = 3.1
 _WORDS_NOTE = "Cosines between words, means over seeds; at the left, the cosine of the two sentences."
 _NUMBERS_UP_TO = 12  # words; the numbers of more would cover each other
-
-
-def cosines_of_words(request: Request[TokenSimilarity]) -> pa.Table:
-    """Cosines of every run; models are loaded one after the other."""
-    parts = [cosines_of(*loaded, request.config) for loaded in single_encoders(request.inputs["models"])]
-    return pa.concat_tables(parts)
 
 
 def cosines_of(
@@ -279,14 +274,14 @@ KINDS = {
         columns=LAYER_WEIGHTS,
         title="Attention over layers: {title}",
         description="Maps of attention weights, a row per run, a column per sentence; darker is more.",
-        points=attention_over_layers,
+        points=lambda request: _of_every_model(request, weights_of),
         draw=draw_layers,
     ),
     "token_similarity": FigureKind(
         columns=COSINES,
         title="How alike words are: {title}",
         description="Maps of cosines between the words of a sentence, a row per run, a column per sentence.",
-        points=cosines_of_words,
+        points=lambda request: _of_every_model(request, cosines_of),
         draw=draw_words,
     ),
 }

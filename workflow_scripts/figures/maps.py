@@ -65,12 +65,6 @@ def maps_of(table: pa.Table, column: str, sides: Sequence[str], value: str) -> d
     }
 
 
-def extremes(values: Iterable[NDArray[np.float64]]) -> tuple[float, float]:
-    """The least and the greatest number of some maps."""
-    every = np.concatenate([one.ravel() for one in values])
-    return float(every.min()), float(every.max())
-
-
 def heat_map(axes: Axes, shown: Map, shades: Normalize | None, *, numbers: bool = False) -> ScalarMappable:
     """Draw one map, darker for more, with names at its sides and, where asked for, the numbers in it."""
     mesh = axes.pcolormesh(shown.values, cmap=SHADES, norm=shades)
@@ -151,12 +145,6 @@ _TOKEN_INCHES, _AROUND_INCHES = 0.095, 0.6  # of a map's height: a row, and its 
 _KEYS = ["run", "layer", "query_position", "query_token", "key_position", "key_token"]
 
 
-def points(request: Request[AttentionMaps]) -> pa.Table:
-    """Weights of the first sentence in all runs."""
-    maps = ((wildcard(path, "run"), read_table(path, ATTENTION)) for path in request.inputs["maps"])
-    return mean_weights(maps, request.config)
-
-
 def mean_weights(maps: Iterable[tuple[str, pa.Table]], config: AttentionMaps) -> pa.Table:
     """Weights of the first sentence, means over heads, seeds and encoders, of runs and their attention."""
     table = pa.concat_tables([WEIGHTS.empty_table(), *(_chosen(*one, config.layers) for one in maps)])
@@ -194,7 +182,10 @@ KINDS = {
         columns=WEIGHTS,
         title="Where tokens attend: {title}",
         description="Maps of attention weights of one sentence, a row per run, a column per layer; darker is more.",
-        points=points,
+        points=lambda request: mean_weights(
+            ((wildcard(path, "run"), read_table(path, ATTENTION)) for path in request.inputs["maps"]),
+            request.config,
+        ),
         draw=draw,
     )
 }

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.evaluation.correlation import pearson, spearman
-from workflow_scripts.evaluation.significance import Summary, summarise
+from workflow_scripts.evaluation.significance import summarise
 from workflow_scripts.figures.base import FigureKind, Request, column_label
 from workflow_scripts.figures.style import COLOURS, INK, Names, colour_bar, short_names, upright
 from workflow_scripts.provenance.artefacts import read_table
@@ -182,11 +182,6 @@ def _overlap(places: Boxes, taken: Boxes) -> NDArray[np.bool_]:
     return covers
 
 
-def _table(request: Request[Any]) -> pa.Table:
-    (path,) = request.inputs["table"]
-    return read_table(path, TABLE)
-
-
 # Two columns of a table
 
 SCATTER = pa.schema(
@@ -248,7 +243,8 @@ was measured, or why there is no point. ``score`` is the mean of the grid's head
 
 def plane_points(request: Request[AlignmentUniformity]) -> pa.Table:
     """A point for every run."""
-    table, experiment = _table(request), experiment_of(*request.inputs["table"])
+    experiment = experiment_of(*request.inputs["table"])
+    table = read_table(request.inputs["table"][0], TABLE)
     headline = table.filter(pc.equal(table["heading"], experiment.headline_column().heading))
     means = dict(zip(headline["run"].to_pylist(), headline["mean"].to_pylist(), strict=True))
     scores = (read_table(path, SCORES) for path in request.inputs["scores"])
@@ -270,22 +266,14 @@ def plane(
 
 
 def _point(run: str, rows: Sequence[Row]) -> Row:
-    alignment, uniformity = (_over_seeds(rows, metric) for metric in ("alignment", "uniformity"))
     notes = dict.fromkeys(row["note"] for row in rows if row["note"])
-    return {
-        "run": run,
-        "seeds": alignment.n if alignment else 0,
-        "alignment": alignment and alignment.mean,
-        "alignment_sd": alignment and alignment.sd,
-        "uniformity": uniformity and uniformity.mean,
-        "uniformity_sd": uniformity and uniformity.sd,
-        "note": "; ".join(notes) or None,
-    }
-
-
-def _over_seeds(rows: Sequence[Row], metric: str) -> Summary | None:
-    values = [row["value"] for row in rows if row["metric"] == metric and row["value"] is not None]
-    return summarise(values) if values else None
+    point: Row = {"run": run, "seeds": 0, "note": "; ".join(notes) or None}
+    for metric in ("uniformity", "alignment"):
+        values = [row["value"] for row in rows if row["metric"] == metric and row["value"] is not None]
+        point["seeds"] = len(values)  # with an alignment
+        if values:
+            point |= {metric: summarise(values).mean, f"{metric}_sd": summarise(values).sd}
+    return point
 
 
 def draw_alignment(points: pa.Table, request: Request[AlignmentUniformity], experiment: Experiment) -> Figure:
@@ -327,7 +315,9 @@ KINDS = {
         columns=SCATTER,
         title="Two scores of every run: {title}",
         description="A point per run, one column of the table to the right, another upwards.",
-        points=lambda asked: both_scores(_table(asked).to_pylist(), asked.config),
+        points=lambda asked: both_scores(
+            read_table(asked.inputs["table"][0], TABLE).to_pylist(), asked.config
+        ),
         draw=lambda points, asked: draw_scatter(points, asked, experiment_of(*asked.inputs["table"])),
     ),
     "alignment_uniformity": FigureKind(

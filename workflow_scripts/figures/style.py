@@ -19,7 +19,6 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.settings.style import FigureStyle
@@ -178,13 +177,6 @@ def in_lines(name: str, inches: float) -> str:
     return "\n".join(upright(part, inches) for part in parts)
 
 
-def empty_panel(figure: Figure, message: str) -> None:
-    """Say why there is nothing to draw."""
-    axes = figure.subplots()
-    axes.set_axis_off()
-    axes.text(0.5, 0.5, message, ha="center", va="center", transform=axes.transAxes)
-
-
 def colour_bar(figure: Figure, source: ScalarMappable, label: str, **place: Any) -> None:
     """A bar that says which colour is which number."""
     bar = figure.colorbar(source, **place)
@@ -196,15 +188,11 @@ def colour_bar(figure: Figure, source: ScalarMappable, label: str, **place: Any)
 
 def name_lines(axes: Axes) -> None:
     """Name the lines that have labels at the panel's side, in the order of their right ends."""
-    handles, _ = axes.get_legend_handles_labels()
-    ends = sorted((line for line in handles if isinstance(line, Line2D)), key=lambda line: -_last(line))
-    if ends:
+    named = [line for line in axes.lines if not str(line.get_label()).startswith("_")]
+    if named:
+        ends = sorted(named, key=lambda line: -np.asarray(line.get_ydata())[-1])
         small: dict[str, Any] = {"frameon": False, "fontsize": _POINTS["small"], "labelspacing": 0.4}
         axes.legend(handles=ends, loc="center left", bbox_to_anchor=(1, 0.5), **small)
-
-
-def _last(line: Line2D) -> float:
-    return float(np.asarray(line.get_ydata())[-1])
 
 
 def to_svg(figure: Figure, name: str, title: str, description: str) -> str:
@@ -221,10 +209,9 @@ def to_svg(figure: Figure, name: str, title: str, description: str) -> str:
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with rc_context({"svg.hashsalt": name}):
         figure.savefig(buffer, format="svg", metadata=nothing)
-    svg = buffer.getvalue()
-    svg = re.sub(r"<[^>]*>", lambda tag: _restyled(tag[0], name), svg)  # what stands between tags is text
-    spoken = f'<title id="{name}-title">{escape(title)}</title>'
-    spoken += f'\n <desc id="{name}-desc">{escape(description)}</desc>'
+    # What stands between tags is text.
+    svg = re.sub(r"<[^>]*>", lambda tag: _restyled(tag[0], name), buffer.getvalue())
+    spoken = f'<title id="{name}-title">{escape(title)}</title>\n <desc id="{name}-desc">{escape(description)}</desc>'
     scheme = _SCHEME.format(name=name)
     opening = f'role="img" aria-labelledby="{name}-title {name}-desc" version="1.1">'
     start, found, rest = svg.partition('version="1.1">')

@@ -17,14 +17,7 @@ from matplotlib.figure import Figure
 
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.figures.base import FigureKind, Request, column_label
-from workflow_scripts.figures.style import (
-    INK,
-    empty_panel,
-    line_look,
-    name_lines,
-    short_names,
-    upright,
-)
+from workflow_scripts.figures.style import INK, line_look, name_lines, short_names, upright
 from workflow_scripts.graph.runs import Point, baselines_of, points_of, runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.experiment import experiment_of
@@ -56,12 +49,6 @@ _PANEL_INCHES = 2.6
 _SPREAD = 0.5  # of the distance of two values, over which the points of all series are spread
 
 Row = dict[str, Any]
-
-
-def points(request: Request[Sweep]) -> pa.Table:
-    """The swept runs of the table."""
-    (table,) = request.inputs["table"]
-    return rows_of(request.config, experiment_of(table), read_table(table, TABLE).to_pylist())
 
 
 def rows_of(config: Sweep, experiment: Experiment, table: Iterable[Row]) -> pa.Table:
@@ -116,13 +103,8 @@ def _ordered(values: Sequence[Any]) -> list[Any]:
     return [*sorted(set(numbers)), *(value for n, value in enumerate(others) if value not in others[:n])]
 
 
-def draw(points: pa.Table, request: Request[Sweep]) -> Figure:
-    """Draw the panels, read by the grid that asked for the table."""
-    return draw_panels(points, request, experiment_of(*request.inputs["table"]))
-
-
 def draw_panels(points: pa.Table, request: Request[Sweep], experiment: Experiment) -> Figure:
-    """Draw the panels one below the other."""
+    """Draw the panels one below the other; ``experiment`` is the grid that asked for the table."""
     config = request.config
     rows = points.to_pylist()
     placed = [row for row in rows if row["place"] is not None and row["mean"] is not None]
@@ -130,10 +112,10 @@ def draw_panels(points: pa.Table, request: Request[Sweep], experiment: Experimen
     height = _PANEL_INCHES * len(config.plots)
     bars = ONE_SEED if {row["seeds"] for row in placed} == {1} else BARS
     drawn = f"{HOW_DRAWN} {BASES}" if any(row["place"] is None for row in rows) else HOW_DRAWN
-    figure = request.new_figure(height, [drawn, bars, *names.footnotes])
+    notes = [drawn, bars, *names.footnotes]
     if not placed:
-        empty_panel(figure, "No run of the sweep has a score.")
-        return figure
+        return request.empty("No run of the sweep has a score.", height, notes)
+    figure = request.new_figure(height, notes)
     panels = figure.subplots(len(config.plots), 1, squeeze=False)[:, 0]
     for axes, plot in zip(panels, config.plots, strict=True):
         shown = (plot.setting, heading_of(plot, experiment))
@@ -187,7 +169,11 @@ KINDS = {
         description=(
             "A panel per setting, its values from left to right; a point per run, a line through medians per series."
         ),
-        points=points,
-        draw=draw,
+        points=lambda request: rows_of(
+            request.config,
+            experiment_of(*request.inputs["table"]),
+            read_table(request.inputs["table"][0], TABLE).to_pylist(),
+        ),
+        draw=lambda points, request: draw_panels(points, request, experiment_of(*request.inputs["table"])),
     )
 }

@@ -3,11 +3,12 @@
 Words at and around the peaks are printed in the paper; they are drawn next to those of the same rank here.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
 from workflow_scripts.columns.corpora import WORD_COUNTS
@@ -81,8 +82,10 @@ def draw(points: pa.Table, request: Request[WordFrequencies]) -> Figure:
     ranks = points["rank"].to_pylist()
     for axes, name, label in ((above, "count", "occurrences"), (below, "change_rate", "rate of change")):
         axes.plot(ranks, points[name].to_pylist(), color=COLOURS[0], label="here")
-        theirs = list(_known(ranks, points[f"printed_{name}"].to_pylist()))
-        axes.plot(*zip(*theirs, strict=True), "o", color=COLOURS[1], label="3R, Table 5") if theirs else None
+        theirs = points.filter(pc.is_valid(points[f"printed_{name}"]))
+        if len(theirs):
+            x, y = theirs["rank"].to_pylist(), theirs[f"printed_{name}"].to_pylist()
+            axes.plot(x, y, "o", color=COLOURS[1], label="3R, Table 5")
         axes.set_ylabel(label)
         axes.grid(axis="y")
     above.set_yscale("log")
@@ -90,10 +93,6 @@ def draw(points: pa.Table, request: Request[WordFrequencies]) -> Figure:
     below.set_xlabel("rank of the word")
     below.margins(x=0)
     return figure
-
-
-def _known(ranks: Sequence[int], values: Sequence[float | None]) -> Iterable[tuple[int, float]]:
-    return ((rank, value) for rank, value in zip(ranks, values, strict=True) if value is not None)
 
 
 KINDS = {
