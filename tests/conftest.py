@@ -35,6 +35,12 @@ def tiny_bert(tiny_models: dict[str, Path]) -> Path:
     return tiny_models["bert"]
 
 
+@pytest.fixture(autouse=True)
+def no_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the store of the last study that a test has opened: trainings would find those of others there."""
+    monkeypatch.delenv("SEMBLANCE_STORE", raising=False)
+
+
 @pytest.fixture
 def torch_settings() -> Iterator[None]:
     """Put back the threads and the choice of algorithms that a training fixes for its whole process."""

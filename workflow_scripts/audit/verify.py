@@ -10,7 +10,8 @@ For each file that does not match its record, prints the path, what was found an
 
 Sources from outside the pipeline are hashed again where this machine has them: files below the data root, in installed
 packages, in the Hub's local cache. Checkpoints of unfinished training are held against their own manifests, finished
-tasks of evaluations against their checksums; a job of that place would pass over a damaged one.
+tasks of evaluations and the store of trainings (SEMBLANCE_STORE, or .snakemake/store) against their checksums; a job
+would pass over a damaged one.
 
 Exit code 1 if there is such a file. That artefacts were made by a version of the code other than the present one, or by
 one that no commit holds, is said, and is no failure.
@@ -18,11 +19,12 @@ one that no commit holds, is said, and is no failure.
   python -m workflow_scripts verify results/demo
 """
 
+import os
 import re
 import shlex
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
@@ -36,6 +38,7 @@ from workflow_scripts.audit.records import (
     is_outside,
     is_sealed,
     key_of,
+    name_of,
     read_inside,
     record_at,
     studies_of,
@@ -43,6 +46,7 @@ from workflow_scripts.audit.records import (
 from workflow_scripts.data import hub, sources
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.place import asked_last
+from workflow_scripts.provenance import store
 from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
 from workflow_scripts.provenance.closure import meaning_now
 from workflow_scripts.provenance.record import Input, Record, sha256_of
@@ -54,6 +58,8 @@ Found = tuple[str, Kind, str]
 """A path, what is wrong with it, and what was found."""
 
 REPORT = "report.html"
+_STORE = ".snakemake/store"
+"""Of the configuration as it is shipped."""
 _MADE_BY_RULES = ("results", "benchmarks")
 _PACKAGE = re.compile(r"(?!__main__)(\w+)(?:==[^/]+)?/(.+)")  # no dot: looking for a.b would import a
 _HUB = re.compile(r"([\w.-]+(?:/[\w.-]+)?)@([0-9a-f]{40})/(.+)")
@@ -94,26 +100,38 @@ def verify(studies: list[Path], *, data_root: Path | None = None, show_progress:
     records = Records(studies, show_progress=show_progress)
     outside = {name: sha256_now(name, data_root) for name in sorted(records.readers) if is_outside(name)}
     damaged = damaged_files(records)
-    found = {
+    faults = store.faults(Path(os.environ.get(store.FOLDER) or _STORE))
+    stored = {name_of(entry): fault for entry, fault in faults}
+    found: set[Found] = {
         *_files(records, damaged),
         *_parts_of_models(records),
         *_missing(records),
         *_unfinished(records),
         *_sources(records, outside),
+        *((entry, "changed", f"{fault} A training would be made again") for entry, fault in stored.items()),
     }
     for name, record in records.by_file.items():
         found.update(_of_record(records, name, record))
         for given in read_inside(record):
             if given.path not in damaged and Path(given.path).exists():  # else it is a finding of its own
                 found.update(_of_input(records, name, record, given))
-    return Outcome(records, [_finding(records, *one) for one in sorted(found)], outside)
+    spare = {*records.checkpoints, *records.tasks, *stored}
+    return Outcome(records, [_finding(records, spare, *one) for one in sorted(found)], outside)
 
 
-def _finding(records: Records, path: str, kind: Kind, found: str) -> Finding:
-    """What was found, with what to do; below results/ and benchmarks/, a job makes every file that belongs there."""
+def _finding(records: Records, spare: Container[str], path: str, kind: Kind, found: str) -> Finding:
+    """What was found, with what to do; below results/ and benchmarks/, a job makes every file that belongs there.
+
+    Args:
+        records: Of all files.
+        spare: What jobs can do without.
+        path: The file.
+        kind: What is wrong with it.
+        found: In words.
+    """
     todo: Todo = "rerun" if Path(path).parts[0] in _MADE_BY_RULES else "restore"
     target = records.artefact_of(path)
-    if kind == "foreign" or path in (*records.checkpoints, *records.tasks):
+    if kind == "foreign" or path in spare:
         todo, target = "delete", path
     return Finding(path, kind, found, todo, target, len(records.made_from(path)))
 

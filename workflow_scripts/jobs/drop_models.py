@@ -8,9 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from workflow_scripts.columns.training import DROPPED
-from workflow_scripts.provenance import kept
+from workflow_scripts.provenance import kept, store
 from workflow_scripts.provenance.artefacts import read_record
 from workflow_scripts.provenance.job import Job
+from workflow_scripts.provenance.record import Record
 
 _WEIGHTS = ".safetensors"
 
@@ -29,9 +30,15 @@ def main(job: Job) -> None:
         path.unlink(missing_ok=True)  # gone already where an earlier try was stopped
     for model in models:
         kept.forget([model])
+        store.forget(_record(model))
+
+
+def _record(model: Path) -> Record:
+    record = read_record(model)
+    assert record is not None, model
+    return record
 
 
 def _weights(model: Path) -> list[tuple[str, str]]:
-    record = read_record(model)
-    assert record is not None, model
-    return [(name, sha256) for name, sha256 in sorted(record.files.items()) if name.endswith(_WEIGHTS)]
+    files = sorted(_record(model).files.items())
+    return [(name, sha256) for name, sha256 in files if name.endswith(_WEIGHTS)]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance import kept
+from workflow_scripts.provenance import kept, store
 from workflow_scripts.provenance.artefacts import RECORD_FILE, job_record, read_table, write_table
 from workflow_scripts.provenance.job_log import summary
 from workflow_scripts.provenance.record import Input, Record, origin_of_this_process
@@ -169,17 +169,30 @@ def _print_summary(job: Job, began: float, began_at: float) -> None:
 
 
 def _keep(job: Job) -> None:
-    """Put back what the same job made at an earlier time and leave, or else keep what this one makes when it ends."""
+    """Put back what the same job made earlier, or an equal one elsewhere, and leave; else keep what this one makes."""
     files = (job.artefacts, job.timings, job.key)
+    outputs = [*job.artefacts, *job.timings]
     if kept.holds(*files):
         if _is_first():
             kept.put_back(*files[:2])
             found = f"done before by the same job, put back from {kept.folder_of(job.artefacts)}"
             print(f"{job.name}: {found}; delete that to do it again")  # noqa: T201
         sys.exit()
+    if store.holds(job.start, outputs):
+        if _is_first():
+            store.put_back(job.start, outputs)
+            _keep_outputs(job)
+            found = f"done before by an equal job, taken from {store.entry_of(job.start)}"
+            print(f"{job.name}: {found}; delete that and .kept to do it again")  # noqa: T201
+        sys.exit()
     if _is_first():
-        _keeping.append(partial(kept.keep, *files))
+        _keeping.append(partial(_keep_outputs, job))
         atexit.register(_keeping[-1])
+
+
+def _keep_outputs(job: Job) -> None:
+    if kept.keep(job.artefacts, job.timings, job.key):
+        store.put(job.start, [*job.artefacts, *job.timings])
 
 
 def leave_unkept() -> None:

@@ -27,26 +27,30 @@ def folder_of(artefacts: Sequence[Path]) -> Path:
     return last.parent / FOLDER / last.name
 
 
-def keep(artefacts: Sequence[Path], timings: Sequence[Path], key: str) -> None:
+def keep(artefacts: Sequence[Path], timings: Sequence[Path], key: str) -> bool:
     """Keep what a job with this key made in the place of what was kept before; nothing, if any of it is not there.
 
     Args:
         artefacts: Files and model folders that carry a record; their names differ.
         timings: Files that carry none.
         key: The job's (``provenance.key``).
+
+    Returns:
+        Whether it is kept.
     """
     try:
         keys = {getattr(read_record(path), "key", None) for path in artefacts}
     except FileNotFoundError:  # Snakemake made the folder of a model that was never written
-        return
+        return False
     if keys != {key} or not all(path.exists() for path in timings):  # another job's, which this one has left
-        return
+        return False
     kept = folder_of(artefacts)
     with claimed(kept, Path.mkdir) as temporary:
         for path in (*artefacts, *timings):
-            _link(path, temporary / path.name)
+            link(path, temporary / path.name)
         shutil.rmtree(kept, ignore_errors=True)
         temporary.rename(kept)
+    return True
 
 
 def forget(artefacts: Sequence[Path]) -> None:
@@ -77,7 +81,7 @@ def put_back(artefacts: Sequence[Path], timings: Sequence[Path]) -> None:
     for path in (*artefacts, *timings):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        _link(kept / path.name, temporary)
+        link(kept / path.name, temporary)
         if path.is_dir():
             shutil.rmtree(path)
         temporary.replace(path)
@@ -86,7 +90,7 @@ def put_back(artefacts: Sequence[Path], timings: Sequence[Path]) -> None:
             os.utime(file)
 
 
-def _link(source: Path, target: Path) -> None:
+def link(source: Path, target: Path) -> None:
     """Link a file, or every file of a folder; copy on file systems without hard links."""
     if source.is_dir():
         shutil.copytree(source, target, copy_function=link_or_copy)
