@@ -21,7 +21,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from workflow_scripts.columns.scores import ATTENTION
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.evaluation.scores import Score
+from workflow_scripts.evaluation.base import Score
 from workflow_scripts.settings.suites.attention import Energy, Maps
 
 

@@ -1,26 +1,52 @@
 """The contract of an evaluator: a file of this folder with ``Config`` and ``load``, which scores vectors of texts.
 
+Scores are in long form, a row a number, whoever computes them.
+
 A suite is a block of settings below ``suites.<kind>`` in the configuration, and ``<kind>.py`` evaluates it. Kinds
 whose jobs need more than vectors (``cost``, ``attention``, ``mteb``) have rules of their own, and their settings are
 no ``SuiteConfig``. The study of vectors without training scores its own vectors with the same tasks.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from workflow_scripts.columns.scores import SIMILARITIES
-from workflow_scripts.evaluation.scores import Score, gap
+from workflow_scripts.columns.scores import SCORES, SIMILARITIES
 from workflow_scripts.settings.suites import SuiteConfig
 
 Vectors = NDArray[np.float32]
 
 
-def _no_pairs(*_: Any) -> pa.Table:
-    return SIMILARITIES.empty_table()
+class Score(NamedTuple):
+    """One number about one encoder."""
+
+    task: str
+    aggregation: str
+    metric: str
+    value: float | None
+    n: int
+    note: str | None = None
+
+
+def gap(task: str, reason: str) -> Score:
+    """A task that could not be evaluated; tables print the reason instead of a number."""
+    return Score(task, aggregation="", metric="", value=None, n=0, note=reason)
+
+
+def score_table(scores: Iterable[Score], *, run: str, seed: str, suite: str) -> pa.Table:
+    """The scores of one run as a table with the columns of ``SCORES``.
+
+    Raises:
+        AssertionError: if a value is not finite; evaluators define the score of degenerate input.
+    """
+    rows = [{"run": run, "seed": int(seed), "suite": suite, **score._asdict()} for score in scores]
+    table = pa.Table.from_pylist(rows, schema=SCORES)
+    assert pc.all(pc.is_finite(table["value"])).as_py() is not False, f"{run} {suite}: a score is not finite"
+    return table
 
 
 class Task(NamedTuple):
@@ -30,8 +56,8 @@ class Task(NamedTuple):
     """Texts column by column, as often as they occur; each distinct one is encoded once."""
     score: Callable[..., list[Score]]
     """From the vectors (N, D) of each column, which are not to be changed, to finite numbers, the same to the bit for
-    the same vectors; ``evaluation.scores.gap`` for what cannot be scored."""
-    pairs: Callable[..., pa.Table] = _no_pairs
+    the same vectors; ``gap`` for what cannot be scored."""
+    pairs: Callable[..., pa.Table] = lambda *_: SIMILARITIES.empty_table()
     """From the same to columns of ``columns.scores.SIMILARITIES``, of scored pairs."""
     groups: Sequence[str] | None = None
     """The group (subset) of every row of the columns; None where there are none."""

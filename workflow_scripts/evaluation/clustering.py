@@ -33,8 +33,7 @@ from sklearn.metrics import normalized_mutual_info_score, v_measure_score
 from threadpoolctl import threadpool_limits
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.base import Task, Vectors
-from workflow_scripts.evaluation.scores import Score
+from workflow_scripts.evaluation.base import Score, Task, Vectors
 from workflow_scripts.settings.suites.clustering import Config as Config
 
 Labels = NDArray[np.intp]

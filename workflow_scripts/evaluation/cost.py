@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from workflow_scripts.evaluation.attention import context_projections, entering
-from workflow_scripts.evaluation.scores import Score
+from workflow_scripts.evaluation.base import Score
 from workflow_scripts.models.encoder import hidden_states
 from workflow_scripts.models.packed import unpacked
 from workflow_scripts.models.tokens import TokenBatch

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from workflow_scripts.errors import DataError, SemblanceError
-from workflow_scripts.evaluation.scores import Score, gap
+from workflow_scripts.evaluation.base import Score, gap
 from workflow_scripts.provenance.job import Job, leave_unkept
 
 

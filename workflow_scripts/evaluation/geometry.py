@@ -22,8 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from workflow_scripts.data.tables import texts_of
-from workflow_scripts.evaluation.base import Task, Vectors, not_scored
-from workflow_scripts.evaluation.scores import Score
+from workflow_scripts.evaluation.base import Score, Task, Vectors, not_scored
 from workflow_scripts.settings.suites.sts import Measure, Positives, Sample
 
 Floats = NDArray[np.float64]

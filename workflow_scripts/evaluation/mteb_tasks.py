@@ -29,7 +29,7 @@ from sentence_transformers import SentenceTransformer
 from workflow_scripts.columns.tasks import TASKS
 from workflow_scripts.data.hub import at_commit, find, snapshot
 from workflow_scripts.errors import ConfigError, DataError, MissingError
-from workflow_scripts.evaluation.scores import Score, gap
+from workflow_scripts.evaluation.base import Score, gap
 from workflow_scripts.provenance.artefacts import RECORD_FILE, check_model_folder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key

@@ -28,8 +28,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from workflow_scripts.evaluation.base import Task, Vectors, not_scored
-from workflow_scripts.evaluation.scores import Score
+from workflow_scripts.evaluation.base import Score, Task, Vectors, not_scored
 from workflow_scripts.settings.suites.search import Config as Config
 
 HITS = 10

@@ -4,7 +4,12 @@ Over seeds, runs with the same seed are compared by a paired t-test, and the sma
 could detect is computed. Over sentence pairs, one run of each system is compared by a bootstrap that resamples the
 pairs of one task.
 
-Shape suffixes: R resamples, N sentence pairs, S seeds, G groups of tied values.
+With a margin, the claim is that two numbers are the same, and it is tested for equivalence: its p is that of a
+difference within the margin by two one-sided tests (Schuirmann 1987, https://doi.org/10.1007/BF01068419) where the
+difference lies within, and that of one beyond, on either side, where it lies beyond: that p is two-sided, and for a
+margin of 0 that of a difference.
+
+Shape suffixes: R resamples, N sentence pairs, S seeds (or draws, or tasks), G groups of tied values.
 """
 
 from collections.abc import Sequence
@@ -31,47 +36,79 @@ class Summary(NamedTuple):
     sd: float | None
 
 
-class Comparison(NamedTuple):
-    """One system compared with another over the seeds that both have; tests are None for fewer than two seeds."""
+class Evidence(NamedTuple):
+    """A difference with its interval of level 1 - alpha, the p of the claim, and what would have been shown."""
 
     n: int
+    """Seeds, draws, tasks or sentence pairs that it was taken over."""
     difference: float
-    sd: float | None
-    t_p: float | None
-    detectable: float | None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    """None where nothing can be tested, as with one seed."""
+    detectable: float | None = None
+    """By a test of this claim alone, without a correction for the others."""
 
 
 def summarise(values: Sequence[float]) -> Summary:
     """Mean and standard deviation over seeds."""
-    return Summary(len(values), float(np.mean(values)), _sd(values))
+    sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return Summary(len(values), float(np.mean(values)), sd)
 
 
-def compare(ours: Sequence[float], theirs: Sequence[float], config: Config) -> Comparison:
-    """Compare two systems over seeds; ``ours[i]`` and ``theirs[i]`` come from the same seed.
+def over_pairs(differences: Sequence[float], config: Config, margin: float | None = None) -> Evidence:
+    """Evidence of paired differences, by the t distribution.
 
-    If all differences are equal, they have no spread, and p is 0, or 1 if all of them are 0.
+    If all differences are equal, they have no spread, and p is 0, or 1 if the claim is just not met.
+
+    Args:
+        differences: Ours less theirs, of each seed, draw or task; at least one.
+        config: Level and power.
+        margin: Largest difference that still counts as the same; None for a claim that there is one.
     """
-    differences = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
-    sd, n = _sd(differences), len(differences)
-    return Comparison(
-        n=n,
-        difference=float(differences.mean()),
-        sd=sd,
-        t_p=None if sd is None else _t_test(differences, sd),
-        detectable=None if sd is None else detectable_difference(sd, n, config.alpha, config.power),
-    )
+    found = summarise(differences)
+    if found.sd is None:
+        return Evidence(found.n, found.mean)
+    error = found.sd / float(np.sqrt(found.n))
+    reach = half_width(found.sd, found.n, config.alpha)
+    p = _t_test(found.mean, error, found.n, margin or 0)
+    detectable = detectable_difference(found.sd, found.n, config.alpha, config.power)
+    return Evidence(found.n, found.mean, found.mean - reach, found.mean + reach, p, detectable)
 
 
-def _sd(values: Sequence[float] | Floats) -> float | None:
-    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+def _t_test(mean: float, error: float, n: int, margin: float) -> float:
+    """The p of what the mean suggests: that the difference is within the margin, or that it is beyond."""
+    distance = abs(mean)
+    if error == 0:
+        return float(distance == margin)
+    near, far = special.stdtr(n - 1, np.array([-abs(distance - margin), -(distance + margin)]) / error)
+    return float(near if distance < margin else near + far)
 
 
-def _t_test(differences_S: Floats, sd: float) -> float:
-    mean = differences_S.mean()
-    if sd == 0:
-        return float(mean == 0)
-    statistic = mean / (sd / np.sqrt(len(differences_S)))
-    return float(2 * special.stdtr(len(differences_S) - 1, -abs(statistic)))
+def over_resamples(
+    difference: float, resampled_R: Floats, pairs: int, config: Config, margin: float | None = None
+) -> Evidence:
+    """Evidence of a bootstrap over sentence pairs.
+
+    Args:
+        difference: On the pairs as they are.
+        resampled_R: In each resample, of R.
+        pairs: Number of sentence pairs.
+        config: Level, power and resamples.
+        margin: As in ``over_pairs``.
+    """
+    low, high, p = percentile_interval(resampled_R, config)
+    if margin is not None:
+        p = _equivalence(resampled_R * (np.sign(difference) or 1.0), abs(difference) < margin, margin)
+    steps = float(special.ndtri(1 - config.alpha / 2) + special.ndtri(config.power))
+    return Evidence(pairs, difference, low, high, p, steps * float(resampled_R.std()))
+
+
+def _equivalence(resampled_R: Floats, within: bool, margin: float) -> float:
+    """As ``_t_test``, of resamples of a difference that is not negative."""
+    if within:
+        return max(_share(resampled_R <= -margin), _share(resampled_R >= margin))
+    return min(1.0, _share(resampled_R <= margin) + _share(resampled_R <= -margin))
 
 
 def half_width(sd: float, n: int, alpha: float) -> float:
@@ -142,11 +179,11 @@ def percentile_interval(resampled_R: Floats, config: Config) -> tuple[float, flo
     never 0.
     """
     low, high = np.quantile(resampled_R, [config.alpha / 2, 1 - config.alpha / 2])
-    rarer = min(share(resampled_R <= 0), share(resampled_R >= 0))
+    rarer = min(_share(resampled_R <= 0), _share(resampled_R >= 0))
     return float(low), float(high), min(1.0, 2 * rarer)
 
 
-def share(found_R: NDArray[np.bool_]) -> float:
+def _share(found_R: NDArray[np.bool_]) -> float:
     """The share of resamples in which something was found, the observed sample counted among them."""
     return float((found_R.sum() + 1) / (len(found_R) + 1))
 

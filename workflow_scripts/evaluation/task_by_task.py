@@ -22,9 +22,8 @@ from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.columns.scores import SCORES, SIMILARITIES
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.base import Evaluator, Task, Vectors, not_scored
+from workflow_scripts.evaluation.base import Evaluator, Score, Task, Vectors, not_scored, score_table
 from workflow_scripts.evaluation.failures import Failures
-from workflow_scripts.evaluation.scores import Score, score_table
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.folders import load_encoder

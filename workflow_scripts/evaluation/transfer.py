@@ -29,7 +29,7 @@ Shape suffixes: N rows, D features, C classes, P problems, S penalties.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -40,9 +40,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import logistic, senteval_classifier
-from workflow_scripts.evaluation.base import Task, not_scored
+from workflow_scripts.evaluation.base import Score, Task, not_scored
 from workflow_scripts.evaluation.correlation import pearson, spearman
-from workflow_scripts.evaluation.scores import Score
 from workflow_scripts.settings.suites.transfer import Config as Config
 
 Floats = NDArray[np.float64]
@@ -53,13 +52,8 @@ _RECIPES = {"senteval": senteval_classifier.FULL, "senteval_fast": senteval_clas
 _DECAYS = [1e-5, 1e-4, 1e-3, 1e-2]
 _STRENGTHS = [2.0**power for power in range(-2, 4)]
 _STRENGTHS_WITHOUT_DEV = [2.0**power for power in range(-1, 6)]
-
-
-class Problem(NamedTuple):
-    """Rows to train a classifier on with every penalty, and held-out rows to evaluate it on, or None."""
-
-    rows: Integers
-    held_out: Integers | None = None
+Problem = tuple[Integers, Integers | None]
+"""Rows to train a classifier on with every penalty, and held-out rows to evaluate it on, or None."""
 
 
 def load(task: str, table: pa.Table, config: Config) -> Task:
@@ -90,7 +84,7 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
         if second:
             features = np.concatenate([np.abs(first - second[0]), first * second[0]], axis=1)
         if config.standardise:
-            features = _standardised(features, np.flatnonzero(split != "test"))
+            features = _standardised(features, split != "test")
         if graded:
             return _graded(config, task, features, targets_N, rows)
         if "" in rows:
@@ -130,7 +124,7 @@ def senteval_order(table: pa.Table, labels: Sequence[str] | Sequence[float]) -> 
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 
-def _standardised(features_ND: Features, rows: Integers) -> Features:
+def _standardised(features_ND: Features, rows: NDArray[np.bool_]) -> Features:
     mean, sd = features_ND[rows].mean(axis=0), features_ND[rows].std(axis=0)
     standardised: Features = ((features_ND - mean) / np.where(sd > 0, sd, 1)).astype(np.float32)
     return standardised
@@ -163,7 +157,7 @@ def _tested(
     train, test = rows["train"], rows["test"]
     choosing = rows.get("dev", train)
     if "dev" in rows:
-        (fits,) = _fitted(config, _STRENGTHS, features, labels, [Problem(train, choosing)])
+        (fits,) = _fitted(config, _STRENGTHS, features, labels, [(train, choosing)])
         accuracies = _accuracies(fits, features, labels, choosing)
         best = best_of(accuracies)
         weights, dev_accuracy = fits[best], float(accuracies[best])
@@ -188,7 +182,7 @@ def _chosen_by_folds(
 ) -> list[tuple[torch.Tensor, float]]:
     """For each part of the rows, weights fitted to it with the penalty that is best over its folds, and how good."""
     folds = [fold for rows in parts for fold in _folds(config, labels, rows)]
-    problems = [*(Problem(*fold) for fold in folds), *(Problem(rows) for rows in parts)]
+    problems = [*folds, *((rows, None) for rows in parts)]
     fits = _fitted(config, strengths, features, labels, problems)
     by_fold = [_accuracies(fits[n], features, labels, left) for n, (_, left) in enumerate(folds)]
     means = np.array(by_fold).reshape(len(parts), config.folds, -1).mean(axis=1)
@@ -237,7 +231,7 @@ def _fitted(
     """Weights of shape (S, C, D + 1) for each problem, the constant's last."""
     if config.classifier == "exact":
         targets_NC = np.eye(int(labels.max()) + 1)[labels]
-        return _solved(features, targets_NC, [problem.rows for problem in problems], strengths)
+        return _solved(features, targets_NC, [rows for rows, _ in problems], strengths)
     recipe = _RECIPES[config.classifier]
     return [
         senteval_classifier.train(features, labels, *problem, _DECAYS, recipe, config.seed)

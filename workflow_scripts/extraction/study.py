@@ -23,9 +23,8 @@ from workflow_scripts.columns.extraction import (
 )
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.evaluation.base import Task
+from workflow_scripts.evaluation.base import Score, Task, gap
 from workflow_scripts.evaluation.geometry import isoscore
-from workflow_scripts.evaluation.scores import Score, gap
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.layers import every_layer, impossible
 from workflow_scripts.extraction.postprocess import Fit, Sample

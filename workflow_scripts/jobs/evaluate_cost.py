@@ -3,7 +3,7 @@
 from functools import partial
 
 from workflow_scripts.evaluation import cost
-from workflow_scripts.evaluation.scores import score_table
+from workflow_scripts.evaluation.base import score_table
 from workflow_scripts.models.encoder import load_backbone
 from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance.artefacts import write_table

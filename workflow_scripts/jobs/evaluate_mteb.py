@@ -2,8 +2,8 @@
 
 from workflow_scripts.columns.tasks import TASKS
 from workflow_scripts.evaluation import mteb_tasks
+from workflow_scripts.evaluation.base import score_table
 from workflow_scripts.evaluation.failures import Failures
-from workflow_scripts.evaluation.scores import score_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites.mteb import Config, Lists
 

@@ -3,7 +3,7 @@
 from workflow_scripts.data.tables import read_dataset_table, texts_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation import attention
-from workflow_scripts.evaluation.scores import gap, score_table
+from workflow_scripts.evaluation.base import gap, score_table
 from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites.attention import Config

@@ -19,7 +19,7 @@ from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.columns.training import METRICS
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.significance import compare
+from workflow_scripts.evaluation.significance import over_pairs
 from workflow_scripts.graph.runs import baselines_of, runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
@@ -210,8 +210,8 @@ class _Table:
         gains = [*self._gains(run, baseline, heading).values()]
         if not gains or len({*ours}) == len({*theirs}) == 1:  # parameters, say: nothing is left to chance
             return {"baseline": baseline, "difference": fmean(ours) - fmean(theirs)}
-        result = compare(gains, [0.0] * len(gains), significance)
-        tested = {"difference": result.difference, "p_value": result.t_p, "detectable": result.detectable}
+        found = over_pairs(gains, significance)
+        tested = {"difference": found.difference, "p_value": found.p, "detectable": found.detectable}
         return tested | {"baseline": baseline}
 
     def shows(self, heading: str) -> dict[str, Any]:

@@ -3,12 +3,16 @@
 Sides are compared over what both of them repeat: the seeds of trained runs, the draws of random vectors, or else the
 tasks behind a mean of the extraction study, and the sentence pairs of two untrained runs. One value on each side can
 be subtracted, but nothing can be said of the difference.
+
+A claim of a direction is tested two-sidedly, so that it can be contradicted as well as supported; a claim that two
+numbers are the same, for equivalence (``evaluation.significance``). Where neither is shown, the claim is undecided, and
+the smallest difference that a test of this claim alone would have shown says how much that means.
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,14 +23,13 @@ from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.significance import observed, resampled
-from workflow_scripts.evaluation.verdicts import (
+from workflow_scripts.evaluation.significance import (
     Evidence,
-    Kind,
-    corrected,
+    holm,
+    observed,
     over_pairs,
     over_resamples,
-    verdict,
+    resampled,
 )
 from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.provenance.artefacts import read_table
@@ -35,9 +38,11 @@ from workflow_scripts.reporting.cells import Row, paired
 from workflow_scripts.reporting.experiment import experiment_of
 from workflow_scripts.reporting.numbers import brief
 from workflow_scripts.reporting.records import record_of, wildcard
-from workflow_scripts.settings.claims import Comparison, Held, HeldClaim
+from workflow_scripts.settings.claims import Comparison, Expects, Held, HeldClaim
 from workflow_scripts.settings.experiment import AnyColumn, Column, Experiment
 from workflow_scripts.settings.significance import Config as Significance
+
+Kind = Literal["supported", "contradicted", "undecided"]
 
 
 class Table(NamedTuple):
@@ -127,10 +132,26 @@ def judged(
     return pa.Table.from_pylist(rows, schema=CLAIMS)
 
 
+def corrected(p_values: Sequence[float | None]) -> list[float | None]:
+    """The p-values of one study's claims, corrected for their number; those that were not tested stay None."""
+    tested = iter(holm([p for p in p_values if p is not None]))
+    return [None if p is None else next(tested) for p in p_values]
+
+
+def verdict(
+    difference: float, corrected_p: float | None, expects: Expects, margin: float, alpha: float
+) -> Kind:
+    """What a difference and its p say of the claim at the level ``alpha``."""
+    if corrected_p is None or corrected_p >= alpha:
+        return "undecided"
+    agrees = {"same": abs(difference) < margin, "higher": difference > 0, "lower": difference < 0}
+    return "supported" if agrees[expects] else "contradicted"
+
+
 def _compared(claim: HeldClaim, found: Compared, p: float | None, significance: Significance) -> Row:
     evidence, comparison = found.evidence, claim.compared
     assert isinstance(comparison, Comparison)
-    kind = verdict(evidence, p, claim.expects, claim.margin or 0, significance.alpha)
+    kind = verdict(evidence.difference, p, claim.expects, claim.margin or 0, significance.alpha)
     return {
         "verdict": kind,
         "reason": reason(found, kind, comparison.differs, significance.alpha),
@@ -198,16 +219,19 @@ def _tested(
     significance: Significance,
 ) -> Compared:
     """Two cells over what both repeat; over sentence pairs where neither run of a grid repeats anything."""
-    test = (claim.expects, claim.margin or 0, significance)
+    margin = (claim.margin or 0) if claim.expects == "same" else None
     runs = runs_of(grid.model_dump()) if grid else {}
     fixed = [runs[row["run"]].fixed if grid else len(row["values"]) == 1 for row in sides]
     if grid and all(fixed) and (parts := _resampled(sides, grid, material, significance)):
         differences, resampled_R, counts = zip(*parts, strict=True)
-        evidence = over_resamples(fmean(differences), np.mean(resampled_R, axis=0), sum(counts), *test)
+        evidence = over_resamples(
+            fmean(differences), np.mean(resampled_R, axis=0), sum(counts), significance, margin
+        )
         return Compared(sides, "pairs", (sides[0]["mean"], sides[1]["mean"]), evidence)
     over, pairs = _repeated(sides, fixed, "seeds" if grid else "draws")
     means = (fmean(one for one, _ in pairs), fmean(other for _, other in pairs))
-    return Compared(sides, over, means, over_pairs([one - other for one, other in pairs], *test))
+    evidence = over_pairs([one - other for one, other in pairs], significance, margin)
+    return Compared(sides, over, means, evidence)
 
 
 def _repeated(

@@ -10,7 +10,7 @@ import pytest
 
 from workflow_scripts.columns.corpora import PAIRS, SENTENCES
 from workflow_scripts.columns.training import DROPPED, DROPPED_FILE
-from workflow_scripts.evaluation.scores import Score, score_table
+from workflow_scripts.evaluation.base import Score, score_table
 from workflow_scripts.provenance.artefacts import (
     identity,
     job_record,

@@ -13,7 +13,7 @@ from workflow_scripts.audit.cells import agreement, parse_cell
 from workflow_scripts.audit.explain import explain, explain_cell, made_into
 from workflow_scripts.columns.tables import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.scores import Score, score_table
+from workflow_scripts.evaluation.base import Score, score_table
 from workflow_scripts.provenance.artefacts import read_record, write_table
 
 TABLE = Path(STUDY, "tables/main.parquet")

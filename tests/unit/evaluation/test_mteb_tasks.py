@@ -11,13 +11,13 @@ from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 
 from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.evaluation.base import Score, gap
 from workflow_scripts.evaluation.mteb_tasks import (
     evaluate,
     find_tasks,
     means_of_lists,
     task_names,
 )
-from workflow_scripts.evaluation.scores import Score, gap
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.suites.mteb import Config, Lists
 

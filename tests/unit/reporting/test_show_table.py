@@ -15,7 +15,7 @@ from workflow_scripts.audit.lock import printed as printed_numbers
 from workflow_scripts.audit.printing import latex_of
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.scores import Score, gap, score_table
+from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.reporting.layout import View, lay_out, view_of
 from workflow_scripts.reporting.numbers import number, p_equation, p_text, score_text

@@ -10,7 +10,7 @@ from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import observed
 from workflow_scripts.reporting.numbers import brief
-from workflow_scripts.reporting.verdicts import Material, Table, compare, judged
+from workflow_scripts.reporting.verdicts import Material, Table, compare, judged, verdict
 from workflow_scripts.settings.claims import HeldClaim
 from workflow_scripts.settings.experiment import Experiment
 from workflow_scripts.settings.significance import Config
@@ -133,6 +133,11 @@ def test_each_verdict_over_seeds(material, one, verdict):
     assert row["labels"] == sorted({f"of {one.compared.ours.run}", f"of {one.compared.theirs.run}"})
     unseen = f"a true difference below {brief(row['detectable'])} would mostly go unseen"
     assert row["reason"].endswith(unseen) == (verdict == "undecided")
+
+
+def test_a_p_of_the_level_itself_shows_nothing():
+    found = [verdict(1.0, p, "higher", 0, 0.05) for p in (0.05, 0.049, None)]
+    assert found == ["undecided", "supported", "undecided"]
 
 
 def test_a_supported_claim_in_numbers_worked_out_by_hand(material):
