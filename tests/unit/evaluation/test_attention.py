@@ -56,9 +56,6 @@ def test_energy_has_a_score_per_layer_and_their_mean_whatever_the_batch(minilm):
     assert [score.value for score in alone] == pytest.approx([score.value for score in together], rel=1e-4)
     assert alone[-1].value == pytest.approx(sum(score.value for score in alone[:-1]) / 6)
     assert alone[0].n == 2
-
-
-def test_energy_is_over_the_first_sentences_asked_for(minilm):
     cut = cls_energy(*minilm, SENTENCES, settings(2, max_sentences=1))
     assert cut == cls_energy(*minilm, SENTENCES[:1], settings(2))
 

@@ -53,10 +53,8 @@ def test_mean_and_sd_are_those_of_the_seeds(blobs):
     table, _ = blobs
     random = np.random.default_rng(0)
     noise = {text: random.normal(size=8) for text in table["text1"].to_pylist()}
-    scores = {
-        (s.aggregation, s.metric): s.value
-        for s in evaluate(clustering, {"toy": table}, encoder(noise), CONFIG)
-    }
+    found = evaluate(clustering, {"toy": table}, encoder(noise), CONFIG)
+    scores = {(score.aggregation, score.metric): score.value for score in found}
     classes = np.unique(table["label"].to_pylist(), return_inverse=True)[1]
     vectors = encoder(noise)(table["text1"].to_pylist())
     seeds = [hungarian_accuracy(classes, cluster(vectors, 3, seed, n_init=2)) for seed in range(3)]

@@ -7,7 +7,6 @@ from tests.tiny import DEPTH, sentences
 from workflow_scripts.errors import DataError
 from workflow_scripts.extraction.averages import TokenSums, sum_states, tables_of
 from workflow_scripts.extraction.representations import mixed
-from workflow_scripts.extraction.vocabulary import count_documents
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 
@@ -47,20 +46,12 @@ def test_a_token_seen_once_has_its_contextual_vector(backbone, tokenizer):
     assert sorted(np.flatnonzero(seen)) == sorted(ids)
 
 
-def test_tokens_and_documents_of_a_corpus_are_counted_by_hand(backbone, tokenizer):
+def test_tokens_of_a_corpus_are_counted_by_hand(backbone, tokenizer):
     """O-75, of two sentences: [CLS] the river is the road [SEP], [CLS] the THE [SEP]."""
     texts = ["The river is the road", "the THE"]
     table = averages(backbone, tokenizer, texts).to_pylist()
     counts = {tokenizer.convert_ids_to_tokens(row["token_id"]): row["count"] for row in table}
     assert counts == {"[CLS]": 2, "[SEP]": 2, "the": 4, "river": 1, "is": 1, "road": 1}
-    found = count_documents(tokenise(tokenizer, texts, 32), len(tokenizer))
-    documents = dict(
-        zip(tokenizer.convert_ids_to_tokens(range(len(tokenizer))), found.documents_V.tolist(), strict=True)
-    )
-    assert {word: number for word, number in documents.items() if number} == {
-        "[CLS]": 2, "[SEP]": 2, "the": 2, "river": 1, "is": 1, "road": 1
-    }  # fmt: skip
-    assert (found.documents, found.tokens) == (2, 11)
 
 
 def test_a_token_never_seen_has_the_mean_of_all_means(backbone, tokenizer):

@@ -17,7 +17,7 @@ from tests import tiny
 from tests.evaluations import run
 from tests.planning import ROOT
 from workflow_scripts.columns.corpora import LABELLED, PAIRS, SENTENCES
-from workflow_scripts.columns.extraction import EXTRACTION, TOKEN_AVERAGES
+from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.data.sources import load
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation import sts
@@ -191,6 +191,7 @@ def test_every_kind_scores_every_cell_of_its_grid(place, tmp_path):
             == CELLS
         )
         assert all(row["value"] is not None and row["kind"] == kind for row in found)
+        assert read_record(tmp_path / f"{kind}.parquet").labels == ["toy averages"]
 
 
 def test_isotropy_is_measured_on_wikitext_alone(place):
@@ -198,13 +199,6 @@ def test_isotropy_is_measured_on_wikitext_alone(place):
     assert len(rows) == CELLS
     assert {(row["metric"], row["n"]) for row in rows} == {("isoscore", 40)}
     assert all(0 <= row["value"] <= 1 for row in rows)
-
-
-def test_the_averages_of_a_job_carry_the_substitution(place, tmp_path):
-    pairs = table(tmp_path / "toy.parquet", PAIRS, PAIR_ROWS)
-    extract(place, "sts", {"datasets": ["toy"], "max_tokens": 32}, pairs, tmp_path / "sts.parquet")
-    assert read_record(tmp_path / "sts.parquet").labels == ["toy averages"]
-    assert len(read_table(place / "averages.parquet", TOKEN_AVERAGES)) % 3 == 0
 
 
 def test_a_dataset_that_is_not_there_is_one_gap(place, tmp_path):

@@ -54,7 +54,7 @@ def test_idf_has_its_worked_values():
 
 
 def test_a_repeated_text_is_one_document_or_so_many(tokenizer, vocabulary):
-    """Counted by hand: three texts, of which the first occurs twice and the last four times."""
+    """O-75, counted by hand: three texts, of which the first occurs twice and the last four times."""
     texts, times = ["the town", "the king the", "a town"], np.array([2, 1, 4])
     text = tokenise(tokenizer, texts, 32)
     ids = {word: tokenizer.convert_tokens_to_ids(word) for word in ("the", "town", "king", "a", "river")}
@@ -107,18 +107,6 @@ def test_masks_and_specials_count_where_the_variant_says_so(tokenizer, vocabular
     assert found["masks"] == [0, 0, 0.5, 0, 0.5, 0]
     assert found["without"] == [0.25, 0.25, 0, 0.25, 0, 0.25]
     assert found["words"] == [0, 0.5, 0, 0.5, 0, 0]
-
-
-def test_frequencies_by_subset_differ_from_those_of_the_task(tokenizer, vocabulary):
-    """F8"""
-    text = tokenise(tokenizer, ["river", "river town", "town", "town king"], 32)
-    groups = np.array([0, 0, 1, 1])
-    size = len(vocabulary.tokens)
-    counts = [count_documents(text.subset(np.flatnonzero(groups == group)), size) for group in (0, 1)]
-    tables = weight_tables(idf_of(documents="subset"), vocabulary, None, counts)
-    parts = per_text(text, weigh(text, tables, groups))
-    assert parts[1].tolist() == [0, 0, 1, 0]  # river is in both texts of its subset
-    assert parts[3].tolist() == [0, 0, 1, 0]  # so is town in its own
 
 
 def test_bert_and_roberta_tell_subwords_by_their_own_marks(tiny_models):
