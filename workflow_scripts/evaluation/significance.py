@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import special
 
 from workflow_scripts.settings.significance import Config
@@ -153,22 +153,21 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in adjusted]
 
 
-def observed(gold: ArrayLike, ours: ArrayLike, theirs: ArrayLike) -> float:
+def observed(gold: Floats, ours: Floats, theirs: Floats) -> float:
     """``ours`` minus ``theirs``: their Spearman correlations with the same judgements of N pairs."""
-    columns = _columns(gold, ours, theirs)
-    return float(_difference(columns, np.ones((1, len(columns[0])), dtype=np.int64))[0])
+    counts_1N = np.ones((1, len(gold)), dtype=np.int64)
+    return float(_difference((gold, ours, theirs), counts_1N)[0])
 
 
-def resampled(gold: ArrayLike, ours: ArrayLike, theirs: ArrayLike, config: Config) -> Floats:
+def resampled(gold: Floats, ours: Floats, theirs: Floats, config: Config) -> Floats:
     """That difference in every resample of the pairs, shape (R,)."""
-    columns = _columns(gold, ours, theirs)
-    count = len(columns[0])
+    count = len(gold)
     random = np.random.default_rng(config.seed)
     differences = []
     rows = max(1, _BLOCK_CELLS // count)
     for start in range(0, config.resamples, rows):
         drawn = random.integers(count, size=(min(rows, config.resamples - start), count))
-        differences.append(_difference(columns, _counts(drawn, count)))
+        differences.append(_difference((gold, ours, theirs), _counts(drawn, count)))
     return np.concatenate(differences)
 
 
@@ -186,10 +185,6 @@ def percentile_interval(resampled_R: Floats, config: Config) -> tuple[float, flo
 def _share(found_R: NDArray[np.bool_]) -> float:
     """The share of resamples in which something was found, the observed sample counted among them."""
     return float((found_R.sum() + 1) / (len(found_R) + 1))
-
-
-def _columns(*columns: ArrayLike) -> list[Floats]:
-    return [np.asarray(column, dtype=np.float64) for column in columns]
 
 
 def _counts(drawn_RN: Integers, count: int) -> Integers:

@@ -69,6 +69,8 @@ Fits = Mapping[tuple[Key, str], Fit]
 """What was fitted on Wikitext for a key and a post-processing."""
 Scored = tuple[Key, str, Score]
 """A score of the vectors of a key after a post-processing."""
+Fitted = tuple[Key, str, Fit]
+"""What was fitted on the vectors of a key for a post-processing."""
 
 _SHORT = 16  # tokens
 _NO_KEY = Key(0.0, 0, "", "")
@@ -270,13 +272,6 @@ def evaluate(
                 yield made.key, name, score._replace(note=note)
 
 
-class Learnt(NamedTuple):
-    """What was fitted on Wikitext's vectors, and their scores."""
-
-    fits: list[tuple[Key, str, Fit]]
-    scores: list[Scored]
-
-
 def learn(
     settings: JobSettings,
     cells: Cells,
@@ -284,7 +279,7 @@ def learn(
     wikitext: tuple[str, Sequence[str]],
     max_tokens: int,
     opened: Opened,
-) -> Learnt:
+) -> tuple[list[Fitted], list[Scored]]:
     """Fit the post-processings in ``cells`` to Wikitext's vectors, keep the fits that tasks use, score ``measured``.
 
     ASSUME: on Wikitext, idf^T is idf^W. Figures 1 and 2 of the paper give every weighting one IsoScore, so it cannot
@@ -298,7 +293,7 @@ def learn(
         max_tokens: Longer sentences are truncated.
         opened: The representation.
     """
-    learnt = Learnt([], [])
+    fits, scores = list[Fitted](), list[Scored]()
     dataset, sentences = wikitext
     texts = texts_of(Task([sentences], list), by_group=False)
     for made in sentence_vectors(settings, cells, texts, max_tokens, opened):
@@ -307,12 +302,12 @@ def learn(
             how = settings.postprocessings[name]
             fitted = postprocess.fit(how, sample)
             if how.fit == "wikitext":
-                learnt.fits.append((made.key, name, fitted))
+                fits.append((made.key, name, fitted))
             if name in measured.get(made.key, ()):
                 value = isoscore(postprocess.apply(how, fitted, sample))
                 score = Score(dataset, "", "isoscore", value, len(sentences), made.note or None)
-                learnt.scores.append((made.key, name, score))
-    return learnt
+                scores.append((made.key, name, score))
+    return fits, scores
 
 
 def absent(task: str) -> list[Scored]:
@@ -336,7 +331,7 @@ def rows_of(representation: str, kind: str, scores: Iterable[Scored]) -> pa.Tabl
     return pa.Table.from_pylist(rows, schema=EXTRACTION)
 
 
-def fits_table(fits: Iterable[tuple[Key, str, Fit]]) -> pa.Table:
+def fits_table(fits: Iterable[Fitted]) -> pa.Table:
     """Fits as a table with the columns of ``columns.extraction.FITTED``."""
     rows = [
         {

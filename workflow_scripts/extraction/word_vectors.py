@@ -30,15 +30,13 @@ def locate(
     Raises:
         DataError: if the hash of one is not the pinned one.
     """
-    root, label = _root(representation.source, data_root)
-    wanted = _files(representation.source)
+    root, label, wanted = _files(representation.source, data_root)
     found = {role: root / file for role, (file, _) in wanted.items()} if root else {}
     if not found or not all(path.is_file() for path in found.values()):
         return {}, {}
     origin = {}
     for role, path in found.items():
-        file, pinned = wanted[role]
-        sha256 = sha256_of(path)
+        (file, pinned), sha256 = wanted[role], sha256_of(path)
         if pinned and sha256 != pinned:
             raise DataError(f"{path}: sha256 is {sha256}, expected {pinned}. {_AGAIN}")
         origin[role] = Input(path=f"{label}{file}", sha256=sha256)
@@ -47,9 +45,8 @@ def locate(
 
 def expected(representation: WordRepresentation) -> str:
     """What the vectors would be read from, with the hashes that the files must have."""
-    _, label = _root(representation.source, None)
-    files = _files(representation.source).values()
-    return " and ".join(f"{label}{file} (sha256 {sha256 or 'not pinned'})" for file, sha256 in files)
+    _, label, files = _files(representation.source, None)
+    return " and ".join(f"{label}{file} (sha256 {pinned or 'not pinned'})" for file, pinned in files.values())
 
 
 def read(files: dict[str, Path], drop_frequent: int) -> pa.Table:
@@ -82,22 +79,16 @@ def read(files: dict[str, Path], drop_frequent: int) -> pa.Table:
     )
 
 
-def _root(source: LocalWords | PackagedWords, data_root: Path | None) -> tuple[Path | None, str]:
-    """The folder that holds the files, and what their names begin with in records."""
+def _files(
+    source: LocalWords | PackagedWords, data_root: Path | None
+) -> tuple[Path | None, str, dict[str, tuple[str, str | None]]]:
+    """The folder that holds the files, what their names begin with in records, and path and pinned hash by role."""
     if isinstance(source, LocalWords):
-        return data_root, "local:"
+        return data_root, "local:", {"vectors": (source.path, source.sha256)}
     spec = find_spec(source.package)
-    return Path(spec.origin).parent if spec and spec.origin else None, f"package:{source.package}/"
-
-
-def _files(source: LocalWords | PackagedWords) -> dict[str, tuple[str, str | None]]:
-    """Path and pinned hash of each file, by its role."""
-    if isinstance(source, LocalWords):
-        return {"vectors": (source.path, source.sha256)}
-    return {
-        role: (file.path, file.sha256)
-        for role, file in (("vectors", source.vectors), ("words", source.words))
-    }
+    root = Path(spec.origin).parent if spec and spec.origin else None
+    files = {"vectors": source.vectors, "words": source.words}
+    return root, f"package:{source.package}/", {role: (one.path, one.sha256) for role, one in files.items()}
 
 
 def _read_text(path: Path) -> tuple[list[str], NDArray[np.float32]]:

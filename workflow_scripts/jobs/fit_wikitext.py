@@ -2,8 +2,8 @@
 
 from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.extraction.study import (
+    Fitted,
     JobSettings,
-    Learnt,
     absent,
     fits_table,
     learn,
@@ -23,11 +23,11 @@ def main(job: Job) -> None:
     wikitext = Wikitext.parse(job.settings["wikitext"], "extraction.wikitext")
     opened = open_representation(settings, job)
     if opened is None:
-        learnt = Learnt([], absent(wikitext.dataset))
+        fits, scores = list[Fitted](), absent(wikitext.dataset)
     else:
         table = job.read("sentences", SENTENCES).slice(0, wikitext.max_sentences)
         corpus = wikitext.dataset, list(dict.fromkeys(table["sentence"].to_pylist()))
         cells, shown = plan(settings, opened.depth), plan(measured, opened.depth)
-        learnt = learn(settings, cells, shown, corpus, wikitext.max_tokens, opened)
-    scores = rows_of(representation, "isotropy", learnt.scores)
-    job.write({"fitted": fits_table(learnt.fits), "scores": scores}, labels=[wikitext.label])
+        fits, scores = learn(settings, cells, shown, corpus, wikitext.max_tokens, opened)
+    tables = {"fitted": fits_table(fits), "scores": rows_of(representation, "isotropy", scores)}
+    job.write(tables, labels=[wikitext.label])

@@ -47,17 +47,11 @@ def build(
         rows = _rows_of(row, datasets[row.dataset])
         found = describe(rows, row.graded, row.words, pieces) if len(rows) else {}
         run, shows = ", ".join(filter(None, (row.name, row.split))), {"suite": "statistics", "scale": 1.0}
+        gaps = dict.fromkeys(DIGITS, "no source of the dataset is available")
+        gaps |= {"C": "grades, no classes"} if row.graded else {}
         for heading, digits in DIGITS.items():
-            gap = (
-                "grades, no classes"
-                if heading == "C" and row.graded
-                else "no source of the dataset is available"
-            )
-            held = (
-                Values({0: found[heading]}, len(rows), ())
-                if heading in found
-                else Values({}, len(rows), (gap,))
-            )
+            by_seed, notes = ({0: found[heading]}, ()) if heading in found else ({}, (gaps[heading],))
+            held = Values(by_seed, len(rows), notes)
             shows |= {"task": row.dataset, "aggregation": row.split, "metric": heading, "digits": digits}
             of_pieces = labels if heading.split(",")[0].endswith("B") else ()
             cells.append(
