@@ -105,6 +105,6 @@ def test_sameness_over_pairs_counts_the_resamples_on_the_other_side_of_the_margi
     within, beyond = (over_resamples(0.35, drawn, 10, SETTINGS, margin) for margin in (0.45, 0.15))
     assert within.p == pytest.approx((4 + 1) / 11)
     assert beyond.p == pytest.approx((3 + 1 + 0 + 1) / 11)  # below the near margin, and beyond the far one
-    assert over_resamples(-0.35, -drawn, 10, SETTINGS, 0.45).p == within.p
+    assert over_resamples(-0.35, -drawn, 10, SETTINGS, 0.15).p == beyond.p
     level = over_resamples(0.0, drawn - 0.35, 10, SETTINGS, 0.3)
     assert level.p == pytest.approx((2 + 1) / 11)  # no difference at all is no proof of sameness
