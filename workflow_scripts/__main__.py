@@ -18,6 +18,8 @@ class Verb(NamedTuple):
 
     module: str
     asks: str
+    packages: str = ""
+    """What alone it needs, as pip is told it, on a machine that has nothing else of this pipeline."""
 
 
 VERBS = {
@@ -36,7 +38,11 @@ VERBS = {
     "cost": Verb("audit.cost", "what did it take: time, memory, requests, dollars"),
     "adopt": Verb("audit.adopt", "let snakemake plan by the records of results that were copied or restored"),
     "export": Verb("audit.export", "a study as an RO-Crate, or a model as a folder to share"),
-    "gpu-check": Verb("gpu_check.verb", "does a GPU compute what it must, and how fast"),
+    "gpu-check": Verb(
+        "gpu_check.verb",
+        "does a GPU compute what it must, and how fast",
+        "torch 'sentence-transformers[train]' pydantic rich",
+    ),
     "pin": Verb("tools.pin", "write hashes and commits of data that the configuration leaves open"),
     "schema": Verb(
         "tools.schema", "which keys a configuration, or the options of a reader, may have: JSON Schema"
@@ -60,11 +66,17 @@ def ask(words: Sequence[str]) -> int:
     if name not in VERBS:
         print(f"{name}: no verb. {advice(name, VERBS)}", file=sys.stderr)  # noqa: T201
         return 2
-    module = import_module(f"workflow_scripts.{VERBS[name].module}")
+    try:
+        module = import_module(f"workflow_scripts.{VERBS[name].module}")
+    except ModuleNotFoundError as error:
+        install = f"pip install {VERBS[name].packages}" if VERBS[name].packages else "make environment"
+        print(f"{name}: no Python package {error.name} is here. {install}", file=sys.stderr)  # noqa: T201
+        return 2
     parser = argparse.ArgumentParser(
         prog=f"python -m workflow_scripts {name}",
         description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        conflict_handler="resolve",  # a verb may have its own --json
     )
     parser.add_argument("--json", action="store_true", help="print data instead of tables")
     for names, options in module.ARGUMENTS:
@@ -72,7 +84,7 @@ def ask(words: Sequence[str]) -> int:
     given = vars(parser.parse_args(arguments))
     from workflow_scripts.audit.printing import give
 
-    as_json = given.pop("json")
+    as_json = given.pop("json", False)
     return give(module.answer(**given), as_json=as_json)
 
 

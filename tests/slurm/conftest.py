@@ -43,20 +43,23 @@ def give_profile(folder: Path) -> None:
 class Driver:
     """One call of ``snakemake --profile slurm`` in a folder."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, scripts: Path = Path(sys.executable).parent) -> None:
         self._printed = folder / "printed"
-        scripts = Path(sys.executable).parent
         environment = os.environ | {
             "PATH": f"{scripts}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1",
         }  # fmt: skip
         with self._printed.open("w") as printed:
             self.process = subprocess.Popen(
-                ["snakemake", "--profile", "slurm", *options],
+                [scripts / "snakemake", "--profile", "slurm", *options],
                 cwd=folder,
                 env=environment,
                 stdout=printed,
                 stderr=subprocess.STDOUT,
             )
+
+    def printed(self) -> str:
+        """What it has printed so far."""
+        return self._printed.read_text()
 
     def ended(self, seconds: float = 600) -> tuple[int, str]:
         """Exit code and output, once it has ended by itself; the plugin can wait for ever."""

@@ -30,7 +30,17 @@ ACCOUNT = "lab"
 """The one account that accounting knows."""
 HOST_ADDRESS, NODE_ADDRESS = "10.213.47.1", "10.213.47.2"
 """Of the two ends of the cable between controller and node."""
-CPUS, MEMORY_MB, GPUS = 4, 256_000, 2
+
+
+class Claims(NamedTuple):
+    """What the node says it has."""
+
+    cpus: int = 4
+    memory_mb: int = 256_000
+    gpus: int = 2
+    days: int = 1
+    """Of a job at most."""
+
 
 CONFIG = """\
 ClusterName=semblance
@@ -73,10 +83,10 @@ KillWait=10
 UnkillableStepTimeout=900
 GresTypes=gpu
 SlurmdParameters=config_overrides
-NodeName={host} NodeAddr={node} CPUs={cpus} RealMemory={memory} Gres=gpu:pretended:{gpus} State=UNKNOWN
-PartitionName=main Nodes={host} Default=YES MaxTime=1-00:00:00 PriorityTier=1
-PartitionName=gpu Nodes={host} MaxTime=1-00:00:00 PriorityTier=1
-PartitionName=urgent Nodes={host} MaxTime=1-00:00:00 PriorityTier=10 PreemptMode=OFF
+NodeName={host} NodeAddr={node} CPUs={cpus} RealMemory={memory_mb} Gres=gpu:pretended:{gpus} State=UNKNOWN
+PartitionName=main Nodes={host} Default=YES MaxTime={days}-00:00:00 PriorityTier=1
+PartitionName=gpu Nodes={host} MaxTime={days}-00:00:00 PriorityTier=1
+PartitionName=urgent Nodes={host} MaxTime={days}-00:00:00 PriorityTier=10 PreemptMode=OFF
 """
 
 DBD_CONFIG = """\
@@ -119,8 +129,9 @@ class Job(NamedTuple):
 class Node:
     """The cluster; all its files lie in one folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, claims: Claims = Claims()) -> None:  # noqa: B008  (a tuple)
         self.folder = folder
+        self.claims = claims
         self.config = folder / "slurm.conf"
         self.host = socket.gethostname().split(".")[0]
         self.namespace = f"semblance{os.getpid()}"
@@ -222,7 +233,7 @@ class Node:
         key = self.folder / "munge.key"
         key.write_bytes(os.urandom(128))
         key.chmod(0o600)
-        for number in range(GPUS):
+        for number in range(self.claims.gpus):
             try:
                 os.mknod(self.folder / f"gpu{number}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
             except PermissionError as error:
@@ -230,12 +241,11 @@ class Node:
         names = ("port", "node_port", "dbd_port", "db_port")
         self.ports = dict(zip(names, free_ports(len(names)), strict=True))
         places = {"host": self.host, "folder": self.folder, "controller": HOST_ADDRESS, "node": NODE_ADDRESS}
-        sizes = {"cpus": CPUS, "memory": MEMORY_MB, "gpus": GPUS}
-        self.config.write_text(CONFIG.format(**places, **self.ports, **sizes))
+        self.config.write_text(CONFIG.format(**places, **self.ports, **self.claims._asdict()))
         database = self.folder / "slurmdbd.conf"
         database.write_text(DBD_CONFIG.format(**places, **self.ports))
         database.chmod(0o600)
-        devices = f"{self.folder}/gpu[0-{GPUS - 1}]"
+        devices = f"{self.folder}/gpu[0-{self.claims.gpus - 1}]"
         (self.folder / "gres.conf").write_text(
             f"NodeName={self.host} Name=gpu Type=pretended File={devices}\n"
         )

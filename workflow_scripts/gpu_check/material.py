@@ -144,15 +144,7 @@ def prepared(
     sampler: Sampler | None = None,
 ) -> Trained:
     """A method over the encoder in ``folder``, in its first state, on ``device``."""
-    method = load_method(block["module"])
-    config = MethodConfig.parse(block, "methods")
-    start = folder / ("llama" if block.get("base", block)["module"] in DECODERS else "bert")
-    several = any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(method.build).parameters.values())
-    starts = [backbone(start, number, **config.overrides) for number in range(2 if several else 1)]
-    torch.manual_seed(0)
-    encoder = method.build(config, *starts).to(device)
-    tokenizer = load_tokenizer(start)
-    set_mask_token(encoder, tokenizer)
+    encoder, tokenizer = built(block, folder, device)
     vectors = np.random.default_rng(0).normal(size=(rows, size.width)).astype(np.float32)
     columns = {
         "anchor": sentences(rows, size),
@@ -163,7 +155,22 @@ def prepared(
     }
     sampler = sampler or Sampler(rows, min(size.batch, rows), seed=3)
     data = TrainingData(columns, tokenizer, size.tokens, sampler, Teacher(vectors, 2))
-    return Trained(encoder, method.Objective(config, encoder, data), tokenizer)
+    config = MethodConfig.parse(block, "methods")
+    return Trained(encoder, load_method(block["module"]).Objective(config, encoder, data), tokenizer)
+
+
+def built(block: Block, folder: Path, device: torch.device) -> tuple[TextEncoder, PreTrainedTokenizerBase]:
+    """What a method trains or reads, over the encoder in ``folder``, and its tokeniser."""
+    method = load_method(block["module"])
+    config = MethodConfig.parse(block, "methods")
+    start = folder / ("llama" if block.get("base", block)["module"] in DECODERS else "bert")
+    several = any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(method.build).parameters.values())
+    starts = [backbone(start, number, **config.overrides) for number in range(2 if several else 1)]
+    torch.manual_seed(0)
+    encoder = method.build(config, *starts).to(device)
+    tokenizer = load_tokenizer(start)
+    set_mask_token(encoder, tokenizer)
+    return encoder, tokenizer
 
 
 def backbone(start: Path, number: int = 0, **overrides: Any) -> PreTrainedModel:

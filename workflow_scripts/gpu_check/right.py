@@ -5,17 +5,30 @@ On a CPU the same lines compare float32 with float64: what is seen there is how 
 
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from workflow_scripts.gpu_check.lines import Line, judged, left_open
-from workflow_scripts.gpu_check.material import SMALL, Trained, blocks, is_trained, prepared, sentences
+from workflow_scripts.gpu_check.material import (
+    DECODERS,
+    SMALL,
+    Block,
+    Trained,
+    blocks,
+    built,
+    is_trained,
+    prepared,
+    sentences,
+)
 from workflow_scripts.models.devices import mixed_precision
 from workflow_scripts.models.dropout import Masks, keyed
 from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.models.tokens import Packing
 from workflow_scripts.settings.precision import Precision
 from workflow_scripts.training import ranks
@@ -45,9 +58,10 @@ def check(folder: Path, device: torch.device) -> Iterator[Line]:
         card = prepared(block, folder, SMALL, device)
         if device.type == "cpu":
             card.objective.module.double()
-        yield judged(PART, f"{name}: loss and gradients {other}", distance(host, found(card)), CLOSE)
+        what = f"{name}, read by {readout_of(block)}: loss and gradients {other}"
+        yield judged(PART, what, distance(host, found(card)), CLOSE)
     yield bfloat16(folder, device)
-    yield vectors(folder, device)
+    yield from vectors(folder, device)
     yield masks(device)
 
 
@@ -86,16 +100,30 @@ def bfloat16(folder: Path, device: torch.device) -> Line:
     return line if away.any() else line._replace(found="the same", wanted="rounded", verdict="fails")
 
 
-def vectors(folder: Path, device: torch.device) -> Line:
-    """Vectors of 200 sentences, by the largest distance of an entry."""
+def readout_of(block: Block) -> str:
+    """The name of what a method reads vectors by; empty for one that reads by what other runs were trained with."""
+    readout = (block.get("base") or block).get("readout", {})
+    return " ".join(filter(None, (readout.get("kind"), readout.get("pooler"))))
+
+
+def vectors(folder: Path, device: torch.device) -> Iterator[Line]:
+    """Vectors of 200 sentences by every readout, ours and those of the saved model: an entry's largest distance."""
     texts = sentences(200, SMALL, seed=4)
-    both = [
-        encode(made.encoder, made.tokenizer, texts, SMALL.tokens)
-        for made in (
-            prepared(blocks()["simcse"], folder, SMALL, place) for place in (torch.device("cpu"), device)
-        )
-    ]
-    return judged(PART, "vectors of encode", float(np.abs(both[0] - both[1]).max()), CLOSE)
+    of_bert = [block for block in blocks().values() if block.get("base", block)["module"] not in DECODERS]
+    reading = [block for block in of_bert if is_trained(block) or block["module"] == "frozen"]
+    for name, block in {readout_of(block): block for block in reversed(reading)}.items():
+        encoder, tokenizer = built(block, folder, torch.device("cpu"))
+        host = encode(encoder, tokenizer, texts, SMALL.tokens)
+        with TemporaryDirectory() as place:
+            save_encoder(Path(place), encoder, tokenizer)
+            loaded = SentenceTransformer(place, device=str(device), trust_remote_code=True)
+        loaded.max_seq_length = SMALL.tokens
+        ways = {
+            "vectors of encode": encode(encoder.to(device), tokenizer, texts, SMALL.tokens),
+            "vectors of SentenceTransformer": loaded.encode(texts),
+        }
+        for what, card in ways.items():
+            yield judged(PART, f"{what}, read by {name}", float(np.abs(host - card).max()), CLOSE)
 
 
 def masks(device: torch.device) -> Line:

@@ -121,9 +121,11 @@ def trainer(step: Step, rounds: int) -> Way:
     return lambda: made.pop().train()
 
 
-def two_calls(step: Step) -> Way:
-    """The loop that one writes by hand."""
+def two_calls(step: Step, compiled_by: str | None = None) -> Way:
+    """The loop that one writes by hand, its encoder as it is or compiled by a backend of ``torch.compile``."""
     model, settings = peer(step), step.settings
+    if compiled_by:
+        model.compile(backend=compiled_by, dynamic=True)
 
     def work() -> None:
         model.train()
@@ -161,7 +163,8 @@ def check(folder: Path, device: torch.device, size: Size, steps: int) -> Iterato
         )
         ways = {"ours": ours(step), "trainer": trainer(step, ROUNDS + 1), "two calls": two_calls(step)}
         if device.type == "cuda":
-            torch.cuda.reset_peak_memory_stats(device)
+            torch._dynamo.config.suppress_errors = True  # what fails runs as it is
+            ways["two calls, compiled"] = two_calls(step, "inductor")
         seconds = in_turns(ways, device)
         yield from _lines(f"a step on {pooler}", seconds, {"trainer": 2.0 if pooler == "cls" else 1.5})
         mine = median(seconds["ours"]) / steps

@@ -30,7 +30,7 @@ Check = Callable[[], Iterator[Line]]
 ARGUMENTS = (
     argument("--device", choices=("cuda", "cpu"), help="what is checked; cuda where there is a card"),
     argument("--minutes", type=float, default=10.0, help="after which no other part begins"),
-    argument("--file", type=Path, metavar="FILE", help="write what was found there, as JSON"),
+    argument("--json", dest="file", type=Path, metavar="FILE", help="write what was found there, too"),
 )
 
 

@@ -2,7 +2,7 @@
 
 On a card PyTorch itself says when something waits. Everywhere else a step's operations are watched: one that brings a
 number of a computed tensor to the host, or whose result's size depends on one, would wait on a card; so would a tensor
-that is made without naming a device and has to be copied there.
+that is made without naming a device and has to be copied there, or a copy that its host waits for.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -27,6 +28,8 @@ IDLE = 0.05
 STEPS = 200
 WAITING = {"_local_scalar_dense", "nonzero", "masked_select", "_unique2", "unique_consecutive", "equal"}
 """Operations that need a number on the host."""
+READING = {"cpu", "tolist", "numpy", "__array__"}
+"""Calls that bring numbers to the host; on a CPU they are no operation."""
 NOT_DETERMINISTIC = {
     "histc", "bincount", "kthvalue", "median", "nanmedian", "put_", "_embedding_bag", "adaptive_avg_pool2d",
     "avg_pool3d", "grid_sampler_2d", "multi_margin_loss", "nll_loss2d_forward", "_ctc_loss",
@@ -44,16 +47,18 @@ class Watched(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, parameters: Iterator[torch.Tensor]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.found: list[str] = []
-        self._computed: Any = WeakIdKeyDictionary()
+        self.computed: Any = WeakIdKeyDictionary()
+        """Tensors that would lie on a card: True of what was computed there, False of what was only copied there."""
         for parameter in parameters:
-            self._computed[parameter] = True
+            self.computed[parameter] = True
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run one operation, noted if it waits."""
         kwargs = kwargs or {}
         name = func.overloadpacket.__name__
         tensors = [one for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)]
-        computed = any(one in self._computed for one in tensors)
+        there = [self.computed[one] for one in tensors if one in self.computed]
+        computed = any(there)
         if computed and name in WAITING:
             self.found.append(f"{name} waits")
         if computed and name == "index" and any(one.dtype == torch.bool for one in tensors):
@@ -62,8 +67,39 @@ class Watched(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.found.append(f"{name} has no deterministic kernel")
         result = func(*args, **kwargs)
         for one in tree_leaves(result):
-            if computed and isinstance(one, torch.Tensor):
-                self._computed[one] = True
+            if there and isinstance(one, torch.Tensor):
+                self.computed[one] = computed
+        return result
+
+
+class Copies(TorchFunctionMode):
+    """Notes calls that copy between host and card while the host waits, or from memory that is not pinned.
+
+    Args:
+        computed: Tensors that would lie on a card, as ``Watched`` knows them; None on a card.
+    """
+
+    def __init__(self, computed: Any = None) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._computed = computed
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call one function, noted if it waits."""
+        kwargs = kwargs or {}
+        name, on_card = getattr(func, "__name__", ""), self._computed is None
+        result = func(*args, **kwargs)
+        if not on_card and name in READING and self._computed.get(args[0]):
+            self.found.append(f"{name} waits")
+        named = any(isinstance(one, torch.device | str) for one in (*args[1:], *kwargs.values()))
+        if name == "cuda" or (name == "to" and named):
+            there = args[0].is_cuda if on_card else args[0] in self._computed
+            if not there and not kwargs.get("non_blocking"):
+                self.found.append("a copy to the card waits")
+            elif not there and on_card and not args[0].is_pinned():
+                self.found.append("a copy from memory that is not pinned")
+            elif not there and not on_card:
+                self._computed[result] = False
         return result
 
 
@@ -93,12 +129,18 @@ def waits_of(step: Callable[[], None], device: torch.device, trained: Trained) -
     step()
     if device.type == "cpu":
         watched = Watched(trained.objective.module.parameters())
-        with watched:
+        copies = Copies(watched.computed)
+        with watched, copies:
             step()
-        return [*watched.found, *_without_a_device(step)]
+        return [*watched.found, *copies.found, *_without_a_device(step)]
+    copies = Copies()
+    with copies:
+        step()
+    if copies.found:
+        return copies.found
     torch.cuda.set_sync_debug_mode("error")
     try:
-        for _number in range(1, STEPS):
+        for _number in range(2, STEPS):
             step()
     except RuntimeError as error:
         return [str(error).splitlines()[0]]

@@ -18,6 +18,7 @@ from transformers import PreTrainedModel
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.tokens import onto
 from workflow_scripts.settings.methods.distil import Config
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
@@ -50,6 +51,6 @@ class Objective(base.Objective):
         """Squared distance of the student's vectors to the teacher's, mean over entries."""
         rows = self._sampler.rows_of(step)
         batch = self._text.batch(rows).to(self.module.device)
-        target_BD = torch.from_numpy(self._vectors[rows]).to(self.module.device) / self._divisor
+        target_BD = onto(torch.from_numpy(self._vectors[rows]), self.module.device) / self._divisor
         student_BD = gathered(self.module(batch.ids_BT, batch.mask_BT))
         return F.mse_loss(student_BD, gathered(target_BD))

@@ -1,15 +1,18 @@
 """The check of a GPU, on a CPU: faults that it must name, and the whole command on small encoders."""
 
 import json
+import subprocess
+import sys
 import time
 
 import pytest
 import torch
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.gpu_check import cards, right, verb, waits
+from workflow_scripts.gpu_check import cards, right, speed, verb, waits
 from workflow_scripts.gpu_check.lines import judged
-from workflow_scripts.gpu_check.material import SMALL, blocks, prepared, write_encoder
+from workflow_scripts.gpu_check.material import SMALL, blocks, prepared, sentences, training, write_encoder
+from workflow_scripts.provenance.closure import ROOT
 
 CPU = torch.device("cpu")
 pytestmark = pytest.mark.usefixtures("torch_settings")
@@ -33,7 +36,15 @@ FAULTS = {
         lambda loss: loss + 0 * loss.flatten()[loss.flatten() > 0].sum(),
         "an index by a mask waits",
     ),
-    "noise that names no device": (lambda loss: loss + torch.zeros(3).sum(), "a tensor that names no device"),
+    "a vector that is listed": (lambda loss: loss + 0 * sum(loss.flatten().tolist()), "tolist waits"),
+    "a copy that blocks": (
+        lambda loss: loss + torch.zeros(3, device=CPU).to(loss.device).sum(),
+        "a copy to the card waits",
+    ),
+    "a mask that is drawn elsewhere": (
+        lambda loss: loss * (torch.rand(1) < 2).sum(),
+        "a tensor that names no device",
+    ),
     "a kernel that has no fixed order": (
         lambda loss: loss + 0 * loss.detach().flatten().histc(2).sum(),
         "histc has no deterministic kernel",
@@ -54,6 +65,30 @@ def test_what_a_card_would_wait_for_is_named(folder, fault):
 def test_a_step_as_it_is_waits_for_nothing(folder):
     trained = simcse(folder)
     assert waits.waits_of(waits.one_step(trained, SMALL), CPU, trained) == []
+
+
+def test_a_teachers_vectors_are_copied_without_waiting(folder):
+    trained = prepared(blocks()["distil"], folder, SMALL, CPU)
+    assert waits.waits_of(waits.one_step(trained, SMALL), CPU, trained) == []
+
+
+@pytest.mark.slow
+def test_a_compiled_encoder_trains_like_any_other(folder):
+    settings = training(SMALL, max_steps=1, precision="float32")
+    step = speed.Step(
+        folder / "bert", sentences(SMALL.batch, SMALL), settings, speed.recipe("avg"), "avg", CPU
+    )
+    speed.two_calls(step, compiled_by="eager")()
+
+
+def test_a_machine_without_a_package_is_told_what_to_install():
+    code = "import sys; sys.modules['torch'] = None; from workflow_scripts.__main__ import main; main()"
+    asked = subprocess.run(
+        [sys.executable, "-c", code, "gpu-check"], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert asked.returncode == 2
+    (line,) = asked.stderr.splitlines()
+    assert line.startswith("gpu-check: no Python package torch is here. pip install torch ")
 
 
 def test_another_gradient_of_one_small_parameter_is_found(folder):
@@ -124,3 +159,5 @@ def test_the_whole_command_holds_on_a_cpu(tmp_path):
         "fits",
         "several cards",
     }
+    read = {line["what"].rpartition("SentenceTransformer, read by ")[2] for line in lines}
+    assert read >= {"mask_token", "s2sent", "layer_attention", "pooling avg_top2", "pooling cls"}
