@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from workflow_scripts.audit.printing import Answer, Row, Rows, argument, without_empty
-from workflow_scripts.audit.records import Records, artefact_of, name_of, studies_of
+from workflow_scripts.audit.records import Records, artefact_of, name_of, studies_of, study_folder
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.record import Record
 
@@ -134,7 +134,9 @@ def grouped(jobs: Iterable[Job], heading: str) -> list[Row]:
     return sorted(rows, key=lambda row: -row["seconds"])
 
 
-ARGUMENTS = (argument("path", type=Path, nargs="?", help="results/<study>, or a file: the jobs behind it"),)
+ARGUMENTS = (
+    argument("path", type=study_folder, nargs="?", help="results/<study>, or a file: the jobs behind it"),
+)
 
 
 def answer(path: Path | None) -> Answer:

@@ -25,7 +25,7 @@ from rich.filesize import decimal
 
 from workflow_scripts.audit.cost import Job, jobs_of
 from workflow_scripts.audit.printing import Answer, argument
-from workflow_scripts.audit.records import Records, made_by, studies_of
+from workflow_scripts.audit.records import Records, made_by, studies_of, study_folder
 from workflow_scripts.audit.verify import not_as_written
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import RECORD_FILE, check_model_folder, verify_checksum
@@ -242,7 +242,9 @@ def write_crate(study: Path, folder: Path) -> Crate:
 
 
 ARGUMENTS = (
-    argument("path", type=Path, help="results/<study>, or of a model results/<study>/runs/<run>/seed<seed>"),
+    argument(
+        "path", type=study_folder, help="results/<study>, or of a model results/<study>/runs/<run>/seed<seed>"
+    ),
     argument("--to", type=Path, help="folder to make; of a study, default: crates/<study>"),
 )
 

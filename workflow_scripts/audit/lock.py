@@ -24,7 +24,7 @@ from pydantic import Field
 
 from workflow_scripts.audit.compare import Facts, compare, contents_hash
 from workflow_scripts.audit.printing import Answer, Row, Rows, argument
-from workflow_scripts.audit.records import Records, studies_of
+from workflow_scripts.audit.records import Records, studies_of, study_folder
 from workflow_scripts.audit.verify import not_as_written
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.config import Settings
@@ -225,7 +225,7 @@ def read_lock(file: Path) -> Lock:
 
 
 ARGUMENTS = (
-    argument("studies", type=Path, nargs="*", help="folders of studies; default: all below results/"),
+    argument("studies", type=study_folder, nargs="*", help="folders of studies; default: all below results/"),
     argument("--to", type=Path, default=LOCK, help="file to write; default: %(default)s"),
     argument("--short", action="store_true", help="with --check: say in a line whether numbers differ"),
     argument(

@@ -167,6 +167,12 @@ def inspect(path: Path, *, part_of_model: bool = False, hashing: bool = True) ->
 # All files of some folders
 
 
+def study_folder(named: str) -> Path:
+    """The folder of a study that is named by it, as results/demo, or by the study's name alone."""
+    folder = Path(named)
+    return _RESULTS / folder if not folder.exists() and (_RESULTS / folder).is_dir() else folder
+
+
 def studies_of(named: Iterable[Path]) -> list[Path]:
     """The folders to audit: those that are named, or each below ``results``.
 

@@ -24,6 +24,7 @@ from workflow_scripts.provenance.key import canonical
 from workflow_scripts.provenance.record import Input, Record, sha256_of
 
 _ORDER = Change("input", "order", "another", "as configured")
+_DAMAGED = Change("record", "", "damaged or altered", "see verify")
 _SHOWN = 40
 """Characters of a value in the table of causes."""
 
@@ -109,9 +110,14 @@ def stale(graph: Graph) -> Staleness:
 
 
 def reasons(record: Record, job: Job) -> list[Change]:
-    """What the job that wrote an artefact would do differently now; empty where it would make the same."""
+    """What the job that wrote an artefact would do differently now; empty where it would make the same.
+
+    What a record says that does not have the record's own key is not what the job did, and is compared with nothing.
+    """
+    if key_of(record) != record.key:
+        return [_DAMAGED]
     now = _as_planned(record, job)
-    if key_of(now) == record.key == key_of(record):
+    if key_of(now) == record.key:
         return []
     return compare(facts(record), facts(now)) or [_ORDER]
 

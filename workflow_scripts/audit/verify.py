@@ -42,6 +42,7 @@ from workflow_scripts.audit.records import (
     read_inside,
     record_at,
     studies_of,
+    study_folder,
 )
 from workflow_scripts.data import hub, sources
 from workflow_scripts.errors import DataError
@@ -296,7 +297,7 @@ def _candidates(kind: str, name: str, data_root: Path | None) -> Iterator[tuple[
 
 
 ARGUMENTS = (
-    argument("studies", type=Path, nargs="*", metavar="FOLDER", help="default: all below results/"),
+    argument("studies", type=study_folder, nargs="*", metavar="FOLDER", help="default: all below results/"),
     argument("--data-root", type=Path, help="folder of local sources; default: SEMBLANCE_DATA"),
 )
 

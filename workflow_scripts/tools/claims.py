@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.audit.printing import Answer, Rows, argument, markdown_of
+from workflow_scripts.audit.records import study_folder
 from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
 from workflow_scripts.errors import ConfigError, DataError, refuse, unknown
 from workflow_scripts.graph.configuration import read_yaml
@@ -127,7 +128,7 @@ def left_out(rows: Sequence[Row]) -> list[Row]:
 
 ARGUMENTS = (
     argument("papers", nargs="*", metavar="PAPER", help=f"files in {FOLDER}, such as jtcse; all if left out"),
-    argument("--study", type=Path, help="folder of a study's results, such as results/demo"),
+    argument("--study", type=study_folder, help="folder of a study's results, such as results/demo"),
     argument("--markdown", action="store_true", help="print verdicts as tables of Markdown"),
 )
 

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from rich.console import RenderableType
 
 from workflow_scripts.audit.printing import Answer, Row, Rows, argument, latex_of, markdown_of
+from workflow_scripts.audit.records import study_folder
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
@@ -132,7 +133,7 @@ def _gain(row: Mapping[str, str], names: Mapping[str, str]) -> Row:
 
 
 ARGUMENTS = (
-    argument("paths", nargs="+", type=Path, metavar="PATH", help="results/<study>, tables or scores"),
+    argument("paths", nargs="+", type=study_folder, metavar="PATH", help="results/<study>, tables or scores"),
     *(
         argument(f"--{form}", dest="form", action="store_const", const=form, help=f"print as {form} instead")
         for form in ("csv", "markdown", "latex")

@@ -149,7 +149,9 @@ def in_queue() -> tuple[list[Queued], str]:
 
 
 ARGUMENTS = (
-    argument("study", nargs="?", metavar="STUDY", help="its name; default: the one that ran last here"),
+    argument(
+        "study", nargs="?", metavar="STUDY", help="its name or folder; default: the one that ran last here"
+    ),
     TARGETS,
     argument(
         "--configfile", nargs="+", default=[], metavar="FILE", help="default: those of its last run here"
@@ -159,7 +161,7 @@ ARGUMENTS = (
 
 def answer(study: str | None, targets: list[str], configfile: list[str]) -> Answer:
     """What is known of every job, and in detail of those that run, wait or have failed."""
-    name, asked = configuration_of(study, configfile)
+    name, asked = configuration_of(study and Path(study).name, configfile)
     jobs = planned(targets, asked.configfiles, config=asked.config, from_nothing=False).jobs
     queue, unknown = in_queue()
     seen = look(jobs, queue)

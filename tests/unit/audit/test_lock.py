@@ -54,11 +54,6 @@ def test_nothing_damaged_or_missing_is_locked(root, name, change):
         locked_now()
 
 
-def test_a_study_without_the_weights_that_were_dropped_is_locked(root, study):
-    study.drop_weights("plain")
-    assert f"{STUDY}/runs/plain/seed1/model/record.json" in locked_now().artefacts
-
-
 @pytest.mark.parametrize("to", [STUDY, "README/lock.json", "README/below/lock.json"])
 def test_a_place_where_no_lock_can_be_is_one_line(root, to):
     Path("README").write_text("")

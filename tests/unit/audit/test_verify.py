@@ -131,12 +131,8 @@ def test_a_file_that_no_record_lists_is_foreign(root, folder, name):
     assert found() == [(named(path), "foreign")]
 
 
-def test_a_lock_beside_the_results_is_nothing_foreign(root):
+def test_what_a_killed_job_left_behind_is_foreign_and_a_lock_or_the_date_of_a_folder_is_not(root):
     Path(STUDY, "provenance.lock.json").write_text("{}")
-    assert found() == []
-
-
-def test_what_a_killed_job_left_behind_is_foreign_and_the_date_of_a_folder_is_not(root):
     left = [Path(STUDY, "tables/.main.parquet.x1y2.tmp"), Path(STUDY, "runs/.model.ab.tmp/config.json")]
     for path in left:
         path.parent.mkdir(exist_ok=True)
@@ -329,6 +325,7 @@ def test_studies_are_those_named_or_all(root):
     shutil.copytree(STUDY, "results/other")
     assert records.studies_of([]) == [Path("results/other"), Path(STUDY)]
     assert records.studies_of([Path(STUDY)]) == [Path(STUDY)]
+    assert data("verify", "study") == data("verify", STUDY) != data("verify")
     with pytest.raises(DataError, match="results/typo: no such study"):
         printed("verify", "results/typo")
     shutil.rmtree("results")

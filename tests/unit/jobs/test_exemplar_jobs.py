@@ -3,8 +3,6 @@
 import random
 import re
 import shutil
-import signal
-import time
 
 import pytest
 
@@ -148,26 +146,6 @@ def test_a_model_writes_a_pool_that_covers_its_list(shop):
     assert {name: verify_checksum(shop.folder / name) for name in first} == first
     (shop.folder / "prompt.txt").write_text(f"Be brief. {PROMPT}")
     assert "answers are not in the ledger, and the study is offline" in one_line(*finish(shop.write(server)))
-
-
-def test_kill_9_costs_at_most_the_call_in_flight(shop):
-    with FaultServer(fault_server.chat(obedient)) as server:
-        finish(shop.write(server))
-        whole, calls = (shop.folder / "pool.parquet").read_bytes(), len(server.requests)
-        (shop.folder / "pool.parquet").unlink()
-        shutil.rmtree(shop.folder / "answers")
-        server.requests.clear()
-        process = shop.write(server)
-        while len(server.requests) < 8:
-            assert process.poll() is None
-            time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        assert not (shop.folder / "pool.parquet").exists()
-        assert finish(shop.write(server))[0] == 0
-        assert len(server.requests) <= calls + 1
-    assert (shop.folder / "pool.parquet").read_bytes() == whole
-    assert shop.holds(KEY) == []
 
 
 @pytest.mark.parametrize(

@@ -220,79 +220,49 @@ def test_a_missing_input_is_named_with_the_command_that_makes_it(tmp_path):
 # Failures while writing
 
 
-class StoppedError(Exception):
-    pass
+WRITERS = {
+    "table.parquet": lambda path: writing_table(path, SENTENCES, record()),
+    "model": lambda path: writing_model_folder(path, record()),
+    "figure.svg": atomic,
+}
 
 
-def stop_while_writing_a_table(folder):
-    with writing_table(folder / "table.parquet", SENTENCES, record("table.parquet")) as writer:
-        writer.write_table(sentences())
-        raise StoppedError
-
-
-def stop_while_writing_a_folder(folder):
-    with writing_model_folder(folder / "model", record("model")) as inside:
-        (inside / "model.safetensors").write_bytes(b"half")
-        raise StoppedError
-
-
-def stop_while_writing_any_file(folder):
-    with atomic(folder / "figure.svg") as temporary:
-        temporary.write_text("half")
-        raise StoppedError
-
-
-@pytest.mark.parametrize(
-    "write", [stop_while_writing_a_table, stop_while_writing_a_folder, stop_while_writing_any_file]
-)
-def test_a_failure_leaves_the_old_artefact_and_nothing_else(tmp_path, write):
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_failure_leaves_the_old_artefact_and_nothing_else(tmp_path, name):
     write_all(tmp_path)
     before = files_below(tmp_path)
-    with pytest.raises(StoppedError):
-        write(tmp_path)
-    assert files_below(tmp_path) == before
+    with pytest.raises(RuntimeError, match="stopped"), WRITERS[name](tmp_path / name):
+        assert len(list(tmp_path.glob(f".{name}.*.tmp"))) == 1
+        raise RuntimeError("stopped")
+    assert files_below(tmp_path) == before and not list(tmp_path.glob(".*"))
 
 
 LARGE = 300_000
 
 
-def fill_table(folder):
-    write_table(folder / "table.parquet", sentences(LARGE // 40, seed=1), record("table.parquet"))
-
-
-def fill_page(folder):
-    write_page(folder / "figure.svg", SVG + " " * LARGE + "<!-- -->", record("figure.svg"))
-
-
-def fill_folder(folder):
-    write_folder(folder / "model", record("model"), weights=b"w" * LARGE)
-
-
-def fill_folder_with_tensors(folder):
-    with writing_model_folder(folder / "model", record("model")) as inside:
+def fill_with_tensors(path):
+    with writing_model_folder(path, record()) as inside:
         save_file({"weight": np.zeros(LARGE, dtype=np.float32)}, inside / "model.safetensors")
 
 
 @pytest.mark.parametrize(
-    ("fill", "name"),
+    ("name", "fill"),
     [
-        (fill_table, "table.parquet"),
-        (fill_page, "figure.svg"),
-        (fill_folder, "model"),
-        (fill_folder_with_tensors, "model"),
+        ("table.parquet", lambda path: write_table(path, sentences(LARGE // 40, seed=1), record())),
+        ("figure.svg", lambda path: write_page(path, SVG + " " * LARGE + "<!-- -->", record())),
+        ("model", lambda path: write_folder(path, record(), weights=b"w" * LARGE)),
+        ("model", fill_with_tensors),
     ],
 )
-def test_a_full_disk_is_one_line_that_names_the_artefact(tmp_path, fill, name):
+def test_a_full_disk_is_one_line_that_names_the_artefact(tmp_path, name, fill):
     write_all(tmp_path)
     before = files_below(tmp_path)
     with pytest.raises(SystemExit) as stopped, one_line_errors(), files_limited_to(LARGE // 4):
-        fill(tmp_path)
+        fill(tmp_path / name)
     line = str(stopped.value)
-    assert str(tmp_path / name) in line
-    assert os.strerror(errno.EFBIG) in line
-    assert "\n" not in line
+    assert str(tmp_path / name) in line and os.strerror(errno.EFBIG) in line and "\n" not in line
     assert files_below(tmp_path) == before
-    fill(tmp_path)  # the limit was the only thing in the way
+    fill(tmp_path / name)  # the limit was the only thing in the way
     assert files_below(tmp_path) != before
 
 

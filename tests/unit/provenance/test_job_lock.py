@@ -49,11 +49,8 @@ def start(log, **environment):
     return ended.stderr
 
 
-def test_a_second_start_of_a_job_is_refused(log):
+def test_a_second_start_is_refused_and_the_other_processes_of_a_training_are_not(log):
     assert "this job is running already" in start(log)
-
-
-def test_the_other_processes_of_a_training_on_several_gpus_are_not(log):
     assert "this job is running already" in start(log, RANK="0")
     assert start(log, RANK="1") == ""
 

@@ -109,7 +109,7 @@ def demo(here, monkeypatch):
 
 
 def test_what_is_left_is_estimated_by_what_is_done(demo):
-    code, found = data("status", "demo")
+    code, found = data("status", "results/demo")
     assert code == 1 and found["verdict"] == "demo: 2 done, 1 failed, 1 to come"
     counts = dict.fromkeys(status.STATES) | {"done": 2, "failed": 1, "to come": 1}
     assert found["jobs"] == [{"rule": "toy", **counts}]
