@@ -155,17 +155,21 @@ def _floats(column: pa.Array) -> Floats:
     return values
 
 
+def _in_both(a: Path, b: Path, suffix: str) -> list[str]:
+    """Files with this suffix that two folders have below them."""
+    names = (file.relative_to(a).as_posix() for file in sorted(a.rglob(f"*{suffix}")))
+    return [name for name in names if (b / name).is_file()]
+
+
 def _weights(a: Path, b: Path) -> Iterator[Apart]:
-    files = sorted(file.relative_to(a) for file in a.rglob("*.safetensors"))
-    for file in (file for file in files if (b / file).is_file()):
+    for file in _in_both(a, b, ".safetensors"):
         with suppress(SafetensorError):  # of another form
-            yield _apart(file.as_posix(), _tensors(a / file, b / file))
+            yield _apart(file, _tensors(a / file, b / file))
 
 
 def _points(a: Path, b: Path) -> Iterator[Apart]:
     """Columns of the data beside figures."""
-    files = sorted(file.relative_to(a) for file in a.glob("*.parquet"))
-    for file in (file for file in files if (b / file).is_file()):
+    for file in _in_both(a, b, ".parquet"):
         for column in _columns(pq.read_table(a / file), pq.read_table(b / file)):
             yield column._replace(name=f"{file}: {column.name}")
 

@@ -33,12 +33,14 @@ def measured(root):
     return root
 
 
-def test_every_job_has_its_own_measurements(measured):
+def test_every_job_has_its_own_measurements_and_without_them_is_unknown_and_not_free(measured):
     found = {(job.record.rule, *job.record.wildcards.values()): job.measured for job in finished_jobs(None)}
     assert len(found) == 2 + 1 + 2 * len(RUNS) + 3
     assert found["train_encoder", "simcse", "2"]["seconds"] == 102
     assert found["write_report",] == {"seconds": 6, "processor_seconds": 2, "memory_mb": 100.5}
     assert found["fetch_encoder",] == {"seconds": 3, "processor_seconds": 2}
+    Path("benchmarks/study/make_table/main.tsv").unlink()
+    assert row_of(finished_jobs(None))["not measured"] == 1
 
 
 def test_costs_are_summed_by_rule_and_run_and_in_all(measured):
@@ -58,11 +60,6 @@ def test_the_cost_of_a_file_is_that_of_all_it_was_made_from(measured):
     assert {job.measured["seconds"] for job in behind} == {3, 2, 101}
     with pytest.raises(DataError, match="not an artefact"):
         finished_jobs(Path("resources/prompt.txt"))
-
-
-def test_a_job_without_measurements_is_unknown_and_not_free(measured):
-    Path("benchmarks/study/make_table/main.tsv").unlink()
-    assert row_of(finished_jobs(None))["not measured"] == 1
 
 
 USAGE = {"model": ["m", "n"], "calls": [3, 2], "prompt_tokens": [100, 10], "completion_tokens": [7, 1]}

@@ -76,11 +76,6 @@ def test_each_job_is_an_action_with_what_it_read_and_wrote(crate):
     assert found["#control/evaluate_sts/plain/1/suite"]["instrument"] == {"@id": "#step/evaluate_sts"}
 
 
-def test_nothing_is_overwritten(root):
-    with pytest.raises(DataError, match="exists already"):
-        write_crate(Path(STUDY), Path(STUDY))
-
-
 def test_a_model_without_the_weights_that_were_dropped_is_exported_and_nothing_damaged(root, study):
     study.drop_weights("plain")
     write_crate(Path(STUDY), CRATE)
@@ -89,11 +84,13 @@ def test_a_model_without_the_weights_that_were_dropped_is_exported_and_nothing_d
         write_crate(Path(STUDY), Path("again"))
 
 
-def test_a_crate_is_of_one_study(root):
+def test_a_crate_is_of_one_study_and_overwrites_nothing(root):
     with pytest.raises(DataError, match=r"results: no study\. Name one, such as results/demo"):
         printed("export", "results")
     code, said = printed("export", STUDY)
     assert code == 0 and said.startswith("crates/study: ") and Path("crates/study", METADATA).is_file()
+    with pytest.raises(DataError, match="crates/study: exists already"):
+        printed("export", STUDY)
 
 
 # Models
