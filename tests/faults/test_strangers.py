@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from workflow_scripts.data.encoders import copy_files
+from workflow_scripts.data.encoders import copy_files, files_of
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.graph.call import command
 from workflow_scripts.graph.configuration import read_yaml
@@ -97,7 +97,7 @@ def test_of_a_strangers_model_folder_no_code_and_no_pickle_is_taken(tmp_path, wi
         (with_code / name).write_bytes(pickle.dumps(Evil(mark)))
     taken = tmp_path / "taken"
     taken.mkdir()
-    copy_files(with_code, taken)
+    copy_files(with_code, taken, files_of(with_code))
     assert {path.suffix for path in taken.rglob("*")} <= {".safetensors", ".json", ".txt"}
     load_backbone(taken)
     assert not mark.exists()

@@ -1,17 +1,16 @@
 """Encoders from an ordered list of sources, as ``sources`` has it for datasets."""
 
-import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
+from workflow_scripts.data import published
+from workflow_scripts.data.published import WEIGHTS
 from workflow_scripts.data.sources import first_of, folder_of, label_of
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.provenance.record import Input, sha256_of
 from workflow_scripts.settings.encoders import EncoderSource, Fetch, HubEncoder
 
-WEIGHTS = "model.safetensors"
 FILES = (
     WEIGHTS,
     "config.json",
@@ -24,10 +23,7 @@ FILES = (
     "sentence_bert_config.json",
 )
 """The files that are copied: weights in safetensors, configuration, tokeniser and the longest input that it was
-published for, but no pickles and no code."""
-_MODULES, _PROMPTS = "modules.json", "config_sentence_transformers.json"
-_HONOURED = ("Transformer", "Pooling", "Normalize")
-"""Modules of sentence-transformers that a readout here stands in for; vectors are compared by their cosine."""
+published for, but no pickles and no code. Shards, and modules with their prompts, come on top (``files_of``)."""
 
 
 def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[str, Input]]:
@@ -41,7 +37,7 @@ def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[
     """
 
     def find(source: EncoderSource) -> tuple[Path, dict[str, Input]]:
-        folder, label = folder_of(source, data_root, "model", [*FILES, _MODULES, _PROMPTS]), label_of(source)
+        folder, label = folder_of(source, data_root, "model", [*FILES, *published.ON_HUB]), label_of(source)
         if not isinstance(source, HubEncoder):
             folder, label = folder / source.path, f"{label}{source.path}/"
         hashes = _checked(source, folder)
@@ -50,11 +46,23 @@ def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[
     return first_of(f"encoders.{name}", block.sources, find, "Provide one of them.")
 
 
-def copy_files(origin: Path, folder: Path) -> None:
-    """Copy weights, configuration and tokeniser."""
-    for file in FILES:
-        if (origin / file).exists():
-            shutil.copyfile(origin / file, folder / file)
+def files_of(folder: Path, pins: Collection[str] | None = None) -> list[str]:
+    """Files of an encoder's folder that are taken: what was published behind it only where it is pinned, or nothing is.
+
+    Raises:
+        DataError: if a name in one of them leads out of the folder.
+    """
+    more = published.more_files(folder)
+    if pins is not None and published.MODULES not in pins:
+        more = [file for file in more if file in pins or file.startswith("model")]
+    return [file for file in (*FILES, *more) if (folder / file).exists()]
+
+
+def copy_files(origin: Path, folder: Path, files: Iterable[str]) -> None:
+    """Copy weights, configuration, tokeniser, and what was published behind them."""
+    for file in files:
+        (folder / file).parent.mkdir(exist_ok=True)
+        shutil.copyfile(origin / file, folder / file)
 
 
 def not_applied(origin: Path) -> Iterator[str]:
@@ -63,32 +71,23 @@ def not_applied(origin: Path) -> Iterator[str]:
     Raises:
         DataError: if it runs code of its own, or another class than Transformers' encoders.
     """
-    modules = _json(origin / _MODULES) or []
-    for number, module in enumerate(modules):
-        package, _, kind = module["type"].rpartition(".")
-        if package.partition(".")[0] != "sentence_transformers":
-            found = f"{origin / _MODULES}: {module['type']} is code of the folder, which is never run"
-            raise DataError(f"{found}. Take an encoder without.")
-        if number == 0 and kind != "Transformer":
-            raise DataError(f"{origin / _MODULES}: {kind} is not supported. Take an encoder of Transformers.")
-        if kind not in _HONOURED:
-            yield f"the encoder was published with {kind} ({module['path']}), which is not applied"
-    if prompts := [
-        name for name, text in (_json(origin / _PROMPTS) or {}).get("prompts", {}).items() if text
-    ]:
-        yield f"the encoder was published with prompts ({', '.join(sorted(prompts))}), which are not applied"
-
-
-def _json(file: Path) -> Any:
-    return json.loads(file.read_text("utf-8")) if file.exists() else None
+    if found := next(published.refusals(origin), None):
+        raise DataError(found)
+    alone = "applied by readout as_published alone"
+    for module in published.modules_of(origin)[1:]:
+        kind = module["type"].rpartition(".")[2]
+        if kind not in ("Pooling", "Normalize"):  # vectors are compared by their cosine
+            yield f"the encoder was published with {kind} ({module['path']}), {alone}"
+    if prompts := [name for name, text in published.read_published(origin).prompts if text]:
+        yield f"the encoder was published with prompts ({', '.join(sorted(prompts))}), {alone}"
 
 
 def _checked(source: EncoderSource, folder: Path) -> dict[str, str]:
     """Hash of each file that is taken; a tokeniser of other ids spoils an encoder as other weights do."""
     if not folder.is_dir():
         raise MissingError(f"{folder} does not exist")
-    found = {file: sha256_of(folder / file) for file in FILES if (folder / file).exists()}
-    if WEIGHTS not in found:
+    found = {file: sha256_of(folder / file) for file in files_of(folder, source.sha256)}
+    if WEIGHTS not in found and published.SHARDS not in found:
         raise DataError(f"{folder}: no {WEIGHTS}. Convert the model to safetensors.")
     pinned = found if source.sha256 is None else source.sha256
     for file in sorted({*found, *pinned}):

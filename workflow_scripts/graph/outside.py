@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from workflow_scripts.apis.ledger import is_offline
 from workflow_scripts.data.hub import Kind, answers, snapshot
 from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, Pin, accepted, is_here, text_of
+from workflow_scripts.data.published import SHARDS, WEIGHTS, refusals
 from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.graph.place import is_in_job, sha256_now, write_note
 from workflow_scripts.graph.sizes import root_of
@@ -43,6 +44,8 @@ class Here(NamedTuple):
     """File to what it is to the reader; a file that is not here is what it is called."""
     reading: tuple[Any, ...] = ()
     """How they are read."""
+    is_open: bool = False
+    """Whether it has whatever files are there."""
 
     @property
     def lacks(self) -> str:
@@ -58,6 +61,8 @@ class Here(NamedTuple):
     def made(self, recorded: Iterable[str]) -> bool:
         """Whether the files that a record names are of this source."""
         found = {*recorded}
+        if self.is_open:
+            return bool(found) and all(file.startswith(self.label) for file in found)
         needed, known = ({f"{self.label}{file}" for file in files} for files in (self.needed, self.pins))
         return needed <= found <= known
 
@@ -163,12 +168,15 @@ def _dataset(root: Path | None, label: str, source: Config) -> Here:
 
 
 def _encoder(root: Path | None, label: str, source: Config) -> Here:
-    from workflow_scripts.data.encoders import FILES, WEIGHTS  # slow to import
+    from workflow_scripts.data.encoders import files_of  # slow to import
 
-    folder = root / source["path"] if root else None
-    pins: Mapping[str, Pin] = source.get("sha256") or dict.fromkeys(FILES)
-    needed = pins if source.get("sha256") else [WEIGHTS]
-    return Here(folder, f"{label}{source['path']}/", pins, frozenset(needed))
+    folder, label = root / source["path"] if root else None, f"{label}{source['path']}/"
+    if pins := source.get("sha256"):
+        return Here(folder, label, pins, frozenset(pins))
+    files = files_of(folder) if folder else []
+    return Here(
+        folder, label, dict.fromkeys(files), frozenset({SHARDS} & {*files} or {WEIGHTS}), is_open=True
+    )
 
 
 def _on_hub(sources: Iterable[Config], recorded: Mapping[str, str], gap_if_unreachable: bool) -> str:
@@ -277,6 +285,8 @@ def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None
                 sources = config["encoders"][name]["fetch"]["sources"]
                 yield from _source(f"encoders.{name}", sources, data_root, "model")
                 yield from _files(f"encoders.{name}", sources, data_root, "pin this one")
+                read = next((one for one in sources_here(sources, data_root) if not one.lacks), None)
+                yield from refusals(read.folder) if read and read.folder else ()
 
 
 def _key(config: Config, what: str, section: str, name: str | None) -> Iterator[str]:

@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from workflow_scripts.data.published import SHARDS, WEIGHTS
 from workflow_scripts.errors import ConfigError, DataError, advice, unknown
 from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.extraction_rows import definable_rows, tables_of
@@ -70,7 +71,7 @@ def _missing(folder: Path, ending: str, name: str, place: str) -> Iterator[str]:
         yield f"{place}: no file resources/{folder.name}/{name}.{ending}. {advice(name, known)}"
 
 
-_OF_AN_ENCODER = (("model.safetensors",), ("config.json",), TOKENISER_FILES)
+_OF_AN_ENCODER = ((WEIGHTS, SHARDS), ("config.json",), TOKENISER_FILES)
 """Files of which a folder has to have one each."""
 
 

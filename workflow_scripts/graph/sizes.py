@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.data.planned import ON_HUB
+from workflow_scripts.data.published import read_published
+from workflow_scripts.errors import DataError
 from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.runs import members_of
 from workflow_scripts.settings.rates import Rates
-from workflow_scripts.settings.start import BUILT_AS_BERT, Size
+from workflow_scripts.settings.start import BUILT_AS_BERT, Published, Size
 
 
 @cache
@@ -54,7 +56,10 @@ class Sizes:
         if "adapt" in block:
             base, scratch = self.of(block["adapt"]["base"]), block["adapt"].get("from_scratch") or {}
             sizes = {key: scratch[key] for key in ("layers", "width") if key in scratch}
-            return (base or Size(0, 0))._replace(**sizes) if sizes else base
+            base = base or (Size(0, 0) if sizes else None)
+            return base and base._replace(
+                **sizes, published=Published(unmet=(f"{encoder} was adapted here",))
+            )
         for folder in [*folders_of(block, self._data_root), self._fetched / encoder]:
             if size := _read(folder / "config.json"):
                 return size
@@ -91,9 +96,9 @@ def _read(file: Path) -> Size | None:
     try:
         found = json.loads(file.read_text("utf-8"))
         layers, width = int(found["num_hidden_layers"]), int(found["hidden_size"])
-        kind = found.get("model_type")
-        return Size(layers, width, _positions(found), kind, _drops(found), _causal(found))
-    except (OSError, ValueError, KeyError, TypeError):
+        kind, published = found.get("model_type"), read_published(file.parent)
+        return Size(layers, width, _positions(found), kind, _drops(found), _causal(found), published)
+    except (OSError, ValueError, KeyError, TypeError, DataError):
         return None
 
 

@@ -17,4 +17,4 @@ def main(job: Job) -> None:
     check_planned(f"encoders.{name}", job.settings["source"], found)
     record = job.record(foreign=source, labels=[block.label, *not_applied(origin)])
     with writing_model_folder(job.outputs["record"].parent, record) as folder:
-        copy_files(origin, folder)
+        copy_files(origin, folder, source)

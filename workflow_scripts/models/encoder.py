@@ -95,8 +95,8 @@ class SentenceEncoder(TextEncoder):
         check_fit(readout.misfits, backbone)
         self.backbone = backbone
         self.readout_settings = readout
-        self.template = template
         self.readout = build_readout(readout, backbone.config)
+        self.template = getattr(self.readout, "template", None) or template
         self.head = Head(self.readout.width, backbone.config.hidden_size) if head else None
         self.head_at_test = head and head_at_test
         self.width = int(backbone.config.hidden_size) if self.head_at_test else self.readout.width
@@ -109,7 +109,9 @@ class SentenceEncoder(TextEncoder):
     def read_by(self, readout: ReadoutConfig) -> "SentenceEncoder":
         """The same backbone with another readout, and no head but the pooler that it has (``own_pooler``)."""
         head = readout.reads_pooler
-        other = SentenceEncoder(self.backbone, readout, head=head, head_at_test=head, template=self.template)
+        # A prompt that came with the readout goes with it.
+        template = None if self.readout_settings.needs_frozen else self.template
+        other = SentenceEncoder(self.backbone, readout, head=head, head_at_test=head, template=template)
         if other.head is not None:
             other.head.dense.load_state_dict(self.own_pooler().state_dict())
         return other

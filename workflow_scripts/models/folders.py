@@ -128,7 +128,8 @@ def _write(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokenizerBas
         modules = [several.sentence_module(list(parts))]
     if not (folder / CONFIG_FILE).exists():
         (folder / CONFIG_FILE).write_text(json.dumps(NO_AUTO_MODEL) + "\n", "utf-8")
-    return SentenceTransformer(modules=modules, device="cpu")
+    options: dict[str, Any] = getattr(encoder.leaves[0].readout, "sentence_options", {})
+    return SentenceTransformer(modules=modules, device="cpu", **options)
 
 
 def _sentence_modules(
@@ -163,10 +164,11 @@ def _transformer(
     options: dict[str, Any] = {"max_seq_length": int(min(positions, tokenizer.model_max_length))}
     if encoder.readout.reads in ("all", "padded"):
         options["config_kwargs"] = {"output_hidden_states": True}
-    if encoder.template is not None:
+    prompted = encoder.template is not None and not encoder.template.cut_with_text
+    if encoder.template is not None and prompted:
         before, after = encoder.template.sides(tokenizer.mask_token)
         options |= {"before": before, "after": after, "add_period": encoder.template.add_period}
-    kind: Any = Transformer if encoder.template is None else PromptedTransformer
+    kind: Any = PromptedTransformer if prompted else Transformer
     poolings = ("Pooling", "WeightedLayerPooling")
     in_root = encoder.template is None and all(type(one).__name__ in poolings for one in following)
     place = folder if in_root else folder / f"0_{kind.__name__}"

@@ -7,6 +7,25 @@ BUILT_AS_BERT = ("bert", "roberta", "xlm-roberta", "camembert")
 """Model types of ``models.packed``, whose layers can attend across to another encoder's."""
 
 
+class Published(NamedTuple):
+    """What an encoder's folder has for sentence-transformers."""
+
+    prompts: tuple[tuple[str, str], ...] = ()
+    """Name and text."""
+    default: str | None = None
+    """The name of the prompt that is taken where none is named."""
+    unmet: tuple[str, ...] = ()
+    """What of it is not done here."""
+
+    def misfits(self, prompt: str | None, encoder: str) -> Iterator[str]:
+        """Why an encoder cannot be read as it was published, a line each."""
+        for found in self.unmet:
+            yield f"readout.kind: as_published; {found.rstrip('.')}. Take pooling, or another encoder."
+        names = [name for name, _ in self.prompts]
+        if not self.unmet and prompt not in (None, *names):
+            yield f"readout.prompt: {prompt}; {encoder} has {', '.join(names) or 'none'}. Name one of them, or null."
+
+
 class Size(NamedTuple):
     """Of an encoder."""
 
@@ -20,6 +39,8 @@ class Size(NamedTuple):
     """Whether it drops anything of its own in training; None where nobody can say."""
     causal: bool | None = None
     """Whether a token attends to those before it alone; None where nobody can say."""
+    published: Published | None = None
+    """None where nobody can say."""
 
 
 class Start(NamedTuple):

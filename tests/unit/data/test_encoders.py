@@ -123,8 +123,8 @@ def test_what_a_published_folder_has_beyond_its_encoder_is_a_label(root):
     assert [*not_applied(published(root / "toy", Normalize()))] == []
     folder = published(root / "toy", Dense(16, 4), prompts={"query": "query: ", "document": ""})
     assert [*not_applied(folder)] == [
-        "the encoder was published with Dense (2_Dense), which is not applied",
-        "the encoder was published with prompts (query), which are not applied",
+        "the encoder was published with Dense (2_Dense), applied by readout as_published alone",
+        "the encoder was published with prompts (query), applied by readout as_published alone",
     ]
 
 

@@ -20,7 +20,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from transformers import AutoModel, MPNetConfig, MPNetModel
 
 from tests import jobs, tiny
-from workflow_scripts.data.encoders import copy_files
+from workflow_scripts.data.encoders import copy_files, files_of
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.methods import ensemble as method
 from workflow_scripts.models import readouts
@@ -207,7 +207,7 @@ def test_a_published_mpnet_keeps_the_length_that_it_was_published_for(tmp_path, 
     published = SentenceTransformer(modules=modules, device="cpu")
     (tmp_path / "plain/sentence_bert_config.json").write_text(json.dumps({"max_seq_length": limit}))
     (tmp_path / "fetched").mkdir()
-    copy_files(tmp_path / "plain", tmp_path / "fetched")
+    copy_files(tmp_path / "plain", tmp_path / "fetched", files_of(tmp_path / "plain"))
     plain = SentenceEncoder(
         load_backbone(tmp_path / "fetched"), parse_readout(pooling("avg")), head=False, head_at_test=False
     )

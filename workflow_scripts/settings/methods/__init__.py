@@ -75,11 +75,14 @@ class ReadingMethod(MethodConfig):
         return self.readout.labels
 
     def conflicts(self) -> Iterator[str]:
-        """[MASK] is read in a prompt alone."""
+        """[MASK] is read in a prompt alone, and what was published without training."""
         setting = self.readout.mask_setting
         if setting and not self.is_prompted:
             found = f"{getattr(self.readout, setting)} reads [MASK], and the method puts no template around sentences"
             yield f"readout.{setting}: {found}. Use promptbert, a frozen run's template, or other tokens."
+        if self.readout.needs_frozen and (self.module != "frozen" or self.is_prompted):
+            found = f"{self.readout.kind}, which is an encoder as it is, with a prompt of its own"
+            yield f"readout.kind: {found}. Use it in frozen without a template, or take pooling."
 
     def misfits(self, start: Start) -> Iterator[str]:
         """The readout's."""

@@ -37,6 +37,11 @@ class ReadoutConfig(Settings):
         return False
 
     @property
+    def needs_frozen(self) -> bool:
+        """Whether it reads an encoder's own weights alone, which no run has trained."""
+        return False
+
+    @property
     def mask_setting(self) -> str | None:
         """The setting by which it reads [MASK], for which sentences need a prompt; None if it does not."""
         return None

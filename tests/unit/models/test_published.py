@@ -1,0 +1,221 @@
+"""Folders as authors publish them: read as sentence-transformers reads them, or refused with what was found."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Dense, Normalize, Transformer
+from sentence_transformers.sentence_transformer.modules import LayerNorm, Pooling
+from transformers import AutoModel, LlamaConfig, LlamaModel
+
+from tests import tiny
+from workflow_scripts.data.encoders import copy_files, locate, not_applied
+from workflow_scripts.data.published import refusals
+from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.graph.sizes import Sizes
+from workflow_scripts.methods import frozen
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.folders import load_encoder, save_encoder
+from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
+from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.encoders import Fetch
+from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.start import Start
+
+TEXTS = [*tiny.sentences(6, seed=8), "x", "The town by the river " * 9]
+PROMPTS = {"query": "find the old town: ", "document": ""}
+D = tiny.WIDTH
+
+
+def decoder(folder):
+    """Of a causal decoder whose tokeniser pads in front."""
+    tokenizer, sizes = tiny.make_tokenizer("bert"), {"num_hidden_layers": 2, "num_attention_heads": 4}
+    torch.manual_seed(0)
+    config = LlamaConfig(vocab_size=len(tokenizer), hidden_size=D, intermediate_size=48, **sizes)
+    LlamaModel(config).save_pretrained(folder)
+    tokenizer.padding_side = "left"
+    tokenizer.save_pretrained(folder)
+
+
+def publish(root, following, *, kind="bert", limit=64, **more):
+    """What sentence-transformers writes of an encoder and the modules behind it."""
+    plain, folder = root / "plain", root / "models/theirs"
+    decoder(plain) if kind == "llama" else tiny.write_model(plain, kind)
+    modules = [Transformer(str(plain), processor_kwargs={"model_max_length": limit}), *following]
+    SentenceTransformer(modules=modules, device="cpu", **more).save_pretrained(
+        str(folder), create_model_card=False
+    )
+    return folder
+
+
+def edited(folder, name, **changes):
+    """A folder, a file of whose is changed."""
+    content = json.loads((folder / name).read_text())
+    (folder / name).write_text(
+        json.dumps(content | changes if isinstance(content, dict) else content + changes["add"])
+    )
+    return folder
+
+
+def sharded(folder):
+    model = AutoModel.from_pretrained(folder)
+    (folder / "model.safetensors").unlink()
+    model.save_pretrained(folder, max_shard_size="40KB")
+    assert len(list(folder.glob("model-*.safetensors"))) > 1
+    return folder
+
+
+def torch_layers(*layers):
+    torch.manual_seed(3)
+    return [make() for make in layers]
+
+
+def mean():
+    return Pooling(D, "mean")
+
+
+EQUAL = {  # folder, name of a prompt
+    "dense": (lambda root: publish(root, torch_layers(mean, lambda: Dense(D, 8), Normalize)), None),
+    "a named prompt": (lambda root: publish(root, [mean()], prompts=PROMPTS), "query"),
+    "the default prompt": (lambda root: publish(root, [mean()], prompts=PROMPTS, default_prompt_name="query"), None),
+    "an empty prompt": (lambda root: publish(root, [mean()], prompts=PROMPTS, default_prompt_name="query"), "document"),
+    "last token": (lambda root: publish(root, [Pooling(D, "lasttoken"), Normalize()], kind="llama"), None),
+    "two poolings": (lambda root: publish(root, [Pooling(D, ("cls", "max")), LayerNorm(2 * D)], kind="modernbert"), None),
+    "normalize": (lambda root: publish(root, [Pooling(D, "weightedmean"), Normalize()], kind="roberta"), None),
+    "max_seq_length": (lambda root: publish(root, [mean()], limit=16, prompts=PROMPTS), "query"),
+    "sharded": (lambda root: sharded(publish(root, [mean()])), None),
+}  # fmt: skip
+ROUTER = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.router.Router"}
+SPARSE = {
+    "idx": 2,
+    "name": "2",
+    "path": "2_Splade",
+    "type": "sentence_transformers.sparse_encoder.modules.SpladePooling",
+}
+CODE = {"idx": 2, "name": "2", "path": "2_Own", "type": "modeling_own.Pooler"}
+REFUSED = {  # change of a folder with mean pooling and prompts, its line, whether methods that train refuse it too
+    "router": (lambda f: (f / "modules.json").write_text(json.dumps([ROUTER])), "Router is not supported", True),
+    "code": (lambda f: edited(f, "modules.json", add=[CODE]), r"modeling_own\.Pooler is code of the folder", True),
+    "remote code": (
+        lambda f: edited(f, "config.json", auto_map={"AutoModel": "modeling_own.Own"}, model_type="their_own"),
+        r"their_own is code of the folder \(trust_remote_code\)", True,
+    ),
+    "sparse": (lambda f: edited(f, "modules.json", add=[SPARSE]), r"SpladePooling \(2_Splade\) is not done", False),
+    "multi-vector": (
+        lambda f: edited(f, "config_sentence_transformers.json", model_type="MultiVectorEncoder"),
+        "MultiVectorEncoder makes no vector of a sentence", False,
+    ),
+    "pooling without the prompt": (lambda f: edited(f, "1_Pooling/config.json", include_prompt=False), "left out", False),
+    "lower case": (lambda f: edited(f, "sentence_bert_config.json", do_lower_case=True), "do_lower_case", False),
+    "pickle": (lambda f: (f / "2_Dense/model.safetensors").unlink(), r"2_Dense has no model\.safetensors", False),
+    "activation": (lambda f: edited(f, "2_Dense/config.json", activation_function="own.f"), r"own\.f is code", False),
+    "no modules": (lambda f: (f / "modules.json").unlink(), r"has no modules\.json", False),
+}  # fmt: skip
+
+
+def config(prompt=None):
+    block = {"module": "frozen", "readout": {"kind": "as_published", "prompt": prompt}}
+    return MethodConfig.parse(block, "methods")
+
+
+def fetched(root, folder):
+    """The folder as rule fetch_encoder leaves it."""
+    block = Fetch.parse(
+        {"sources": [{"kind": "local", "path": str(folder.relative_to(root))}]}, "encoders.theirs"
+    )
+    origin, files = locate("theirs", block, root)
+    (root / "fetched").mkdir()
+    copy_files(origin, root / "fetched", files)
+    return root / "fetched"
+
+
+def planned(root, folder, prompt=None):
+    """What is found before anything is fetched."""
+    source = {"kind": "local", "path": str(folder.relative_to(root))}
+    encoders = {"theirs": {"fetch": {"sources": [source]}}}
+    size = Sizes({"name": "x", "encoders": encoders}, ROOT, root).of("theirs")
+    return [*config(prompt).misfits(Start("theirs", [size]))]
+
+
+@pytest.mark.parametrize("case", EQUAL)
+def test_vectors_are_those_of_encode_also_when_saved(tmp_path, case):
+    make, prompt = EQUAL[case]
+    folder = make(tmp_path)
+    expected = SentenceTransformer(str(folder), device="cpu").encode(TEXTS, prompt_name=prompt, batch_size=3)
+    assert planned(tmp_path, folder, prompt) == []
+    place = fetched(tmp_path, folder)
+    encoder, tokenizer = frozen.build(config(prompt), load_backbone(place)), load_tokenizer(place)
+    np.testing.assert_allclose(encode(encoder.eval(), tokenizer, TEXTS, 512), expected, atol=1e-5)
+    made = job_record("pool_encoder", settings={}, inputs={}, outputs=[])
+    with writing_model_folder(tmp_path / "model", made) as inside:
+        save_encoder(inside, encoder, tokenizer)
+    assert not list((tmp_path / "model").rglob("*.py"))
+    np.testing.assert_allclose(encode(*load_encoder(tmp_path / "model"), TEXTS, 512), expected, atol=1e-5)
+    saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    np.testing.assert_allclose(saved.encode(TEXTS, batch_size=2), expected, atol=1e-5)
+    assert saved.prompts == SentenceTransformer(str(folder), device="cpu").prompts
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_done_is_refused_before_anything_is_fetched_and_when_it_is_read(tmp_path, case):
+    change, found, for_all = REFUSED[case]
+    folder = publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS)
+    change(folder)
+    (line,) = planned(tmp_path, folder)
+    assert line.startswith("method.readout.kind: as_published; ")
+    assert re.search(found, line)
+    assert bool([*refusals(folder)]) == for_all
+    if for_all:
+        with pytest.raises(DataError, match=found):
+            [*not_applied(folder)]
+        return
+    with pytest.raises(ConfigError, match=found):
+        frozen.build(config(), load_backbone(fetched(tmp_path, folder)))
+
+
+def test_a_prompt_that_is_not_there_is_named_before_anything_is_fetched(tmp_path):
+    folder = publish(tmp_path, [mean()], prompts=PROMPTS)
+    found = "method.readout.prompt: quiry; theirs has document, query. Name one of them, or null."
+    assert planned(tmp_path, folder, "quiry") == [found]
+
+
+@pytest.mark.parametrize("file", ["modules.json", "model.safetensors.index.json"])
+def test_no_name_in_a_folder_leads_out_of_it(tmp_path, file):
+    folder = publish(tmp_path, [mean()])
+    if file == "modules.json":
+        edited(folder, file, add=[CODE | {"path": "../../plain"}])
+    else:
+        (folder / file).write_text(json.dumps({"weight_map": {"a": "../../plain/model.safetensors"}}))
+    with pytest.raises(DataError, match=rf"{file}: \.\./\.\./plain.* is no "):
+        fetched(tmp_path, folder)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [{"module": "repooled"}, {"module": "frozen", "template": {"text": "a [X]", "add_period": False}}],
+)
+def test_it_is_for_an_encoder_that_nobody_changed_in_no_prompt_but_its_own(block):
+    with pytest.raises(ConfigError, match=r"readout\.kind: as_published, which is an encoder as it is"):
+        MethodConfig.parse(block | {"readout": {"kind": "as_published", "prompt": None}}, "methods")
+
+
+def test_a_pinned_source_is_taken_with_what_it_pins(tmp_path):
+    folder = publish(tmp_path, [mean()])
+    block = Fetch.parse({"sources": [{"kind": "local", "path": "models/theirs"}]}, "encoders.theirs")
+    _, files = locate("theirs", block, tmp_path)
+    assert {"modules.json", "1_Pooling/config.json", "config_sentence_transformers.json"} < {*files}
+    pins = {name: given.sha256 for name, given in files.items()}
+    plain = {name: pin for name, pin in pins.items() if Path(name).parent == Path() and "modules" not in name}
+    for pinned in (
+        pins,
+        {name: pin for name, pin in plain.items() if name != "config_sentence_transformers.json"},
+    ):
+        source = {"kind": "local", "path": "models/theirs", "sha256": pinned}
+        _, taken = locate("theirs", Fetch.parse({"sources": [source]}, "encoders.theirs"), tmp_path)
+        assert {*taken} == {*pinned}
+    assert folder.is_dir()
