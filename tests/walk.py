@@ -91,9 +91,7 @@ def without_a_block() -> list[str]:
     used = {block["module"] for block in blocks().values()}
     read = {readout["kind"] for readout in readouts().values()}
     return [name for name in names_in("workflow_scripts.settings.methods") if name not in used] + [
-        kind
-        for kind in names_in("workflow_scripts.settings.readouts")
-        if kind not in read | OF_A_FOLDER
+        kind for kind in names_in("workflow_scripts.settings.readouts") if kind not in read | OF_A_FOLDER
     ]
 
 

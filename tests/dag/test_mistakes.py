@@ -1079,7 +1079,8 @@ OF_A_FOLDER = {
     "JTCSE on encoders that cannot attend across": (
         MPNET,
         twin(MINE, MINE | {"tag": "other", "overrides": {"method": {"dropout": 0.2}}}),
-        "encoder: jtcse attends across encoders built as BERT or RoBERTa; wrong_twin has one of mpnet. Name others.",
+        "encoder: jtcse attends across encoders built as BERT (bert, roberta, xlm-roberta, camembert); "
+        "wrong_twin has one of mpnet. Name others.",
     ),
     "the dropout of an encoder that drops nothing": (
         BERT | {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0},

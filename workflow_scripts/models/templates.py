@@ -30,11 +30,13 @@ def fill(template: Template, sentence: str, mask_token: str | None) -> str:
 
 
 def pieces(template: Template, tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
-    """Token ids before and after the sentence, [CLS] and [SEP] included."""
+    """Token ids before and after the sentence, [CLS] and [SEP] included, or what a tokeniser adds in their place."""
     left, right = template.sides(tokenizer.mask_token)
-    opening, closing = tokenizer("")["input_ids"]
+    word = tokenizer("a", return_special_tokens_mask=True)
+    special, first = word["special_tokens_mask"], word["special_tokens_mask"].index(0)
+    last = len(special) - special[::-1].index(0)
     before, after = (tokenizer(side, add_special_tokens=False)["input_ids"] for side in (left, right))
-    return [opening, *before], [*after, closing]
+    return [*word["input_ids"][:first], *before], [*after, *word["input_ids"][last:]]
 
 
 def most_tokens(template: Template, tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> int:

@@ -1,5 +1,7 @@
 import pytest
+from tokenizers import processors
 
+from tests import tiny
 from workflow_scripts.config import ConfigError
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.templates import PLAIN, pieces, tokenise_in
@@ -20,3 +22,22 @@ def test_without_a_template_sentences_are_tokenised_as_they_are(tiny_bert):
     filled = tokenise_in(Template(text="the [X] [MASK]", add_period=False), tokenizer, ["town"], 8)
     inside = tokenizer("town", add_special_tokens=False)["input_ids"]
     assert filled.batch([0]).ids_BT[0].tolist() == before + inside + after
+
+
+@pytest.mark.parametrize("single", ["$A", "[CLS] $A", "$A [SEP]", "[CLS] $A [SEP]"])
+def test_a_prompt_goes_around_a_sentence_whatever_the_tokeniser_adds(single):
+    """Decoders' tokenisers add one special token, before or after, or none; the sentence alone is cut."""
+    tokenizer = tiny.make_tokenizer("bert")
+    added = [
+        (token, tokenizer.convert_tokens_to_ids(token)) for token in ("[CLS]", "[SEP]") if token in single
+    ]
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single=single, special_tokens=added
+    )
+    template = Template(text="the [X] town", add_period=False)
+    before, after = pieces(template, tokenizer)
+    assert tokenizer.convert_ids_to_tokens([*before, *after]) == single.replace("$A", "the town").split()
+    filled = (
+        tokenise_in(template, tokenizer, ["river road field"], 2 + len(added)).batch([0]).ids_BT[0].tolist()
+    )
+    assert filled == [*before, *tokenizer("river road", add_special_tokens=False)["input_ids"], *after]

@@ -43,7 +43,8 @@ class Config(Contrasting):
         yield from super().misfits(start)
         for kind in dict.fromkeys(size.kind for size in start.sizes):
             if kind not in (None, *BUILT_AS_BERT):
-                found = f"jtcse attends across encoders built as BERT or RoBERTa; {start.encoder} has one of {kind}"
+                known = ", ".join(BUILT_AS_BERT)
+                found = f"jtcse attends across encoders built as BERT ({known}); {start.encoder} has one of {kind}"
                 yield f"encoder: {found}. Name others."
         if start.frozen:
             found = f"jtcse joins trained runs; {start.frozen[0]} trains nothing"
