@@ -13,10 +13,11 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import yaml
 
@@ -209,6 +210,28 @@ def pretend_finished(folder: Path, configfile: str = DEMO) -> None:
         (folder / path).write_text(path)
     code, printed = snakemake(folder, "--touch", "--forceall", "--cores", "1", "--configfile", configfile)
     assert code == 0, printed
+
+
+def set_at(part: Any, path: str, value: Any) -> None:
+    """Set a part of a configuration; ``path`` has keys, which may be new, and numbers of lists between slashes."""
+    *keys, last = path.split("/")
+    for key in keys:
+        part = part[int(key)] if isinstance(part, list) else part.setdefault(key, {})
+    part[last] = value
+
+
+@contextlib.contextmanager
+def holding(file: Path, text: str | None) -> Iterator[None]:
+    """A file with some text, or gone, as long as it lasts; afterwards it is as it was, and of its old date."""
+    before = (file.read_text(), file.stat().st_mtime) if file.exists() else None
+    file.unlink(missing_ok=True) if text is None else file.write_text(text)
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
+        if before:
+            file.write_text(before[0])
+            os.utime(file, (before[1], before[1]))
 
 
 def run(folder: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -7,12 +7,11 @@ import copy
 import functools
 import hashlib
 import json
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.planning import DEMO, ROOT, copy_tree, merged_config, snakemake
+from tests.planning import DEMO, ROOT, copy_tree, holding, merged_config, set_at, snakemake
 from workflow_scripts.data.hub import snapshot
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import content_findings, read_grids, study_findings
@@ -44,15 +43,8 @@ def findings(change, overlay=DEMO, data_root=None):
 
 def put(path, value):
     """A change of one key of the configuration, ``grid.`` in front of one of the demo's grid."""
-
-    def change(config, grids):
-        *keys, last = path.split("/")
-        part = config | {"grid": grids["demo"]} if path.startswith("grid/") else config
-        for key in keys:
-            part = part[int(key)] if isinstance(part, list) else part.setdefault(key, {})
-        part[last] = value
-
-    return change
+    in_grid = path.removeprefix("grid/")
+    return lambda config, grids: set_at(config if in_grid == path else grids["demo"], in_grid, value)
 
 
 def run(method, **block):
@@ -1192,35 +1184,31 @@ def needs(*jobs, data_root=None, **changes):
     return list(need_findings(config, jobs, data_root))
 
 
-def test_a_key_is_asked_for_by_the_job_that_needs_it_alone(bare):
-    assert needs(("train_encoder", ""), ("make_table", "")) == []
-    (found,) = needs(("write_exemplars", "wiki1m_300"), ("write_exemplars", "wiki1m_300"))
-    assert found.startswith(
-        "llms.deepseek_v3: pool wiki1m_300 needs it, and environment variable DEEPSEEK_API_KEY"
-    )
-    bare.setenv("SEMBLANCE_OFFLINE", "1")
-    assert needs(("write_exemplars", "wiki1m_300")) == []
+POOL, TRIP_MADE = ("write_exemplars", "wiki1m_300"), ("translate_shard", "wiki_spa")
+ON_DRIVE, TEXT = ("fetch_encoder", "consert_bert"), ("read_dataset", "wiki_sentences")
+NEEDS = {
+    "nothing": ([("train_encoder", ""), ("make_table", "")], None),
+    "a key, once": ([POOL, POOL], "llms.deepseek_v3: pool wiki1m_300 needs it, and environment variable DEEPSEEK_API_KEY"),
+    "an engine": ([TRIP_MADE], "translators.apertium: corpus wiki_spa needs apertium, which is not installed."),
+    "data": ([TEXT], "datasets.wiki_sentences: no source is there: no data root is set. Put it there, "),
+    "what the Hub has": ([("read_dataset", "wiki1m"), ("read_dataset", "lee"), ("fetch_encoder", "bert_base")], None),
+    "a folder on a drive": ([ON_DRIVE, ("fetch_encoder", "esimcse_bert")], "encoders.consert_bert: no source is there"),
+}  # fmt: skip
 
 
-def test_an_engine_is_asked_for_by_the_job_that_needs_it_alone(bare):
+@pytest.mark.parametrize(("jobs", "message"), NEEDS.values(), ids=NEEDS)
+def test_what_a_job_needs_is_asked_for_by_that_job_alone(bare, jobs, message):
     bare.setenv("PATH", "/nowhere")
-    (found,) = needs(("translate_shard", "wiki_spa"))
-    assert found.startswith("translators.apertium: corpus wiki_spa needs apertium, which is not installed.")
-
-
-def test_data_is_asked_for_by_the_job_that_reads_it_alone(bare, tmp_path):
     bare.setattr("workflow_scripts.graph.outside.answers", lambda: True)
-    (found,) = needs(("read_dataset", "wiki_sentences"))
-    assert found.startswith(
-        "datasets.wiki_sentences: no source is there: no data root is set. Put it there, "
-    )
-    (found,) = needs(("read_dataset", "wiki_sentences"), data_root=tmp_path)
+    found = needs(*jobs)
+    assert len(found) == bool(message) and all(line.startswith(message) for line in found)
+
+
+def test_kept_answers_need_no_key_and_a_missing_file_is_named(bare, tmp_path):
+    (found,) = needs(TEXT, data_root=tmp_path)
     assert f"{tmp_path}/corpus/wiki_sentences.txt.gz does not exist" in found
-    assert needs(("read_dataset", "wiki1m"), ("read_dataset", "lee"), ("fetch_encoder", "bert_base")) == []
-    (found,) = needs(
-        ("fetch_encoder", "consert_bert"), ("fetch_encoder", "esimcse_bert")
-    )  # on a drive; on the Hub
-    assert found.startswith("encoders.consert_bert: no source is there")
+    bare.setenv("SEMBLANCE_OFFLINE", "1")
+    assert needs(POOL) == []
 
 
 def test_another_file_than_the_one_that_is_pinned_is_found_before_any_job(bare, tmp_path):
@@ -1254,11 +1242,8 @@ def test_a_hub_that_does_not_answer_is_found_before_any_job(bare, tmp_path):
         in found
     )
     bare.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    (source,) = (
-        one
-        for one in study("config/config.yaml")[0]["encoders"]["bert_base"]["fetch"]["sources"]
-        if one["kind"] == "hub"
-    )
+    sources = study("config/config.yaml")[0]["encoders"]["bert_base"]["fetch"]["sources"]
+    source = next(one for one in sources if one["kind"] == "hub")
     snapshot(source["repository"], source["revision"], "model").mkdir(parents=True)
     assert needs(("fetch_encoder", "bert_base")) == []
 
@@ -1296,17 +1281,6 @@ def test_a_file_that_is_no_yaml_is_named_with_its_line(tmp_path, text, message):
 def tree(tmp_path_factory):
     """A copy of the repository to make mistakes in."""
     return copy_tree(tmp_path_factory.mktemp("mistakes"))
-
-
-@contextmanager
-def holding(file, text):
-    """A file with some text, or gone, as long as it lasts."""
-    before = file.read_text() if file.exists() else None
-    file.unlink(missing_ok=True) if text is None else file.write_text(text)
-    try:
-        yield
-    finally:
-        file.unlink(missing_ok=True) if before is None else file.write_text(before)
 
 
 def plan(tree, *arguments):
@@ -1415,12 +1389,3 @@ def test_words_on_the_command_line_are_what_they_are_in_a_file_and_braces_no_wil
     assert code == 0, printed
     code, printed = plan(tree, "--config", "training={max_steps: seven}")
     assert code == 1 and "ConfigError: training.max_steps: 'seven' is not a whole number or null" in printed
-
-
-def test_files_in_the_wrong_order_are_told_which_study_they_plan(tree):
-    (tree / "config/mine.yaml").write_text("name: mine")
-    for first, last in (("mine", "demo"), ("demo", "mine")):
-        files = [f"config/{name}.yaml" for name in (first, last)]
-        _code, printed = snakemake(tree, "-n", "--quiet", "all", "--configfile", *files)
-        told = f"Study {last}, in results/{last}; config/{first}.yaml names {first}, which is overruled\n"
-        assert told in printed

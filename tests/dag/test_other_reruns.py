@@ -3,8 +3,7 @@
 import os
 import re
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,21 +16,15 @@ from tests.dag.test_exact_reruns import (
     SCORED_AGAIN,
     finished,  # noqa: F401  (a fixture)
 )
+from tests.planning import holding
 from tests.planning import planned_by_experiment as planned_jobs
 
 
-@contextmanager
-def replaced(file: Path, pattern: str, text: str) -> Iterator[None]:
-    """A file with one part of it replaced, as long as it lasts; its date is then as it was."""
-    before, date = file.read_text(), file.stat().st_mtime
-    after, count = re.subn(pattern, text, before, count=1, flags=re.DOTALL)
-    assert count == 1 and after != before
-    file.write_text(after)
-    try:
-        yield
-    finally:
-        file.write_text(before)
-        os.utime(file, (date, date))
+def replaced(file: Path, pattern: str, text: str) -> AbstractContextManager[None]:
+    """A file with one part of it replaced, as long as it lasts."""
+    after, count = re.subn(pattern, text, file.read_text(), count=1, flags=re.DOTALL)
+    assert count == 1 and after != file.read_text()
+    return holding(file, after)
 
 
 def test_comments_docstrings_blanks_and_what_a_job_asks_for_rerun_nothing(finished):  # noqa: F811
@@ -103,13 +96,8 @@ def test_another_version_of_a_package_reruns_what_computes_with_it(finished, pac
 @pytest.mark.parametrize("days", [0, 400, -4000], ids=["now", "in the future", "long ago"])
 def test_dates_decide_nothing(finished, days):  # noqa: F811
     skipped = {".snakemake", "__pycache__"}
-    paths = [path for path in sorted(finished.rglob("*")) if not skipped & set(path.parts)]
-    dates = {path: path.stat().st_mtime for path in paths if path.is_file()}
-    assert len(dates) > 400
-    for path in [*dates][::2]:
+    paths = [path for path in finished.rglob("*") if path.is_file() and not skipped & {*path.parts}]
+    assert len(paths) > 400
+    for path in paths[::2]:
         os.utime(path, (time.time() + days * 86_400,) * 2)
-    try:
-        assert planned_jobs(finished) == NOTHING
-    finally:
-        for path, date in dates.items():
-            os.utime(path, (date, date))
+    assert planned_jobs(finished) == NOTHING

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.planning import copy_tree, planned_jobs, pretend_finished, snakemake
+from tests.planning import copy_tree, holding, planned_jobs, pretend_finished, snakemake
 
 # Two frozen runs on every kind of suite
 
@@ -158,12 +158,8 @@ def test_a_changed_key_reruns_what_reads_it(finished, tmp_path, study, change, r
 def test_an_edited_prompt_asks_anew_and_a_missing_key_stops_a_run_before_any_job(finished, monkeypatch):
     monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)
     prompt = finished / "resources/prompts/three_r_exemplars.txt"
-    before = prompt.read_text()
-    prompt.write_text(f"{before} Please.")
-    try:
+    with holding(prompt, f"{prompt.read_text()} Please."):
         assert planned_jobs(finished, configfile="augment.yaml") == WRITTEN
         code, printed = snakemake(finished, "--cores", "1", "--configfile", "augment.yaml")
-    finally:
-        prompt.write_text(before)
     assert code != 0
     assert "environment variable DEEPSEEK_API_KEY is not set" in printed

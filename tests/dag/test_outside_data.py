@@ -1,14 +1,13 @@
 """A file that appears, changes or has a better source brings back what depends on it; one that vanishes nothing."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 import yaml
 
-from tests.planning import copy_tree, outputs, planned_jobs, snakemake
+from tests.planning import copy_tree, holding, outputs, planned_jobs, snakemake
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.record import Input, sha256_of
@@ -102,47 +101,25 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-@contextmanager
-def holding(file: Path, text: str | None) -> Iterator[None]:
-    """A file with some text, or not there, as long as it lasts."""
-    before = file.read_text() if file.exists() else None
-    file.unlink(missing_ok=True) if text is None else file.write_text(text)
-    try:
-        yield
-    finally:
-        file.unlink(missing_ok=True)
-        if before is not None:
-            file.write_text(before)
-
-
+MORE = {"datasets": {"read": block(local("more.tsv"), *DATASETS["read"]["sources"])}}
 CHANGES = {
-    "a file of a gap appears": ("absent.tsv", "new", READ_ANEW),
-    "a file of a set that was not reached appears": ("online.tsv", "new", READ_ANEW),
-    "a file changes": ("read.tsv", "edited", READ_ANEW),
-    "a file is written again as it was": ("read.tsv", "read", {}),
-    "a better source appears": ("better.tsv", "better", READ_ANEW),
-    "a file vanishes": ("read.tsv", None, {}),
+    "a file of a gap appears": ("absent.tsv", "new", {}, READ_ANEW),
+    "a file of a set that was not reached appears": ("online.tsv", "new", {}, READ_ANEW),
+    "a file changes": ("read.tsv", "edited", {}, READ_ANEW),
+    "a file is written again as it was": ("read.tsv", "read", {}, {}),
+    "a better source appears": ("better.tsv", "better", {}, READ_ANEW),
+    "a file vanishes": ("read.tsv", None, {}, {}),
+    "a source more that is not there": ("more.tsv", None, MORE, {}),
+    "a source more of the same bytes": ("more.tsv", "read", MORE, {}),
+    "a source more of other bytes": ("more.tsv", "other", MORE, READ_ANEW),
 }
 
 
-@pytest.mark.parametrize(("file", "text", "reruns"), CHANGES.values(), ids=CHANGES)
-def test_a_change_outside_reruns_what_depends_on_it(finished, file, text, reruns):
+@pytest.mark.parametrize(("file", "text", "overlay", "reruns"), CHANGES.values(), ids=CHANGES)
+def test_a_change_outside_reruns_what_depends_on_it(finished, tmp_path, file, text, overlay, reruns):
+    (tmp_path / "overlay.yaml").write_text(yaml.safe_dump({"name": "toy"} | overlay))
     with holding(finished / "data" / file, text):
-        assert planned_jobs(finished, configfile=STUDY) == reruns
-
-
-@pytest.mark.parametrize(("text", "reruns"), [(None, {}), ("read", {}), ("other", READ_ANEW)])
-def test_a_source_more_reruns_nothing_unless_it_has_other_bytes(finished, text, reruns):
-    file = finished / STUDY
-    before = file.read_text()
-    more = study(finished / "data")
-    more["datasets"] = DATASETS | {"read": block(local("more.tsv"), *DATASETS["read"]["sources"])}
-    file.write_text(yaml.safe_dump(more))
-    try:
-        with holding(finished / "data/more.tsv", text):
-            assert planned_jobs(finished, configfile=STUDY) == reruns
-    finally:
-        file.write_text(before)
+        assert planned_jobs(finished, str(tmp_path / "overlay.yaml"), configfile=STUDY) == reruns
 
 
 def test_a_disk_that_is_not_mounted_reruns_nothing(finished):

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.planning import DEMO, ROOT, copy_tree, merged_config, planned_jobs, snakemake
-from workflow_scripts.graph.configuration import load_config
+from tests.planning import DEMO, copy_tree, planned_jobs, snakemake
 
 GRID = {
     "title": "Mine",
@@ -39,28 +38,20 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def written(folder: Path, name: str, content: dict) -> str:
-    (folder / f"{name}.yaml").write_text(yaml.safe_dump(content))
-    return str(folder / f"{name}.yaml")
-
-
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_study_that_names_its_own_grid_alone_makes_nothing_else(tree, tmp_path, study):
-    own = written(tmp_path, "own", OWN | {"experiments": ["mine"]})
-    planned = planned_jobs(tree, own, configfile=study)
+    own = tmp_path / "own.yaml"
+    own.write_text(yaml.safe_dump(OWN | {"experiments": ["mine"]}))
+    planned = planned_jobs(tree, str(own), configfile=study)
     assert {rule: jobs for rule, jobs in planned.items() if rule != "draw_figures"} == MADE
-    code, printed = snakemake(tree, "-n", "--configfile", study, own, "--", "extraction")
+    code, printed = snakemake(tree, "-n", "--configfile", study, str(own), "--", "extraction")
     assert code == 1 and "ConfigError: extraction: no rule makes it." in printed
 
 
-def test_lists_that_two_files_add_to_plan_what_they_plan_written_out(tree, tmp_path):
-    first = written(tmp_path, "first", OWN | {"experiments+": ["mine"]})
-    second = written(tmp_path, "second", {"suites": {"sts": {"mine": {"datasets+": ["weather"]}}},
-                                          "datasets": {"weather": merged_config(ROOT, DEMO)["datasets"]["lee"]}})  # fmt: skip
-    config = load_config(tree, [tree / DEMO, first, second])
-    whole = written(tmp_path, "whole", {**config, "name": "demo"})
-    assert config["experiments"] == ["demo", "extraction", "mine"]
-    assert config["suites"]["sts"]["mine"]["datasets"] == ["lee", "weather"]
-    planned = planned_jobs(tree, first, second)
-    assert planned == planned_jobs(tree, whole)
+def test_a_study_that_adds_its_own_grid_to_another_makes_both(tree, tmp_path):
+    first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
+    first.write_text(yaml.safe_dump(OWN | {"experiments+": ["mine"]}))
+    second.write_text(yaml.safe_dump({"suites": {"sts": {"mine": {"datasets+": ["stsb_dev"]}}}}))
+    planned = planned_jobs(tree, str(first), str(second))
     assert planned["make_table"] == 2 and planned["tabulate_extraction"] == 1
+    assert planned["read_dataset"] == planned_jobs(tree)["read_dataset"] + 1

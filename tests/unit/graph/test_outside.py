@@ -3,6 +3,7 @@ import os
 import shutil
 import sys
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -103,11 +104,10 @@ def test_what_would_be_read_now_is_named(root, sources, recorded, change, name):
     assert now(sources, change.get("root", root), recorded, **flags) == name
 
 
-def test_a_hub_that_answers_or_was_copied_from_makes_no_gap(root, monkeypatch, tmp_path):
-    with monkeypatch.context() as patch:
-        patch.setattr(outside, "snapshot", lambda *_: tmp_path)  # a copy that can be read
-        assert now([HUB], root, gap=True) == ON_HUB
-    monkeypatch.setattr(outside, "answers", lambda: True)
+@pytest.mark.parametrize("there", [{"answers": lambda: True}, {"snapshot": lambda *_: Path.cwd()}])
+def test_a_hub_that_answers_or_was_copied_from_makes_no_gap(root, monkeypatch, there):
+    for name, known in there.items():
+        monkeypatch.setattr(outside, name, known)
     assert now([HUB], root, gap=True) == ON_HUB
 
 
@@ -174,25 +174,20 @@ def test_settings_name_the_sources_that_are_read_and_no_other(planned, sources, 
 
 
 def test_an_encoder_is_named_by_the_files_that_are_taken(root, tiny_bert):
-    assert now([encoder("toy"), HUB], root) == ON_HUB
+    sources = [encoder("toy"), HUB]
+    assert now(sources, root) == ON_HUB
     shutil.copytree(tiny_bert, root / "toy")
     (root / "toy/README.md").write_text("x")
-    found = now([encoder("toy"), HUB], root)
-    files = [part.split(" ")[0] for part in found.split("; ")]
-    assert files == sorted(
-        f"local:toy/{name}"
-        for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
-    )
+    found = now(sources, root)
     recorded = dict(part.split(" sha256:") for part in found.split("; "))
+    taken = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+    assert [*recorded] == [f"local:toy/{name}" for name in taken]
     (root / "toy/vocab.txt").write_text("x")
-    assert "local:toy/vocab.txt" in now([encoder("toy"), HUB], root, recorded)
+    assert "local:toy/vocab.txt" in now(sources, root, recorded)
     shutil.rmtree(root / "toy")
-    assert now([encoder("toy"), HUB], root, recorded) == found
-    pinned = encoder("toy", sha256={"model.safetensors": PIN})
-    assert (
-        now([pinned], root, {"local:toy/model.safetensors": PIN})
-        == f"local:toy/model.safetensors sha256:{PIN}"
-    )
+    assert now(sources, root, recorded) == found
+    pinned, weights = encoder("toy", sha256={"model.safetensors": PIN}), "local:toy/model.safetensors"
+    assert now([pinned], root, {weights: PIN}) == f"{weights} sha256:{PIN}"
 
 
 def test_the_release_of_a_package_is_no_part_of_the_name(root):
@@ -240,11 +235,6 @@ def test_a_job_that_runs_elsewhere_is_told_what_was_planned(root, monkeypatch):
 # Hashes
 
 
-def settle(path, seconds=100):
-    stat = path.stat()
-    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns - seconds * 10**9))
-
-
 def test_a_file_written_just_now_is_read_again_since_its_date_may_not_move(root, monkeypatch):
     stat = (root / "a").stat()
     monkeypatch.setattr(place, "time", SimpleNamespace(time=lambda: stat.st_mtime + 1))
@@ -256,7 +246,7 @@ def test_a_file_written_just_now_is_read_again_since_its_date_may_not_move(root,
 
 @pytest.mark.parametrize("damage", ["", "[]", "{", '{"x": 1}'])
 def test_a_large_file_is_read_once_and_damaged_notes_are_made_anew(root, damage, monkeypatch):
-    settle(root / "a")
+    os.utime(root / "a", (1, 1))  # a date that nothing is written under any more
     place.HASHES.parent.mkdir()
     place.HASHES.write_text(damage)
     assert place.sha256_now(root / "a") == sha256("a")

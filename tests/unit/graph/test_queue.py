@@ -61,11 +61,6 @@ def test_each_distinct_request_is_shown_to_sbatch_once():
     ]
 
 
-def test_a_machine_without_slurm_is_one_line():
-    (line,) = findings(("a", SMALL), which=lambda name: name != "sbatch")
-    assert line.startswith("SLURM: no sbatch on the PATH. Run it on a login node")
-
-
 @pytest.mark.parametrize("silent", ["partitions", "sbatch", "squeue"])
 def test_a_controller_that_does_not_answer_is_one_line_and_is_asked_no_more(silent):
     cluster = Cluster(**{silent: (124, "no answer within 10 s")})
@@ -154,15 +149,12 @@ WRAPPED = (
 )
 
 
-def script(number, attempt, *targets):
-    return {number: (0, WRAPPED.format(" ".join(targets), attempt))}
-
-
-SCRIPTS = (
-    script("7", 1, "'train_encoder:run=simcse.bert,seed=1'")
-    | script("8", 2, "'evaluate_sts:suite=sts,run=a,seed=1'", "evaluate_sts:suite=sts,run=b,seed=1")
-    | script("9", 1, "train_encoder:run=simcse.bert,seed=2")
-)
+COMMANDS = {
+    "7": ("'train_encoder:run=simcse.bert,seed=1'", 1),
+    "8": ("'evaluate_sts:suite=sts,run=a,seed=1' evaluate_sts:suite=sts,run=b,seed=1", 2),
+    "9": ("train_encoder:run=simcse.bert,seed=2", 1),
+}
+SCRIPTS = {number: (0, WRAPPED.format(*command)) for number, command in COMMANDS.items()}
 
 
 def queue_of(*lines, scripts=SCRIPTS):
@@ -218,20 +210,18 @@ def test_the_reason_of_a_group_that_sbatch_refuses_is_printed(caplog):
     assert printed.call_count == 2
 
 
-@pytest.mark.parametrize("local", [False, True])
-def test_the_queue_is_asked_before_the_first_job_that_goes_to_it(monkeypatch, tmp_path, local):
+def test_the_queue_is_asked_before_the_first_job_that_goes_to_it(monkeypatch, tmp_path):
     """Without SLURM's commands a run ends here; jobs of this machine need none."""
     monkeypatch.setenv("PATH", str(tmp_path))
     rule = SimpleNamespace(name="train_encoder")
-    job = SimpleNamespace(is_local=local, rule=rule, group=None, resources=SMALL, wildcards_dict={})
+    job = SimpleNamespace(is_local=True, rule=rule, group=None, resources=SMALL, wildcards_dict={})
     workflow = SimpleNamespace(
         executor_settings=ExecutorSettings(status_command="squeue"),
         dag=SimpleNamespace(needrun_jobs=lambda: [job]),
         group_settings=SimpleNamespace(group_components={}),
         scheduler=Mock(),
     )
-    if local:
-        queue.check_queue(workflow)
-        return
-    with pytest.raises(SystemExit, match="SLURM: no sbatch, squeue"):
+    queue.check_queue(workflow)
+    job.is_local = False
+    with pytest.raises(SystemExit, match=r"SLURM: no sbatch, squeue.* on the PATH\. Run it on a login node"):
         queue.check_queue(workflow)

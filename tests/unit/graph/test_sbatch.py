@@ -94,7 +94,6 @@ def test_a_group_asks_for_what_its_largest_jobs_ask_for_together():
         Request("rule train_encoder", {"gpu": 1}),
         Request("group evaluations", together),
     ]
-    (pair,) = requests_of(members[:2], {"evaluations": 4})  # there are no more
-    assert pair.resources["mem_mb"] == 16_000
-    (single,) = requests_of(members, {})
-    assert single.resources["mem_mb"] == 12_000
+    for some, components, memory in ((members[:2], {"evaluations": 4}, 16_000), (members, {}, 12_000)):
+        (request,) = requests_of(some, components)
+        assert request.resources["mem_mb"] == memory

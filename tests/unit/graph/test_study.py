@@ -4,12 +4,14 @@ import json
 import os
 import re
 from pathlib import Path
-from types import SimpleNamespace
+
+import pytest
+from snakemake.iocontainers import Wildcards
 
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph.call import code_of
 from workflow_scripts.graph.slices import config_slice, filled, one_of
-from workflow_scripts.graph.study import data_root_of, open_study
+from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.targets import lines_of
 from workflow_scripts.graph.training import Training
 
@@ -20,14 +22,8 @@ JTCSE = "jtcse.demo_twin.wiki_extract"
 FROZEN = ["frozen_avg.minilm", "frozen_cls.minilm_mlm", "frozen_avg.minilm_mlm"]
 
 
-class Wildcards(SimpleNamespace):
-    """Wildcards by attribute, and as a mapping as Snakemake's are."""
-
-    def keys(self):
-        return vars(self).keys()
-
-    def items(self):
-        return vars(self).items()
+def wildcards(**named):
+    return Wildcards(fromdict=named)
 
 
 def test_runs_are_trained_joined_or_frozen(study):
@@ -36,40 +32,29 @@ def test_runs_are_trained_joined_or_frozen(study):
     assert {*study.trained} == {SIMCSE, MORE_DROPOUT, THREE_R, JTCSE, *others}
 
 
-def test_a_twin_reads_the_models_of_its_members_in_order(study):
-    training = Training(study)
-    assert training.encoder(Wildcards(run=JTCSE, seed="2")) == [
+def test_a_twin_reads_the_models_of_its_members_in_order_and_its_settings_are_one_string(study):
+    training, twin = Training(study), wildcards(run=JTCSE, seed="2")
+    assert training.encoder(twin) == [
         f"<results>/runs/{SIMCSE}/seed2/model/record.json",
         f"<results>/runs/{MORE_DROPOUT}/seed2/model/record.json",
     ]
-    assert training.encoder(Wildcards(run=SIMCSE, seed="2")) == "<results>/encoders/minilm_mlm/record.json"
-
-
-def test_settings_of_a_run_are_one_string_with_sorted_keys(study):
-    text = Training(study).settings(Wildcards(run=JTCSE, seed="1"))
-    settings = json.loads(text)
-    assert text == json.dumps(settings, sort_keys=True)
+    assert training.encoder(wildcards(run=SIMCSE, seed="2")) == "<results>/encoders/minilm_mlm/record.json"
+    settings = json.loads(training.settings(twin))
+    assert training.settings(twin) == json.dumps(settings, sort_keys=True)
     assert list(settings) == ["development", "labels", "members", "method", "training"]
-    assert settings["members"] == [SIMCSE, MORE_DROPOUT]
-    assert settings["method"]["module"] == "jtcse"
+    assert settings["members"] == [SIMCSE, MORE_DROPOUT] and settings["method"]["module"] == "jtcse"
 
 
 def test_an_adapted_encoder_may_have_steps_of_its_own(study):
-    training, wildcards = Training(study), Wildcards(encoder="minilm_mlm")
-    shared = json.loads(training.adapting_settings(wildcards))
-    study.config["encoders"]["minilm_mlm"]["adapt"]["training"] = {
-        "max_steps": 7,
-        "cpu_threads": 3,
-        "checkpoint_minutes": 9,
-    }
-    own = json.loads(training.adapting_settings(wildcards))
-    assert own["continue_mlm"]["training"] == shared["continue_mlm"]["training"] | {
-        "max_steps": 7,
-        "cpu_threads": 3,
-    }
-    assert own["adapt"] == shared["adapt"]  # said once, where it decides
-    assert training.of_training("cpu_threads")(wildcards) == 3
-    assert training.of_training("checkpoint_minutes", str)(wildcards) == "9"
+    training, minilm = Training(study), wildcards(encoder="minilm_mlm")
+    shared = json.loads(training.adapting_settings(minilm))
+    own = {"max_steps": 7, "cpu_threads": 3, "checkpoint_minutes": 9}
+    study.config["encoders"]["minilm_mlm"]["adapt"]["training"] = own
+    decides = own.keys() - {"checkpoint_minutes"}
+    shared["continue_mlm"]["training"] |= {name: own[name] for name in decides}
+    assert json.loads(training.adapting_settings(minilm)) == shared
+    assert training.of_training("cpu_threads")(minilm) == 3
+    assert training.of_training("checkpoint_minutes", str)(minilm) == "9"
 
 
 def test_a_wildcard_matches_the_names_and_no_other():
@@ -80,38 +65,36 @@ def test_a_wildcard_matches_the_names_and_no_other():
     assert not any(re.fullmatch(one_of([]), name) for name in [*names, *others])
 
 
-def test_a_file_is_named_by_a_block_and_left_out_where_the_block_names_none():
-    config = {"a": {"x": {"of": "b", "also": None}}}
-    found = [
-        filled(config, "a.{name}", f"<results>/{{{key}}}.txt")(Wildcards(name="x"))
-        for key in ("of", "also", "no")
-    ]
+def test_a_part_of_the_configuration_names_a_file_or_none_and_is_one_string():
+    config, x = {"a": {"x": {"of": "b", "also": None}}, "z": 0}, wildcards(name="x")
+    found = [filled(config, "a.{name}", f"<results>/{{{key}}}.txt")(x) for key in ("of", "also", "no")]
     assert found == ["<results>/b.txt", [], []]
+    assert config_slice(config, one="a.{name}")(x) == '{"one": {"also": null, "of": "b"}}'
 
 
-def test_a_slice_holds_what_is_named_and_fills_in_wildcards():
-    config = {"a": {"x": {"k": 1, "b": 2}}, "z": 0}
-    assert config_slice(config, one="a.{name}")(Wildcards(name="x")) == '{"one": {"b": 2, "k": 1}}'
-
-
-def test_a_data_root_may_be_relative_or_in_the_home_folder(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("given", "folder"), [("~/mine", "home/mine"), ("mine", "mine"), (None, "home/of_all")]
+)
+def test_a_data_root_may_be_relative_or_in_the_home_folder(
+    no_variables, tmp_path, monkeypatch, given, folder
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("SEMBLANCE_DATA", "~/of_all")
-    for given, folder in (("~/mine", "home/mine"), ("mine", "mine"), (None, "home/of_all")):
-        assert data_root_of({"data_root": given}) == tmp_path / folder
-        (tmp_path / folder).mkdir(parents=True)
-        open_study(merged_config(ROOT, DEMO) | {"data_root": given}, ROOT)
-        assert os.environ["SEMBLANCE_DATA"] == str(tmp_path / folder)  # as jobs see it
-        monkeypatch.setenv("SEMBLANCE_DATA", "~/of_all")
+    (tmp_path / folder).mkdir(parents=True)
+    open_study(merged_config(ROOT, DEMO) | {"data_root": given}, ROOT)
+    assert os.environ["SEMBLANCE_DATA"] == str(tmp_path / folder)  # as jobs see it
 
 
-def test_threads_that_this_machine_lacks_are_told(study, monkeypatch):
+def test_threads_that_this_machine_lacks_and_a_name_that_is_overruled_are_told(study, tmp_path, monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 1)  # what the demo's trainings use
-    assert list(lines_of(study, [])) == ["Study demo, in results/demo"]
+    monkeypatch.chdir(tmp_path)
+    Path("mine.yaml").write_text("name: mine")
+    assert list(lines_of(study, [ROOT / DEMO])) == ["Study demo, in results/demo"]
     study.config["training"]["cpu_threads"] = 2
-    assert list(lines_of(open_study(study.config, ROOT), []))[1:] == [
-        "training.cpu_threads is 2, and this machine has 1: here, fewer are faster."
+    assert list(lines_of(open_study(study.config, ROOT), ["mine.yaml", ROOT / DEMO])) == [
+        "Study demo, in results/demo; mine.yaml names mine, which is overruled",
+        "training.cpu_threads is 2, and this machine has 1: here, fewer are faster.",
     ]
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 from fnmatch import fnmatchcase
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -27,16 +28,13 @@ def encode(texts):
 
 
 def pairs(subsets=("one", "two")):
-    rows = range(20)
-    columns = [
-        [subsets[row % len(subsets)] for row in rows],
+    scored = [
+        [subsets[row % len(subsets)] for row in range(20)],
         TEXTS[:20],
         TEXTS[20:40],
-        [row % 6 for row in rows],
+        [row % 6 for row in range(20)],
     ]
-    return pa.table(
-        [pa.array(column, field.type) for column, field in zip(columns, PAIRS, strict=True)], schema=PAIRS
-    )
+    return pa.table(scored, schema=PAIRS)
 
 
 def labelled(splits=("train", "dev", "test"), second=True, labels="01"):
@@ -151,23 +149,14 @@ def test_an_attention_suite_writes_what_is_declared_and_nothing_else(tiny_bert):
 
 
 def test_an_mteb_suite_writes_what_is_declared_and_nothing_else():
-    class Metadata:
-        descriptive_stats = None
-
-    class Task:
-        metadata = Metadata()
-
-    class Result:
-        task_name, mteb_version, dataset_revision = "STS22.v2", "0", "0"
-        scores = {"test": [{"hf_subset": "en", "main_score": 0.5, "cosine_spearman": 0.5, "other": 0.1}]}  # noqa: RUF012
-
-        def get_score(self):
-            return 0.5
-
+    task = SimpleNamespace(metadata=SimpleNamespace(descriptive_stats=None))
+    scores = {"hf_subset": "en", "main_score": 0.5, "cosine_spearman": 0.5, "other": 0.1}
+    result = SimpleNamespace(task_name="STS22.v2", mteb_version="0", dataset_revision="0",
+                             scores={"test": [scores]}, get_score=lambda: 0.5)  # fmt: skip
     suite = {"lists": ["mine"], "metrics": ["cosine_spearman"]}
     lists = {"mine": {"STS22": "STS22.v2"}}
     more = {"max_tokens": 16, "batch_size": 1, "device": "cpu", "missing_data": "gap"}
-    scores = mteb_tasks._scores(Task(), Result(), suite["metrics"])
+    scores = mteb_tasks._scores(task, result, suite["metrics"])
     means = mteb_tasks.means_of_lists(
         scores, mteb_tasks.Lists(lists=lists, not_in_this_mteb={}), mteb_tasks.Config(**suite, **more)
     )

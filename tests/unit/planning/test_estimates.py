@@ -56,12 +56,10 @@ def job(rule, outputs, inputs=(), settings=None, gpus=0, minutes=60, operational
     return Job(rule, wildcards, settings or {}, list(inputs), list(outputs), operational or {}, queued)
 
 
-def training(name, inputs, method=POOLED, experiment_seed="1", **changes):
-    settings = {"method": method, "training": TRAINING | changes, "development": {"every": 1000}}
+def training(name, inputs, method=POOLED):
+    settings = {"method": method, "training": TRAINING, "development": {"every": 1000}}
     outputs = [f"r/runs/{name}/seed1/model/record.json", f"r/runs/{name}/seed1/model/modules.json"]
-    return job(
-        "train_encoder", outputs, inputs, settings, gpus=1, minutes=480, run=name, seed=experiment_seed
-    )
+    return job("train_encoder", outputs, inputs, settings, gpus=1, minutes=480, run=name, seed="1")
 
 
 CONTRACT = {"dataset": {"contract": {"rows": 6400}}}
@@ -92,18 +90,15 @@ def test_hours_of_a_training_are_views_and_passes_over_the_speed_of_the_gpu():
 
     Of the development set, 2 x 6,400 sentences are encoded every fifty of 100 steps.
     """
-    run = training("simcse", WIKI)
-    assert estimator(run).gpu_hours(run) == pytest.approx(6400 * 2 * 3 * FORWARD / 1e12 / 3600)
-    looking = training("simcse", [*WIKI, TEXT])
+    run, looking = training("simcse", WIKI), training("simcse", [*WIKI, TEXT])
     looking.settings["development"]["every"] = 50
-    hours = (6400 * 2 * 3 + 2 * 2 * 6400) * FORWARD / 1e12 / 3600
-    assert estimator(looking).gpu_hours(looking) == pytest.approx(hours)
+    for job, texts in ((run, 6400 * 2 * 3), (looking, 6400 * 2 * 3 + 2 * 2 * 6400)):
+        assert estimator(job).gpu_hours(job) == pytest.approx(texts * FORWARD / 1e12 / 3600)
 
 
 def test_a_method_that_wraps_another_costs_the_product():
     wrapped = {"module": "three_r", "base": {"module": "simcse", "readout": {"kind": "s2sent"}}}
-    cost = estimator().step_cost(wrapped)
-    assert cost == 3.0
+    assert estimator().step_cost(wrapped) == 3.0
 
 
 def test_what_nobody_knows_is_unknown_and_not_nothing():
@@ -117,9 +112,7 @@ def test_what_nobody_knows_is_unknown_and_not_nothing():
     known = training("simcse", WIKI)
     found = estimator(*runs, known)
     assert by(runs, found.gpu_hours) == Amount(None, 4)
-    together = by([*runs, known], found.gpu_hours)
-    assert together.unknown == 4
-    assert together.value == found.gpu_hours(known)
+    assert by([*runs, known], found.gpu_hours) == Amount(found.gpu_hours(known), 4)
 
 
 def test_a_twin_is_saved_as_two_encoders_and_its_student_as_one():
@@ -128,11 +121,11 @@ def test_a_twin_is_saved_as_two_encoders_and_its_student_as_one():
     twin = training("twin", [*models, WIKI[1]], {"module": "jtcse", "readout": {"kind": "pooling"}})
     student = training("student", [*WIKI, "r/teachers/twin/wiki/seed1.parquet"], POOLED)
     found = estimator(*sub_encoders, twin, student)
-    assert found.gigabytes(sub_encoders[0]) == pytest.approx(0.4)
-    assert found.gigabytes(twin) == pytest.approx(0.8)
-    assert found.gigabytes(student) == pytest.approx(0.4)
-    assert found.gigabytes(SOURCES[3]) == pytest.approx(6400 * 50 / 1e9)
-    assert found.gigabytes(SOURCES[-1]) == pytest.approx(5000 * 50 / 1e9)
+    assert [found.gigabytes(one) for one in (sub_encoders[0], twin, student)] == pytest.approx(
+        [0.4, 0.8, 0.4]
+    )
+    corpus, least = (found.gigabytes(SOURCES[place]) for place in (3, -1))
+    assert (corpus, least) == pytest.approx((6400 * 50 / 1e9, 5000 * 50 / 1e9))
     assert isnan(found.gigabytes(SOURCES[4]))
 
 
