@@ -206,7 +206,7 @@ LEAVES = dict(
     )
 )
 
-# Values that a rule of thumb cannot find: those that have no type yet, or must be one of a few.
+# Values, or how they follow from the old one, that a rule of thumb cannot find: those that must be one of a few.
 OTHER_VALUES: dict[str, Any] = {
     "epochs": None,  # excludes max_steps, which is walked
     "max_sentences": 5000,
@@ -274,7 +274,13 @@ OTHER_VALUES: dict[str, Any] = {
     "fit": None,  # likewise
     "formula": "tokens",
     "unseen": "zero",
-    "text": "templated",
+    "text": lambda value: f"{value}x" if "[X]" in value else "templated",
+    "schedule": lambda value: "constant" if value == "linear" else "linear",
+    "repeated": lambda value: "each" if value == "once" else "once",
+    "precision": lambda value: "bfloat16" if value == "float32" else "float32",
+    "readout.pooling": lambda value: "cls" if value == "avg" else "attention_avg",
+    "threshold": lambda value: value / 4,  # within half the range of scores
+    "score_range": lambda value: [value[0], value[1] * 0.75],
     "sources": None,
     "on_gpu": ["sts"],
 }
@@ -286,29 +292,12 @@ TOGETHER: dict[str, dict[str, Any]] = {
 """What else must change with a key for its other value to make sense."""
 
 
-ALTERNATIVES = {
-    "schedule": ("linear", "constant"),
-    "repeated": ("once", "each"),
-    "precision": ("float32", "bfloat16"),
-}
-
-
 def another(path: str, value: Any) -> Any:
     """A valid value that differs from ``value``; None where there is none."""
     *_, section, key = f".{path}".split(".")
-    if key == "text" and "[X]" in value:
-        return f"{value}x"
-    named = [name for name in (path, f"{section}.{key}", key) if name in OTHER_VALUES]
-    if named:
-        return OTHER_VALUES[named[0]]
-    if key in ALTERNATIVES:
-        return next(other for other in ALTERNATIVES[key] if other != value)
-    if path.endswith("readout.pooling"):
-        return "cls" if value == "avg" else "attention_avg"
-    if key == "threshold":
-        return value / 4  # within half the range of scores
-    if key == "score_range":
-        return [value[0], value[1] * 0.75]
+    if named := [name for name in (path, f"{section}.{key}", key) if name in OTHER_VALUES]:
+        other = OTHER_VALUES[named[0]]
+        return other(value) if callable(other) else other
     match value:
         case {"model.safetensors": _}:  # hashes of files, whose names have dots
             return value | {"tokenizer.json": value["tokenizer.json"][::-1]}

@@ -21,12 +21,12 @@ rule fails:
 RAISES = "python -c 'import sys; print(1); sys.exit(\"DataError: {wildcards.name} is empty. Fill it.\")' >{log} 2>&1"
 
 
-def end_of_run(folder, command, *arguments):
+def end_of_run(folder, command, *arguments, code=1):
     """What a run prints whose job has this command."""
     (folder / "Snakefile").write_text(SNAKEFILE.replace("{command!r}", repr(command)))
     options = ("--cores", "1", "--keep-going", *arguments)
     ended = run(folder, "-m", "snakemake", *options, PYTHONPATH=str(ROOT))
-    assert ended.returncode == 1
+    assert ended.returncode == code
     return ended.stderr
 
 
@@ -46,11 +46,8 @@ def test_the_sentence_of_each_failed_job_comes_last_and_once(tmp_path, quiet):
 def test_a_job_that_succeeds_when_it_is_tried_again_is_named_when_it_fails_alone(tmp_path):
     (tmp_path / "two.txt").touch()
     tries = 'echo "DataError: no" >{log}; test -e tried && touch {output} || {{ touch tried; exit 1; }}'
-    (tmp_path / "Snakefile").write_text(SNAKEFILE.replace("{command!r}", repr(tries)))
-    options = ("--cores", "1", "--retries", "1")
-    ended = run(tmp_path, "-m", "snakemake", *options, PYTHONPATH=str(ROOT))
-    assert ended.returncode == 0 and "Failed: fails, log logs/one.log" in ended.stderr
-    assert "DataError" not in ended.stderr
+    printed = end_of_run(tmp_path, tries, "--retries", "1", code=0)
+    assert "Failed: fails, log logs/one.log" in printed and "DataError" not in printed
 
 
 def test_of_several_logs_the_first_that_says_why_is_told_and_else_the_last_line(tmp_path):

@@ -39,10 +39,13 @@ def test_a_twin_reads_the_models_of_its_members_in_order_and_its_settings_are_on
         f"<results>/runs/{MORE_DROPOUT}/seed2/model/record.json",
     ]
     assert training.encoder(wildcards(run=SIMCSE, seed="2")) == "<results>/encoders/minilm_mlm/record.json"
+    assert training.development(twin) == "<results>/corpora/wiki_extract/dev.parquet"
     settings = json.loads(training.settings(twin))
     assert training.settings(twin) == json.dumps(settings, sort_keys=True)
     assert list(settings) == ["development", "labels", "members", "method", "training"]
     assert settings["members"] == [SIMCSE, MORE_DROPOUT] and settings["method"]["module"] == "jtcse"
+    study.config["development"]["dataset"] = "lee"
+    assert training.development(twin) == "<results>/datasets/lee.parquet"
 
 
 def test_an_adapted_encoder_may_have_steps_of_its_own(study):
