@@ -13,7 +13,7 @@ from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.extraction.blocks import files_of as extraction_files
 from workflow_scripts.extraction.blocks import names as extraction_names
 from workflow_scripts.graph.references import base_of, called, called_runs, tasks_in
-from workflow_scripts.graph.resources import caption_findings
+from workflow_scripts.graph.resources import missing
 from workflow_scripts.graph.runs import EXTRACTION, Run, paper_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, at
 from workflow_scripts.graph.study import Lookups, Study
@@ -78,7 +78,8 @@ class Figures(Lookups):
         found: set[str] = set()
         for figure in self.of(wildcards.experiment):
             needs = FIGURES[self._kind(wildcards.experiment, figure)].needs
-            found |= {f"figures.{needs.module}", *self._readouts(wildcards.experiment, needs)}
+            loaded = self._runs(wildcards.experiment, needs) if needs.reads_models else ()
+            found = found.union([f"figures.{needs.module}"], *map(self._study.loading_modules, loaded))
         return sorted(found)
 
     def settings(self, wildcards: Wildcards) -> str:
@@ -109,8 +110,11 @@ class Figures(Lookups):
         Ends the process with a line for each that is not there.
         """
         drawn = {self._kind(name, figure) for name in self.experiments for figure in self.of(name)}
+        captions = self._study.root / "resources/captions"
         with one_line_errors():
-            refuse(caption_findings(sorted(drawn), self._study.root))
+            refuse(
+                line for kind in sorted(drawn) for line in missing(captions, "rst", kind, f"figure {kind}")
+            )
         return [f"resources/captions/{kind}.rst" for kind in sorted(drawn)]
 
     def _kind(self, experiment: str, figure: str) -> str:
@@ -139,11 +143,6 @@ class Figures(Lookups):
             shown["datasets"] = called(names, "datasets", filter(None, chosen_by))
             shown["corpora"] = called(names, "corpora", self._corpora(experiment))
         return shown
-
-    def _readouts(self, experiment: str, needs: Needs) -> list[str]:
-        """Modules that loading the models which a figure reads imports by name."""
-        runs = self._runs(experiment, needs) if needs.reads_models else ()
-        return sorted({module for run in runs for module in self._study.loading_modules(run)})
 
     def _has(self, experiment: str, needs: Needs) -> bool:
         """Whether an experiment holds all that a figure reads."""

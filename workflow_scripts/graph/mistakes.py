@@ -92,7 +92,8 @@ def read(kind: type[S], value: Any, place: str) -> tuple[S | None, list[str]]:
         return kind.strictly(value), []
     except ValidationError as error:
         whole = place.removesuffix(".") if place.endswith(".") else f"{place}configuration"
-        found = _Walk(json.loads(json.dumps(value, default=str))).lines(kind) or [*_words(error, ())]
+        as_json = json.loads(json.dumps(value, default=str))
+        found = [*_Walk(as_json).lines(kind, as_json)] or [*_words(error, ())]
         return None, [f"{whole}{line}" if line.startswith(":") else f"{place}{line}" for line in found]
 
 
@@ -107,11 +108,8 @@ class _Walk:
     def __init__(self, whole: Any) -> None:
         self._whole = whole
 
-    def lines(self, kind: type[Settings]) -> list[str]:
-        """What is wrong with the part; a line that is about all of it begins with a colon."""
-        return [*self._in(kind, self._whole, ())]
-
-    def _in(self, kind: Any, value: Any, path: Path) -> Iterator[str]:
+    def lines(self, kind: Any, value: Any, path: Path = ()) -> Iterator[str]:
+        """What is wrong with the value at a path; a line that is about the whole part begins with a colon."""
         forms = [*forms_of(kind)]
         null = any(form.kind is NoneType for form in forms)
         if value is None and null:
@@ -134,10 +132,10 @@ class _Walk:
             of_key, of_value = get_args(form.kind)
             for key, one in value.items():
                 wrong = [*_of_name(of_key, key, (*path, key))]  # what stands under a wrong name is not read
-                yield from wrong or self._in(Annotated[of_value, described], one, (*path, key))
+                yield from wrong or self.lines(Annotated[of_value, described], one, (*path, key))
         else:
             for number, one in enumerate(value):
-                yield from self._in(Annotated[get_args(form.kind)[0], described], one, (*path, str(number)))
+                yield from self.lines(Annotated[get_args(form.kind)[0], described], one, (*path, str(number)))
 
     def _in_block(self, forms: Sequence[Form], value: Mapping[str, Any], path: Path) -> Iterator[str]:
         """One class of settings, or the nearest of several."""
@@ -177,7 +175,7 @@ class _Walk:
         yield from self._unknown([key for key in value if key not in fields], path, sorted(fields))
         for key, field in fields.items():
             if key in value:
-                yield from self._in(Annotated[field.annotation, field], value[key], (*path, key))
+                yield from self.lines(Annotated[field.annotation, field], value[key], (*path, key))
 
     def _without(self, missing: Sequence[str], path: Path) -> str:
         """A line about keys that a block lacks, and the block beside it that its name may be a misspelling of."""

@@ -24,16 +24,16 @@ from workflow_scripts.settings.claims import ClaimFile
 def resource_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:
     """Names in the configuration and its grids of files below ``resources`` that are not there."""
     folder = root / "resources"
-    yield from _missing(folder / "tokens", "json", config["extraction"]["bias_list"], "extraction.bias_list")
+    yield from missing(folder / "tokens", "json", config["extraction"]["bias_list"], "extraction.bias_list")
     for name, pool in config["exemplars"].items():
         if "prompt" in pool:
-            yield from _missing(folder / "prompts", "txt", pool["prompt"], f"exemplars.{name}.prompt")
+            yield from missing(folder / "prompts", "txt", pool["prompt"], f"exemplars.{name}.prompt")
     for name, translator in config["translators"].items():
         if "prompt" in translator:
-            yield from _missing(folder / "prompts", "txt", translator["prompt"], f"translators.{name}.prompt")
+            yield from missing(folder / "prompts", "txt", translator["prompt"], f"translators.{name}.prompt")
     for name, grid in grids.items():
         for table in grid.get("published", []):
-            yield from _missing(folder / "published", "csv", table, f"experiments/{name}.yaml: published")
+            yield from missing(folder / "published", "csv", table, f"experiments/{name}.yaml: published")
 
 
 def published_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:
@@ -59,13 +59,8 @@ def published_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root
             yield str(error)
 
 
-def caption_findings(figures: Iterable[str], root: Path) -> Iterator[str]:
-    """Captions of figures that are not there."""
-    for figure in figures:
-        yield from _missing(root / "resources/captions", "rst", figure, f"figure {figure}")
-
-
-def _missing(folder: Path, ending: str, name: str, place: str) -> Iterator[str]:
+def missing(folder: Path, ending: str, name: str, place: str) -> Iterator[str]:
+    """A finding where a folder of ``resources`` lacks a file that is named at a place of the configuration."""
     if not (folder / f"{name}.{ending}").exists():
         known = sorted(file.stem for file in folder.glob(f"*.{ending}"))
         yield f"{place}: no file resources/{folder.name}/{name}.{ending}. {advice(name, known)}"

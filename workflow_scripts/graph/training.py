@@ -31,9 +31,8 @@ class Training(Lookups):
     def teacher(self, wildcards: Wildcards) -> list[str]:
         """Vectors of a student's teacher, if it has one."""
         run = self._run(wildcards)
-        if not run.teacher:
-            return []
-        return [f"<results>/teachers/{run.teacher}/{run.corpus}/seed{wildcards.seed}.parquet"]
+        vectors = f"<results>/teachers/{run.teacher}/{run.corpus}/seed{wildcards.seed}.parquet"
+        return [vectors] if run.teacher else []
 
     def corpus(self, wildcards: Wildcards) -> str:
         """The sentences that a run trains on."""
