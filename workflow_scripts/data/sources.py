@@ -70,9 +70,8 @@ def load_planned(
         UnreachableError: if the Hub cannot be asked.
         DataError: if bytes or rows are not as the configuration or the plan says.
     """
-    reached, sources = not planned.startswith(NOT_REACHED), dataset.sources
-    if not reached:
-        sources = [source for source in sources if source.kind not in ON_HUB]
+    reached = not planned.startswith(NOT_REACHED)
+    sources = [source for source in dataset.sources if reached or source.kind not in ON_HUB]
     try:
         rows, origin = load(name, dataset.model_copy(update={"sources": sources}), data_root)
     except MissingError as error:
@@ -85,10 +84,8 @@ def load_planned(
         return _gap(
             dataset, f"{name}: {why}; expected {', or '.join(map(_expected, dataset.sources))}", error
         )
-    except UnreachableError:
-        raise
     except DataError as error:
-        if not gap_if_broken:
+        if isinstance(error, UnreachableError) or not gap_if_broken:
             raise
         found = str(error).replace(f"{data_root}/", "")  # a label is the same on every machine
         return _gap(dataset, f"{name}: broken: {found}", error)

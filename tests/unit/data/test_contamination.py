@@ -38,11 +38,19 @@ def row(table, match):
 
 @pytest.mark.parametrize(
     ("one", "other", "same"),
-    [("1 5.", "15", False), ("15.", "15", True), ("3.5 km", "35 km", False), ("1,000", "1 , 000", True), ("a 1 b", "a1b", True),
-     ("do n't", "don't", True), ("2 - 1", "2-1", True), ("x, y", "xy", True)],
+    [
+        ("1 5.", "15", False), ("15.", "15", True), ("3.5 km", "35 km", False), ("1,000", "1 , 000", True),
+        ("a 1 b", "a1b", True), ("do n't", "don't", True), ("2 - 1", "2-1", True), ("x, y", "xy", True),
+        ("They don't.", "they do n't .", True),  # tokenised
+        ("\ufb01ne print", "FINE PRINT", True),  # compatibility form
+        ("Straße", "STRASSE", True),  # case folding, not lower case
+        ("café", "cafe\u0301", True),  # composed or not
+        ("$ 5 - now", "5 now", True),  # symbols
+        ("a cat", "chat", False), ("a dog", "a dog 2", False),
+    ],
 )  # fmt: skip
-def test_numbers_stay_apart_and_words_are_joined(one, other, same):
-    assert (normalised(one) == normalised(other)) == same
+def test_forms_of_one_sentence_are_alike_and_numbers_and_other_words_are_not(one, other, same):
+    assert normalised(one) and (normalised(one) == normalised(other)) == same
 
 
 def test_a_text_within_another_is_contained():
@@ -69,24 +77,6 @@ def test_texts_and_rows_are_counted_for_both_kinds_of_match():
     assert row(found, "normalised") == counted | {
         "match": "normalised", "shared_texts": 2, "share": 0.4, "rows_with_all": 1, "examples": ["A dog runs.", "It rains."]
     }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("They don't.", "they do n't ."),  # tokenised
-        ("ﬁne print", "FINE PRINT"),  # compatibility form
-        ("Straße", "STRASSE"),  # case folding, not lower case
-        ("café", "cafe\u0301"),  # composed or not
-        ("$ 5 - now", "5 now"),  # symbols
-    ],
-)
-def test_forms_of_one_sentence_normalise_alike(one, other):
-    assert normalised(one) == normalised(other) != ""
-
-
-def test_different_words_stay_different():
-    assert len({normalised(text) for text in ("a cat", "a dog", "a dog 2", "chat")}) == 4
 
 
 def test_blank_lines_match_nothing_and_single_texts_have_no_second_side_to_share():

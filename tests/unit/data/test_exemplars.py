@@ -29,38 +29,42 @@ def llm_pool(**changes):
     )
 
 
-def by_words(sentences):
-    return [len(sentence.split()) + 2 for sentence in sentences]
-
-
 def validator(listed, **changes):
-    return Validator(pool(**changes), listed, by_words)
+    """Checks sentences of which each has two tokens more than words."""
+    return Validator(pool(**changes), listed, lambda texts: [len(text.split()) + 2 for text in texts])
+
+
+def covered(texts, source="toy", places=None, **changes):
+    """The candidates among some sentences, how they cover WORDS, and what the pool lacks."""
+    limits, rules = pool(**changes), validator(WORDS, **changes)
+    candidates = rules.accept(texts, source, places or range(len(texts)))
+    cover = greedy_cover(candidates, rules.listed, limits)
+    return candidates, cover, lacks(cover, rules.listed, limits)
 
 
 @pytest.mark.parametrize(
-    ("completion", "sentences", "dropped"),
+    ("completion", "sentences", "dropped", "cut_off"),
     [
         ('Here are 5 sentences:\n\n1. The town is old.\n2) **He was here.** (3 words)\n3: "It is new."',
-         ["The town is old.", "He was here.", "It is new."], {"chatter": 1}),
-        ("- One.\n* Two.\n\u2022 Three.", ["One.", "Two.", "Three."], {}),
-        ("Sentence 1: One.\nSentence 2: Two.", ["One.", "Two."], {}),
-        ("One.\n\n  Two.  \n", ["One.", "Two."], {}),
-        ("", [], {}),
-        ("**Sentence 1:** One.\n**Sentence 2:** Two", ["One.", "Two"], {}),
-        ("<think>\n1. No.\n</think>\n1. One.\n(2) Two.", ["One.", "Two."], {}),
-        ("Sure! Here they are:\nOne.\nTwo.\nI hope this helps!", ["One.", "Two."], {"chatter": 2}),
-        ("```\nOne.\n```\n---\n> *Two.*", ["One.", "Two."], {}),
-        ("1. In 1984, she left.\n2. 1985 was new.", ["In 1984, she left.", "1985 was new."], {}),
-        ("The snake_case and 3 * 4 stay.", ["The snake_case and 3 * 4 stay."], {}),
+         ["The town is old.", "He was here.", "It is new."], {"chatter": 1}, False),
+        ("- One.\n* Two.\n\u2022 Three.", ["One.", "Two.", "Three."], {}, False),
+        ("Sentence 1: One.\nSentence 2: Two.", ["One.", "Two."], {}, False),
+        ("One.\n\n  Two.  \n", ["One.", "Two."], {}, False),
+        ("", [], {}, False),
+        ("**Sentence 1:** One.\n**Sentence 2:** Two", ["One.", "Two"], {}, False),
+        ("<think>\n1. No.\n</think>\n1. One.\n(2) Two.", ["One.", "Two."], {}, False),
+        ("Sure! Here they are:\nOne.\nTwo.\nI hope this helps!", ["One.", "Two."], {"chatter": 2}, False),
+        ("```\nOne.\n```\n---\n> *Two.*", ["One.", "Two."], {}, False),
+        ("1. In 1984, she left.\n2. 1985 was new.", ["In 1984, she left.", "1985 was new."], {}, False),
+        ("The snake_case and 3 * 4 stay.", ["The snake_case and 3 * 4 stay."], {}, False),
+        ("1. One.\n2. Half a", ["One."], {"cut off": 1}, True),
+        ("", [], {}, True),
     ],
 )  # fmt: skip
-def test_numbers_thinking_markup_and_chatter_are_no_sentences(completion, sentences, dropped):
-    assert sentences_in(completion) == (sentences, dropped)
-
-
-def test_the_last_line_of_a_cut_completion_is_no_sentence():
-    assert sentences_in("1. One.\n2. Half a", cut_off=True) == (["One."], {"cut off": 1})
-    assert sentences_in("", cut_off=True) == ([], {})
+def test_numbers_thinking_markup_chatter_and_cut_lines_are_no_sentences(
+    completion, sentences, dropped, cut_off
+):
+    assert sentences_in(completion, cut_off=cut_off) == (sentences, dropped)
 
 
 def test_sentences_are_held_to_every_rule_and_refusals_are_counted():
@@ -98,17 +102,14 @@ SENTENCES = st.lists(
 
 @given(SENTENCES, st.integers(1, 6), st.integers(1, 3))
 def test_a_cover_says_truly_what_it_covers(words, size, uses):
-    limits = pool(sentences=size, uses=uses)
-    rules = Validator(limits, WORDS, by_words)
-    candidates = rules.accept([f"{' '.join(line)}." for line in words], "toy", range(len(words)))
-    cover = greedy_cover(candidates, rules.listed, limits)
+    sentences = [f"{' '.join(line)}." for line in words]
+    candidates, cover, lacking = covered(sentences, sentences=size, uses=uses)
     assert len(cover.chosen) == len(set(cover.chosen)) == min(size, len(candidates))
     for word in WORDS:
         used = sum(candidates[place].listed[word] for place in cover.chosen)
         assert (word in cover.lacking) == (used < uses)
-    complete = lacks(cover, rules.listed, limits) is None
-    assert complete == (not cover.lacking and len(cover.chosen) == size)
-    assert cover == greedy_cover(candidates, rules.listed, limits)
+    assert (lacking is None) == (not cover.lacking and len(cover.chosen) == size)
+    assert cover == covered(sentences, sentences=size, uses=uses)[1]
 
 
 @pytest.mark.parametrize(
@@ -120,18 +121,13 @@ def test_a_cover_says_truly_what_it_covers(words, size, uses):
     ids=["rare words come before frequent ones", "the rest are the most redundant that are left"],
 )  # fmt: skip
 def test_what_a_cover_chooses(changes, sentences, chosen):
-    limits = pool(uses=1, **changes)
-    rules = Validator(limits, WORDS, by_words)
-    cover = greedy_cover(rules.accept(sentences, "toy", range(len(sentences))), rules.listed, limits)
+    cover = covered(sentences, uses=1, **changes)[1]
     assert (sorted(cover.chosen), cover.lacking) == (chosen, {})
 
 
 def test_what_a_pool_lacks_is_said_in_words_and_a_pool_is_a_table_with_its_provenance():
-    limits = pool(sentences=2, uses=1)
-    rules = Validator(limits, WORDS, by_words)
-    candidates = rules.accept(["a b x.", "c d."], "deepseek-chat", [7, 8])
-    cover = greedy_cover(candidates, rules.listed, limits)
-    assert lacks(cover, rules.listed, limits) == "2 of 2 sentences use 4 of 6 words 1 times (not e, f)"
+    candidates, _, lacking = covered(["a b x.", "c d."], "deepseek-chat", [7, 8], sentences=2, uses=1)
+    assert lacking == "2 of 2 sentences use 4 of 6 words 1 times (not e, f)"
     table = pool_table(candidates[:1])
     assert table.schema == pool_table([]).schema == EXEMPLARS
     assert [tuple(row.values()) for row in table.to_pylist()] == [("a b x.", 5, 3, 2, "deepseek-chat", 7)]

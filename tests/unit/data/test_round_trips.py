@@ -84,46 +84,35 @@ TRIPS = [
 ]  # fmt: skip
 
 
-def test_pairs_have_no_negative_and_what_is_no_paraphrase_is_counted():
-    pairs, dropped = to_train_on(trips(*TRIPS), BASE, Shape(form="pairs", unchanged="drop"))
-    assert pairs.schema == TRIPLES
-    assert pairs.to_pylist() == [
-        {"anchor": "a b c d e", "positive": "a b x y z", "negative": None},
-        {"anchor": "a b c n o", "positive": "a b x y z", "negative": None},
-    ]
-    assert dropped == {"unchanged": 1, "refused": 1}
+CANNED = [("a b c d e", "p q r s t", "v w x y k"), TRIPS[1], ("f g h i j", "l m n o p", "v w x y k")]
+FIRST, SAME, LAST = (
+    ("a b c d e", "a b x y z", None),
+    (SENTENCE, SENTENCE, None),
+    ("a b c n o", "a b x y z", None),
+)
+SHAPES = {
+    "pairs without what is no paraphrase": (TRIPS, "pairs", "drop", [FIRST, LAST], {"unchanged": 1, "refused": 1}),
+    "pairs with unchanged ones": (TRIPS, "pairs", "keep", [FIRST, SAME, LAST], {"refused": 1}),
+    "one answer to two different sentences of the whole corpus": (
+        CANNED, "pairs", "keep", [SAME], {"rejected: given to several different sentences": 2},
+    ),
+    "a corpus at the places of its base, each sentence once": (
+        TRIPS, "corpus", "keep", [("a b x y z", 0, 0), (SENTENCE, 0, 1)], {"refused": 1, "repeated": 1},
+    ),
+    "expanded: a sentence stays whose round trip is none, and what says the same adds nothing": (
+        TRIPS, "expanded", "keep",
+        [("a b c d e", 0, 0), (SENTENCE, 0, 1), ("f g h i j", 1, 0), ("a b c n o", 1, 4), ("a b x y z", 0, 0)],
+        {"refused": 1, "repeated": 2},
+    ),
+}  # fmt: skip
 
 
-def test_one_answer_to_two_different_sentences_of_the_whole_corpus_is_no_positive():
-    canned = [("a b c d e", "p q r s t", "v w x y k"), TRIPS[1], ("f g h i j", "l m n o p", "v w x y k")]
-    pairs, dropped = to_train_on(trips(*canned), BASE, Shape(form="pairs", unchanged="keep"))
-    assert [row["anchor"] for row in pairs.to_pylist()] == [SENTENCE]
-    assert dropped == {"rejected: given to several different sentences": 2}
-
-
-def test_unchanged_round_trips_are_kept_where_the_corpus_says_so():
-    pairs, dropped = to_train_on(trips(*TRIPS), BASE, Shape(form="pairs", unchanged="keep"))
-    assert [row["anchor"] for row in pairs.to_pylist()] == ["a b c d e", SENTENCE, "a b c n o"]
-    assert dropped == {"refused": 1}
-
-
-def test_a_corpus_has_the_places_of_its_base_and_each_sentence_once():
-    text, dropped = to_train_on(trips(*TRIPS), BASE, Shape(form="corpus", unchanged="keep"))
-    assert text.schema == SENTENCES
-    assert text.to_pylist() == [
-        {"sentence": "a b x y z", "document": 0, "position": 0}, {"sentence": SENTENCE, "document": 0, "position": 1},
-    ]  # fmt: skip
-    assert dropped == {"refused": 1, "repeated": 1}
-
-
-def test_an_expanded_corpus_has_every_sentence_and_what_came_back_once_at_its_place():
-    """A sentence stays whose round trip is none, and a round trip that says what a sentence says adds nothing."""
-    text, dropped = to_train_on(trips(*TRIPS), BASE, Shape(form="expanded", unchanged="keep"))
-    assert text.schema == SENTENCES
-    assert [tuple(row.values()) for row in text.to_pylist()] == [
-        ("a b c d e", 0, 0), (SENTENCE, 0, 1), ("f g h i j", 1, 0), ("a b c n o", 1, 4), ("a b x y z", 0, 0),
-    ]  # fmt: skip
-    assert dropped == {"refused": 1, "repeated": 2}
+@pytest.mark.parametrize(("made", "form", "unchanged", "rows", "dropped"), SHAPES.values(), ids=SHAPES)
+def test_what_is_trained_on_and_what_is_dropped_by_reason(made, form, unchanged, rows, dropped):
+    table, counted = to_train_on(trips(*made), BASE, Shape(form=form, unchanged=unchanged))
+    assert table.schema == (TRIPLES if form == "pairs" else SENTENCES)
+    assert [tuple(row.values()) for row in table.to_pylist()] == rows
+    assert counted == dropped
 
 
 @given(

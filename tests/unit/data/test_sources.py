@@ -78,8 +78,9 @@ def hub_that(monkeypatch):
     return fails
 
 
-def test_the_first_source_that_is_there_is_read_and_named(root):
-    found, origin = load("toy", dataset(local("other.tsv"), local()), root)
+def test_the_first_source_that_is_there_is_read_and_named_and_the_hub_comes_last(root, hub_that):
+    hub_that(AssertionError)
+    found, origin = load("toy", dataset(hub(), local("other.tsv"), local()), root)
     assert found.table.num_rows == 2
     assert (origin["all"].path, origin["all"].sha256) == ("local:toy.tsv", sha256(root / "toy.tsv"))
 
@@ -120,22 +121,19 @@ def test_rows_that_break_the_contract_are_refused(root, contract, message):
         load("toy", dataset(local(), contract=contract), root)
 
 
-def test_classes_are_counted_and_groups_not_asked_of_a_source_that_does_not_tell_them():
+def test_classes_are_counted_negatives_all_or_none_and_groups_not_asked_of_a_source_without():
     labelled = pa.Table.from_pylist([{"split": "", "text1": "a", "label": "1"}], schema=LABELLED)
     with pytest.raises(DataError, match="labels 1; its contract says 2"):
         check_contract("toy", dataset(local(), form="labelled", contract={"labels": 2}), labelled)
+    triples = pa.table({"anchor": ["a", "b"], "positive": ["c", "d"], "negative": ["e", None]})
+    with pytest.raises(DataError, match="row 2: negative is missing"):
+        check_contract("toy", dataset(hub(), form="triples"), triples)
     rows = [{"subset": None, "sentence1": "a", "sentence2": "b", "score": 1.0}] * 2
     promise = dataset(local(), contract={"rows": 2, "groups": {"A": 1, "B": 1}})
     check_contract("toy", promise, pa.Table.from_pylist(rows, schema=PAIRS))
     rows[0] = {**rows[0], "subset": "A"}
     with pytest.raises(DataError, match="groups"):
         check_contract("toy", promise, pa.Table.from_pylist(rows, schema=PAIRS))
-
-
-def test_a_negative_that_some_rows_lack_is_named():
-    table = pa.table({"anchor": ["a", "b"], "positive": ["c", "d"], "negative": ["e", None]})
-    with pytest.raises(DataError, match="row 2: negative is missing"):
-        check_contract("toy", dataset(hub(), form="triples"), table)
 
 
 def test_a_hub_source_takes_one_language_and_leaves_unknown_subsets_null(hub_copy):
@@ -149,12 +147,12 @@ def test_a_hub_source_takes_one_language_and_leaves_unknown_subsets_null(hub_cop
 
 def test_the_record_of_a_hub_source_holds_a_hash_of_its_rows(hub_copy):
     """So that a lock shows a change of what the Hub serves under one revision."""
-    hashes = []
-    for score in (5.0, 4.0, 5.0):
+
+    def hash_of(score):
         hub_copy(test={"sentence1": ["a"], "sentence2": ["b"], "score": [score]})
-        _, origin = load("toy", dataset(hub(), contract={"rows": 1}), None)
-        hashes.append(origin["hub"].sha256)
-    assert hashes[0] == hashes[2] != hashes[1]
+        return load("toy", dataset(hub(), contract={"rows": 1}), None)[1]["hub"].sha256
+
+    assert hash_of(5.0) == hash_of(5.0) != hash_of(4.0)
 
 
 def test_a_hub_source_puts_its_splits_under_our_names(hub_copy):
@@ -177,11 +175,6 @@ def test_a_column_or_split_that_the_hub_does_not_have_is_a_mistake_and_no_gap(hu
     with pytest.raises(DataError, match=f"^{ON_HUB}: {found}") as stopped:
         load("toy", dataset(hub()), None)
     assert not isinstance(stopped.value, MissingError)
-
-
-def test_a_source_on_this_machine_comes_before_the_hub(root, hub_that):
-    hub_that(AssertionError)
-    assert "all" in load("toy", dataset(hub(), local()), root)[1]
 
 
 @pytest.mark.parametrize("optional", [True, False])
