@@ -3,6 +3,7 @@
 import pytest
 
 from tests.planning import ROOT
+from tests.unit.figures.conftest import drawn, request_of
 from workflow_scripts.figures.base import FigureKind, load_figure
 from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.runs import one_column_a_task, runs_of
@@ -18,6 +19,26 @@ def test_a_figure_has_all_that_the_contract_asks_for(name):
     for text in (kind.title, kind.description):
         assert text.format_map(fields | {"title": "..."})
     assert (ROOT / f"resources/captions/{name}.rst").read_text("utf-8").strip()
+
+
+NOTHING = {
+    "alignment_uniformity": ({"task": "lee"}, "Alignment and uniformity are gaps for every run."),
+    "attention_maps": ({"layers": [1]}, "No attention weights were kept."),
+    "cosine_density": (
+        {"task": "lee", "edges": [0, 1, 2], "bandwidth": 0.05},
+        "No run of this experiment was scored",
+    ),
+    "learning_curves": ({"loss_blocks": 2}, "No run of this experiment is trained."),
+    "scatter": ({"x": "STS12", "y": "STS-B"}, "No run has both STS12 and STS-B."),
+    "threshold_path": ({}, "No run of this experiment has a threshold."),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_a_figure_of_nothing_says_so(finished, name):
+    block, said = NOTHING[name]
+    request = request_of(name, block, inputs={"table": [finished / "tables/lab.parquet"]})
+    assert said in " ".join(drawn(load_figure(name).columns.empty_table(), request, name)[1])
 
 
 @pytest.mark.parametrize(

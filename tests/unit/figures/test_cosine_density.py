@@ -36,7 +36,9 @@ def test_a_density_is_the_kernel_written_out():
 
 
 def test_every_pair_falls_into_one_group_edges_included():
-    data = found(similarities([0.0, 0.5, 1.0, 1.0001, 2.0], [0.1, 0.2, 0.3, 0.4, 0.5]))
+    other = similarities([0.5], [0.1], run="other.x", task="other")
+    data = found(similarities([0.0, 0.5, 1.0, 1.0001, 2.0], [0.1, 0.2, 0.3, 0.4, 0.5]), other)
+    assert set(data["run"].to_pylist()) == {"simcse.mini.wiki"}
     assert data.schema.equals(COLUMNS)
     assert {row["lower"]: row["pairs"] for row in data.to_pylist()} == {0: 3, 1: 2}
 
@@ -57,12 +59,6 @@ def test_an_empty_group_is_shown_as_empty():
     data = found(similarities([0.5, 0.7], [0.1, 0.2]))
     assert data.filter(pc.is_null(data["density"])).to_pylist()[0]["pairs"] == 0
     assert {"1 to 2", "0 pairs"} <= {*drawn(data, REQUEST, "cosine_density")[1]}
-
-
-def test_a_task_that_nobody_was_scored_on_says_so():
-    data = found(similarities([0.5], [0.1], task="other"))
-    said = "No run of this experiment was scored on this task."
-    assert said in drawn(data, REQUEST, "cosine_density")[1]
 
 
 def test_the_highest_group_is_on_top_and_a_tick_is_at_its_median():

@@ -126,9 +126,3 @@ def test_paths_have_a_row_of_panels_for_each_run_and_a_line_for_each_seed():
     assert {"threshold c", "x", "y", "seed 1", "seed 2", "A title", FOOTNOTE} <= {*found}
     for number, axes in enumerate(figure.axes):
         assert [line.get_ydata()[0] == 20 for line in axes.lines] == [number % 2 == 1] * 2
-
-
-def test_a_figure_without_lines_says_so():
-    nothing = paths([RunTable("simcse", 1, METRICS.empty_table())])
-    assert "No run of this experiment has a threshold." in drawn(nothing, PATHS, "threshold_path")[1]
-    assert "No run of this experiment is trained." in drawn(curves([], 2), LOSS, "learning_curves")[1]

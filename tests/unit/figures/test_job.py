@@ -31,8 +31,11 @@ def drawn(finished, tmp_path):
 
 
 @pytest.mark.parametrize("change", [{"x": "STS16"}, {"label": "another"}])
-def test_a_figure_of_the_same_data_and_settings_is_not_drawn_again(drawn, change):
-    before, after = drawn(), drawn(**change)
+def test_a_figure_of_the_same_data_and_settings_is_not_drawn_again(drawn, tmp_path, change):
+    before, svg = drawn(), (tmp_path / "lab/scatter.svg").read_text()
+    for text in ("Two scores of every run: A grid", "STS-B", "Frozen [CLS]", "Substitution: a stand-in."):
+        assert text in svg
+    after = drawn(**change)
     same = {name for name in before if before[name] == after[name]}
     assert same == {"modulus_surface.svg", "modulus_surface.parquet"}
 

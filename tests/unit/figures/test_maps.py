@@ -4,17 +4,16 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import torch
 from matplotlib.text import Text
 
 from tests import tiny
-from tests.jobs import begin_here
 from tests.unit.figures.conftest import FOOTNOTE, drawn, request_of
-from tests.unit.reporting.conftest import drawing, inside
+from tests.unit.reporting.conftest import inside
 from workflow_scripts.columns.scores import ATTENTION
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.figures.base import load_figure
 from workflow_scripts.figures.inside_models import (
     COSINES,
     LAYER_WEIGHTS,
@@ -93,10 +92,6 @@ def test_a_long_name_is_no_longer_than_its_row_is_high():
     assert [label.get_text().replace("\n", " ").replace(", ", ".") for label in (above, below)] == runs
 
 
-def test_without_weights_the_figure_says_so():
-    assert "No attention weights were kept." in attention([("a", ATTENTION.empty_table())], 1)[2]
-
-
 # Models
 
 
@@ -124,15 +119,14 @@ def saved(folder, encoder, tokenizer, seed):
 
 
 @pytest.mark.parametrize("figure", BLOCKS)
-def test_the_job_draws_every_seed(tiny_bert, tmp_path, figure):
+def test_every_seed_is_looked_into(tiny_bert, tmp_path, figure):
     tokenizer, encoder = load_tokenizer(tiny_bert), encoder_of(tiny_bert, figure)
     with inside(tmp_path):
         root = tmp_path / "results/lab/runs/a.b"
         models = [saved(root / f"seed{seed}/model", encoder, tokenizer, seed) for seed in "12"]
-        begin_here(*drawing(tmp_path / "lab", {figure: (BLOCKS[figure], {"models": models})}))
-        data = pq.read_table(tmp_path / f"lab/{figure}.parquet")
-        runs_and_seeds = set(zip(data["run"].to_pylist(), data["seed"].to_pylist(), strict=True))
-        assert runs_and_seeds == {("a.b", 1), ("a.b", 2)}
+        data = load_figure(figure).points(request_of(figure, BLOCKS[figure], inputs={"models": models}))
+    seeds = data.select(["run", "seed"]).group_by(["run", "seed"]).aggregate([])
+    assert seeds.to_pylist() == [{"run": "a.b", "seed": seed} for seed in (1, 2)]
 
 
 def test_a_run_of_several_encoders_is_refused(tiny_bert, tmp_path):

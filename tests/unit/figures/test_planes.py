@@ -7,9 +7,7 @@ import pyarrow as pa
 import pytest
 from matplotlib.text import Annotation
 
-from tests.jobs import begin_here
 from tests.unit.figures.conftest import FOOTNOTE, drawn, request_of
-from tests.unit.reporting.conftest import drawing, inside
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.planes import (
@@ -74,19 +72,6 @@ def test_the_figure_says_how_the_columns_correlate():
     assert "Without a point" not in " ".join(found)
 
 
-def test_no_run_with_both_scores_says_so():
-    assert "No run has both energy and STS." in scatter((1, None))[1]
-
-
-def test_the_job_draws_two_columns_of_the_table(finished, tmp_path):
-    table = {"table": ["results/demo/tables/lab.parquet"]}
-    with inside(finished.parent.parent):
-        begin_here(*drawing(tmp_path / "lab", {"scatter": ({"x": "STS12", "y": "STS-B"}, table)}))
-    svg = (tmp_path / "lab/scatter.svg").read_text()
-    for text in ("Two scores of every run: A grid", "STS12", "Frozen [CLS]", "Substitution"):
-        assert text in svg
-
-
 # Alignment and uniformity
 
 
@@ -130,11 +115,6 @@ def test_a_point_without_a_score_is_open():
     axes = space({"a.mini": 71.0, "b.mini": None}, *scores)[1].axes[0]
     colours = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() == "s"]
     assert [isinstance(colour, str) and colour == "none" for colour in colours] == [False, True]
-
-
-def test_gaps_everywhere_give_a_figure_that_says_so():
-    found = space({"a.mini": 1.0}, geometry("a.mini", 1, None, None))[2]
-    assert "Alignment and uniformity are gaps for every run." in found
 
 
 # Names beside points

@@ -53,22 +53,20 @@ def test_colours_stand_out_from_light_and_from_dark_paper(colour):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_is_checksummed_named_and_prints_every_substitution(finished, name):
+def test_a_figure_is_checksummed_named_and_prints_every_substitution_and_its_references_lead_to_one_element(
+    finished, name
+):
     path = finished / f"figures/lab/{name}.svg"
     record = check_model_folder(path.parent)
     assert {path.name, f"{name}.parquet"} <= {*record.files}
     assert len(record.labels) == 2
-    shown = " ".join(" ".join(texts(path.read_text())).split())
+    svg = path.read_text()
+    shown = " ".join(" ".join(texts(svg)).split())
     assert all(f"Substitution: {label}." in shown for label in record.labels)
-    root = ET.fromstring(path.read_text())
+    root = ET.fromstring(svg)
     assert root.get("role") == "img"
     spoken = {node.get("id"): node.text for node in root if node.tag.endswith(("title", "desc"))}
     assert all(spoken[name] for name in root.get("aria-labelledby").split())
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_every_reference_in_a_figure_leads_to_one_element(finished, name):
-    svg = (finished / f"figures/lab/{name}.svg").read_text()
     ids = re.findall(r'\bid="([^"]+)"', svg)
     assert len(ids) == len(set(ids)) > 10
     assert all(identifier.startswith(name.replace("_", "-") + "-lab-") for identifier in ids)

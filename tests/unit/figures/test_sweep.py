@@ -194,16 +194,20 @@ def lines_drawn(unscored):
     return [(line.get_ydata()[0], line.get_color()) for line in level], len(others)
 
 
-def test_a_series_without_a_score_leaves_out_its_baseline_too():
-    first = line_look(0)["color"]
-    assert lines_drawn(lambda run: "three_r" in run) == ([(70.0, first)], 1)
-    assert lines_drawn(lambda run: "three_r" in run or run == "base.x") == ([], 1)
+FIRST, SECOND = ((height, line_look(number)["color"]) for number, height in enumerate((70.0, 50.0)))
 
 
-def test_a_baseline_has_the_colour_of_its_series_where_another_has_no_score():
-    first, second = (line_look(number)["color"] for number in (0, 1))
-    assert lines_drawn(lambda run: False) == ([(70.0, first), (50.0, second)], 2)
-    assert lines_drawn(lambda run: run == "base.x") == ([(50.0, second)], 2)
+@pytest.mark.parametrize(
+    ("unscored", "baselines", "others"),
+    [
+        ([], [FIRST, SECOND], 2),
+        (["base"], [SECOND], 2),
+        (["three_r"], [FIRST], 1),
+        (["three_r", "base"], [], 1),
+    ],
+)
+def test_a_baseline_has_the_colour_of_its_series_and_goes_with_it(unscored, baselines, others):
+    assert lines_drawn(lambda run: run.startswith(tuple(unscored))) == (baselines, others)
 
 
 def test_a_baseline_that_is_called_as_its_series_has_that_ones_colour():
