@@ -13,7 +13,7 @@ from workflow_scripts.graph.place import note_asked
 from workflow_scripts.graph.outside import check_needs, note_planned
 from workflow_scripts.graph.queue import check_queue
 from workflow_scripts.graph.reporting import Claims, Models, Reporting
-from workflow_scripts.graph.slices import config_slice, filled, one_of
+from workflow_scripts.graph.slices import as_json, config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.settings.study import EVALUATORS
 from workflow_scripts.graph.targets import tell

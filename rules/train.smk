@@ -139,6 +139,7 @@ rule train_encoder:
         mem=REQUESTS.memory(16, "run"),
         runtime="8h",
         checkpoint_minutes=TRAINING.of_training("checkpoint_minutes", str),
+        chunk=TRAINING.of_training("chunk", as_json),
     params:
         **call(TRAINING.settings, versions_with("jobs.train_encoder", TRAINING.modules)),
     shell:

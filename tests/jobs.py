@@ -138,9 +138,9 @@ def training_call(rule: str, settings: dict[str, Any]) -> dict[str, Any]:
     modules = method_modules(settings["method"]) if rule == "train_encoder" else []
     settings = copy.deepcopy(settings)
     training = (settings if rule == "train_encoder" else settings["continue_mlm"])["training"]
-    every = training.pop("checkpoint_minutes")
+    asked = {name: training.pop(name, None) for name in ("checkpoint_minutes", "chunk")}
     files = inputs | {"corpus": "corpus/train.parquet"} | outputs
-    return call_of(rule, settings, modules, checkpoint_minutes=every, **files)
+    return call_of(rule, settings, modules, **asked, **files)
 
 
 def make_inputs(folder: Path, texts: int = 40, pairs: int = 16) -> Path:

@@ -277,6 +277,16 @@ MISTAKES = {
         training_of("simcse", warmup_steps=17),
         "training.warmup_steps: 17 of 16 steps. Lower it.",
     ),
+    "a step in chunks whose slopes are drawn for all": (
+        training_of("simcse_layerattpooler", chunk=8),
+        "training.chunk: the readout layer_attention, as it is set, draws or sums over a whole batch. "
+        "Leave it out, or change the readout.",
+    ),
+    "an adapted encoder's step in chunks": (
+        put("continue_mlm/training/chunk", 8),
+        "continue_mlm.training.chunk: 8; no sentence is contrasted with others. "
+        "Leave it out, and lower batch_size.",
+    ),
     "a warm-up that outlasts the epochs": (  # 9,986 triples are 312 batches of 32
         both(
             run(

@@ -142,6 +142,7 @@ def prepared(
     device: torch.device,
     rows: int = 256,
     sampler: Sampler | None = None,
+    chunk: int | None = None,
 ) -> Trained:
     """A method over the encoder in ``folder``, in its first state, on ``device``."""
     encoder, tokenizer = built(block, folder, device)
@@ -154,7 +155,7 @@ def prepared(
         "word": [f"w{number}" for number in range(_WORDS)][: block.get("words")],
     }
     sampler = sampler or Sampler(rows, min(size.batch, rows), seed=3)
-    data = TrainingData(columns, tokenizer, size.tokens, sampler, Teacher(vectors, 2))
+    data = TrainingData(columns, tokenizer, size.tokens, sampler, Teacher(vectors, 2), chunk)
     config = MethodConfig.parse(block, "methods")
     return Trained(encoder, load_method(block["module"]).Objective(config, encoder, data), tokenizer)
 

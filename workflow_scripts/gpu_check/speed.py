@@ -79,7 +79,8 @@ def ours(step: Step, *, deterministic: bool = True) -> Way:
         prepare(step.settings, seed=1)
         torch.use_deterministic_algorithms(deterministic)
         sampler = Sampler(len(step.texts), step.settings.batch_size, seed=1)
-        data = TrainingData({"anchor": step.texts}, tokenizer, step.settings.max_tokens, sampler)
+        columns, settings = {"anchor": step.texts}, step.settings
+        data = TrainingData(columns, tokenizer, settings.max_tokens, sampler, chunk=settings.chunk)
         objective = simcse.Objective(step.method, encoder, data)
         with tempfile.TemporaryDirectory() as folder:
             train(

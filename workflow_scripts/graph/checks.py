@@ -295,7 +295,8 @@ class RunChecks:
             return found
         start = self._start(run, pool)
         trained = self._trained(run, settings, training) if run.corpus else ()
-        return [*trained, *self._origin(run, method), *method.misfits(start)]
+        chunked = method.unchunkable(start) if run.corpus and training.chunk else ()
+        return [*trained, *chunked, *self._origin(run, method), *method.misfits(start)]
 
     def _trained(self, run: Run, settings: Config, training: Training) -> Iterator[str]:
         """What is wrong with a training, which has to choose a checkpoint."""

@@ -86,7 +86,9 @@ class Training(Lookups):
         members = [*self._study.members(encoder)]
         return ({"members": members} if members else {}) | ({"labels": [label]} if label else {})
 
-    def of_training(self, key: str, kind: type = int) -> Callable[[Wildcards], int | str]:
+    def of_training(
+        self, key: str, kind: Callable[[Any], int | str] = int
+    ) -> Callable[[Wildcards], int | str]:
         """A function: a number among the settings of a run's training, or of that which adapts an encoder.
 
         Resources take whole numbers or text.
@@ -99,7 +101,7 @@ class Training(Lookups):
                 if "run" in named
                 else adapting_training(self._config, named["encoder"])
             )
-            found: int | str = kind(own[key])
+            found: int | str = kind(own.get(key))
             return found
 
         return of

@@ -4,7 +4,7 @@ import shutil
 
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.methods import load_method
-from workflow_scripts.models.encoder import load_backbone, shared_tokenizer
+from workflow_scripts.models.encoder import check_fit, load_backbone, shared_tokenizer
 from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
@@ -28,8 +28,8 @@ from workflow_scripts.training.sampler import Sampler
 def main(job: Job) -> None:
     """Load, train, keep the best weights on the development set, write model, history and speed."""
     seed = int(job.wildcards["seed"])
-    every = {"checkpoint_minutes": job.operational["checkpoint_minutes"]}
-    training = Training.parse(job.settings["training"] | every, "training")
+    told = {name: value for name, value in job.operational.items() if name in Training.model_fields}
+    training = Training.parse(job.settings["training"] | told, "training")
     method = load_method(job.settings["method"]["module"])
     config = MethodConfig.parse(job.settings["method"], f"methods ({job.wildcards['run']})")
     device = prepare(training, seed)
@@ -39,6 +39,8 @@ def main(job: Job) -> None:
     columns |= read_auxiliary(job.many("exemplars"), job.many("words"), job.settings["method"].get("words"))
     rows = len(columns["anchor"])
     backbones = [load_backbone(folder, **config.overrides) for folder in folders]
+    if training.chunk:
+        check_fit(config.unchunkable, *backbones)
     encoder = method.build(config, *backbones).to(device)
     set_mask_token(encoder, tokenizer)
     record = job.record(labels=[*job.settings.get("labels", []), *config.labels, *encoder.labels])
@@ -49,7 +51,9 @@ def main(job: Job) -> None:
     sampler = Sampler(rows, training.batch_size, seed, training.last_batch)
     teacher = read_teacher(job.many("teacher"), rows)
     objective = method.Objective(
-        config, encoder, TrainingData(columns, tokenizer, training.max_tokens, sampler, teacher)
+        config,
+        encoder,
+        TrainingData(columns, tokenizer, training.max_tokens, sampler, teacher, training.chunk),
     )
     scored = objective.scored or encoder
     dev_score = development_score(scored, tokenizer, pairs, development.max_tokens)

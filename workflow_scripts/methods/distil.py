@@ -18,8 +18,9 @@ from transformers import PreTrainedModel
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.models.tokens import onto
+from workflow_scripts.models.tokens import TokenBatch, onto
 from workflow_scripts.settings.methods.distil import Config
+from workflow_scripts.training.chunks import in_chunks
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
 
@@ -38,6 +39,7 @@ class Objective(base.Objective):
         self.module = encoder
         self._text = data.tokenised("anchor")
         self._sampler = data.sampler
+        self._chunk = data.chunk
         assert data.teacher is not None  # the graph has asked for one
         if data.teacher.vectors.shape[1] != encoder.width:
             raise ConfigError(
@@ -50,7 +52,11 @@ class Objective(base.Objective):
     def loss(self, step: int) -> Tensor:
         """Squared distance of the student's vectors to the teacher's, mean over entries."""
         rows = self._sampler.rows_of(step)
-        batch = self._text.batch(rows).to(self.module.device)
         target_BD = onto(torch.from_numpy(self._vectors[rows]), self.module.device) / self._divisor
-        student_BD = gathered(self.module(batch.ids_BT, batch.mask_BT))
+        student_BD = gathered(in_chunks(self._read, self._text.batch(rows), self._chunk))
         return F.mse_loss(student_BD, gathered(target_BD))
+
+    def _read(self, batch: TokenBatch) -> Tensor:
+        """The student's vectors, (B, D)."""
+        vectors_BD: Tensor = self.module(*batch.to(self.module.device))
+        return vectors_BD

@@ -36,7 +36,9 @@ from workflow_scripts.methods import base
 from workflow_scripts.models.cross_attention import run_twin
 from workflow_scripts.models.encoder import SentenceEncoder, check_fit
 from workflow_scripts.models.ensemble import Ensemble
+from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods.jtcse import Config
+from workflow_scripts.training.chunks import in_chunks
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
 
@@ -98,13 +100,14 @@ class Objective(base.Objective):
         assert isinstance(first, SentenceEncoder) and isinstance(second, SentenceEncoder)
         self._sub_encoders: tuple[Any, Any] = (first.backbone, second.backbone)
         self._cross_every = config.cross_every if config.reads_cross_streams else None
+        self._chunk = data.chunk
         self._last: Mapping[str, Tensor | float] = {}
 
     def loss(self, step: int) -> Tensor:
         """Contrast within and across sub-encoders, and constrain the moduli."""
-        batch = self._text.batch(self._sampler.rows_of(step)).repeated().to(self.module.device)
-        states = run_twin(self._sub_encoders, batch, self._cross_every, self._config.cross_mode, first=True)
-        first, second = (self._views(states, number) for number in (0, 1))
+        batch = self._text.batch(self._sampler.rows_of(step)).repeated()
+        vectors = _of_all(in_chunks(self._read, batch, self._chunk)).unbind(dim=1)
+        first, second = (self._views(vectors[number::2]) for number in (0, 1))
         forward = self.goes_forward(step)
         terms = self.terms(first, second, forward)
         left_out = dict.fromkeys(("nce", "icnce", "ictm"), float("nan"))
@@ -121,15 +124,22 @@ class Objective(base.Objective):
             return True
         return bool(np.random.default_rng([self._sampler.seed, step, 5]).integers(2))
 
-    def _views(self, states: Any, number: int) -> Views:
-        primitive_RTD = states.primitive[number]
-        last_RD = _of_all(primitive_RTD[:, 0])
-        cross_RD = _of_all(states.cross[number][:, 0]) if states.cross else None
-        if not self._config.reads_pooler:
-            return Views(last_RD, cross_RD, last_RD)
-        with torch.autocast(primitive_RTD.device.type, enabled=False):
-            modulus_RD = self._sub_encoders[number].pooler(primitive_RTD)
-        return Views(last_RD, cross_RD, _of_all(modulus_RD))
+    def _read(self, batch: TokenBatch) -> Tensor:
+        """[CLS] of both sub-encoders, then of both cross streams and both poolers if they are read, (R, 2 to 6, D)."""
+        batch = batch.to(self.module.device)
+        states = run_twin(self._sub_encoders, batch, self._cross_every, self._config.cross_mode, first=True)
+        vectors = [state_R1D[:, 0] for state_R1D in (*states.primitive, *(states.cross or ()))]
+        if self._config.reads_pooler:
+            with torch.autocast(self.module.device.type, enabled=False):
+                both = zip(self._sub_encoders, states.primitive, strict=True)
+                vectors += [sub_encoder.pooler(state_R1D) for sub_encoder, state_R1D in both]
+        return torch.stack(vectors, dim=1)
+
+    def _views(self, vectors: Sequence[Tensor]) -> Views:
+        """What was read of one sub-encoder, (R, D) each."""
+        last_RD, *others = vectors
+        modulus_RD = others.pop() if self._config.reads_pooler else last_RD
+        return Views(last_RD, others[0] if others else None, modulus_RD)
 
     def terms(self, first: Views, second: Views, forward: bool) -> dict[str, Tensor]:
         """The terms of Eq. 15 that are asked for, each with weight 1."""
@@ -159,6 +169,6 @@ class Objective(base.Objective):
         )
 
 
-def _of_all(rows_RD: Tensor) -> Tensor:
+def _of_all(rows_Rx: Tensor) -> Tensor:
     """Rows of all processes: all first views, then all second views."""
-    return torch.cat([gathered(view_BD) for view_BD in rows_RD.chunk(2)])
+    return torch.cat([gathered(view_Bx) for view_Bx in rows_Rx.chunk(2)])

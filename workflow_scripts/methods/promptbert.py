@@ -35,7 +35,7 @@ from transformers import PreTrainedModel
 
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, position_offset
 from workflow_scripts.models.templates import pieces
-from workflow_scripts.models.tokens import Packing, TokenBatch, TokenisedText
+from workflow_scripts.models.tokens import Packing, TokenBatch, TokenisedText, onto
 from workflow_scripts.settings.methods.promptbert import Config
 from workflow_scripts.settings.templates import Template
 from workflow_scripts.training import contrastive
@@ -77,9 +77,9 @@ class Objective(contrastive.Objective):
     def views(self, step: int) -> Tensor:
         """Both views before the head, without their templates' biases, of all processes, shape (2, B, R)."""
         batch = self.batch(step)
-        vectors_BR = self.encoder.read(batch)
+        vectors_BR = self.read(batch)
         if self._config.denoise:
-            halves = zip(self._biases, batch.mask_BT.chunk(2), strict=True)
+            halves = zip(self._biases, onto(batch.mask_BT, self.encoder.device).chunk(2), strict=True)
             vectors_BR = vectors_BR - torch.cat([bias(mask_BT) for bias, mask_BT in halves])
         return self.of_all_processes(vectors_BR)
 

@@ -21,9 +21,11 @@ from torch import Tensor
 from workflow_scripts.losses.infonce import cosine_matrix
 from workflow_scripts.models.encoder import SentenceEncoder, hidden_states
 from workflow_scripts.models.readouts.pooling import pool
+from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods.sscl import Config
 from workflow_scripts.settings.readouts.pooling import Config as Pooled
 from workflow_scripts.training import contrastive
+from workflow_scripts.training.chunks import in_chunks
 from workflow_scripts.training.contrastive import build
 from workflow_scripts.training.data import TrainingData
 
@@ -43,10 +45,14 @@ class Objective(contrastive.Objective):
 
     def views(self, step: int) -> Tensor:
         """Both views of every layer that is read, the embedding's own first: (2 + 2M, B, D)."""
-        batch = self.batch(step)
+        layers_BLD = in_chunks(self._read_layers, self.batch(step), self.chunk)
+        return torch.cat([self.of_all_processes(layer_BD) for layer_BD in layers_BLD.unbind(dim=1)])
+
+    def _read_layers(self, batch: TokenBatch) -> Tensor:
+        """Every layer that is read, the embedding's own first, (B, 1 + M, D)."""
+        batch = batch.to(self.encoder.device)
         states = hidden_states(self.encoder.backbone, batch, "all")
-        layers = [pool(states, batch.mask_BT, readout) for readout in self._readouts]
-        return torch.cat([self.of_all_processes(layer_BD) for layer_BD in layers])
+        return torch.stack([pool(states, batch.mask_BT, readout) for readout in self._readouts], dim=1)
 
     def contrast(self, views_VBD: Tensor) -> Tensor:
         """Mean of SimCSE's loss, and of that with every vector of the intermediate layers as a candidate, a scalar."""

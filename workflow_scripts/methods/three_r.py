@@ -112,7 +112,7 @@ class Objective(base.Objective):
             raise ConfigError(f"methods: k is {config.k}; the pool has {len(self._exemplars)}. Lower it.")
         if config.reads_words:
             words = data.tokenised("word")
-            self._words = words.batch(np.arange(len(words))).to(encoder.device)
+            self._words = words.batch(np.arange(len(words)))
         if config.identify == "words_at_start":
             encoder.train()
             with torch.no_grad():  # before the first step, which a resumed training finds again
@@ -132,11 +132,11 @@ class Objective(base.Objective):
         """The step's vectors, and those of its exemplars, in one pass where the encoder and the method can."""
         if self._exemplars is None:
             return self.under.views(step), None
-        exemplars = self._exemplars.batch(self.exemplars_of(step)).to(self._encoder.device)
+        exemplars = self._exemplars.batch(self.exemplars_of(step))
         if not (self.under.reads_once and self._encoder.tells_sentences_apart):
             return self.under.views(step), self._embedded(exemplars, step)
         own = self.under.batch(step)
-        vectors_xR = self._encoder.read(own.followed_by(exemplars))
+        vectors_xR = self.under.read(own.followed_by(exemplars))
         views_xR, exemplars_KR = vectors_xR.tensor_split([len(own.ids_BT)])
         return self.under.of_all_processes(views_xR), self._placed(exemplars_KR)
 
@@ -205,7 +205,7 @@ class Objective(base.Objective):
     def _embedded(self, batch: TokenBatch, step: int) -> Tensor:
         """Vectors as those of the batch are made, their dropout drawn apart."""
         with keyed(self._seed, step, 4):
-            return self._placed(self._encoder.read(batch))
+            return self._placed(self.under.read(batch))
 
     def _placed(self, vectors_xR: Tensor) -> Tensor:
         """Vectors where they are reduced: after the head, or before it."""
@@ -213,7 +213,7 @@ class Objective(base.Objective):
 
     def _word_rows(self) -> Tensor:
         """Mean row of the embedding matrix over each word's pieces, special tokens left out."""
-        ids_BT, mask_BT, _ = self._words
+        ids_BT, mask_BT, _ = self._words.to(self._encoder.device)
         pieces_BT = mask_BT.cumsum(dim=1)
         inside_BT = (pieces_BT > 1) & (pieces_BT < mask_BT.sum(dim=1, keepdim=True)) & mask_BT.bool()
         rows_BTD = self._encoder.backbone.get_input_embeddings()(ids_BT)

@@ -10,9 +10,10 @@ One thread takes a quarter of the time of PyTorch's own generator.
 Shape suffixes: N tokens, B sentences, H heads, Q query and T key tokens, D width.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from torch import Tensor
 
 from workflow_scripts.models.tokens import Packing
 
+T = TypeVar("T")
 LONGEST = 1 << 16
 """More tokens than any sentence has: the stride from one sentence's numbers to the next one's."""
 _SHARED = 1 << 24
@@ -65,12 +67,35 @@ def keyed(*numbers: int, rank: int = 0, ranks: int = 1) -> Iterator[None]:
             _keys.pop()
 
 
+def _current() -> _Key:
+    """The innermost key; outside a training every pass draws something else, as PyTorch's own layers do."""
+    return _keys[-1] if _keys else _Key([int(torch.randint(1 << 62, ()))], rank=0, ranks=1)
+
+
+def with_one_draw(read: Callable[[T], Tensor]) -> Callable[[T], Tensor]:
+    """``read`` such that all calls draw what the next one would, after the key's block has ended, too.
+
+    However many calls there are, they count as one where passes are counted.
+    """
+    key = _current()
+    first = key.passes
+
+    def repeatable(what: T) -> Tensor:
+        key.passes = first
+        _keys.append(key)
+        try:
+            return read(what)
+        finally:
+            _keys.pop()
+
+    return repeatable
+
+
 class Masks:
     """What one pass over a batch draws."""
 
     def __init__(self, packing: Packing) -> None:
-        # Outside a training every pass draws something else, as PyTorch's own layers do.
-        key = _keys[-1] if _keys else _Key([int(torch.randint(1 << 62, ()))], rank=0, ranks=1)
+        key = _current()
         self._key = _hashed(*key.numbers, key.passes)
         key.passes += 1
         self._ranks = (key.rank, key.ranks)
@@ -96,7 +121,7 @@ class Masks:
     def _sentences(self, row_x: Tensor) -> Tensor:
         """Numbers of sentences: of the batch of all processes, and behind them of what every process has."""
         rank, ranks = self._ranks
-        own = self._packing.own
+        own, row_x = self._packing.own, row_x + self._packing.start
         return torch.where(row_x < own, row_x * ranks + rank, row_x - own + _SHARED)
 
     def _factors(self, start_x: Tensor, place: int, p: float, size: int) -> Tensor:

@@ -1,6 +1,6 @@
 """Sentences as token ids: tokenised once, kept without padding, padded batch by batch, or packed end to end."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,9 +36,11 @@ class Packing(NamedTuple):
     """Whether there is padding at all."""
     own: int
     """The sentences that this process alone has; those after them every process of a training has alike."""
+    start: int = 0
+    """The number of the first sentence, where these are a chunk of a batch; ``own`` counts from the batch's first."""
 
     @classmethod
-    def of(cls, mask_BT: Tensor, own: int | None = None) -> "Packing":
+    def of(cls, mask_BT: Tensor, own: int | None = None, start: int = 0) -> "Packing":
         """Find the tokens of a mask: 1 for a token, 0 for padding; all sentences are a process's own if not said."""
         token_BT = mask_BT.bool()
         places_N = token_BT.flatten().nonzero().squeeze(1)
@@ -54,6 +56,7 @@ class Packing(NamedTuple):
             bias_BT[:, None, None, :],
             len(places_N) < token_BT.numel(),
             len(mask_BT) if own is None else own,
+            start,
         )
 
     def to(self, device: torch.device) -> "Packing":
@@ -166,6 +169,14 @@ class TokenBatch(NamedTuple):
         """This process's sentences, and behind them some that every process of a training has alike."""
         both = self.joined([self, shared])
         return both._replace(packing=Packing.of(both.mask_BT, own=len(self.ids_BT)))
+
+    def chunks(self, size: int) -> Iterator["TokenBatch"]:
+        """So many sentences at a time, as wide as the batch, each known by its number in the batch."""
+        own = self.packed().own
+        for start in range(0, len(self.ids_BT), size):
+            rows = slice(start, start + size)
+            mask_BT = self.mask_BT[rows]
+            yield TokenBatch(self.ids_BT[rows], mask_BT, Packing.of(mask_BT, own, start))
 
     def repeated(self) -> "TokenBatch":
         """The batch twice, one after the other: (2B, T)."""

@@ -16,10 +16,13 @@ class ContinueMlm(Settings):
     training: Training
 
     def conflicts(self) -> Iterator[str]:
-        """It is trained by one process."""
+        """It is trained by one process, and on whole batches."""
         if self.training.gpus > 1:
             found = f"{self.training.gpus}; processes choose different numbers of tokens"
             yield f"training.gpus: {found}. Set it to 1."
+        if self.training.chunk:
+            found = f"{self.training.chunk}; no sentence is contrasted with others. Leave it out, and lower batch_size"
+            yield f"training.chunk: {found}."
 
 
 class Sizes(Settings):

@@ -32,7 +32,14 @@ def batches(rows: int, batch_size: int, last_batch: LastBatch) -> int:
 
 
 class Training(Settings):
-    """Length, batch size, learning rate and intervals of a training."""
+    """Length, batch size, learning rate and intervals of a training.
+
+    ``chunk`` decides no result: it is a way to fit a batch into memory (``training.chunks``). Losses and gradients are
+    those of the whole batch but for the order in which float32 is summed, as they are on another kind of processor,
+    which decides nothing either; whatever would make more of it is refused. ``gpus`` and ``cpu_threads``, which round
+    otherwise too, have always been part of what a run is: a table may be of one number of processes alone. A training
+    that was stopped goes on with the chunks that it began with, or begins again, so that its bytes are of one kind.
+    """
 
     epochs: int | None = Field(
         gt=0, le=1_000_000, description="Passes over the corpus; null if max_steps is given."
@@ -62,6 +69,12 @@ class Training(Settings):
     checkpoint_minutes: float = Field(
         ge=0,
         description="Between checkpoints; 0 writes one after every step.",
+        json_schema_extra=OPERATIONAL,
+    )
+    chunk: int | None = Field(
+        default=None,
+        gt=0,
+        description="Sentences in memory at a time, of all views of a step's batch; left out for all of them.",
         json_schema_extra=OPERATIONAL,
     )
     gpus: int = Field(

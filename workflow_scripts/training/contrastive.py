@@ -13,6 +13,7 @@ from workflow_scripts.models.encoder import SentenceEncoder, check_fit
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
 from workflow_scripts.settings.contrastive import Contrastive
 from workflow_scripts.settings.templates import Template
+from workflow_scripts.training.chunks import in_chunks
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
 
@@ -47,6 +48,7 @@ class Objective(base.Objective):
     def __init__(self, config: Contrastive, encoder: SentenceEncoder, data: TrainingData) -> None:
         self.module = self.encoder = encoder
         self._temperature = config.temperature
+        self.chunk = data.chunk
         self._sampler = data.sampler
         texts = self.texts(config, data)
         self._views = [*texts] * 2 if len(texts) == 1 else texts
@@ -60,14 +62,18 @@ class Objective(base.Objective):
         return self.contrast(self.encoder.project(self.views(step)))
 
     def batch(self, step: int) -> TokenBatch:
-        """The step's sentences, one view after the other."""
+        """The step's sentences on the host, one view after the other."""
         rows = self._sampler.rows_of(step)
         batches = [text.batch(rows) for text in self._views]
-        return TokenBatch.joined(batches, self._views[0].pad_id).to(self.encoder.device)
+        return TokenBatch.joined(batches, self._views[0].pad_id)
 
     def views(self, step: int) -> Tensor:
         """Every vector of the step before the head, of all processes, (V, B, R); the first view comes first."""
-        return self.of_all_processes(self.encoder.read(self.batch(step)))
+        return self.of_all_processes(self.read(self.batch(step)))
+
+    def read(self, batch: TokenBatch) -> Tensor:
+        """Vectors before the head, (B, R), of sentences on the host, in chunks where the training asks for them."""
+        return in_chunks(lambda chunk: self.encoder.read(chunk.to(self.encoder.device)), batch, self.chunk)
 
     def of_all_processes(self, vectors_xR: Tensor) -> Tensor:
         """Views one after the other in every process, as (V, B, R) of all processes."""

@@ -39,6 +39,8 @@ class TrainingData(NamedTuple):
     max_tokens: int
     sampler: Sampler
     teacher: Teacher | None = None
+    chunk: int | None = None
+    """Sentences that are read at a time (``training.chunks``)."""
 
     def tokenised(self, column: str, template: Template | None = None) -> TokenisedText:
         """Token ids of one column, with each text inside ``template`` if there is one.

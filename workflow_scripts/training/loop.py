@@ -246,8 +246,8 @@ def train(
         Preempted: after SIGTERM, SIGUSR1 or Ctrl-C, once a checkpoint is written.
     """
     state = State(objective, settings, steps)
-    # Rounding differs between kinds of devices, and the order of summation with the number of processes.
-    fingerprint = f"{fingerprint} {state.device.type} {ranks.world()}"
+    # Rounding differs between kinds of devices, and the order of summation with the number of processes and in chunks.
+    fingerprint = f"{fingerprint} {state.device.type} {ranks.world()} {settings.chunk}"
     if found := load_checkpoint(checkpoints, fingerprint):
         state.resume(found)
     at_once = STEPS_READ_AT_ONCE.get(state.device.type, 1)

@@ -10,7 +10,7 @@ from snakemake.iocontainers import Wildcards
 
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph.call import code_of
-from workflow_scripts.graph.slices import config_slice, filled, one_of
+from workflow_scripts.graph.slices import as_json, config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.targets import lines_of
 from workflow_scripts.graph.training import Training
@@ -58,6 +58,16 @@ def test_an_adapted_encoder_may_have_steps_of_its_own(study):
     assert json.loads(training.adapting_settings(minilm)) == shared
     assert training.of_training("cpu_threads")(minilm) == 3
     assert training.of_training("checkpoint_minutes", str)(minilm) == "9"
+
+
+def test_chunks_decide_no_result_and_are_told_to_the_job(study):
+    training, run = Training(study), wildcards(run=SIMCSE, seed="1")
+    whole = training.settings(run)
+    assert training.of_training("chunk", as_json)(run) == "null"
+    study.config["methods"]["simcse"].setdefault("training", {})["chunk"] = 32
+    training = Training(open_study(study.config, ROOT))
+    assert training.settings(run) == whole
+    assert training.of_training("chunk", as_json)(run) == "32"
 
 
 def test_a_wildcard_matches_the_names_and_no_other():

@@ -1,6 +1,7 @@
-"""Trains a small SimCSE as one of several ranks: torchrun ... -m tests.unit.training.rank_worker STOP FOLDER DROPOUT ...
+"""Trains a small SimCSE as one of several ranks: torchrun ... -m tests.unit.training.rank_worker STOP CHUNK FOLDER DROPOUT ...
 
-One training for each folder and its dropout, one after the other; STOP is the step where they are cut off, or 0.
+One training for each folder and its dropout, one after the other; STOP is the step where they are cut off, or 0, and
+CHUNK the number of sentences that are read at a time, or 0.
 """
 
 import sys
@@ -23,17 +24,17 @@ class CutOffError(Exception):
 
 
 def main() -> None:
-    stop, *asked = sys.argv[1:]
+    stop, chunk, *asked = sys.argv[1:]
     for folder, dropout in zip(asked[::2], asked[1::2], strict=True):
-        train_in(Path(folder), float(dropout), int(stop))
+        train_in(Path(folder), float(dropout), int(stop), int(chunk) or None)
 
 
-def train_in(folder: Path, dropout: float, stop: int) -> None:
-    settings = tiny.training(max_steps=STEPS, batch_size=walk.SIZE.batch)
+def train_in(folder: Path, dropout: float, stop: int, chunk: int | None) -> None:
+    settings = tiny.training(max_steps=STEPS, batch_size=walk.SIZE.batch, chunk=chunk)
     prepare(settings, seed=5)
     write_checkpoints_by_steps()
     block = walk.blocks()["simcse"] | {"dropout": dropout}
-    trained = material.prepared(block, folder, walk.SIZE, walk.CPU, walk.ROWS)
+    trained = material.prepared(block, folder, walk.SIZE, walk.CPU, walk.ROWS, chunk=chunk)
     objective, first = trained.objective, right.found(trained)
     whole = objective.loss
 

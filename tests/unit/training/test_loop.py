@@ -221,16 +221,17 @@ def test_a_request_to_stop_ends_the_step_saves_and_says_so(tmp_path, number):
     assert outcome.history == expected.history
 
 
-def test_checkpoints_of_another_kind_of_device_are_not_used(tmp_path, monkeypatch):
-    """It rounds otherwise."""
+def test_checkpoints_of_another_kind_of_device_or_other_chunks_are_not_used(tmp_path, monkeypatch):
+    """They round otherwise."""
     names = []
     monkeypatch.setattr(loop, "load_checkpoint", lambda folder, name: names.append(name))
     run(Toy(), tmp_path, steps=1)
+    run(Toy(), tmp_path, steps=1, chunk=2)
     toy = Toy()
     toy.module.to("meta")
     with pytest.raises((RuntimeError, NotImplementedError)):
         run(toy, tmp_path, steps=1)
-    assert len(set(names)) == 2
+    assert len(set(names)) == 3
     assert all(name.startswith("f") for name in names)
 
 

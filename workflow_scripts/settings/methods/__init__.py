@@ -10,7 +10,7 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings, named_class
 from workflow_scripts.settings.readouts import AnyReadout
-from workflow_scripts.settings.start import Start
+from workflow_scripts.settings.start import BUILT_AS_BERT, Start
 
 
 class MethodConfig(Settings):
@@ -63,6 +63,10 @@ class MethodConfig(Settings):
         """
         return iter(())
 
+    def unchunkable(self, start: Start) -> Iterator[str]:
+        """Why ``training.chunk`` would change what these settings make of a batch, a line each."""
+        return iter(())
+
 
 class ReadingMethod(MethodConfig):
     """Settings of a method whose encoder has one readout."""
@@ -102,3 +106,21 @@ class TrainingMethod(ReadingMethod):
     def overrides(self) -> Mapping[str, Any]:
         """The dropout."""
         return {"dropout": self.dropout}
+
+    def drops(self, start: Start) -> bool:
+        """Whether the encoder drops anything in training, as far as is known."""
+        own = any(size.drops for size in start.sizes)
+        return own if self.dropout is None else self.dropout > 0
+
+    def draws_in_turn(self, start: Start) -> bool:
+        """Whether its dropout comes from a generator, sentence after sentence, and not by a sentence's number."""
+        return self.drops(start) and any(size.kind not in (None, *BUILT_AS_BERT) for size in start.sizes)
+
+    def unchunkable(self, start: Start) -> Iterator[str]:
+        """A sentence is read, and its dropout drawn, whatever else is in a chunk."""
+        if not self.readout.is_independent:
+            found = f"the readout {self.readout.kind}, as it is set, draws or sums over a whole batch"
+            yield f"training.chunk: {found}. Leave it out, or change the readout."
+        if self.draws_in_turn(start):
+            found = f"{start.encoder} draws dropout from a generator, by which a chunk's is not the batch's"
+            yield f"training.chunk: {found}. Leave it out, or train without dropout."

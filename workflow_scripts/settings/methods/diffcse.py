@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from workflow_scripts.settings.contrastive import Contrastive
+from workflow_scripts.settings.start import Start
 
 
 class Config(Contrastive):
@@ -37,3 +38,8 @@ class Config(Contrastive):
         yield from super().conflicts()
         if self.projector == "batch_norm" and self.head_at_test:
             yield "projector: batch_norm is no part of an embedding. Set head_at_test: false."
+
+    def unchunkable(self, start: Start) -> Iterator[str]:
+        """Its discriminator reads every token again."""
+        found = "diffcse's discriminator reads the batch again, its dropout from a generator"
+        yield f"training.chunk: {found}. Leave it out."

@@ -100,3 +100,7 @@ class Config(MethodConfig):
         if start.pool_sentences is not None and self.k > start.pool_sentences:
             found = f"{self.k} exemplars a step; pool {self.pool} has {start.pool_sentences}"
             yield f"method.k: {found}. Lower it."
+
+    def unchunkable(self, start: Start) -> Iterator[str]:
+        """That of the method underneath."""
+        return (line.replace("method.", "method.base.", 1) for line in self.base.unchunkable(start))

@@ -47,6 +47,11 @@ class ReadoutConfig(Settings):
         return None
 
     @property
+    def is_independent(self) -> bool:
+        """Whether a vector, and what is drawn for it in training, does not depend on the others of its batch."""
+        return True
+
+    @property
     def labels(self) -> Sequence[str]:
         """What a reader of any number made with it must know; that vectors depend on their batch, say."""
         return ()

@@ -49,10 +49,20 @@ class Config(ReadoutConfig):
         return self.gate == "softmax" and (self.form == "average" or self.blocks == 1)
 
     @property
+    def sums_batch(self) -> bool:
+        """Whether padding or other sentences count, at test too."""
+        return self.gate == "batch" or (self.squeeze == "dct" and self.dct == "grid")
+
+    @property
+    def is_independent(self) -> bool:
+        """The code's BatchNorm normalises over a batch while training."""
+        return not (self.batch_norm or self.sums_batch)
+
+    @property
     def labels(self) -> Sequence[str]:
         """That vectors depend on their batch, or that the selector does nothing."""
         found = []
-        if self.gate == "batch" or (self.squeeze == "dct" and self.dct == "grid"):
+        if self.sums_batch:
             found.append(
                 "S2Sent as its code computes it: a vector depends on the other sentences of its batch"
             )

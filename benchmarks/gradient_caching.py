@@ -1,0 +1,63 @@
+"""Memory and time of a step of SimCSE with a batch of 512, in chunks of 32 sentences against all at once.
+
+A step with both views of 512 sentences is made by a command of its own, whose largest resident memory counts: PyTorch,
+MiniLM, its gradients and AdamW's moments are part of it both times. The second forward pass is what the chunks cost.
+"""
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+
+from benchmarks.harness import THREADS, Measured, Timing, ratios, run
+from benchmarks.material import minilm, wikipedia_sentences
+from benchmarks.preparing import largest_memory
+from workflow_scripts.gpu_check.material import SMALL, training
+from workflow_scripts.gpu_check.speed import Step, ours, recipe
+
+CODE = (
+    "config/methods.yaml",
+    "workflow_scripts/losses",
+    "workflow_scripts/methods/base.py",
+    "workflow_scripts/methods/simcse.py",
+    "workflow_scripts/models",
+    "workflow_scripts/training",
+)
+BATCH, CHUNK = 512, 32
+
+
+def measure(timing: Timing) -> Iterator[Measured]:
+    """Run a command for each way."""
+    batch = 64 if timing.small else BATCH
+    ways = {"whole": None, "chunks": CHUNK}
+    memory: dict[str, list[int]] = {way: [] for way in ways}
+    with tempfile.TemporaryDirectory() as folder:
+
+        def work(way: str) -> Callable[[], None]:
+            code = f"from benchmarks import gradient_caching; gradient_caching.step({batch}, {ways[way]})"
+            words = [sys.executable, "-c", code]
+            return lambda: memory[way].append(largest_memory(words, Path(folder)))
+
+        seconds = timing.interleaved({way: work(way) for way in ways})
+    against = f"chunks-of-{CHUNK}-against-a-batch-of-{batch}"
+    yield Measured(
+        "gradient_caching_memory",
+        ratios(memory, "chunks", "whole")[-timing.rounds :],
+        "times-the-memory",
+        against,
+    )
+    yield Measured("gradient_caching_time", ratios(seconds, "chunks", "whole"), "times-the-time", against)
+
+
+def step(batch: int, chunk: int | None) -> None:
+    """Train MiniLM for a step."""
+    torch.set_num_threads(THREADS)
+    size = SMALL._replace(batch=batch, tokens=32)
+    settings = training(size, cpu_threads=THREADS, chunk=chunk)
+    ours(Step(minilm(), wikipedia_sentences(batch), settings, recipe("cls"), "cls", torch.device("cpu")))()
+
+
+if __name__ == "__main__":
+    run(__doc__, measure)

@@ -1,0 +1,101 @@
+"""Gradient caching: the loss and the gradients of the whole batch, from a few sentences at a time."""
+
+import pytest
+import torch
+
+from tests import walk
+from workflow_scripts.gpu_check import material
+from workflow_scripts.models.dropout import keyed
+from workflow_scripts.models.tokens import TokenBatch
+from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.start import Size, Start
+from workflow_scripts.training.chunks import in_chunks
+
+BLOCKS = {name: block for name, block in walk.blocks().items() if material.is_trained(block)}
+CLOSE = {torch.float32: 1e-5, torch.float64: 1e-9}
+WHY_NOT = {
+    "diffcse": "diffcse's discriminator reads the batch again",
+    "layerattpooler": "the readout layer_attention, as it is set, draws or sums over a whole batch",
+    "llm2vec": "the encoder draws dropout from a generator",
+}
+"""Why some methods (parts of their blocks' names) cannot be read in chunks as they are."""
+CHUNKABLE = {"dropout": 0.0, "lora_dropout": 0.0}
+"""Settings with which those can."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("encoders")
+
+
+def refusals(block):
+    kind = "llama" if block.get("base", block)["module"] in material.DECODERS else "bert"
+    start = Start(sizes=[Size(walk.SIZE.layers, walk.SIZE.width, kind=kind, drops=True)])
+    return [*MethodConfig.parse(block, "methods").unchunkable(start)]
+
+
+def mended(block):
+    """A block with nothing in it that is drawn for a batch as a whole."""
+    if "base" in block:
+        return block | {"base": mended(block["base"])}
+    block = block | {name: value for name, value in CHUNKABLE.items() if name in block}
+    linear = {"projection": "linear"} if block["readout"]["kind"] == "layer_attention" else {}
+    return block | {"readout": block["readout"] | linear}
+
+
+def found(folder, block, precision, chunk):
+    """Loss, gradients and metrics of a step."""
+    objective = material.prepared(
+        block, walk.bert(folder).parent, walk.SIZE, walk.CPU, walk.ROWS, chunk=chunk
+    ).objective
+    module = objective.module.to(precision).train()
+    with keyed(1, 1):
+        loss = objective.loss(1)
+    loss.backward()
+    values = {name: p.grad for name, p in module.named_parameters() if p.grad is not None}
+    measured = {name: torch.tensor(float(value)) for name, value in objective.metrics().items()}
+    return {"loss": loss.detach(), **values, **measured}
+
+
+@pytest.mark.parametrize("precision", CLOSE, ids=str)
+@pytest.mark.parametrize("name", BLOCKS)
+def test_chunks_have_the_loss_and_the_gradients_of_the_whole_batch_or_are_refused(folder, name, precision):
+    """Dropout as the method has it, and a last chunk of its own size: 8, 16 or 24 sentences by five."""
+    block = walk.with_members(folder, BLOCKS[name])
+    expected = next((why for part, why in WHY_NOT.items() if part in name), None)
+    if expected:
+        assert refusals(block)[0].startswith(f"training.chunk: {expected}")
+        block = mended(block)
+    if "diffcse" in name:
+        return
+    assert not refusals(block)
+    whole, chunked = (found(folder, block, precision, chunk) for chunk in (None, 5))
+    assert whole.keys() == chunked.keys()
+    assert len(whole) > 20
+    close = {"rtol": CLOSE[precision], "atol": CLOSE[precision]}
+    for part, value in whole.items():
+        torch.testing.assert_close(chunked[part], value, **close, msg=part, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", walk.readouts())
+def test_settings_and_module_of_a_readout_agree_on_what_a_vector_depends(folder, name):
+    encoder = walk.encoder_with(folder, walk.readouts()[name])
+    assert encoder.readout_settings.is_independent == encoder.tells_sentences_apart
+
+
+def test_a_chunk_is_read_twice_and_a_vector_at_a_time_is_kept():
+    """h = w x, L = h_1 h_2 h_3: dL/dw = 3 w^2 x_1 x_2 x_3, whatever the chunks; by hand 3 * 4 * 30."""
+    weight, seen = torch.tensor(2.0, requires_grad=True), []
+
+    def read(batch):
+        seen.append(batch.ids_BT.flatten().tolist())
+        return weight * batch.ids_BT.float()
+
+    batch = TokenBatch(torch.tensor([[2], [3], [5]]), torch.ones(3, 1, dtype=torch.long))
+    for size, passes in ((2, [[2, 3], [5], [5], [2, 3]]), (3, [[2, 3, 5]]), (None, [[2, 3, 5]])):
+        seen.clear()
+        weight.grad = None
+        loss = in_chunks(read, batch, size).prod()
+        loss.backward()
+        assert (loss.item(), weight.grad.item()) == (8 * 30, 3 * 4 * 30)
+        assert seen == passes

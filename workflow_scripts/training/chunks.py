@@ -1,0 +1,31 @@
+"""Batches larger than memory: gradient caching.
+
+    u = dL/dh,   dL/dw = sum over chunks of  (du.h)/dw                 (Gao et al. 2021, Equations 5 to 7)
+
+Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup (GradCache), https://arxiv.org/abs/2101.06983.
+A first pass encodes the batch chunk by chunk and keeps the vectors alone; the loss sees all of them, those of other
+processes too, and its gradient by each vector is all that a chunk needs; a second pass encodes each chunk again, with
+what it needs of its intermediate states, and takes that gradient back to the weights. Only one chunk's states are in
+memory at a time, for a second forward pass: about 4/3 of a step's time.
+
+The two passes are those of PyTorch's checkpoints, a chunk each: loss and backward pass are written as without chunks.
+They draw the same (``models.dropout.with_one_draw``), and draw what the whole batch draws, as a mask depends on a
+sentence's number. What draws otherwise, or looks at a whole batch, is refused (``MethodConfig.unchunkable``).
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from workflow_scripts.models.dropout import with_one_draw
+from workflow_scripts.models.tokens import TokenBatch
+
+
+def in_chunks(read: Callable[[TokenBatch], Tensor], batch: TokenBatch, size: int | None) -> Tensor:
+    """What ``read`` makes of a batch, sentences first, read so many at a time; None reads all at once."""
+    if size is None or size >= len(batch.ids_BT):
+        return read(batch)
+    again = with_one_draw(read)
+    return torch.cat([checkpoint(again, chunk, use_reentrant=False) for chunk in batch.chunks(size)])
