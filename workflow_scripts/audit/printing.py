@@ -97,15 +97,6 @@ def markdown_of(rows: Sequence[Row]) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-def latex_of(rows: Sequence[Row]) -> str:
-    """Rows as a tabular of LaTeX with the rules of booktabs."""
-    import pandas as pd  # slow to import
-
-    table = pd.DataFrame([map(text_of, row.values()) for row in rows], columns=[*rows[0]])
-    text: str = table.to_latex(index=False, escape=True, column_format=f"l{'r' * (len(rows[0]) - 1)}")
-    return text.rstrip().replace("\N{MINUS SIGN}", "$-$").replace("\N{PLUS-MINUS SIGN}", r"$\pm$")
-
-
 def rows_of(tuples: Iterable[Any]) -> list[dict[str, Any]]:
     """Named tuples as rows."""
     return [one._asdict() for one in tuples]

@@ -13,16 +13,18 @@ import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from itertools import product
+from itertools import chain, product
 from math import isfinite
 from pathlib import Path
 from statistics import fmean
+from types import MappingProxyType
 from typing import Any, Literal
 
 import mteb
 import pyarrow as pa
 from mteb import ResultCache, TaskResult
 from mteb.abstasks import AbsTask
+from mteb.abstasks.aggregated_task import AbsTaskAggregate
 from mteb.models import ModelMeta, SentenceTransformerEncoderWrapper
 from sentence_transformers import SentenceTransformer
 
@@ -61,18 +63,23 @@ def find_tasks(names: Iterable[str]) -> list[AbsTask]:
     return tasks
 
 
+def leaves(task: AbsTask) -> list[AbsTask]:
+    """The tasks whose scores a task averages, as CQADupstackRetrieval does; or itself."""
+    return list(task.tasks) if isinstance(task, AbsTaskAggregate) else [task]
+
+
 def fetch(tasks: Iterable[AbsTask], missing_data: Literal["gap", "stop"]) -> pa.Table:
     """Bring the datasets of tasks into the cache of the Hub's client, each at the commit that mteb names.
 
     Returns:
-        A row per task (``columns.tasks``).
+        A row per task with data of its own (``columns.tasks``).
 
     Raises:
         UnreachableError: if the Hub does not answer, and a task's data are not on this machine.
         DataError: if a task's data are not to be had, and ``missing_data`` is ``stop``.
     """
     rows = []
-    for task in tasks:
+    for task in chain.from_iterable(map(leaves, tasks)):
         place = task.metadata.dataset
         repository, commit = str(place["path"]), str(place["revision"])
         try:
@@ -97,6 +104,10 @@ def _files_hash(folder: Path) -> str:
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
 
 
+_OF_EVERY_TASK = {"max_tokens", "batch_size", "device", "benchmark", "languages"}
+"""Settings that decide every task's result: a benchmark and languages choose splits and subsets."""
+
+
 def keyed_cache(job: Job, config: Config) -> Path:
     """A folder beside a job's scores for what it has finished, named by all that decides the score of any task.
 
@@ -106,7 +117,7 @@ def keyed_cache(job: Job, config: Config) -> Path:
     key = job_key(
         job.rule,
         wildcards=job.wildcards,
-        settings=config.model_dump(include={"max_tokens", "batch_size", "device"}),
+        settings=config.model_dump(include=_OF_EVERY_TASK, exclude_defaults=True),
         inputs={"model": job.start.inputs["model"].sha256},
         meaning=job.start.meaning,
         packages=job.start.packages,
@@ -126,6 +137,7 @@ def evaluate(
     cache_folder: Path,
     lost: Callable[[str, Exception], Score],
     missing: Mapping[str, str],
+    named: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Score]:
     """Run an encoder on tasks, skipping what is in the cache.
 
@@ -136,6 +148,7 @@ def evaluate(
         cache_folder: Folder of mteb's JSON between jobs, of this encoder alone (``keyed_cache``).
         lost: The gap of a task that raised an error.
         missing: Tasks whose data are not to be had, and why; the data of all others are on this machine.
+        named: ``name`` and ``revision`` of the model in mteb's files, in place of those of its folder.
 
     Returns:
         Per task the ``mean`` of main scores over splits and subsets, and for every split and subset
@@ -146,6 +159,7 @@ def evaluate(
         DataError: if the data of a task are not there.
     """
     encoder = _load(folder, config)
+    encoder.mteb_model_meta = encoder.mteb_model_meta.model_copy(update=named)
     cache = ResultCache(cache_folder)
     progress: dict[str, Any] = {"show_progress_bar": False}
     options = progress | {"encode_kwargs": progress | {"batch_size": config.batch_size}, "co2_tracker": False}
@@ -153,10 +167,11 @@ def evaluate(
     for task in tasks:
         result = _finished(task, encoder.mteb_model_meta, cache)
         if result is None:
-            if reason := missing.get(task.metadata.name):
+            parts = leaves(task)
+            if reason := next(filter(None, (missing.get(part.metadata.name) for part in parts)), None):
                 scores.append(gap(task.metadata.name, reason))
                 continue
-            if reason := _load_data(task, offline=True):
+            if reason := next(filter(None, (_load_data(part, offline=True) for part in parts)), None):
                 advice = "Fetch it (snakemake --forcerun fetch_tasks)"
                 raise DataError(f"mteb {task.metadata.name}: {reason}. {advice}.")
             try:
@@ -164,7 +179,8 @@ def evaluate(
             except Exception as error:  # every task has reasons of its own to fail
                 scores.append(lost(task.metadata.name, error))
                 continue
-            task.unload_data()
+            for part in parts:
+                part.unload_data()
             result = _finished(task, encoder.mteb_model_meta, cache)  # as mteb rounds it
             assert result is not None
         scores += _scores(task, result, config.metrics)
@@ -181,14 +197,14 @@ def means_of_lists(scores: Sequence[Score], lists: Lists, config: Config) -> lis
 
     Returns:
         A score for each list, with the list in the place of the task, and each metric that one of its tasks has; a gap
-        where another has none.
+        where another has none. Of a benchmark also the mean over types of tasks (aggregation ``mean_of_types``).
     """
     parts: dict[tuple[str, str], list[Score]] = defaultdict(list)
     for score in scores:
         if score.value is not None and ":" in score.aggregation:
             parts[score.task, score.metric].append(score)
-    found = []
-    for name, metric in product(config.lists, config.metrics):
+    found: list[Score] = []
+    for name, metric in product(config.lists or lists.lists, config.means):
         of_tasks = {task: parts[task, metric] for task in dict.fromkeys(lists.lists[name].values())}
         if lacking := [task for task, values in of_tasks.items() if not values]:
             reason = f"{metric} of {', '.join(lacking)} is not there"
@@ -196,7 +212,16 @@ def means_of_lists(scores: Sequence[Score], lists: Lists, config: Config) -> lis
             continue
         value = fmean(fmean(float(part.value or 0) for part in values) for values in of_tasks.values())
         found.append(Score(name, "mean", metric, value, sum(part.n for v in of_tasks.values() for part in v)))
-    return found
+    return found + ([_mean_of_types(found, lists, config.benchmark)] if config.benchmark else [])
+
+
+def _mean_of_types(means: Sequence[Score], lists: Lists, benchmark: str) -> Score:
+    """The mean over types of tasks of their means, as mteb's leaderboard has it."""
+    of_types = [score for score in means if score.metric == "main_score" and score.task != benchmark]
+    if lacking := sorted(lists.lists.keys() - {score.task for score in of_types} - {benchmark}):
+        return gap(benchmark, f"the mean of {', '.join(lacking)} is not there")
+    value = fmean(float(score.value or 0) for score in of_types)
+    return Score(benchmark, "mean_of_types", "main_score", value, sum(score.n for score in of_types))
 
 
 def _load(folder: Path, config: Config) -> SentenceTransformerEncoderWrapper:

@@ -1,5 +1,6 @@
 """What the rules that score runs look up."""
 
+from workflow_scripts.graph.benchmarks import lists_of, selection
 from workflow_scripts.graph.references import tasks_in
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Lookups
@@ -26,16 +27,22 @@ class Evaluation(Lookups):
         return f"<results>/encoders/{encoder}/record.json"
 
     def mteb_settings(self, wildcards: Wildcards) -> str:
-        """Settings of an mteb suite, and the lists it names: a change of other lists reruns nothing."""
-        suite = self._config["suites"]["mteb"][wildcards.suite]
-        lists = {name: self._config["mteb"]["lists"][name] for name in suite["lists"]}
+        """Settings of an mteb suite, and its lists: a change of other lists reruns nothing."""
+        suite, lists = (
+            self._config["suites"]["mteb"][wildcards.suite],
+            lists_of(self._config, wildcards.suite),
+        )
         return as_json({"suite": suite, "mteb": {"lists": lists, "not_in_this_mteb": {}}})
 
     def mteb_data(self, wildcards: Wildcards) -> str:
         """The tasks of an mteb suite, whose data are to be brought."""
-        suite, lists = self._config["suites"]["mteb"][wildcards.suite], self._config["mteb"]["lists"]
-        tasks = dict.fromkeys(task for name in suite["lists"] for task in lists[name].values())
-        return as_json({"tasks": list(tasks), "missing_data": suite["missing_data"]})
+        suite, lists = (
+            self._config["suites"]["mteb"][wildcards.suite],
+            lists_of(self._config, wildcards.suite),
+        )
+        tasks = dict.fromkeys(task for tasks in lists.values() for task in tasks.values())
+        asked = {"tasks": list(tasks), "missing_data": suite["missing_data"]}
+        return as_json(asked | ({"selection": chosen} if (chosen := selection(suite)) else {}))
 
     def modules(self, wildcards: Wildcards) -> list[str]:
         """What loading a run's model imports by name."""

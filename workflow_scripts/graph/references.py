@@ -3,11 +3,13 @@
 import importlib
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from itertools import chain
 from math import inf
 from typing import Annotated, Any, get_args
 
 from workflow_scripts.config import Settings, names_in
 from workflow_scripts.errors import ConfigError, advice, unknown
+from workflow_scripts.graph.benchmarks import lists_of, selection
 from workflow_scripts.graph.mistakes import forms_of, mistakes
 from workflow_scripts.graph.runs import Run, baselines_of, listed, numbered_columns, runs_of
 from workflow_scripts.graph.slices import Config, at
@@ -237,17 +239,24 @@ def _of_words(
 
 def _of_columns(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) -> Iterator[str]:
     """Columns against what their suites write."""
-    lists = config["mteb"]["lists"]
+    lists = dict.fromkeys(chain.from_iterable(grid["suites"].values()), config["mteb"]["lists"])
+    for suite in grid["suites"].get("mteb", ()):
+        if selection(config["suites"].get("mteb", {}).get(suite, {})):
+            try:
+                lists[suite] = lists_of(config, suite)
+            except ConfigError as error:
+                yield from str(error).splitlines()
+                del lists[suite]
     asked = {
         suite: SUITES[kind].parse(config["suites"][kind][suite], f"suites.{kind}.{suite}")
         for kind, suites in grid["suites"].items()
         for suite in suites
-        if suite in config["suites"].get(kind, {})
+        if suite in config["suites"].get(kind, {}) and suite in lists
     }
     for number, column in numbered_columns(grid):
         if suite := asked.get(column.get("suite")):
             where = f"{place}: columns.{number} ({column['heading']})"
-            yield from column_findings(column, suite.written(lists), suite.timed(), where)
+            yield from column_findings(column, suite.written(lists[column["suite"]]), suite.timed(), where)
 
 
 def column_findings(

@@ -3,27 +3,41 @@
 from workflow_scripts.columns.tasks import TASKS
 from workflow_scripts.evaluation import mteb_tasks
 from workflow_scripts.evaluation.base import score_table
+from workflow_scripts.evaluation.benchmarks import part_label, select
 from workflow_scripts.evaluation.failures import Failures
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites.mteb import Config, Lists
 
 
 def main(job: Job) -> None:
-    """Run the tasks that are not finished yet, write the scores of all and the means over each list."""
-    config = Config.parse(job.settings["suite"], f"suites.mteb.{job.wildcards['suite']}")
+    """Run the tasks that are not finished yet, write the scores of all and the means over each list.
+
+    What is finished can be read and submitted by mteb's ``ResultCache``, under the name of run and seed.
+    """
+    place = f"suites.mteb.{job.wildcards['suite']}"
+    config = Config.parse(job.settings["suite"], place)
     lists = Lists.parse(job.settings["mteb"], "mteb")
     failures = Failures(job)
     job.record()  # checks the model, which mteb would load unchecked
     fetched = job.read("tasks", TASKS).to_pylist()
     missing = {row["task"]: row["missing"] for row in fetched if row["missing"]}
+    tasks = (
+        select(config, place)
+        if config.benchmark
+        else mteb_tasks.find_tasks(mteb_tasks.task_names(lists, config.lists or ()))
+    )
     scores = mteb_tasks.evaluate(
         job.inputs["model"].parent,
-        mteb_tasks.find_tasks(mteb_tasks.task_names(lists, config.lists)),
+        tasks,
         config,
         cache_folder=mteb_tasks.keyed_cache(job, config),
         lost=failures.add,
         missing=missing,
+        named={
+            "name": f"semblance/{job.wildcards['run']}-seed{job.wildcards['seed']}",
+            "revision": job.start.inputs["model"].sha256[:40],
+        },
     )
     scores += mteb_tasks.means_of_lists(scores, lists, config)
     table = score_table(scores, **job.wildcards)
-    job.write({"scores": table}, labels=[config.label, *failures.settle(table)])
+    job.write({"scores": table}, labels=[config.label, part_label(config, tasks), *failures.settle(table)])

@@ -125,7 +125,7 @@ class Estimator:
 
     def _mteb_flops(self, job: Job) -> float:
         """Encoding alone: a GPU that waits while vectors are compared is lent for no other reason."""
-        tokens = sum(_value(self._rates.list_tokens, name, 0) for name in job.settings["suite"]["lists"])
+        tokens = sum(_value(self._rates.list_tokens, name, 0) for name in job.settings["mteb"]["lists"])
         return (tokens or math.nan) * self._sum(self.encoders(job), lambda size: size.forward_flops(1))
 
     def _training_flops(self, job: Job) -> float:

@@ -1,4 +1,4 @@
-"""Tables and scores in the terminal, and as CSV with the same bytes every time."""
+"""Tables and scores in the terminal, as LaTeX, and as CSV with the same bytes every time."""
 
 import csv
 import io
@@ -57,17 +57,24 @@ def _table(sheet: Sheet, start: int, end: int) -> Table:
 
 def footnotes(sheet: Sheet) -> Iterator[str]:
     """The lines below a table: how to read its signs, notes, and all labels."""
+    yield from (f"{sign} {text}".lstrip() for sign, text in _explained(sheet, "below it"))
+
+
+def _explained(sheet: Sheet, place: str) -> Iterator[tuple[str, str]]:
+    """Signs, empty where none is needed, and what they mean; differences stand at ``place``."""
     to = sheet.only_baseline or "the run that column base names"
-    yield "mean ± standard deviation over seeds" + (
-        f"; below it the difference to {to}" if sheet.any_difference else ""
-    )
+    difference = f"; {place} the difference to {to}" if sheet.any_difference else ""
+    yield "", f"mean ± standard deviation over seeds{difference}"
     if _has_bases(sheet):
-        yield "base: " + ", ".join(f"{letter} is {run}" for run, letter in sheet.baselines.items())
+        yield "", "base: " + ", ".join(f"{letter} is {run}" for run, letter in sheet.baselines.items())
     if sheet.any_significant:
-        yield f"* p < {sheet.level}, two-sided t-test over seeds, not corrected for the number of comparisons"
-    yield from (f"[{number}] {note}" for number, note in enumerate(sheet.notes, start=1))
-    yield from (f"({letter}) substitution: {label}" for label, letter in sheet.substitutions.items())
-    yield from (f"gap: {gap}" for gap in sheet.gaps)
+        yield (
+            "*",
+            f"p < {sheet.level}, two-sided t-test over seeds, not corrected for the number of comparisons",
+        )
+    yield from ((f"[{number}]", note) for number, note in enumerate(sheet.notes, start=1))
+    yield from ((f"({letter})", f"substitution: {label}") for label, letter in sheet.substitutions.items())
+    yield from (("", f"gap: {gap}") for gap in sheet.gaps)
 
 
 def _has_bases(sheet: Sheet) -> bool:
@@ -124,6 +131,82 @@ def _value_text(value: float | None) -> str:
     if value is None:
         return GAP
     return f"{value:,.0f}" if value.is_integer() and abs(value) >= 1000 else f"{value:.6g}"
+
+
+_IN_LATEX = str.maketrans(
+    {sign: rf"\{sign}" for sign in "&%$#_{}"}
+    | {
+        sign: rf"\text{name}{{}}"
+        for sign, name in (("~", "asciitilde"), ("^", "asciicircum"), ("\\", "backslash"))
+    }
+    | {sign: f"{{{sign}}}" for sign in "[]*"}  # which would belong to the end of the row above
+    | {sign: f"${sign}$" for sign in "<>|"}
+    | {
+        "\N{MINUS SIGN}": "$-$",
+        "±": r"$\pm$",
+        "\N{MULTIPLICATION SIGN}": r"$\times$",
+        "≤": r"$\leq$",
+        "≥": r"$\geq$",
+        "→": r"$\to$",
+    }
+)
+
+
+def latex(sheet: Sheet, command: str) -> str:
+    """A table as papers print it, with the rules of booktabs and its signs explained below it.
+
+    Args:
+        sheet: The table.
+        command: What printed it, for a comment.
+    """
+    bases = _has_bases(sheet)
+    rows = [["run", *(["base"] if bases else []), "seeds"]]
+    rows[0] += [_in_latex(sheet.named(head.text)) + _raised(*head.marks, *head.notes) for head in sheet.heads]
+    for line in sheet.lines:
+        run = _in_latex(sheet.named(line.run)) + _raised(*line.marks)
+        base = [_base_text(sheet, line)] if bases else []
+        rows.append([rf"\textit{{{run}}}" if line.baseline else run, *base, line.seeds])
+        rows[-1] += [
+            _in_latex(cell.score)
+            + _raised(*(["{*}"] if cell.significant else []), *cell.notes)
+            + (f" ({_in_latex(cell.difference)})" if cell.difference else "")
+            for cell in line.cells
+        ]
+    head, *body = (rf"{' & '.join(row)} \\" for row in rows)
+    # Paragraphs of a small box, because a footnote of a floating table would be lost.
+    return "\n".join(
+        [
+            f"% {' '.join(command.split())}",
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{_in_latex(f'{sheet.view.title} ({sheet.view.source})')}}}",
+            rf"\label{{tab:{sheet.view.name}}}",
+            rf"\begin{{tabular}}{{l{'c' if bases else ''}{'r' * (len(sheet.heads) + 1)}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\begin{minipage}{\linewidth}\footnotesize\medskip",
+            *(
+                f"{_raised(sign.strip('[]()').replace('*', '{*}'))}{_in_latex(text)}\\par"
+                for sign, text in _explained(sheet, "in brackets")
+            ),
+            r"\end{minipage}",
+            r"\end{table}",
+        ]
+    )
+
+
+def _in_latex(text: str) -> str:
+    """Text that LaTeX prints as it is, in one line; letters of any alphabet stay, as UTF-8."""
+    return " ".join(text.split()).translate(_IN_LATEX)
+
+
+def _raised(*signs: object) -> str:
+    shown = ",".join(map(str, filter(None, signs)))
+    return rf"\textsuperscript{{{shown}}}" if shown else ""
 
 
 _CSV_FIELDS = (

@@ -1,8 +1,9 @@
 """Print tables or scores: of a study, results/<study>, all tables, or the files that are named.
 
 --csv has the numbers of tables, rounded and without times, or of scores as they are; --markdown and --latex have a
-table's cells as they are printed. Of the laboratory's kept tables (resources/laboratory), systems are shown beside
-their baselines, with gains and 95% intervals.
+table's cells as they are printed; LaTeX needs booktabs. --beside puts the published scores of a model beside those of
+mteb's tasks, where mteb's results are on this machine. Of the laboratory's kept tables (resources/laboratory),
+systems are shown beside their baselines, with gains and 95% intervals.
 
   python -m workflow_scripts show results/demo/tables/demo.parquet --markdown
 """
@@ -10,12 +11,13 @@ their baselines, with gains and 95% intervals.
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import RenderableType
 
-from workflow_scripts.audit.printing import Answer, Row, Rows, argument, latex_of, markdown_of
+from workflow_scripts.audit.printing import Answer, Row, Rows, argument, markdown_of
 from workflow_scripts.audit.records import study_folder
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
@@ -29,7 +31,7 @@ from workflow_scripts.provenance.artefacts import (
 )
 from workflow_scripts.reporting.layout import Cell, Sheet, View, lay_out, view_of
 from workflow_scripts.reporting.records import record_of
-from workflow_scripts.reporting.terminal import Printed, footnotes, scores_csv, scores_shown, to_csv
+from workflow_scripts.reporting.terminal import Printed, footnotes, latex, scores_csv, scores_shown, to_csv
 
 SYSTEMS = "systems.yaml"
 """In a folder of kept tables: name of a system to its table, run and cost."""
@@ -138,10 +140,17 @@ ARGUMENTS = (
         argument(f"--{form}", dest="form", action="store_const", const=form, help=f"print as {form} instead")
         for form in ("csv", "markdown", "latex")
     ),
+    argument(
+        "--beside",
+        action="append",
+        default=[],
+        metavar="MODEL",
+        help="of mteb, as org/model; repeat for more",
+    ),
 )
 
 
-def answer(paths: list[Path], form: str | None) -> Answer:
+def answer(paths: list[Path], form: str | None, beside: list[str]) -> Answer:
     """Every file, one below the other."""
     if len(paths) == 1 and (paths[0] / SYSTEMS).is_file():
         rows = systems(paths[0])
@@ -157,12 +166,41 @@ def answer(paths: list[Path], form: str | None) -> Answer:
     data = {one.name: list(one.rows) for one in tables}
     data |= {path.as_posix(): read_table(path, SCORES).to_pylist() for path in scores}
     sheets = [lay_out(view_of(path, times_of(path))) for path in found]
-    if form:
-        typeset, mark = (markdown_of, "\n- ") if form == "markdown" else (latex_of, "\n% ")
-        documents = [mark.join([f"{typeset(cells_of(sheet))}\n", *footnotes(sheet)]) for sheet in sheets]
+    if form == "markdown":
+        documents = [
+            "\n- ".join([f"{markdown_of(cells_of(sheet))}\n", *footnotes(sheet)]) for sheet in sheets
+        ]
         return Answer(parts=documents, data=data)
+    if form == "latex":
+        calls = [f"python -m workflow_scripts show {quote(str(path))} --latex" for path in found]
+        return Answer(parts=list(map(latex, sheets, calls)), data=data)
     parts: list[RenderableType] = [Printed(sheet) for sheet in sheets]
-    return Answer(parts=parts + (_scores(scores) if scores else []), data=data)
+    parts += _scores(scores) if scores else []
+    return Answer(parts=[*parts, *([published_beside(scores, beside)] if beside else [])], data=data)
+
+
+def published_beside(files: Sequence[Path], models: Sequence[str]) -> Rows | str:
+    """Main scores of mteb's tasks, and those that models have there; a line where mteb has none at hand."""
+    from workflow_scripts.evaluation.benchmarks import published  # imports mteb
+
+    rows = pa.concat_tables([read_table(file, SCORES) for file in files]).to_pylist()
+    main = [row for row in rows if row["metric"] == "main_score" and row["value"] is not None]
+    parts = {(row["task"], *row["aggregation"].split(":", 1)) for row in main if ":" in row["aggregation"]}
+    if not (theirs := published(models, parts)):
+        return (
+            f"No published scores of {', '.join(models)} on these tasks are in mteb's cache; "
+            "python -c 'import mteb; mteb.ResultCache().download_from_remote()' brings them."
+        )
+    return Rows(
+        "published scores",
+        [
+            {name: row[name] for name in ("task", "run", "seed")}
+            | {"ours": row["value"]}
+            | {model: theirs.get((model, row["task"])) for model in models}
+            for row in main
+            if row["aggregation"] == "mean" and row["task"] in {task for task, *_ in parts}
+        ],
+    )
 
 
 def _scores(files: Sequence[Path]) -> list[RenderableType]:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 from pathlib import Path
 
@@ -12,14 +13,13 @@ from tests.jobs import begin_here
 from tests.unit.reporting.conftest import SIGNIFICANCE, command
 from tests.verbs import data, printed
 from workflow_scripts.audit.lock import printed as printed_numbers
-from workflow_scripts.audit.printing import latex_of
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.reporting.layout import View, lay_out, view_of
 from workflow_scripts.reporting.numbers import number, p_equation, p_text, score_text
-from workflow_scripts.reporting.terminal import Printed, to_csv
+from workflow_scripts.reporting.terminal import Printed, latex, to_csv
 
 MINUS = "\N{MINUS SIGN}"
 COLUMN = {"suite": "sts", "task": "a", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
@@ -153,19 +153,84 @@ def test_the_csv_is_rounded_to_the_printed_digits_and_computes_nothing_in_a_spre
 SIMCSE = "simcse.minilm_mlm.wiki_extract"
 
 
-@pytest.mark.parametrize(
-    ("form", "heads", "row", "below"),
-    [
-        ("--markdown", "| run | seeds | STS12 | STS16 | STS-B | Avg. |", rf"\| {SIMCSE} \| 3 \| .* ± .* \|", "- "),
-        ("--latex", r"run & seeds & STS12 & STS16 & STS-B & Avg. \\",
-         r"simcse.minilm\\_mlm.wiki\\_extract & 3 & .* \$\\pm\$ .* \\\\", "% "),
-    ],
-)  # fmt: skip
-def test_a_table_is_printed_for_documents(finished, form, heads, row, below):
-    code, text = printed("show", finished / "tables/lab.parquet", form)
-    assert code == 0 and heads in text.splitlines()[:3]
-    assert len(re.findall(f"^{row}$", text, re.MULTILINE)) == 1
-    assert f"\n\n{below}mean ± standard deviation" in text
+def test_a_table_is_printed_as_markdown(finished):
+    code, text = printed("show", finished / "tables/lab.parquet", "--markdown")
+    assert code == 0 and "| run | seeds | STS12 | STS16 | STS-B | Avg. |" in text.splitlines()[:3]
+    assert len(re.findall(rf"^\| {SIMCSE} \| 3 \| .* ± .* \|$", text, re.MULTILINE)) == 1
+    assert "\n\n- mean ± standard deviation" in text
+
+
+def columns_of(document):
+    """Cells of each row of the tabular of a document, once LaTeX's own rules for one are held to it."""
+    begun = re.findall(r"\\(begin|end){(\w+)}", document)
+    opened = []
+    for which, environment in begun:
+        opened.append(environment) if which == "begin" else opened.remove(opened[-1])
+        assert which == "begin" or environment not in opened
+    assert opened == [] and len(begun) == 6
+    plain = re.sub(r"\\[\\&%$#_{}]", "", document.partition("\n")[2])  # without signs that print themselves
+    assert plain.count("{") == plain.count("}") and plain.count("$") % 2 == 0
+    assert not re.search("[~^#%]|[^\x00-\x7f]", plain.replace("é", ""))
+    (spec, body) = re.search(
+        r"\\begin{tabular}{([lcr]+)}\n(.*)\n\\end{tabular}", document, re.DOTALL
+    ).groups()
+    top, head, middle, *lines, bottom = body.splitlines()
+    assert [top, middle, bottom] == [r"\toprule", r"\midrule", r"\bottomrule"]
+    rows = [re.split(r"(?<!\\) ?& ?", line.removesuffix(r" \\")) for line in (head, *lines)]
+    assert all(line.endswith(r" \\") and line[0] not in "[*" for line in (head, *lines))
+    assert {len(row) for row in rows} == {len(spec)}
+    return rows
+
+
+def test_a_table_is_printed_as_latex_with_the_command_that_prints_it_again(finished):
+    table = finished / "tables/lab.parquet"
+    code, text = printed("show", finished, "--latex")
+    assert code == 0
+    assert text.splitlines()[0] == f"% python -m workflow_scripts show {table} --latex"
+    assert printed("show", *text.splitlines()[0].split()[5:])[1] == text
+    head, *rows = columns_of(text)
+    assert head == ["run", "seeds", "STS12", r"STS16\textsuperscript{1}", "STS-B", "Avg."]
+    assert [row[0] for row in rows if row[1] == "3"] != []
+    assert any(
+        re.fullmatch(r"\d+\.\d\d \$\\pm\$ 0\.\d\d\\textsuperscript{{\*}} \(\+.*\)", row[2]) for row in rows
+    )
+    assert r"\label{tab:lab}" in text and "(Gao et al. 2021, Table 5)}" in text
+
+
+HOSTILE = r"[a] 50% & {x}_$1^2~#\*"
+
+
+def test_what_latex_would_read_as_its_own_is_escaped_wherever_it_stands():
+    rows = [
+        row(RUNS[0], HOSTILE, labels=[HOSTILE, "é → ≤"]),
+        row(RUNS[1], HOSTILE, labels=[f"{HOSTILE}\n\nmore"], note=f"* {HOSTILE}", mean=-1.0),
+    ]
+    hostile = lay_out(view(rows, [HOSTILE])._replace(title=HOSTILE), {RUNS[1]: HOSTILE})
+    text = latex(hostile, "show 'a\nb%'")
+    escaped = r"{[}a{]} 50\% \& \{x\}\_\$1\textasciicircum{}2\textasciitilde{}\#\textbackslash{}{*}"
+    (_, _, head), _, (run, _, cell) = columns_of(text)
+    assert text.splitlines()[0] == "% show 'a b%'"
+    assert (head, run) == (escaped, escaped + r"\textsuperscript{b}")
+    assert cell == r"$-$1.00 $\pm$ 0.14\textsuperscript{{*},1} (+8.12)"
+    assert rf"\caption{{{escaped} (A paper)}}" in text
+    below = text.partition(r"\medskip")[2].splitlines()[1:-2]
+    assert below[1:] == [
+        r"\textsuperscript{{*}}p $<$ .05, two-sided t-test over seeds, not corrected for the number of comparisons\par",
+        rf"\textsuperscript{{1}}{{*}} {escaped}\par",
+        rf"\textsuperscript{{a}}substitution: {escaped}\par",
+        r"\textsuperscript{b}substitution: " + escaped + r" more\par",
+        r"\textsuperscript{c}substitution: é $\to$ $\leq$\par",
+    ]
+
+
+def test_latex_names_the_run_that_a_row_is_compared_with_where_there_are_several():
+    text = latex(sheet(TWO_BASELINES), "show")
+    assert [row[:2] for row in columns_of(text)[1:]] == [
+        [r"\textit{frozen\_cls.mini}", "(A)"], ["simcse.mini.wiki", "A"],
+        [r"\textit{frozen\_cls.large}", "(B)"], ["simcse.large.wiki", "B"],
+    ]  # fmt: skip
+    assert "in brackets the difference to the run that column base names" in text
+    assert r"base: A is frozen\_cls.mini, B is frozen\_cls.large\par" in text
 
 
 def test_a_study_shows_all_its_tables(finished):
@@ -173,12 +238,6 @@ def test_a_study_shows_all_its_tables(finished):
     assert len(printed("show", finished, "--csv")[1].splitlines()) == 1 + 4 * 4
     code, found = data("show", finished)
     assert code == 0 and found["lab"][0]["run"]
-
-
-def test_what_latex_would_read_as_its_own_is_escaped():
-    assert latex_of([{"a_b": "50% & {x}", "n": 3}]).splitlines()[2:5] == [
-        r"a\_b & n \\", r"\midrule", r"50\% \& \{x\} & 3 \\"
-    ]  # fmt: skip
 
 
 def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_path, monkeypatch):
@@ -276,3 +335,41 @@ def test_a_lock_has_the_numbers_with_their_printed_digits(finished):
         name: f"{rows[name]:.{len(text.partition('.')[2])}f}".replace("-", MINUS)
         for name, text in numbers.items()
     }
+
+
+def test_published_scores_of_public_models_stand_beside_those_of_the_same_parts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MTEB_CACHE", str(tmp_path / "mteb"))
+    scores = score_file(
+        "frozen.a",
+        [
+            Score("STS17", "mean", "main_score", 0.5, 250), Score("STS17", "test:en-en", "main_score", 0.5, 250),
+            Score("STS12", "mean", "main_score", 0.4, 3108), Score("STS12", "test:default", "main_score", 0.4, 3108),
+            Score("Toy", "mean", "main_score", 0.45, 3358), gap("STS13", "not there"),
+        ],
+    )  # fmt: skip
+    call = ("show", scores, "--beside", "org/good", "--beside", "org/other")
+    code, text = printed(*call)
+    assert code == 0 and text.count("No published scores of org/good, org/other on these tasks") == 1
+    folder = tmp_path / "mteb/remote/results/org__good/abc"
+    folder.mkdir(parents=True)
+    (folder / "model_meta.json").write_text('{"name": "org/good", "revision": "abc"}')
+    for task, parts in {"STS17": {"en-en": 0.8759, "en-de": 0.1}, "STS12": {"other": 0.7}}.items():
+        subsets = [
+            {"hf_subset": subset, "main_score": value, "languages": ["eng-Latn"]}
+            for subset, value in parts.items()
+        ]
+        result = {
+            "task_name": task,
+            "dataset_revision": "x",
+            "mteb_version": "2.0.0",
+            "scores": {"test": subsets},
+        }
+        (folder / f"{task}.json").write_text(
+            json.dumps(result | {"evaluation_time": 1.0, "kg_co2_emissions": None})
+        )
+    _, found = data(*call)
+    assert found["published scores"] == [
+        {"task": "STS17", "run": "frozen.a", "seed": 0, "ours": 0.5, "org/good": 0.8759, "org/other": None},
+        {"task": "STS12", "run": "frozen.a", "seed": 0, "ours": 0.4, "org/good": None, "org/other": None},
+    ]  # whose STS12 is of other pairs

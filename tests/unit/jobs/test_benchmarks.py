@@ -1,0 +1,268 @@
+"""Benchmarks of mteb by name: which tasks they are, what a study plans, and what a job writes of them."""
+
+import json
+
+import mteb
+import pytest
+from datasets import Dataset, DatasetDict
+from mteb.abstasks import AbsTaskSTS
+from mteb.abstasks.aggregate_task_metadata import AggregateTaskMetadata
+from mteb.abstasks.aggregated_task import AbsTaskAggregate
+from mteb.abstasks.task_metadata import TaskMetadata
+from mteb.benchmarks.get_benchmark import _build_registry
+
+from tests import tiny
+from tests.evaluations import dataset, run, scores_in
+from tests.planning import DEMO, ROOT, merged_config
+from workflow_scripts.columns.tasks import TASKS
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.evaluation import benchmarks
+from workflow_scripts.graph import benchmarks as planned
+from workflow_scripts.graph.checks import content_findings, read_grids, study_findings
+from workflow_scripts.provenance.artefacts import read_record
+from workflow_scripts.settings.suites.mteb import Config, Selection
+
+TEXTS = tiny.sentences(40, seed=7)
+SUITE = {
+    "max_tokens": 32,
+    "batch_size": 8,
+    "device": "cpu",
+    "metrics": ["cosine_pearson"],
+    "missing_data": "gap",
+}
+
+
+def described(kind=TaskMetadata, **more):
+    return kind(
+        description="Pairs.", category="t2t", modalities=["text"], eval_splits=["test"], main_score="cosine_spearman",
+        **{"type": "STS", "eval_langs": ["eng-Latn"], "dataset": {"path": "a/b", "revision": "c"}} | more,
+    )  # fmt: skip
+
+
+def local(name, shift=0, **more):
+    """A task of pairs whose scores repeat with ``shift``, of one subset or one of each of ``eval_langs``."""
+
+    class Local(AbsTaskSTS):
+        metadata = described(name=name, **more)
+
+        def load_data(self, **_):
+            half = len(TEXTS) // 2
+            scores = [float((place + shift) % (5 + shift)) for place in range(half)]
+            rows = {"sentence1": TEXTS[:half], "sentence2": TEXTS[half:], "score": scores}
+            parts = DatasetDict({"test": Dataset.from_dict(rows)})
+            self.dataset = dict.fromkeys(self.hf_subsets, parts) if "eval_langs" in more else parts
+            self.data_loaded = True
+
+    return Local()
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """A benchmark Toy: a task, one of three subsets, and one that averages two, of another type."""
+
+    class Both(AbsTaskAggregate):
+        metadata = described(
+            AggregateTaskMetadata, name="Both", type="Retrieval", tasks=[local("Left", 1), local("Right", 2)]
+        )
+
+    languages = {"en": ["eng-Latn"], "en-de": ["eng-Latn", "deu-Latn"], "de": ["deu-Latn"]}
+    tasks = [local("One"), local("Many", 3, eval_langs=languages), Both()]
+    monkeypatch.setitem(_build_registry(), "Toy", mteb.Benchmark(name="Toy", tasks=tasks))
+
+
+@pytest.mark.parametrize(
+    ("name", "tasks", "types"),
+    [("MTEB(eng, v2)", 41, 7), ("MTEB(eng, v1)", 56, 7), ("BEIR", 15, 1), ("NanoBEIR", 13, 1)],
+)
+def test_a_benchmark_has_its_tasks_with_its_own_splits_and_subsets(name, tasks, types):
+    found = benchmarks.select(Selection(benchmark=name), "suite")
+    assert [task.metadata.name for task in found] == [t.metadata.name for t in mteb.get_benchmark(name).tasks]
+    assert (len(found), len({task.metadata.type for task in found})) == (tasks, types)
+    for task in found:
+        if task.metadata.name == "MassiveIntentClassification":
+            assert (task.hf_subsets, task.eval_splits) == (["en"], ["test"])  # alone it has 51 and two
+
+
+PARTS = [
+    ({}, ["One: default", "Many: en en-de de", "Both: default"], None),
+    ({"task_types": ["STS"]}, ["One: default", "Many: en en-de de"], "2 of its 3 tasks stand in for Toy"),
+    (
+        {"tasks": ["Both", "Many"]},
+        ["Many: en en-de de", "Both: default"],
+        "2 of its 3 tasks stand in for Toy",
+    ),
+    (
+        {"languages": ["eng"]},
+        ["One: default", "Many: en", "Both: default"],
+        "3 of its 3 tasks and texts in eng alone stand in for Toy",
+    ),
+    (
+        {"languages": ["deu"], "task_types": ["STS"]},
+        ["Many: de"],
+        "1 of its 3 tasks and texts in deu alone stand in for Toy",
+    ),
+]
+
+
+@pytest.mark.parametrize(("part", "tasks", "label"), PARTS)
+def test_a_part_of_a_benchmark_is_labelled_and_leaves_the_benchmark_whole(toy, part, tasks, label):
+    chosen = Selection(benchmark="Toy", **part)
+    found = benchmarks.select(chosen, "suite")
+    assert [f"{task.metadata.name}: {' '.join(task.hf_subsets)}" for task in found] == tasks
+    assert benchmarks.part_label(chosen, found) == label
+    assert mteb.get_benchmark("Toy").tasks[1].hf_subsets == ["en", "en-de", "de"]
+
+
+UNKNOWN = [
+    ({"benchmark": "MTEB(eng,v2)"}, ["suites.mteb.mteb_english.benchmark: mteb {} has no benchmark MTEB(eng,v2). Did you "
+                                     "mean MTEB(eng, v2)?"]),
+    ({"tasks": ["STSBenchmarks"], "task_types": ["STSS"], "languages": ["en"]},
+     ["suites.mteb.mteb_english.task_types: STSS is not defined. Did you mean STS?",
+      "suites.mteb.mteb_english.tasks: STSBenchmarks is not defined. Did you mean STSBenchmark?",
+      "suites.mteb.mteb_english.languages: en is not defined. Did you mean eng?"]),
+    ({"tasks": ["STS12"], "task_types": ["Retrieval"]},
+     ["suites.mteb.mteb_english: no task of MTEB(eng, v2) is of these types, names and languages at once. Name fewer."]),
+    ({"lists": ["jtcse_sts22"]},
+     ["suites.mteb.mteb_english.benchmark: MTEB(eng, v2) with lists ['jtcse_sts22']. Give one of them."]),
+    ({"benchmark": None}, ["suites.mteb.mteb_english.benchmark: None with lists None. Give one of them."]),
+    ({"lists": ["jtcse_sts22"], "benchmark": None, "tasks": ["STS12"]},
+     ["suites.mteb.mteb_english.lists: what they hold is chosen there. Leave out task_types, tasks and languages."]),
+]  # fmt: skip
+COLUMN = {
+    "heading": "x", "suite": "mteb_english", "task": "MTEB(eng, v2)", "aggregation": "mean", "metric": "main_score",
+    "scale": 100, "digits": 1,
+}  # fmt: skip
+
+
+def findings(suite, **column):
+    """Of the demo with mteb_english in its grid, and a column of its."""
+    config = merged_config(ROOT, DEMO)
+    grids, _ = read_grids(config, ROOT / "config")
+    config["suites"]["mteb"]["mteb_english"] |= suite
+    grids["demo"]["suites"]["mteb"] = ["mteb_english"]
+    grids["demo"]["columns"] = [*grids["demo"]["columns"], COLUMN | column]
+    return [*content_findings(config, grids)] or [*study_findings(config, grids, ROOT, None)]
+
+
+@pytest.mark.parametrize(("suite", "lines"), UNKNOWN)
+def test_names_that_mteb_does_not_know_are_found_before_any_job(tmp_path, monkeypatch, suite, lines):
+    monkeypatch.chdir(tmp_path)
+    assert findings(suite) == [line.format(mteb.__version__) for line in lines]
+
+
+def test_columns_are_held_against_what_a_benchmark_writes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for sound in ({}, {"aggregation": "mean_of_types"}, {"task": "Retrieval"}, {"task": "STS12"}):
+        assert findings({}, **sound) == []
+    assert "MTEB is no task of suite mteb_english" in findings({}, task="MTEB")[0]
+    assert 'has no "mean_of_types" of main_score' in findings({}, task="STS", aggregation="mean_of_types")[0]
+
+
+def test_a_plan_asks_mteb_once_and_again_where_anything_else_is_asked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = merged_config(ROOT, DEMO)
+    lists = planned.lists_of(config, "mteb_english")
+    assert len(lists["MTEB(eng, v2)"]) == 41 == sum(map(len, lists.values())) - 41
+    assert lists["Summarization"] == {"SummEvalSummarization.v2": "SummEvalSummarization.v2"}
+
+    def asked(chosen, place):
+        raise ConfigError(f"{chosen.benchmark} of {place}")
+
+    monkeypatch.setattr(benchmarks, "select", asked)
+    assert planned.lists_of(config, "mteb_english") == lists
+    with monkeypatch.context() as other, pytest.raises(ConfigError, match="mteb_english"):
+        other.setattr(planned, "version", lambda _: "3.0")
+        planned.lists_of(config, "mteb_english")
+    config["suites"]["mteb"]["mteb_english"]["languages"] = ["eng"]
+    with pytest.raises(ConfigError, match="mteb_english"):
+        planned.lists_of(config, "mteb_english")
+    config["suites"]["mteb"]["mteb_english"] |= {"batch_size": 1, "languages": None}
+    assert planned.lists_of(config, "mteb_english") == lists
+
+
+def evaluated(folder, model, lists, **part):
+    scores = folder / "results/demo/scores/mteb/demo/run/seed0.parquet"
+    rows = [
+        {"task": name, "repository": "a/b", "revision": "c", "sha256": None, "missing": reason}
+        for name, reason in {"One": None, "Many": None, "Left": None, "Right": None, **part.pop("without", {})}.items()
+    ]  # fmt: skip
+    settings = {
+        "suite": SUITE | {"benchmark": "Toy"} | part,
+        "mteb": {"lists": lists, "not_in_this_mteb": {}},
+    }
+    run("evaluate_mteb", settings, model=model, tasks=dataset(folder, "tasks", TASKS, rows), scores=scores)
+    return scores, scores_in(scores)
+
+
+WHOLE = {
+    "Toy": {"One": "One", "Many": "Many", "Both": "Both"},
+    "STS": {"One": "One", "Many": "Many"},
+    "Retrieval": {"Both": "Both"},
+}
+
+
+def main_scores(rows, aggregation="mean"):
+    return {
+        row["task"]: row["value"]
+        for row in rows
+        if row["metric"] == "main_score" and row["aggregation"] == aggregation
+    }
+
+
+def test_a_benchmark_is_evaluated_and_its_results_are_those_that_mteb_reads(toy, model, tmp_path):
+    scores, rows = evaluated(tmp_path, model, WHOLE)
+    mean = main_scores(rows)
+    assert len({mean["One"], mean["Many"], mean["Both"]}) == 3
+    assert mean["STS"] == pytest.approx((mean["One"] + mean["Many"]) / 2)
+    assert mean["Toy"] == pytest.approx((mean["One"] + mean["Many"] + mean["Both"]) / 3)
+    assert main_scores(rows, "mean_of_types") == {"Toy": pytest.approx((mean["STS"] + mean["Both"]) / 2)}
+    written = Config(benchmark="Toy", **SUITE).written(WHOLE)
+    cells = {(row["aggregation"], row["metric"]) for row in rows if row["task"] == "Toy" and row["value"]}
+    assert cells == {("mean", "main_score"), ("mean_of_types", "main_score")} <= written["Toy"]
+    assert read_record(scores).labels == []
+
+    (cache,) = scores.with_suffix(".checkpoints").iterdir()
+    (results,) = mteb.ResultCache(cache).load_results(tasks=["One", "Many", "Both"]).model_results
+    assert results.model_name == "semblance/frozen_avg.tiny-seed0" and len(results.model_revision) == 40
+    assert {one.task_name: one.get_score() for one in results.task_results} == {
+        name: pytest.approx(mean[name]) for name in WHOLE["Toy"]
+    }
+    (meta,) = cache.rglob("model_meta.json")
+    assert json.loads(meta.read_text())["name"] == results.model_name
+    assert {"One.json", "Many.json", "Both.json"} <= {path.name for path in meta.parent.iterdir()}
+
+
+def test_a_part_in_one_language_leaves_out_the_other_subsets_and_says_so(toy, model, tmp_path):
+    evaluated(tmp_path, model, WHOLE)  # what it has finished has subsets that are now not asked for
+    lists = {"Toy": {"Many": "Many"}, "STS": {"Many": "Many"}}
+    scores, rows = evaluated(tmp_path, model, lists, languages=["deu"], tasks=["Many"])
+    assert {row["aggregation"] for row in rows if row["task"] == "Many"} == {"mean", "test:de"}
+    assert read_record(scores).labels == ["1 of its 3 tasks and texts in deu alone stand in for Toy"]
+
+
+def test_a_task_that_averages_others_is_a_gap_where_one_of_them_has_no_data(toy, model, tmp_path):
+    _, rows = evaluated(tmp_path, model, WHOLE, without={"Right": "nobody has it"})
+    gaps = {row["task"]: row["note"] for row in rows if row["value"] is None}
+    assert gaps["Both"] == "nobody has it"
+    assert gaps["Toy"] in ("main_score of Both is not there", "the mean of Retrieval is not there")
+    assert "Toy" not in main_scores(rows) and "STS" in main_scores(rows)
+    assert main_scores(rows, "mean_of_types") == {}
+
+
+def test_data_are_brought_for_the_subsets_and_parts_that_are_evaluated(toy, tmp_path, monkeypatch):
+    from workflow_scripts.evaluation import mteb_tasks
+
+    brought = []
+    monkeypatch.setattr(mteb_tasks, "find", lambda *_: None)
+    monkeypatch.setattr(
+        mteb_tasks,
+        "_load_data",
+        lambda task, **_: brought.append((task.metadata.name, task.hf_subsets)) or "far",
+    )
+    settings = {
+        "tasks": ["Many", "Both"],
+        "missing_data": "gap",
+        "selection": {"benchmark": "Toy", "languages": ["eng"], "tasks": ["Many", "Both"]},
+    }
+    run("fetch_tasks", settings, {"suite": "demo"}, tasks=tmp_path / "tasks.parquet")
+    assert brought == [("Many", ["en"]), ("Left", ["default"]), ("Right", ["default"])]

@@ -1,0 +1,55 @@
+"""What a suite of mteb's tasks evaluates, known before any job: its lists, or the tasks of its benchmark.
+
+mteb takes seconds to import, so that the answer is noted below .snakemake, by mteb's version and what is asked. A study
+that names no benchmark never imports it.
+"""
+
+import json
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from workflow_scripts.graph.place import write_note
+from workflow_scripts.graph.slices import as_json
+from workflow_scripts.settings.suites.mteb import Selection
+
+NOTES = Path(".snakemake/benchmarks.json")
+"""Below the working directory: types of tasks by their names, by what was asked."""
+
+
+def lists_of(config: Mapping[str, Any], suite: str) -> dict[str, dict[str, str]]:
+    """Lists of a suite of the kind ``mteb``: those that it names, or all tasks of its benchmark and those of each type.
+
+    Raises:
+        ConfigError: if mteb does not know what is asked of a benchmark.
+    """
+    block = config["suites"]["mteb"][suite]
+    if not (chosen := selection(block)):
+        return {name: config["mteb"]["lists"][name] for name in block["lists"]}
+    lists: dict[str, dict[str, str]] = {chosen["benchmark"]: {}}
+    for task, kind in _types(chosen, f"suites.mteb.{suite}").items():
+        for name in (chosen["benchmark"], kind):
+            lists.setdefault(name, {})[task] = task
+    return lists
+
+
+def selection(block: Mapping[str, Any]) -> dict[str, Any]:
+    """What a suite says of a benchmark; nothing where it names lists."""
+    return {name: block[name] for name in Selection.model_fields if block.get(name) is not None}
+
+
+def _types(chosen: dict[str, Any], place: str) -> dict[str, str]:
+    """The tasks that are chosen, with their types."""
+    asked = f"mteb {version('mteb')} {as_json(chosen)}"
+    try:
+        noted: dict[str, dict[str, str]] = json.loads(NOTES.read_text("utf-8"))
+    except (FileNotFoundError, ValueError):
+        noted = {}
+    if asked not in noted:
+        from workflow_scripts.evaluation.benchmarks import select  # imports mteb
+
+        found = select(Selection.parse(chosen, place), place)
+        noted[asked] = {task.metadata.name: task.metadata.type for task in found}
+        write_note(NOTES, json.dumps(noted))
+    return noted[asked]
