@@ -52,7 +52,9 @@ SOON = format_datetime(datetime.now(UTC) + timedelta(seconds=300), usegmt=True)
 
 
 @pytest.mark.parametrize(
-    ("header", "wait"), [("2.5", 2.5), (SOON, pytest.approx(200, abs=100)), ("-3", 0), ("soon", None)]
+    ("header", "wait"),
+    [("2.5", 2.5), (SOON, pytest.approx(200, abs=100)), ("-3", 0), ("soon", None)],
+    ids=["seconds", "date", "past", "no time"],  # processes that share the tests name them alike
 )
 def test_retry_after_is_read_as_seconds_and_as_a_date(header, wait):
     with pytest.raises(Transient) as failure:
