@@ -179,7 +179,7 @@ MISTAKES = {
     ),
     "an unknown kind of readout": (
         method_of("simcse", readout={"kind": "s2snt"}),
-        "method.readout.kind: 's2snt' is none of layer_attention, mask_token, pooling, s2sent. Did you mean s2sent?",
+        "method.readout.kind: 's2snt' is none of as_published, layer_attention, mask_token, pooling, s2sent. Did you mean s2sent?",
     ),
     "a number for a readout": (
         method_of("simcse", readout=5),
