@@ -215,7 +215,7 @@ def test_an_evaluation_by_mteb_takes_the_time_of_encoding():
     """1,000 tokens of 4,880 operations each, at half a teraflop; other jobs take what their rule says."""
     made, read = training("simcse.toy", WIKI), ["r/runs/simcse.toy/seed1/model/record.json"]
     counted, other = (
-        job("evaluate_mteb", ["r/a"], read, {"mteb": {"lists": dict.fromkeys(lists, {})}}, gpus=1)
+        job("evaluate_mteb", ["r/a"], read, {"mteb": {"lists": {name: {} for name in lists}}}, gpus=1)
         for lists in (["mine", "not_counted"], ["not_counted"])
     )
     found = estimator(made, counted, other)
