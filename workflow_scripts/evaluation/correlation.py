@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 Vectors = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -19,7 +18,15 @@ def cosine(left_ND: Vectors, right_ND: Vectors) -> Floats:
 
 def spearman(gold: Floats, predicted: Floats) -> float:
     """Rank correlation, ties averaged; 0 where either side is constant."""
-    return pearson(rankdata(gold), rankdata(predicted))
+    return pearson(ranks(gold), ranks(predicted))
+
+
+def ranks(values: Floats) -> Floats:
+    """The rank of each value, from 1; equal ones share the mean of theirs."""
+    from scipy.stats import rankdata  # slow to import, for every training and figure
+
+    found: Floats = rankdata(values)
+    return found
 
 
 def pearson(gold: Floats, predicted: Floats) -> float:

@@ -10,13 +10,12 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import geometry
 from workflow_scripts.evaluation.base import Score, Task, Vectors
-from workflow_scripts.evaluation.correlation import cosine, pearson
+from workflow_scripts.evaluation.correlation import cosine, pearson, ranks
 from workflow_scripts.evaluation.senteval_text import as_fed
 from workflow_scripts.settings.suites.sts import Config as Config
 
@@ -75,12 +74,12 @@ class Judged:
         if len(subsets) > 1:
             self._rows |= {f"subset:{name}": np.flatnonzero(subset_P == name) for name in subsets}
         self._gold = {part: gold_P[rows] for part, rows in self._rows.items()}
-        self._ranks = {part: rankdata(gold) for part, gold in self._gold.items()}
+        self._ranks = {part: ranks(gold) for part, gold in self._gold.items()}
 
     def scores(self, cosine_P: NDArray[np.float64]) -> list[Score]:
         """Spearman and Pearson: ``all``, ``wmean`` and ``mean``, and each of several subsets."""
         cosines = {part: cosine_P[rows] for part, rows in self._rows.items()}
-        by_rank = {part: pearson(self._ranks[part], rankdata(values)) for part, values in cosines.items()}
+        by_rank = {part: pearson(self._ranks[part], ranks(values)) for part, values in cosines.items()}
         by_value = {part: pearson(self._gold[part], values) for part, values in cosines.items()}
         return [*self._summarised("spearman", by_rank), *self._summarised("pearson", by_value)]
 

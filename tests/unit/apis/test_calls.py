@@ -48,15 +48,12 @@ def test_a_status_ends_the_job_may_pass_or_concerns_one_request(statuses, header
             raise_for_status(status, headers, message, "llms.toy")
 
 
-SOON = format_datetime(datetime.now(UTC) + timedelta(seconds=300), usegmt=True)
-
-
 @pytest.mark.parametrize(
-    ("header", "wait"),
-    [("2.5", 2.5), (SOON, pytest.approx(200, abs=100)), ("-3", 0), ("soon", None)],
-    ids=["seconds", "date", "past", "no time"],  # processes that share the tests name them alike
+    ("header", "wait"), [("2.5", 2.5), ("a date", pytest.approx(200, abs=100)), ("-3", 0), ("soon", None)]
 )
 def test_retry_after_is_read_as_seconds_and_as_a_date(header, wait):
+    if header == "a date":
+        header = format_datetime(datetime.now(UTC) + timedelta(seconds=200), usegmt=True)
     with pytest.raises(Transient) as failure:
         raise_for_status(429, {"Retry-After": header}, "", "llms.toy")
     assert failure.value.retry_after == wait
