@@ -31,7 +31,6 @@ from workflow_scripts.provenance.artefacts import (
     verify_checksum,
 )
 from workflow_scripts.provenance.kept import FOLDER as KEPT
-from workflow_scripts.provenance.key import job_key
 from workflow_scripts.provenance.record import Input, Record, sha256_of
 from workflow_scripts.training.manifests import MANIFEST
 
@@ -112,14 +111,8 @@ def artefact_record(path: Path) -> Record:
 
 def key_of(record: Record) -> str:
     """The key of the job that a record tells of, computed again; another one stands in a record that was altered."""
-    return job_key(
-        record.rule,
-        wildcards=record.wildcards,
-        settings=record.settings,
-        inputs={role: one.sha256 for role, one in record.inputs.items() if not is_outside(one.path)},
-        meaning=record.meaning,
-        packages=record.packages,
-    )
+    inside = {role: one.sha256 for role, one in record.inputs.items() if not is_outside(one.path)}
+    return record.key_with(inside)
 
 
 def made_by(record: Record) -> str:

@@ -1,13 +1,23 @@
 """What the rules that score runs look up."""
 
+from functools import cache
+
 from workflow_scripts.graph.benchmarks import lists_of, selection
 from workflow_scripts.graph.references import tasks_in
-from workflow_scripts.graph.slices import Wildcards, as_json
-from workflow_scripts.graph.study import Lookups
+from workflow_scripts.graph.slices import Config, Wildcards, as_json
+from workflow_scripts.graph.study import Lookups, Study
 
 
 class Evaluation(Lookups):
     """Lookups by a job's wildcards."""
+
+    def __init__(self, study: Study) -> None:
+        super().__init__(study)
+        self._mteb = cache(self._mteb_of)
+
+    def _mteb_of(self, suite: str) -> tuple[Config, Config]:
+        """Settings of an mteb suite and its lists, which every run and seed asks for."""
+        return self._config["suites"]["mteb"][suite], lists_of(self._config, suite)
 
     def datasets(self, wildcards: Wildcards) -> list[str]:
         """The datasets of a suite, each once; scored pairs have a rule of their own, which names no kind."""
@@ -28,18 +38,12 @@ class Evaluation(Lookups):
 
     def mteb_settings(self, wildcards: Wildcards) -> str:
         """Settings of an mteb suite, and its lists: a change of other lists reruns nothing."""
-        suite, lists = (
-            self._config["suites"]["mteb"][wildcards.suite],
-            lists_of(self._config, wildcards.suite),
-        )
+        suite, lists = self._mteb(wildcards.suite)
         return as_json({"suite": suite, "mteb": {"lists": lists, "not_in_this_mteb": {}}})
 
     def mteb_data(self, wildcards: Wildcards) -> str:
         """The tasks of an mteb suite, whose data are to be brought."""
-        suite, lists = (
-            self._config["suites"]["mteb"][wildcards.suite],
-            lists_of(self._config, wildcards.suite),
-        )
+        suite, lists = self._mteb(wildcards.suite)
         tasks = dict.fromkeys(task for tasks in lists.values() for task in tasks.values())
         asked = {"tasks": list(tasks), "missing_data": suite["missing_data"]}
         return as_json(asked | ({"selection": chosen} if (chosen := selection(suite)) else {}))

@@ -181,7 +181,7 @@ def _keep(job: Job) -> None:
     if store.holds(job.start, outputs):
         if _is_first():
             store.put_back(job.start, outputs)
-            _keep_outputs(job)
+            kept.keep(*files)
             found = f"done before by an equal job, taken from {store.entry_of(job.start)}"
             print(f"{job.name}: {found}; delete that and .kept to do it again")  # noqa: T201
         sys.exit()

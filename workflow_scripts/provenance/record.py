@@ -10,6 +10,7 @@ import json
 import platform
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from threadpoolctl import threadpool_info
 
 from workflow_scripts.config import Settings
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.provenance.key import job_key
 
 
 class Input(Settings):
@@ -67,6 +69,17 @@ class Record(Settings):
     labels: list[str] = Field(description="Substitutions that reach this artefact, its inputs' included.")
     files: dict[str, str] = Field(default={}, description="sha256 of the files beside a folder's record.")
     origin: Origin = Field(description="Where it was made, which decides nothing.")
+
+    def key_with(self, inputs: Mapping[str, str]) -> str:
+        """The key of the job that the record tells of, computed again with the identities of some inputs by role."""
+        return job_key(
+            self.rule,
+            wildcards=self.wildcards,
+            settings=self.settings,
+            inputs=inputs,
+            meaning=self.meaning,
+            packages=self.packages,
+        )
 
     def to_json(self) -> str:
         """Write the record as JSON; equal records give equal text."""

@@ -28,7 +28,6 @@ from workflow_scripts.provenance.artefacts import (
     writing_model_folder,
 )
 from workflow_scripts.provenance.kept import link, link_or_copy
-from workflow_scripts.provenance.key import job_key
 from workflow_scripts.provenance.record import Record
 
 STORED = ("continue_mlm", "train_encoder")
@@ -48,14 +47,7 @@ def entry_of(record: Record) -> Path | None:
 
 def _place(record: Record) -> tuple[str, str]:
     read = [(role.partition("/")[0], given.sha256) for role, given in record.inputs.items()]
-    key = job_key(
-        record.rule,
-        wildcards=record.wildcards,
-        settings=record.settings,
-        inputs={f"{role}/{number}": sha256 for number, (role, sha256) in enumerate(read)},
-        meaning=record.meaning,
-        packages=record.packages,
-    )
+    key = record.key_with({f"{role}/{number}": sha256 for number, (role, sha256) in enumerate(read)})
     return key[:2], key
 
 
