@@ -2,8 +2,6 @@
 
 VENV := .venv
 READY := $(VENV)/installed
-CRATES := .venv-crates
-CRATES_READY := $(CRATES)/installed
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 SNAKEMAKE := python -m snakemake --cores all --quiet host reason
@@ -29,12 +27,6 @@ $(READY): requirements.lock requirements-gpu.lock
 	pip install --quiet --disable-pip-version-check --require-hashes --requirement $$lock && \
 	echo $$lock >$@
 
-# Validators of RO-Crates want older packages than the pipeline, so they have an environment of their own.
-$(CRATES_READY): tests/crates/requirements.lock
-	python3 -m venv $(CRATES)
-	$(CRATES)/bin/pip install --quiet --disable-pip-version-check --requirement tests/crates/requirements.lock
-	touch $@
-
 environment: $(READY)  ## .venv alone; LOCK=requirements-gpu.lock for PyTorch's build with CUDA
 
 demo: $(READY)  ## the whole graph on the embedded default: raw text to report, in minutes
@@ -52,7 +44,7 @@ TESTS := tests/dag tests/e2e tests/faults tests/unit
 test: $(READY)  ## the tests of every guarantee, in minutes
 	$(PYTEST) -m "not slow" $(TESTS)
 
-test-all: test $(CRATES_READY)  ## after them what is slow or outside: every key singly, mounts, a browser, pages followed
+test-all: test  ## after them what is slow or outside: every key singly, mounts, a browser, pages followed
 	$(PYTEST) -m slow $(TESTS)
 
 slurm-test: $(READY)  ## a real one-node SLURM: the demo's graph, faults, a stranger's path; needs root, Debian's packages

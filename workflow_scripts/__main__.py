@@ -37,7 +37,7 @@ VERBS = {
     "lock": Verb("audit.lock", "write down what a study holds, or compare with what was written down"),
     "cost": Verb("audit.cost", "what did it take: time, memory, requests, dollars"),
     "adopt": Verb("audit.adopt", "let snakemake plan by the records of results that were copied or restored"),
-    "export": Verb("audit.export", "a study as an RO-Crate, or a model as a folder to share"),
+    "export": Verb("audit.export", "a finished model as a folder to share"),
     "gpu-check": Verb(
         "gpu_check.verb",
         "does a GPU compute what it must, and how fast",

@@ -1,25 +1,16 @@
 """The audit's questions, asked of a study that the whole graph made, with Snakemake's own records gone."""
 
 import json
-import os
 import shutil
-import subprocess
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from tests.planning import ROOT, planned_jobs, processes_of, run
+from tests.planning import planned_jobs, processes_of, run
 from tests.smoke import CONFIGS, SMOKE
 from tests.verbs import data
 
-TOOLS = Path(os.environ.get("SEMBLANCE_CRATE_TOOLS", ROOT / ".venv-crates")) / "bin"
-"""The environment of tests/crates/requirements.lock, which make test sets up."""
-needs_tools = pytest.mark.skipif(
-    not (TOOLS / "rocrate-validator").exists(),
-    reason=f"no {TOOLS}/rocrate-validator; make .venv-crates/installed",
-)
 CANARY = "canary-51d0c9e2ab"
 
 
@@ -49,7 +40,7 @@ def test_every_question_is_answered_from_the_artefacts_alone(bare, monkeypatch):
     table = "results/demo/tables/demo.parquet"
     for question in (
         ["verify"], ["explain", table], ["explain", table, "--into"], ["diff", table, table],
-        ["cost", table], ["show", table], ["export", "results/demo"], ["lock"],
+        ["cost", table], ["show", table], ["lock"],
     ):  # fmt: skip
         code, found = data(*question)
         assert code == 0 and found, (question, found)
@@ -107,49 +98,3 @@ def test_a_key_in_the_environment_is_nowhere_after_a_run(bare):
     ]
     files = [path for path in written if path.is_file() and path.suffix != ".safetensors"]
     assert len(files) > 100 and [path for path in files if CANARY in text_of(path)] == []
-
-
-@pytest.fixture
-def crate(bare):
-    """A crate of the study, with what a clone has beside the pipeline."""
-    for name in ("LICENSE", "README.md", "requirements.lock"):
-        shutil.copy(ROOT / name, bare)
-    code, made = audit(bare, "export", "results/demo")
-    assert code == 0
-    return bare / made["crate"]
-
-
-ACCEPTED = {
-    "Entity properties SHOULD use single values rather than singleton arrays",
-    "Application url",  # a url for every script: there is none
-    "SoftwareApplication id",  # an absolute URI for every script: they are files of the crate
-    "Action agent",  # who ran it, wrote it and publishes it is nowhere recorded
-    "Root Data Entity: `author` property",
-    "Root Data Entity: `publisher` property",
-    "Main Workflow Bioschemas compliance",  # the Bioschemas profile beside those of runs
-}
-"""Recommendations that crates of this pipeline do not follow, by the names of the validator's checks."""
-
-
-@pytest.mark.slow
-@needs_tools
-def test_an_independent_validator_finds_nothing_required_missing(crate, tmp_path):
-    """Offline; and it does find fault where a crate lacks something."""
-    out = tmp_path / "out.json"
-
-    def issues(level):
-        command = [TOOLS / "python", ROOT / "tests/crates/validate.py", crate, out, level]
-        subprocess.run(command, check=False, capture_output=True)
-        found = json.loads(out.read_text())["issues"]
-        out.unlink()
-        return {(issue["severity"], issue["check"]["name"]) for issue in found}
-
-    recommended = issues("RECOMMENDED")
-    assert {severity for severity, _ in recommended} <= {"RECOMMENDED"}, recommended
-    assert {check for _, check in recommended} <= ACCEPTED
-    metadata = crate / "ro-crate-metadata.json"
-    graph = json.loads(metadata.read_text())
-    for entity in graph["@graph"]:
-        entity.pop("instrument", None)
-    metadata.write_text(json.dumps(graph))
-    assert "REQUIRED" in {severity for severity, _ in issues("REQUIRED")}

@@ -12,9 +12,7 @@ from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.__main__ import VERBS
 
 MARKDOWN = sorted(
-    path
-    for path in ROOT.rglob("*.md")
-    if not {"results", ".venv", ".venv-crates", "crates"} & set(path.relative_to(ROOT).parts)
+    path for path in ROOT.rglob("*.md") if not {"results", ".venv"} & set(path.relative_to(ROOT).parts)
 )
 names = pytest.mark.parametrize("page", MARKDOWN, ids=lambda path: path.relative_to(ROOT).as_posix())
 
