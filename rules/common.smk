@@ -9,7 +9,7 @@ from workflow_scripts.graph.corpora import Corpora
 from workflow_scripts.graph.evaluation import Evaluation
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.figures import Figures
-from workflow_scripts.graph.place import note_asked
+from workflow_scripts.graph.place import note_call
 from workflow_scripts.graph.outside import check_needs, note_planned
 from workflow_scripts.graph.queue import check_queue
 from workflow_scripts.graph.reporting import Claims, Models, Reporting
@@ -50,7 +50,7 @@ onstart:
         check_needs(STUDY, workflow.dag.needrun_jobs())
         check_queue(workflow)
         note_planned()
-        note_asked(config["name"], OVER, GIVEN)
+        note_call(config["name"], OVER, GIVEN)
 
 
 wildcard_constraints:

@@ -17,7 +17,7 @@ from threading import Lock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workflow_scripts.planning.graph import Graph, Job, planned
+from workflow_scripts.planning.graph import Graph, PlannedJob, planned
 from workflow_scripts.provenance.artefacts import (
     RECORD_FILE,
     job_record,
@@ -80,7 +80,7 @@ def targets(words: list[str]) -> list[tuple[str, dict[str, str]]]:
     return named
 
 
-def make(job: Job, *, queued: bool) -> None:
+def make(job: PlannedJob, *, queued: bool) -> None:
     """Write all outputs of a job; of a queued one what its Snakemake writes as well."""
     outputs = json.loads(job.call)["files"]["outputs"]
     record = job_record(
@@ -102,7 +102,7 @@ def make(job: Job, *, queued: bool) -> None:
             _mark_of(name).unlink(missing_ok=True)
 
 
-def _write(path: Path, job: Job, record: Record | None) -> None:
+def _write(path: Path, job: PlannedJob, record: Record | None) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if record is None:
         pq.write_table(PLACEHOLDER, path)

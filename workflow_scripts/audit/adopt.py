@@ -18,7 +18,7 @@ from workflow_scripts.audit.printing import Answer
 from workflow_scripts.audit.records import artefact_record
 from workflow_scripts.audit.stale import stale
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.planning.graph import CONFIGFILE, Job, planned
+from workflow_scripts.planning.graph import CONFIGFILE, PlannedJob, planned
 from workflow_scripts.provenance import kept
 from workflow_scripts.provenance.artefacts import RECORD_FILE
 from workflow_scripts.provenance.record import Record
@@ -74,7 +74,7 @@ def _note(configfiles: list[str], files: list[str]) -> None:
             raise ConfigError(f"snakemake --touch failed: {last} Nothing was taken away.")
 
 
-def _keep(name: str, job: Job, record: Record) -> None:
+def _keep(name: str, job: PlannedJob, record: Record) -> None:
     """Keep what the job of a stale artefact made, if it is not kept already.
 
     Raises:

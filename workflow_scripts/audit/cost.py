@@ -29,7 +29,7 @@ _COLUMNS = {"s": "seconds", "cpu_time": "processor_seconds", "max_rss": "memory_
 """Those of Snakemake's files that are read: real time, that of processors, largest resident memory."""
 
 
-class Job(NamedTuple):
+class FinishedJob(NamedTuple):
     """One finished job of a study."""
 
     record: Record
@@ -43,12 +43,12 @@ Files = Mapping[tuple[str, frozenset[str]], Path]
 """Measurements by rule and values of wildcards, whatever their order."""
 
 
-def jobs_of(records: Records, study: str) -> list[Job]:
+def jobs_of(records: Records, study: str) -> list[FinishedJob]:
     """The finished jobs of ``study``."""
     folder = Path("benchmarks", Path(study).name)
     named = ((file, file.relative_to(folder).with_suffix("").parts) for file in folder.rglob("*.tsv"))
     files = {(rule, frozenset(parts)): file for file, (rule, *parts) in named}
-    found: dict[tuple[str, ...], Job] = {}
+    found: dict[tuple[str, ...], FinishedJob] = {}
     for artefact, record in records.by_file.items():
         if artefact.startswith(f"{study}/"):
             job = found.setdefault((record.rule, *record.outputs), _job(record, files))
@@ -56,13 +56,13 @@ def jobs_of(records: Records, study: str) -> list[Job]:
     return list(found.values())
 
 
-def _job(record: Record, files: Files) -> Job:
+def _job(record: Record, files: Files) -> FinishedJob:
     parts = {f"seed{value}" if key == "seed" else value for key, value in record.wildcards.items()}
     of_rule = (file for (rule, _), file in files.items() if rule == record.rule)
     file = files.get((record.rule, frozenset(parts))) if parts else next(of_rule, None)
     if file is None:
-        return Job(record, [], {}, None)
-    return Job(record, [], measurements(file), datetime.fromtimestamp(file.stat().st_mtime, UTC))
+        return FinishedJob(record, [], {}, None)
+    return FinishedJob(record, [], measurements(file), datetime.fromtimestamp(file.stat().st_mtime, UTC))
 
 
 def measurements(file: Path) -> dict[str, float]:
@@ -77,7 +77,7 @@ def _is_number(text: str | None) -> bool:
     return (text or "").replace(".", "", 1).isdigit()
 
 
-def finished_jobs(path: Path | None) -> list[Job]:
+def finished_jobs(path: Path | None) -> list[FinishedJob]:
     """The finished jobs of all studies, of one, or of those behind one artefact.
 
     Raises:
@@ -95,7 +95,7 @@ def finished_jobs(path: Path | None) -> list[Job]:
     return [job for job in jobs if behind & {*job.outputs}]
 
 
-def row_of(jobs: Iterable[Job]) -> dict[str, Any]:
+def row_of(jobs: Iterable[FinishedJob]) -> dict[str, Any]:
     """What some jobs took together; memory is the most that one took."""
     jobs = list(jobs)
     seconds, memory = _measured(jobs, "seconds"), _measured(jobs, "memory_mb")
@@ -114,7 +114,7 @@ def row_of(jobs: Iterable[Job]) -> dict[str, Any]:
     }
 
 
-def _measured(jobs: Iterable[Job], name: str) -> list[float]:
+def _measured(jobs: Iterable[FinishedJob], name: str) -> list[float]:
     return [job.measured[name] for job in jobs if name in job.measured]
 
 
@@ -125,9 +125,9 @@ def _usage(path: Path) -> list[Row]:
     return rows
 
 
-def grouped(jobs: Iterable[Job], heading: str) -> list[Row]:
+def grouped(jobs: Iterable[FinishedJob], heading: str) -> list[Row]:
     """A row for each rule, or of trainings for each run, the longest first."""
-    groups: dict[str, list[Job]] = defaultdict(list)
+    groups: dict[str, list[FinishedJob]] = defaultdict(list)
     for job in jobs:
         groups[job.record.rule if heading == "rule" else job.record.wildcards[heading]].append(job)
     rows = [{heading: name} | row_of(found) for name, found in groups.items()]

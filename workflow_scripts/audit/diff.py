@@ -29,7 +29,7 @@ from workflow_scripts.provenance.record import Record
 Floats = npt.NDArray[np.float64]
 
 
-class Apart(NamedTuple):
+class Difference(NamedTuple):
     """How far the values of one column, or of one file of weights, lie apart."""
 
     name: str
@@ -49,7 +49,7 @@ class Step(NamedTuple):
     b: str
     contents_equal: bool
     changes: list[Change]
-    numbers: list[Apart]
+    numbers: list[Difference]
     """By how much contents differ, where that can be said."""
     not_followed: list[str]
     """Differing inputs that could not be compared, and why."""
@@ -78,7 +78,7 @@ def _step(a: str, b: str) -> tuple[Step, tuple[str, ...]]:
         identity(Path(name))
     changes = compare(*map(facts, records))
     equal = contents_equal(Path(a), Path(b))
-    numbers = [] if equal else apart(Path(a), Path(b))
+    numbers = [] if equal else numeric_differences(Path(a), Path(b))
     not_followed: list[str] = []
     for role in (change.key for change in changes if change.section == "input"):
         try:
@@ -109,7 +109,11 @@ def contents_equal(a: Path, b: Path) -> bool:
     """Whether two artefacts have the same contents, apart from their records and what differs from run to run."""
     if {a.suffix, b.suffix} == {".parquet"}:
         one, two = pq.read_table(a), pq.read_table(b)
-        return bool(one.schema.equals(two.schema)) and one.num_rows == two.num_rows and not apart(a, b)
+        return (
+            bool(one.schema.equals(two.schema))
+            and one.num_rows == two.num_rows
+            and not numeric_differences(a, b)
+        )
     records = read_record(a), read_record(b)
     assert records[0] and records[1], "not an artefact"
     return contents_hash(a, records[0]) == contents_hash(b, records[1])
@@ -118,13 +122,13 @@ def contents_equal(a: Path, b: Path) -> bool:
 # By how much
 
 
-def apart(a: Path, b: Path) -> list[Apart]:
+def numeric_differences(a: Path, b: Path) -> list[Difference]:
     """The columns of two tables, or files beside two records, whose values differ; rows are compared in order.
 
     Nothing can be said of tables of different lengths, of columns and tensors that one of the two lacks, and of pages.
     """
     if a.name == b.name == RECORD_FILE:
-        found: Iterable[Apart] = [*_weights(a.parent, b.parent), *_points(a.parent, b.parent)]
+        found: Iterable[Difference] = [*_weights(a.parent, b.parent), *_points(a.parent, b.parent)]
     elif {a.suffix, b.suffix} == {".parquet"}:
         found = _columns(pq.read_table(a), pq.read_table(b))
     else:
@@ -132,20 +136,20 @@ def apart(a: Path, b: Path) -> list[Apart]:
     return [one for one in found if one.differing]
 
 
-def _columns(a: pa.Table, b: pa.Table) -> Iterator[Apart]:
+def _columns(a: pa.Table, b: pa.Table) -> Iterator[Difference]:
     if a.num_rows == b.num_rows:
         for name in (name for name in a.column_names if name in b.column_names):
             yield _column(name, a[name].combine_chunks(), b[name].combine_chunks())
 
 
-def _column(name: str, a: pa.Array, b: pa.Array) -> Apart:
+def _column(name: str, a: pa.Array, b: pa.Array) -> Difference:
     nested, number = pa.types.is_nested, pa.types.is_primitive
     while nested(a.type) and nested(b.type) and pc.list_value_length(a).equals(pc.list_value_length(b)):
         a, b = a.flatten(), b.flatten()
     if number(a.type) and number(b.type):
-        return _apart(name, [(_floats(a), _floats(b))])
+        return _difference(name, [(_floats(a), _floats(b))])
     differing = sum(one != other for one, other in zip(a.to_pylist(), b.to_pylist(), strict=True))
-    return Apart(name, differing, len(a), None, None)
+    return Difference(name, differing, len(a), None, None)
 
 
 def _floats(column: pa.Array) -> Floats:
@@ -161,13 +165,13 @@ def _in_both(a: Path, b: Path, suffix: str) -> list[str]:
     return [name for name in names if (b / name).is_file()]
 
 
-def _weights(a: Path, b: Path) -> Iterator[Apart]:
+def _weights(a: Path, b: Path) -> Iterator[Difference]:
     for file in _in_both(a, b, ".safetensors"):
         with suppress(SafetensorError):  # of another form
-            yield _apart(file, _tensors(a / file, b / file))
+            yield _difference(file, _tensors(a / file, b / file))
 
 
-def _points(a: Path, b: Path) -> Iterator[Apart]:
+def _points(a: Path, b: Path) -> Iterator[Difference]:
     """Columns of the data beside figures."""
     for file in _in_both(a, b, ".parquet"):
         for column in _columns(pq.read_table(a / file), pq.read_table(b / file)):
@@ -183,7 +187,7 @@ def _tensors(a: Path, b: Path) -> Iterator[tuple[Floats, Floats]]:
                 yield x.double().flatten().numpy(), y.double().flatten().numpy()
 
 
-def _apart(name: str, pairs: Iterable[tuple[Floats, Floats]]) -> Apart:
+def _difference(name: str, pairs: Iterable[tuple[Floats, Floats]]) -> Difference:
     cells, differing, numbers, largest, total = 0, 0, 0, 0.0, 0.0
     for a, b in pairs:
         cells += a.size
@@ -194,7 +198,7 @@ def _apart(name: str, pairs: Iterable[tuple[Floats, Floats]]) -> Apart:
         numbers += distances.size
         largest, total = max(largest, distances.max(initial=0.0)), total + float(distances.sum())
     known = (float(largest), total / numbers) if numbers else (None, None)
-    return Apart(name, differing, cells, *known)
+    return Difference(name, differing, cells, *known)
 
 
 # The verb

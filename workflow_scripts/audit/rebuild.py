@@ -20,7 +20,7 @@ from workflow_scripts.audit.printing import Answer, Rows, argument, rows_of
 from workflow_scripts.audit.records import artefact_of, artefact_record, made_by, name_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.call import FOLDER as CODE
-from workflow_scripts.planning.graph import CONFIGFILE, Job, planned
+from workflow_scripts.planning.graph import CONFIGFILE, PlannedJob, planned
 from workflow_scripts.provenance.artefacts import RECORD_FILE, seal_of
 from workflow_scripts.provenance.store import FOLDER as STORE
 
@@ -67,7 +67,7 @@ def rebuild(path: Path, configfiles: list[str]) -> list[Rebuilt]:
         return [_compared(Path(output), Path(temporary, output)) for output in record.outputs]
 
 
-def _run(job: Job, what: str, folder: Path) -> None:
+def _run(job: PlannedJob, what: str, folder: Path) -> None:
     """Run a job in ``folder``, with links to its inputs and the list of its code.
 
     Speeds are copied: a page shows those of trainings, and the job that measures them writes them over.

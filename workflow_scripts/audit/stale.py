@@ -17,7 +17,7 @@ from workflow_scripts.audit.compare import HASHES, Change, compare, facts
 from workflow_scripts.audit.printing import Answer, Row, Rows, rows_of
 from workflow_scripts.audit.records import Records, is_outside, key_of, made_by
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.planning.graph import CONFIGFILE, Graph, Job, planned
+from workflow_scripts.planning.graph import CONFIGFILE, Graph, PlannedJob, planned
 from workflow_scripts.provenance.artefacts import seal_of
 from workflow_scripts.provenance.job import by_name
 from workflow_scripts.provenance.key import canonical
@@ -109,7 +109,7 @@ def stale(graph: Graph) -> Staleness:
     )
 
 
-def reasons(record: Record, job: Job) -> list[Change]:
+def reasons(record: Record, job: PlannedJob) -> list[Change]:
     """What the job that wrote an artefact would do differently now; empty where it would make the same.
 
     What a record says that does not have the record's own key is not what the job did, and is compared with nothing.
@@ -130,7 +130,7 @@ def _lost(name: str, record: Record, dropped: Collection[str]) -> Iterator[Chang
             yield Change("file", part, "as recorded", "missing")
 
 
-def _as_planned(record: Record, job: Job) -> Record:
+def _as_planned(record: Record, job: PlannedJob) -> Record:
     """The record of what the job would make now; a missing input, which is a finding of its own, counts as it was."""
     was = {given.path: given.sha256 for given in record.inputs.values()}
     inputs = {

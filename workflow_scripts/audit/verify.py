@@ -46,7 +46,7 @@ from workflow_scripts.audit.records import (
 )
 from workflow_scripts.data import hub, sources
 from workflow_scripts.errors import DataError
-from workflow_scripts.graph.place import asked_last
+from workflow_scripts.graph.place import last_call
 from workflow_scripts.provenance import store
 from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
 from workflow_scripts.provenance.closure import meaning_now
@@ -353,6 +353,6 @@ def commands(findings: Iterable[Finding]) -> list[str]:
 
 def _rerun(target: str) -> str:
     """The command that makes targets of the same study again, but for the targets."""
-    asked = asked_last(Path(target).parts[1])
+    asked = last_call(Path(target).parts[1])
     files = f" --configfile {shlex.join(asked.configfiles)}" if asked and asked.configfiles else ""
     return f"snakemake --cores all{files} --forcerun"

@@ -48,7 +48,7 @@ def points(request: Request[WordFrequencies]) -> pa.Table:
             f"word_frequencies: runs of the grid train on {corpora}, and the figure shows one corpus. "
             "Leave the block out, or make a grid for each."
         )
-    return beside(read_table(words, WORD_COUNTS), printed_words(printed), request.config.words)
+    return compared_with_printed(read_table(words, WORD_COUNTS), printed_words(printed), request.config.words)
 
 
 def printed_words(path: Path) -> dict[int, dict[str, Any]]:
@@ -59,7 +59,7 @@ def printed_words(path: Path) -> dict[int, dict[str, Any]]:
     return found
 
 
-def beside(words: pa.Table, printed: Mapping[int, Mapping[str, Any]], most: int) -> pa.Table:
+def compared_with_printed(words: pa.Table, printed: Mapping[int, Mapping[str, Any]], most: int) -> pa.Table:
     """The first ``most`` words, each with what the paper prints of its rank."""
     rows = []
     for row in words.slice(0, most).to_pylist():

@@ -78,7 +78,7 @@ _SETTLED_SECONDS = 2.0
 """A file that was written so lately may be written again under the same date."""
 
 
-class Asked(NamedTuple):
+class Call(NamedTuple):
     """The configuration of a call of snakemake, beside the files of the Snakefile."""
 
     configfiles: list[str]
@@ -86,7 +86,7 @@ class Asked(NamedTuple):
     """Of --config."""
 
 
-def note_asked(study: str, configfiles: Iterable[str | Path], config: Mapping[str, Any]) -> None:
+def note_call(study: str, configfiles: Iterable[str | Path], config: Mapping[str, Any]) -> None:
     """Leave word of a study's configuration, at the start of a run that is not a dry one."""
     asked = {"configfiles": [*map(from_here, configfiles)], "config": dict(config)}
     write_note(STUDIES / f"{study}.json", json.dumps(asked, indent=1))
@@ -98,10 +98,10 @@ def from_here(file: str | Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def asked_last(study: str) -> Asked | None:
+def last_call(study: str) -> Call | None:
     """What the last run of a study in this folder was asked with; None if there was none."""
     note = STUDIES / f"{study}.json"
-    return Asked(**json.loads(note.read_text("utf-8"))) if note.is_file() else None
+    return Call(**json.loads(note.read_text("utf-8"))) if note.is_file() else None
 
 
 def write_note(path: Path, text: str) -> None:

@@ -29,12 +29,12 @@ def check_targets(workflow: Any, study: Study) -> None:
         workflow: Snakemake's, once all rules are known.
         study: The study, whose tables and figures are what a wrong name may have meant.
     """
-    rules, targets = list(workflow.rules), _asked()
+    rules, targets = list(workflow.rules), _targets()
     with one_line_errors():
         refuse(target_findings(targets, rules, study))
 
 
-def _asked() -> list[str]:
+def _targets() -> list[str]:
     """Targets on snakemake's command line, of which it tells its Snakefile nothing, as it looks for their makers."""
     from snakemake.cli import get_argument_parser  # there already, since it runs this
 

@@ -19,7 +19,7 @@ from workflow_scripts.provenance.job import TIMINGS
 from workflow_scripts.provenance.record import Record
 
 
-class Job(NamedTuple):
+class PlannedJob(NamedTuple):
     """One job that a run of everything would execute."""
 
     rule: str
@@ -50,15 +50,15 @@ class Job(NamedTuple):
 class Graph:
     """Jobs, looked up by the files that they make."""
 
-    def __init__(self, jobs: Iterable[Job]) -> None:
+    def __init__(self, jobs: Iterable[PlannedJob]) -> None:
         self.jobs = list(jobs)
         self._makers = {file: number for number, job in enumerate(self.jobs) for file in job.outputs}
 
-    def maker(self, file: str) -> Job | None:
+    def maker(self, file: str) -> PlannedJob | None:
         """The job that makes a file; None for a file that no job makes."""
         return self.jobs[self._makers[file]] if file in self._makers else None
 
-    def writer(self, record: Record) -> Job | None:
+    def writer(self, record: Record) -> PlannedJob | None:
         """The job that would write the artefact of a record; None where none would."""
         job = self.maker(record.outputs[0])
         return job if job and job.rule == record.rule and {*record.outputs} <= {*job.outputs} else None
@@ -69,7 +69,7 @@ class _Listener(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self.jobs: list[Job] = []
+        self.jobs: list[PlannedJob] = []
         self.complaints: list[str] = []
         self._listed = cache(
             lambda code: json.loads(Path(code).read_text("utf-8"))
@@ -83,13 +83,13 @@ class _Listener(logging.Filter):
         return True
 
 
-def _job(record: Any, listed: Callable[[str], Mapping[str, str]]) -> Job:
+def _job(record: Any, listed: Callable[[str], Mapping[str, str]]) -> PlannedJob:
     """The job of a message of Snakemake's; ``listed`` reads the meaning of its code from a file."""
     found = CALLS.search(record.shellcmd)
     assert found, f"rule {record.rule_name}: a command that calls no entry script"
     call = json.loads(found[2])
     files, roles = call["files"], call["files"]["inputs"]
-    return Job(
+    return PlannedJob(
         rule=record.rule_name,
         wildcards=files["wildcards"],
         settings=call["settings"],
@@ -158,7 +158,7 @@ def first_error(printed: Sequence[str]) -> str:
     return " ".join(line.strip() for line in printed[found : found + 1 + name])
 
 
-def _dry_run(words: Sequence[str]) -> list[Job]:
+def _dry_run(words: Sequence[str]) -> list[PlannedJob]:
     """The jobs that Snakemake lists when it is called with these words."""
     from snakemake.cli import main  # slow to import
 

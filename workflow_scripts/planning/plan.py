@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from workflow_scripts.audit.printing import Answer, Row, Rows
 from workflow_scripts.graph.sizes import read_rates
-from workflow_scripts.planning.graph import CONFIGFILE, TARGETS, Graph, Job, planned
+from workflow_scripts.planning.graph import CONFIGFILE, TARGETS, Graph, PlannedJob, planned
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.rates import EncoderSize, Rate, Rates
 
@@ -40,7 +40,7 @@ class Amount(NamedTuple):
     """Number of jobs whose contribution is unknown."""
 
 
-def by(jobs: Iterable[Job], amount: Callable[[Job], float]) -> Amount:
+def by(jobs: Iterable[PlannedJob], amount: Callable[[PlannedJob], float]) -> Amount:
     """The total of an amount over jobs."""
     found = [amount(job) for job in jobs]
     known = [one for one in found if not math.isnan(one)]
@@ -64,7 +64,7 @@ class Estimator:
 
     # What a job works on
 
-    def encoders(self, job: Job) -> list[str]:
+    def encoders(self, job: PlannedJob) -> list[str]:
         """Names of the fetched or adapted encoders that a job reads, directly or as parts of a model."""
         found = []
         for file in job.inputs:
@@ -75,7 +75,7 @@ class Estimator:
                 found += self.models(maker)
         return found
 
-    def models(self, job: Job) -> list[str]:
+    def models(self, job: PlannedJob) -> list[str]:
         """Encoders that a run saves: those that it starts from, or a single one for a student."""
         if job.rule == "train_encoder" and job.settings["method"]["module"] not in ("jtcse", "ensemble"):
             return self.encoders(job)[:1]
@@ -98,7 +98,7 @@ class Estimator:
         copies = 2 if job.settings.get("shape", {}).get("form") == "expanded" else 1
         return copies * (min(first, most) + sum(added))
 
-    def _input_rows(self, job: Job, folder: str) -> float:
+    def _input_rows(self, job: PlannedJob, folder: str) -> float:
         files = (
             file for file in job.inputs if folder in Path(file).parts and not file.endswith("words.parquet")
         )
@@ -111,7 +111,7 @@ class Estimator:
 
     # GPU hours
 
-    def gpu_hours(self, job: Job) -> float:
+    def gpu_hours(self, job: PlannedJob) -> float:
         """GPU hours of a job; 0 for one that requests no GPU."""
         if not job.queued.get("gpu"):
             return 0.0
@@ -123,12 +123,12 @@ class Estimator:
             return _value(self._rates.hours, job.rule)
         return flops / (speed.value * 1e12) / _SECONDS_PER_HOUR
 
-    def _mteb_flops(self, job: Job) -> float:
+    def _mteb_flops(self, job: PlannedJob) -> float:
         """Encoding alone: a GPU that waits while vectors are compared is lent for no other reason."""
         tokens = sum(_value(self._rates.list_tokens, name, 0) for name in job.settings["mteb"]["lists"])
         return (tokens or math.nan) * self._sum(self.encoders(job), lambda size: size.forward_flops(1))
 
-    def _training_flops(self, job: Job) -> float:
+    def _training_flops(self, job: PlannedJob) -> float:
         training, rows = job.settings["training"], self._input_rows(job, "corpora")
         steps = training["max_steps"] or training["epochs"] * (rows // training["batch_size"])
         pairs = self._input_rows(job, "datasets")  # of the development set, encoded again and again
@@ -149,7 +149,7 @@ class Estimator:
 
     # Storage
 
-    def gigabytes(self, job: Job) -> float:
+    def gigabytes(self, job: PlannedJob) -> float:
         """Size of a job's outputs on disk, and of what it adds to the ledger of answers."""
         if any(file.endswith(("/model.safetensors", "/modules.json")) for file in job.outputs):
             makes_encoder = job.rule in ("fetch_encoder", "continue_mlm")
@@ -162,7 +162,7 @@ class Estimator:
 
     # Requests
 
-    def requests(self, job: Job) -> Requests | None:
+    def requests(self, job: PlannedJob) -> Requests | None:
         """A job's requests to a service; None for a job without any."""
         if job.rule == "write_exemplars":
             pool = job.settings["pool"]
@@ -199,7 +199,7 @@ def answer(targets: list[str], configfile: list[str]) -> Answer:
     return Answer(said, parts=parts)
 
 
-def row_of(jobs: list[Job], estimator: Estimator) -> Row:
+def row_of(jobs: list[PlannedJob], estimator: Estimator) -> Row:
     """What some jobs would take together; an unknown number is None."""
     hours, gigabytes = (by(jobs, amount) for amount in (estimator.gpu_hours, estimator.gigabytes))
     return {
@@ -214,16 +214,16 @@ def row_of(jobs: list[Job], estimator: Estimator) -> Row:
     }
 
 
-def by_rule(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
+def by_rule(jobs: Iterable[PlannedJob], estimator: Estimator) -> list[Row]:
     """A row for each rule, the most frequent first."""
-    groups: dict[str, list[Job]] = defaultdict(list)
+    groups: dict[str, list[PlannedJob]] = defaultdict(list)
     for job in jobs:
         groups[job.rule].append(job)
     ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
     return [{"rule": rule, **row_of(found, estimator)} for rule, found in ordered]
 
 
-def requests(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
+def requests(jobs: Iterable[PlannedJob], estimator: Estimator) -> list[Row]:
     """Requests by service, whose rate and daily budget all jobs share; None where a job's are unknown."""
     found: dict[str, list[Requests]] = defaultdict(list)
     for one in filter(None, map(estimator.requests, jobs)):
@@ -243,14 +243,14 @@ def _known(number: float) -> float | None:
     return None if math.isnan(number) else number
 
 
-def read_from(jobs: Iterable[Job]) -> list[Row]:
+def read_from(jobs: Iterable[PlannedJob]) -> list[Row]:
     """What every dataset and encoder would be read from now: files, or repositories at commits."""
     read = [job for job in jobs if job.rule in ("fetch_encoder", "read_dataset", "read_word_vectors")]
     rows = [{"of": " ".join(job.wildcards.values()), "read from": _places(job)} for job in read]
     return sorted(rows, key=lambda row: row["of"])
 
 
-def _places(job: Job) -> str:
+def _places(job: PlannedJob) -> str:
     """Names of a job's source, without hashes; of an encoder's files, their folder."""
     files = re.sub(r" sha256:\w+", "", job.settings["source"]).split("; ")
     if len(files) > 1 and job.rule == "fetch_encoder":

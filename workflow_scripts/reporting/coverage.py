@@ -73,7 +73,7 @@ class Panel(Settings):
         return self
 
 
-class Ledger(Settings):
+class Coverage(Settings):
     """What ``resources/ledger/<paper>.yaml`` holds."""
 
     reasons: list[Reason]
@@ -94,13 +94,13 @@ class Line(NamedTuple):
     """Without a counterpart, by the kind of reason."""
 
 
-def read_ledger(content: str, place: str) -> Ledger:
+def read_ledger(content: str, place: str) -> Coverage:
     """The reasons and panels of one paper.
 
     Raises:
         ConfigError: if a block is malformed.
     """
-    return Ledger.parse(yaml.safe_load(content), place)
+    return Coverage.parse(yaml.safe_load(content), place)
 
 
 def reasons_of(cells: Iterable[Printed], reasons: Sequence[Reason]) -> dict[Printed, Reason]:
@@ -127,7 +127,7 @@ def reasons_of(cells: Iterable[Printed], reasons: Sequence[Reason]) -> dict[Prin
 
 
 def lines(
-    cells: Sequence[Printed], ledgers: Mapping[str, Ledger], measured: Collection[Target]
+    cells: Sequence[Printed], ledgers: Mapping[str, Coverage], measured: Collection[Target]
 ) -> list[Line]:
     """The overview: a line for each table of each paper, one for its figures, and one for all of its tables.
 

@@ -91,11 +91,11 @@ def describe(table: pa.Table, graded: bool, words: str, pieces: Tokenise) -> dic
     else:
         counts = Counter(table[label].to_pylist()).values()
         found |= {"L/S": max(counts) / min(counts), "C": float(len(counts))}
-    of_words = [text.split() if words == "whitespace" else _marks_apart(text) for text in texts]
+    of_words = [text.split() if words == "whitespace" else _words_and_marks(text) for text in texts]
     return found | token_numbers(of_words, "W") | token_numbers([*pieces(texts)], "B")
 
 
-def _marks_apart(text: str) -> list[str]:
+def _words_and_marks(text: str) -> list[str]:
     return re.findall(r"\w+|[^\w\s]", text.lower())
 
 

@@ -19,7 +19,7 @@ class Config(Settings):
     scale: Scale = Field(description="Which of the comparisons in these files are this study's.")
 
 
-class Cell(Settings):
+class CellName(Settings):
     """One cell of a table, as its rows and columns name it."""
 
     run: str = Field(description="Run, or row of a table of the extraction study.")
@@ -30,8 +30,8 @@ class Comparison(Settings):
     """Two cells of one table that a claim is about."""
 
     table: Name = Field(description="Grid in config/experiments, or table of the extraction study.")
-    ours: Cell
-    theirs: Cell
+    ours: CellName
+    theirs: CellName
     differs: str | None = Field(
         default=None, description="In what the comparison departs from the paper's, if it does."
     )

@@ -13,7 +13,7 @@ from workflow_scripts.audit.printing import Answer, Row, Rows, argument
 from workflow_scripts.graph.runs import paper_of
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting import coverage
-from workflow_scripts.reporting.coverage import Ledger, Line, Target
+from workflow_scripts.reporting.coverage import Coverage, Line, Target
 from workflow_scripts.reporting.published import Printed, read_printed
 
 PUBLISHED = ROOT / "resources/published"
@@ -28,7 +28,7 @@ def cells() -> list[Printed]:
     return [cell for cell in found if paper_of(cell.table) in coverage.PAPERS]
 
 
-def ledgers() -> dict[str, Ledger]:
+def ledgers() -> dict[str, Coverage]:
     """Reasons and panels of each paper."""
     files = {paper: LEDGER / f"{paper}.yaml" for paper in coverage.PAPERS}
     return {paper: coverage.read_ledger(file.read_text("utf-8"), str(file)) for paper, file in files.items()}

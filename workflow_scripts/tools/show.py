@@ -176,10 +176,10 @@ def answer(paths: list[Path], form: str | None, beside: list[str]) -> Answer:
         return Answer(parts=list(map(latex, sheets, calls)), data=data)
     parts: list[RenderableType] = [Printed(sheet) for sheet in sheets]
     parts += _scores(scores) if scores else []
-    return Answer(parts=[*parts, *([published_beside(scores, beside)] if beside else [])], data=data)
+    return Answer(parts=[*parts, *([published_scores(scores, beside)] if beside else [])], data=data)
 
 
-def published_beside(files: Sequence[Path], models: Sequence[str]) -> Rows | str:
+def published_scores(files: Sequence[Path], models: Sequence[str]) -> Rows | str:
     """Main scores of mteb's tasks, and those that models have there; a line where mteb has none at hand."""
     from workflow_scripts.evaluation.benchmarks import published  # imports mteb
 

@@ -23,9 +23,9 @@ from workflow_scripts.audit.printing import Answer, Row, Rows, argument
 from workflow_scripts.errors import ConfigError, advice
 from workflow_scripts.graph.configuration import load_config
 from workflow_scripts.graph.failures import lines_of, why
-from workflow_scripts.graph.place import STUDIES, Asked, asked_last
+from workflow_scripts.graph.place import STUDIES, Call, last_call
 from workflow_scripts.graph.queue import Queued, queued_here, target_of
-from workflow_scripts.planning.graph import TARGETS, Job, planned
+from workflow_scripts.planning.graph import TARGETS, PlannedJob, planned
 from workflow_scripts.provenance.closure import ROOT
 
 SILENT_SECONDS = 15 * 60
@@ -38,13 +38,13 @@ STATES = ("done", "running", "queued", "failed", "to come")
 class Seen(NamedTuple):
     """One job that is not done."""
 
-    job: Job
+    job: PlannedJob
     state: str
     said: str
     """What it says of itself, or why it ended; empty where it has not begun."""
 
 
-def look(jobs: Iterable[Job], queue: Iterable[Queued] = ()) -> list[Seen]:
+def look(jobs: Iterable[PlannedJob], queue: Iterable[Queued] = ()) -> list[Seen]:
     """Sort jobs that are left to do by what their files and SLURM's queue say."""
     queued = {target: one for one in queue for target in one.targets}
     return [
@@ -52,7 +52,7 @@ def look(jobs: Iterable[Job], queue: Iterable[Queued] = ()) -> list[Seen]:
     ]
 
 
-def _state(job: Job, queued: Queued | None) -> tuple[str, str]:
+def _state(job: PlannedJob, queued: Queued | None) -> tuple[str, str]:
     if is_running(job):
         return "running", lines_of(Path(job.log))[-1]
     if queued is not None:
@@ -65,7 +65,7 @@ def _state(job: Job, queued: Queued | None) -> tuple[str, str]:
     return "to come", ""
 
 
-def is_running(job: Job) -> bool:
+def is_running(job: PlannedJob) -> bool:
     """Whether the process that holds a job's lock lives; of another machine's, whether its log was written lately."""
     try:
         lock = Path(f"{job.log}.lock").read_text(errors="replace")
@@ -90,7 +90,7 @@ def duration(seconds: float) -> str:
     return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
-def _last_try(job: Job) -> list[Path]:
+def _last_try(job: PlannedJob) -> list[Path]:
     """SLURM's log of a job's last try, if there is one."""
     folder = _OF_SLURM / f"rule_{job.rule}" / "_".join(job.wildcards.values()).replace("/", "_")
     return sorted(folder.glob("*.log"), key=_changed)[-1:]
@@ -119,7 +119,7 @@ def counted(study: str, seen: Sequence[Seen]) -> tuple[list[Row], str]:
     return rows, f"about {duration(sum(known))} of work left, one job after the other{new}" if seen else ""
 
 
-def configuration_of(study: str | None, configfiles: Sequence[str]) -> tuple[str, Asked]:
+def configuration_of(study: str | None, configfiles: Sequence[str]) -> tuple[str, Call]:
     """A study and its configuration: as given, as its last run here had it, or the file of its name.
 
     Raises:
@@ -128,10 +128,10 @@ def configuration_of(study: str | None, configfiles: Sequence[str]) -> tuple[str
     ran = [note.stem for note in sorted(STUDIES.glob("*.json"), key=_changed)]
     if not (study or configfiles or ran):
         raise ConfigError("status: no study was run in this folder. Name one, or its --configfile.")
-    asked = Asked(list(configfiles), {}) if configfiles else asked_last(study or ran[-1])
+    asked = Call(list(configfiles), {}) if configfiles else last_call(study or ran[-1])
     if asked is None:
         overlay = ROOT / f"config/{study}.yaml"
-        asked = Asked([str(overlay)] if overlay.exists() else [], {})
+        asked = Call([str(overlay)] if overlay.exists() else [], {})
     name = load_config(ROOT, asked.configfiles, asked.config)["name"]
     if study not in (None, name):
         read = ", ".join(asked.configfiles) or "the base configuration"

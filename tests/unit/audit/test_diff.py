@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from tests.unit.audit.conftest import STUDY, flip_a_byte
 from tests.verbs import data, printed
 from workflow_scripts.audit.compare import ABSENT, Change, compare, facts
-from workflow_scripts.audit.diff import Apart, apart, contents_equal, diff
+from workflow_scripts.audit.diff import Difference, contents_equal, diff, numeric_differences
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_record, write_page, write_table, writing_model_folder
 
@@ -149,7 +149,7 @@ def columns_apart(tmp_path, *columns):
     paths = [tmp_path / f"{name}.parquet" for name in "ab"]
     for path, column in zip(paths, columns, strict=True):
         pq.write_table(pa.table({"c": column}), path)
-    return apart(*paths)
+    return numeric_differences(*paths)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def columns_apart(tmp_path, *columns):
     ],
 )
 def test_a_column_is_compared_cell_by_cell(tmp_path, a, b, expected):
-    assert columns_apart(tmp_path, a, b) == [Apart("c", *expected)]
+    assert columns_apart(tmp_path, a, b) == [Difference("c", *expected)]
 
 
 @pytest.mark.parametrize("same", [[math.nan, 1.0], [None, "x"], [[1.0], None], [None, None]])
@@ -185,5 +185,5 @@ def test_weights_are_compared_over_all_tensors_of_a_file_and_data_of_figures_by_
         save_file(tensors, tmp_path / name / "model.safetensors")
         pq.write_table(pa.table({"mean": [1.0, sum(weight)]}), tmp_path / name / "sweep.parquet")
     records = [tmp_path / name / "record.json" for name in ("a", "b")]
-    differing = Apart("sweep.parquet: mean", 1, 2, 0.5, 0.5)
-    assert apart(*records) == [Apart("model.safetensors", 2, 5, 1.0, 0.75), differing]
+    differing = Difference("sweep.parquet: mean", 1, 2, 0.5, 0.5)
+    assert numeric_differences(*records) == [Difference("model.safetensors", 2, 5, 1.0, 0.75), differing]

@@ -13,7 +13,7 @@ from workflow_scripts.audit.compare import ABSENT, Change
 from workflow_scripts.audit.records import Records
 from workflow_scripts.audit.stale import stale
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.planning.graph import Graph, Job
+from workflow_scripts.planning.graph import Graph, PlannedJob
 from workflow_scripts.provenance.artefacts import read_record, write_table
 from workflow_scripts.provenance.record import sha256_of
 
@@ -28,7 +28,7 @@ def planned_like(record):
             name, several, _path = role.partition("/")
             roles = roles | {name: [*roles.get(name, []), given.path] if several else given.path}
     timings = [f"benchmarks/study/{record.rule}.speed.parquet"]
-    return Job(
+    return PlannedJob(
         record.rule, dict(record.wildcards), copy.deepcopy(record.settings), [], [*record.outputs, *timings],
         roles=roles, timings=timings, meaning=dict(record.meaning), packages=dict(record.packages),
     )  # fmt: skip
@@ -139,7 +139,9 @@ def test_inputs_added_left_out_and_made_anew_are_named(root, study):
 
 def test_a_missing_file_is_missing_and_what_was_made_from_it_is_stale(root, study):
     study.write_times()
-    changed = jobs() | {("times",): Job("tabulate_times", {"experiment": "main"}, {}, [], [TIMES.as_posix()])}
+    changed = jobs() | {
+        ("times",): PlannedJob("tabulate_times", {"experiment": "main"}, {}, [], [TIMES.as_posix()])
+    }
     assert not found(changed).red
     TIMES.unlink()
     outcome = found(changed)

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.figures.conftest import FOOTNOTE, drawn, request_of
 from workflow_scripts.columns.corpora import WORD_COUNTS
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.word_frequencies import COLUMNS, beside, points, printed_words
+from workflow_scripts.figures.word_frequencies import COLUMNS, compared_with_printed, points, printed_words
 from workflow_scripts.provenance.closure import ROOT
 
 PRINTED = ROOT / "resources/published/three_r_table5.csv"
@@ -22,7 +22,7 @@ WORDS = pa.Table.from_pylist(
 
 
 def test_the_papers_words_stand_beside_ours_of_the_same_rank():
-    table = beside(WORDS, printed_words(PRINTED), 200)
+    table = compared_with_printed(WORDS, printed_words(PRINTED), 200)
     assert table.schema == COLUMNS and len(table) == 200
     rows = {row["rank"]: list(row.values())[1:] for row in table.to_pylist()}
     assert rows[103] == ["w103", 1897, 0.103, "second", 13874, 0.0105]
@@ -45,7 +45,7 @@ def test_a_grid_of_several_corpora_is_refused_in_words():
 
 
 def test_the_figure_draws_both():
-    table = beside(WORDS, printed_words(PRINTED), 400)
+    table = compared_with_printed(WORDS, printed_words(PRINTED), 400)
     figure, found = drawn(table, request_of("word_frequencies", {"words": 400}), "word_frequencies")
     assert [[len(line.get_xdata()) for line in axes.lines] for axes in figure.axes] == [[400, 15], [400, 14]]
     assert {"3R, Table 5", FOOTNOTE} <= {*found}

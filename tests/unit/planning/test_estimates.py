@@ -5,7 +5,7 @@ from math import isnan
 import pytest
 import yaml
 
-from workflow_scripts.planning.graph import Graph, Job
+from workflow_scripts.planning.graph import Graph, PlannedJob
 from workflow_scripts.planning.plan import Amount, Estimator, by, by_rule, read_from, requests, row_of
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.rates import Rates
@@ -53,7 +53,7 @@ FORWARD = 56_000
 
 def job(rule, outputs, inputs=(), settings=None, gpus=0, minutes=60, operational=None, **wildcards):
     queued = {"gpu": gpus, "runtime": minutes, "mem_mb": 16_000}
-    return Job(rule, wildcards, settings or {}, list(inputs), list(outputs), operational or {}, queued)
+    return PlannedJob(rule, wildcards, settings or {}, list(inputs), list(outputs), operational or {}, queued)
 
 
 def training(name, inputs, method=POOLED):

@@ -5,7 +5,7 @@ import pytest
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.reporting.coverage import (
     PAPERS,
-    Ledger,
+    Coverage,
     Line,
     Panel,
     Reason,
@@ -63,12 +63,12 @@ def test_the_first_cell_with_neither_or_both_is_named_and_so_is_a_reason_for_not
         reasons_of(CELLS, reasons)
 
 
-EMPTY = {paper: Ledger(reasons=[], panels=[]) for paper in PAPERS}
+EMPTY = {paper: Coverage(reasons=[], panels=[]) for paper in PAPERS}
 
 
 def test_the_overview_counts_tables_figures_and_all():
     gap = Panel(figure="Figure 5", panel="right", kind="not built", reason="it is not")
-    ledgers = EMPTY | {"s2sent": Ledger(reasons=[ONE, OTHER], panels=[DRAWN, gap])}
+    ledgers = EMPTY | {"s2sent": Coverage(reasons=[ONE, OTHER], panels=[DRAWN, gap])}
     measured = {("s2sent_table2", "simcse.bert", "mean"), ("s2sent_figure5", "", "token_similarity")}
     measured |= {("s2sent_figure5", "", "sweep"), ("s2sent_table2", "other", "mean")}
     elsewhere = read_printed((HEAD + "x,y,z,1,,,,a,\n").encode(), "lab_evaluation")
@@ -105,4 +105,4 @@ def test_tables_come_in_the_order_of_their_numbers_which_their_names_end_in():
 def test_a_panel_is_drawn_or_has_a_reason(panel):
     content = {"reasons": [], "panels": [{"figure": "Figure 1", "panel": "all"} | panel]}
     with pytest.raises(ConfigError, match=r"ledger/jtcse\.yaml\.panels\.0"):
-        Ledger.parse(content, "ledger/jtcse.yaml")
+        Coverage.parse(content, "ledger/jtcse.yaml")

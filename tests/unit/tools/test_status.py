@@ -12,9 +12,9 @@ import pytest
 from tests.planning import DEMO, ROOT
 from tests.verbs import data, printed
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.place import note_asked
+from workflow_scripts.graph.place import note_call
 from workflow_scripts.graph.queue import Queued, target_of
-from workflow_scripts.planning.graph import Graph, Job
+from workflow_scripts.planning.graph import Graph, PlannedJob
 from workflow_scripts.tools import status
 
 HOST = status.socket.gethostname()
@@ -27,7 +27,7 @@ def here(tmp_path, monkeypatch):
 
 
 def job(rule, name):
-    return Job(rule, {"run": name}, {}, [], [f"results/demo/{rule}/{name}/scores.parquet"],
+    return PlannedJob(rule, {"run": name}, {}, [], [f"results/demo/{rule}/{name}/scores.parquet"],
                log=f"logs/demo/{rule}/{name}.log", times=f"benchmarks/demo/{rule}/{name}.tsv")  # fmt: skip
 
 
@@ -137,7 +137,7 @@ def test_a_study_is_read_as_it_was_run_last(here):
         files(None)
     assert files("paper") == [] and files("demo") == [str(ROOT / DEMO)]
     Path("warmer.yaml").write_text("training: {max_steps: 3}\n")
-    note_asked("demo", [ROOT / DEMO, Path("warmer.yaml").absolute()], {"offline": True})
+    note_call("demo", [ROOT / DEMO, Path("warmer.yaml").absolute()], {"offline": True})
     last = ("demo", ([str(ROOT / DEMO), "warmer.yaml"], {"offline": True}))
     assert status.configuration_of("demo", []) == status.configuration_of(None, []) == last
     assert files("demo", [str(ROOT / DEMO)]) == [str(ROOT / DEMO)]
