@@ -701,6 +701,35 @@ MISTAKES = {
         "development.dataset: null, and no sentence of the corpus is held out. Name one, or set "
         "corpora.wiki_extract.dev_sentences.",
     ),
+    "more entries than an encoder has, in training": (
+        method_of("simcse_s2sent", matryoshka=[64, 385]),
+        RUN.format("simcse_s2sent") + "method.matryoshka: 385; minilm_mlm is 384 wide. Lower it.",
+    ),
+    "a width named twice, in training": (
+        method_of("simcse_s2sent", matryoshka=[64, 64]),
+        RUN.format("simcse_s2sent") + "method.matryoshka: [64, 64]. Give each width once.",
+    ),
+    "first entries of what a dropped head makes": (
+        method_of("simcse", matryoshka=[64]),
+        RUN.format("simcse")
+        + "method.matryoshka: given; what orders the entries, a head, is dropped at test.",
+    ),
+    "widths of a method that contrasts nothing": (
+        method_of("frozen_avg", matryoshka=[64]),
+        RUN.format("frozen_avg") + "method.matryoshka: unknown key.",
+    ),
+    "more entries than an encoder has, in a suite": (
+        put("suites/sts/lee/widths", [64, 385]),
+        "experiments/demo.yaml: suites.sts.lee.widths: 385; demo_twin is 384 wide. Lower it.",
+    ),
+    "a width named twice, in a suite": (
+        put("suites/sts/lee/widths", [64, 64]),
+        "suites.sts.lee.widths: [64, 64]. Give each once.",
+    ),
+    "a column of a width that its suite has not": (
+        both(put("suites/sts/lee/widths", [64]), column(aggregation="all@32")),
+        '(wrong).aggregation: suite lee has no "all@32" of spearman. Known: "all", "all@64"',
+    ),
     "longer sentences of a training than the encoder takes": (
         training_of("simcse", max_tokens=513),
         RUN.format("simcse") + "training.max_tokens: 513; minilm_mlm takes 512. Lower it.",
@@ -1034,6 +1063,7 @@ SEVERAL = {
     for name in (
         "epochs with max_steps by merging an encoder's settings",  # each of the settings that it is merged with
         "maps of layers that the encoder lacks",  # each encoder
+        "more entries than an encoder has, in a suite",  # the grid, and the extraction study
         "a heading that a claim names",  # each claim, and each side of it
         "checkpoints that nothing chooses",  # the grid, and each encoder of runs
     )

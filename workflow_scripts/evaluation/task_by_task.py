@@ -10,7 +10,7 @@ A failed task leaves no file. It is tried again by the next job of the same plac
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote
@@ -64,7 +64,7 @@ def evaluate_suite(job: Job, evaluator: Evaluator) -> None:
         if made is None:
             try:
                 vectors = texts.of(name)
-                made = _tables(job, task.score(*vectors), task.pairs(*vectors))
+                made = _tables(job, _at_widths(task, vectors, config.widths), task.pairs(*vectors))
             except Exception as error:  # every task has reasons of its own to fail; Ctrl-C is none
                 made = _tables(job, [failures.add(name, error)], SIMILARITIES.empty_table())
             else:
@@ -89,6 +89,20 @@ def _loaded(evaluator: Evaluator, name: str, table: pa.Table, config: SuiteConfi
         return evaluator.load(name, table, config)
     except Exception as error:  # as above
         return Task([], partial(_fail, error))
+
+
+def _at_widths(task: Task, vectors: Sequence[Vectors], widths: Sequence[int]) -> Iterator[Score]:
+    """A task's scores, and those of first entries of its vectors, whose aggregations end in @ and the width.
+
+    Raises:
+        DataError: if a width is more than the vectors have.
+    """
+    yield from task.score(*vectors)
+    for width in widths:
+        if vectors and width > vectors[0].shape[1]:
+            raise DataError(f"widths: {width} of vectors of {vectors[0].shape[1]} entries. Lower it.")
+        for score in task.score(*(one[:, :width] for one in vectors)):
+            yield score._replace(aggregation=f"{score.aggregation}@{width}")
 
 
 def _fail(error: Exception) -> list[Score]:

@@ -229,12 +229,18 @@ class RunChecks:
     def length_findings(
         self, place: str, suites: Mapping[str, Iterable[str]], encoders: Iterable[str]
     ) -> Iterator[str]:
-        """Suites whose sentences may be longer than one of the encoders takes that they evaluate."""
+        """Suites whose sentences may be longer, or their vectors wider, than one of the encoders has them."""
         encoders = set(encoders)
+        sizes = ((size.width, name) for name in encoders for size in self._sizes_of(name))
+        least, encoder = min(sizes, default=(None, ""))
         for kind, names in suites.items():
             for suite in names:
                 block = self._config["suites"].get(kind, {}).get(suite, {})
                 yield from self._too_long(block, f"{place}: suites.{kind}.{suite}", encoders)
+                widest = max(block.get("widths", ()), default=0)
+                if least and widest > least:
+                    found = f"{widest}; {encoder} is {least} wide"
+                    yield f"{place}: suites.{kind}.{suite}.widths: {found}. Lower it."
 
     def _too_long(self, block: Mapping[str, Any], place: str, encoders: Iterable[str]) -> Iterator[str]:
         """Settings of a length, anywhere in a block, above what one of the encoders takes."""

@@ -256,7 +256,7 @@ def _of_columns(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) 
     for number, column in numbered_columns(grid):
         if suite := asked.get(column.get("suite")):
             where = f"{place}: columns.{number} ({column['heading']})"
-            yield from column_findings(column, suite.written(lists[column["suite"]]), suite.timed(), where)
+            yield from column_findings(column, suite.shown(lists[column["suite"]]), suite.timed(), where)
 
 
 def column_findings(

@@ -31,6 +31,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.models.bert.modeling_bert import BertPooler
 
+from workflow_scripts.losses.matryoshka import at_widths
 from workflow_scripts.losses.modulus import contrast_views, modulus_constraint
 from workflow_scripts.methods import base
 from workflow_scripts.models.cross_attention import run_twin
@@ -106,10 +107,13 @@ class Objective(base.Objective):
     def loss(self, step: int) -> Tensor:
         """Contrast within and across sub-encoders, and constrain the moduli."""
         batch = self._text.batch(self._sampler.rows_of(step)).repeated()
-        vectors = _of_all(in_chunks(self._read, batch, self._chunk)).unbind(dim=1)
-        first, second = (self._views(vectors[number::2]) for number in (0, 1))
+        vectors_RxD = _of_all(in_chunks(self._read, batch, self._chunk))
         forward = self.goes_forward(step)
-        terms = self.terms(first, second, forward)
+        parts = [
+            self.terms(self._views(narrow_RxD[:, 0::2]), self._views(narrow_RxD[:, 1::2]), forward)
+            for narrow_RxD in at_widths(vectors_RxD, self._config.matryoshka)
+        ]
+        terms = {name: torch.stack([part[name] for part in parts]).sum() for name in parts[0]}
         left_out = dict.fromkeys(("nce", "icnce", "ictm"), float("nan"))
         self._last = left_out | {name: term.detach() for name, term in terms.items()} | {"forward": forward}
         return torch.stack(list(terms.values())).sum()
@@ -135,9 +139,9 @@ class Objective(base.Objective):
                 vectors += [sub_encoder.pooler(state_R1D) for sub_encoder, state_R1D in both]
         return torch.stack(vectors, dim=1)
 
-    def _views(self, vectors: Sequence[Tensor]) -> Views:
+    def _views(self, vectors_RxD: Tensor) -> Views:
         """What was read of one sub-encoder, (R, D) each."""
-        last_RD, *others = vectors
+        last_RD, *others = vectors_RxD.unbind(dim=1)
         modulus_RD = others.pop() if self._config.reads_pooler else last_RD
         return Views(last_RD, others[0] if others else None, modulus_RD)
 

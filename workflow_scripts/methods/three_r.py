@@ -126,7 +126,7 @@ class Objective(base.Objective):
         views_VBD = self._reduced(self._placed(views_VBR), exemplars_KD, step)
         if self._config.where == "before_head":
             views_VBD = self._encoder.project(views_VBD)
-        return self.under.contrast(views_VBD)
+        return self.under.contrast_at_widths(views_VBD)
 
     def _read(self, step: int) -> tuple[Tensor, Tensor | None]:
         """The step's vectors, and those of its exemplars, in one pass where the encoder and the method can."""

@@ -8,6 +8,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from workflow_scripts.losses.infonce import infonce
+from workflow_scripts.losses.matryoshka import matryoshka
 from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import SentenceEncoder, check_fit
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
@@ -48,6 +49,7 @@ class Objective(base.Objective):
     def __init__(self, config: Contrastive, encoder: SentenceEncoder, data: TrainingData) -> None:
         self.module = self.encoder = encoder
         self._temperature = config.temperature
+        self._widths = config.matryoshka
         self.chunk = data.chunk
         self._sampler = data.sampler
         texts = self.texts(config, data)
@@ -59,7 +61,7 @@ class Objective(base.Objective):
 
     def loss(self, step: int) -> Tensor:
         """Contrast the step's views after the head."""
-        return self.contrast(self.encoder.project(self.views(step)))
+        return self.contrast_at_widths(self.encoder.project(self.views(step)))
 
     def batch(self, step: int) -> TokenBatch:
         """The step's sentences on the host, one view after the other."""
@@ -78,6 +80,10 @@ class Objective(base.Objective):
     def of_all_processes(self, vectors_xR: Tensor) -> Tensor:
         """Views one after the other in every process, as (V, B, R) of all processes."""
         return torch.stack([gathered(view_BR) for view_BR in vectors_xR.chunk(len(self._views))])
+
+    def contrast_at_widths(self, views_VBD: Tensor) -> Tensor:
+        """What ``contrast`` makes of the views, and of their first entries at the widths of ``matryoshka``, summed."""
+        return matryoshka(self.contrast, views_VBD, self._widths)
 
     def contrast(self, views_VBD: Tensor) -> Tensor:
         """Contrast two views after the head, a scalar."""

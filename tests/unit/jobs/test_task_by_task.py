@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from tests import tiny
 from tests.evaluations import dataset, run, scores_in
@@ -93,6 +94,33 @@ class Suite:
         return {
             (row["task"], row["aggregation"], row["metric"]): row["value"] for row in scores_in(self.scores)
         }
+
+
+def test_scores_at_widths_are_those_of_first_entries(suite):
+    """Texts are encoded once for all widths; vectors of 32 entries at 32 are whole."""
+    suite.run(["one"])
+    whole, encoded = suite.values(), suite.encoded
+    assert suite.run(["one"], widths=[8, 32])[0] == ["one"] * 3 and suite.encoded == encoded
+    found = suite.values()
+    encoder, tokenizer = load_encoder(suite.model.parent)
+    left, right = (
+        encoding.encode(encoder, tokenizer, part, 32)[:, :8] for part in (TEXTS["one"][:-1], TEXTS["one"][1:])
+    )
+    gold = [number % 5 for number in range(len(left))]
+    expected = spearmanr(
+        (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1), gold
+    )
+    assert found["one", "all@8", "spearman"] == pytest.approx(expected.statistic, abs=1e-6)
+    for (task, aggregation, metric), value in whole.items():
+        assert found[task, aggregation, metric] == found[task, f"{aggregation}@32", metric] == value
+        assert found[task, f"{aggregation}@8", metric] != value
+
+
+def test_a_width_above_the_vectors_costs_the_task(suite):
+    with pytest.raises(
+        DataError, match=r"one with DataError: widths: 33 of vectors of 32 entries\. Lower it\."
+    ):
+        suite.run(["one"], widths=[33])
 
 
 @pytest.fixture

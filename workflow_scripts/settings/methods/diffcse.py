@@ -33,6 +33,11 @@ class Config(Contrastive):
         """The generator's, and the readout's."""
         return [*self.readout.labels, "the base encoder itself stands in for DiffCSE's generator, DistilBERT"]
 
+    @property
+    def keeps_contrasted(self) -> bool:
+        """Not where a projector is thrown away."""
+        return super().keeps_contrasted and self.projector == "head"
+
     def conflicts(self) -> Iterator[str]:
         """An embedding has no BatchNorm."""
         yield from super().conflicts()

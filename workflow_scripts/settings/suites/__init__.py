@@ -1,8 +1,8 @@
 """Settings of suites, and what their files hold: a module a kind, imported by the name in the configuration."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field
 
@@ -36,6 +36,10 @@ class Suite(Settings):
         """
         return dict.fromkeys(getattr(self, "datasets", ()), self.scores)
 
+    def shown(self, lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+        """Of each task what tables can show."""
+        return self.written(lists)
+
     def timed(self) -> dict[str, Cells]:
         """Tasks whose time is measured, and what files of times hold of each."""
         return {}
@@ -55,6 +59,23 @@ class SuiteConfig(Suite):
         default=None,
         description="Readout to use with every run's backbone, without its own readout and head; null for its own.",
     )
+    widths: tuple[Annotated[int, Field(gt=0)], ...] = Field(
+        default=(),
+        description="Scored too are so many first entries of every vector: aggregation all@64 beside all.",
+    )
+
+    def conflicts(self) -> Iterator[str]:
+        """A width has one row."""
+        if len({*self.widths}) < len(self.widths):
+            yield f"widths: {[*self.widths]}. Give each once."
+
+    def shown(self, lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+        """What is written of whole vectors, and the same at each width."""
+        ends = ["", *(f"@{width}" for width in self.widths)]
+        return {
+            task: frozenset((f"{aggregation}{end}", metric) for aggregation, metric in own for end in ends)
+            for task, own in self.written(lists).items()
+        }
 
     @property
     def tasks(self) -> Mapping[str, str]:

@@ -65,6 +65,7 @@ class Config(SuiteConfig):
 
     def conflicts(self) -> Iterator[str]:
         """There is a task, and a name stands for one."""
+        yield from super().conflicts()
         if not self.tasks:
             yield "datasets: none, and no positives or samples either. Name one."
         for task in sorted(self.positives.keys() & {*self.datasets, *self.samples}):
