@@ -22,7 +22,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Folders of a BERT-, a RoBERTa- and a ModernBERT-like encoder; tests must leave them as they are."""
+    """Folders of a tiny encoder of each kind; tests must leave them as they are."""
     from tests import tiny
 
     folder = tmp_path_factory.mktemp("tiny")

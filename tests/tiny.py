@@ -13,6 +13,8 @@ from transformers import (
     BertModel,
     ModernBertConfig,
     ModernBertModel,
+    MPNetConfig,
+    MPNetModel,
     PreTrainedModel,
     PreTrainedTokenizerFast,
     RobertaConfig,
@@ -23,7 +25,7 @@ from workflow_scripts.models.packed import PackedEncoder
 from workflow_scripts.settings.readouts.pooling import LAYERS
 from workflow_scripts.settings.training import Training
 
-KINDS = ("bert", "roberta", "modernbert")
+KINDS = ("bert", "roberta", "mpnet", "modernbert")
 POOLERS = [pooler for pooler in LAYERS if pooler != "last_token"]
 """Those that encoders which attend both ways can be read by."""
 WIDTH = 32
@@ -41,7 +43,7 @@ _SPECIALS = {
     "bert": {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"},
     "roberta": {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"},
 }
-_SPECIALS["modernbert"] = _SPECIALS["bert"]
+_SPECIALS |= {"modernbert": _SPECIALS["bert"], "mpnet": _SPECIALS["roberta"]}
 _SIZE = {
     "hidden_size": WIDTH,
     "num_hidden_layers": DEPTH,
@@ -101,12 +103,13 @@ def make_backbone(kind: str, vocabulary: int, **settings: Any) -> PreTrainedMode
     if kind == "bert":
         config = BertConfig(vocab_size=vocabulary, **{"max_position_embeddings": 64} | size)
         model = BertModel(config)
-    elif kind == "roberta":
+    elif kind in ("roberta", "mpnet"):
         ids = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
-        config = RobertaConfig(
-            vocab_size=vocabulary, max_position_embeddings=66, type_vocab_size=1, **ids, **size
-        )
-        model = RobertaModel(config)
+        size |= {"vocab_size": vocabulary, "max_position_embeddings": 66, **ids}
+        if kind == "roberta":
+            model = RobertaModel(RobertaConfig(type_vocab_size=1, **size))
+        else:
+            model = MPNetModel(MPNetConfig(**size))
     else:
         ids = dict.fromkeys(("bos_token_id", "cls_token_id"), 2) | dict.fromkeys(
             ("eos_token_id", "sep_token_id"), 3

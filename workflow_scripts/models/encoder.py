@@ -1,4 +1,4 @@
-"""A sentence encoder: any BERT-, RoBERTa- or ModernBERT-like backbone, a readout, and an optional MLP head.
+"""A sentence encoder: any backbone of Transformers, a readout, and an optional MLP head.
 
 Shape suffixes: B sentences, T tokens, R width of the readout's vector, D width of the backbone.
 """
@@ -17,7 +17,7 @@ from transformers.utils import logging as transformers_logging
 
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models import TOKENISER_FILES
-from workflow_scripts.models.packed import PackedEncoder, packs
+from workflow_scripts.models.packed import packed, packs
 from workflow_scripts.models.readouts import build_readout, draw_linear_layers
 from workflow_scripts.models.readouts.base import Reads
 from workflow_scripts.models.tokens import Packing, TokenBatch
@@ -181,7 +181,7 @@ def hidden_states(
     """States of the embedding output and each layer, (B, T, D), or those of them that ``reads`` asks for.
 
     Args:
-        backbone: Any encoder; BERT and RoBERTa are computed on packed tokens (``models.packed``).
+        backbone: Any encoder; families of ``models.packed`` are computed on packed tokens.
         batch: The sentences.
         reads: What is wanted; states of padding are arbitrary unless it is ``padded``.
         positions_BT: Positions other than 0, 1, 2, ...
@@ -192,7 +192,7 @@ def hidden_states(
     check_length(backbone, batch.ids_BT)
     positions = None if positions_BT is None else positions_BT + position_offset(backbone)
     if reads != "padded" and packs(backbone):
-        return tuple(PackedEncoder(backbone, batch.packed()).states(batch.ids_BT, positions, reads))
+        return tuple(packed(backbone, batch.packed()).states(batch.ids_BT, positions, reads))
     several = reads in ("all", "padded")
     output = backbone(
         input_ids=batch.ids_BT,

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 BUILT_AS_BERT = ("bert", "roberta", "xlm-roberta", "camembert")
-"""Model types of ``models.packed``, whose layers can attend across to another encoder's."""
+"""Model types whose layers can attend across to another encoder's."""
+PACKED = (*BUILT_AS_BERT, "mpnet", "modernbert")
+"""Model types of ``models.packed``, whose dropout is a function of a sentence and its number."""
 
 
 class Published(NamedTuple):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.tiny import sentences
+from tests.tiny import KINDS, sentences
 from workflow_scripts.extraction.representations import pool_layers
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
@@ -10,7 +10,6 @@ from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.settings.readouts import pooling as pooling_readout
 
 TEXTS = sentences(30)
-KINDS = ("bert", "roberta", "modernbert")
 
 
 def opened(folder):

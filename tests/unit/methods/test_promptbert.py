@@ -85,7 +85,7 @@ def test_the_bias_is_the_template_alone_with_its_words_where_they_stood(tiny_mod
     mask_BT, _ = objective.batch(1).mask_BT.chunk(2)
     sides = pieces(config.templates[0], tokenizer)
     biases = promptbert.Bias(objective.encoder, sides, config)(mask_BT)
-    first = 2 if (kind, positions) == ("roberta", "own") else 0
+    first = 2 if kind in ("roberta", "mpnet") and positions == "own" else 0
     assert len({int(length) for length in mask_BT.sum(dim=1)}) > 1
     for row in range(3):
         room = len(tokens_of(tokenizer, TEXTS[ROWS[row]]))
@@ -133,7 +133,7 @@ def test_checkpoints_are_scored_in_the_first_template_without_bias_full_stop_and
     sides = pieces(config.templates[0], tokenizer)
     encoder = objective.module.eval()
     for vector, text in zip(found, texts, strict=True):
-        first = 2 if kind == "roberta" else 0
+        first = 2 if kind in ("roberta", "mpnet") else 0
         bias = bias_of(encoder, tokenizer, sides, len(tokens_of(tokenizer, text)), first)
         plain = at_mask(encoder, tokenizer, f'The word of "{text}" is {tokenizer.mask_token}.')[0]
         torch.testing.assert_close(vector, plain - bias if denoise else plain, atol=1e-5, rtol=1e-4)

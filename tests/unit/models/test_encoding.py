@@ -72,7 +72,7 @@ def test_no_sentences_are_no_vectors(encoder, tokenizer):
     assert encode(encoder, tokenizer, [], 32).shape == (0, tiny.WIDTH)
 
 
-@pytest.mark.parametrize("kind", ["bert", "roberta"])
+@pytest.mark.parametrize("kind", ["bert", "roberta", "mpnet"])
 def test_more_tokens_than_the_encoder_has_positions_for_are_an_error(tiny_models, kind):
     pooling = pooling_readout.Config(kind="pooling", pooler="avg", layers=None)
     encoder = SentenceEncoder(load_backbone(tiny_models[kind]), pooling, head=False, head_at_test=False)

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings, named_class
 from workflow_scripts.settings.readouts import AnyReadout
-from workflow_scripts.settings.start import BUILT_AS_BERT, Start
+from workflow_scripts.settings.start import PACKED, Start
 
 
 class MethodConfig(Settings):
@@ -114,7 +114,7 @@ class TrainingMethod(ReadingMethod):
 
     def draws_in_turn(self, start: Start) -> bool:
         """Whether its dropout comes from a generator, sentence after sentence, and not by a sentence's number."""
-        return self.drops(start) and any(size.kind not in (None, *BUILT_AS_BERT) for size in start.sizes)
+        return self.drops(start) and any(size.kind not in (None, *PACKED) for size in start.sizes)
 
     def unchunkable(self, start: Start) -> Iterator[str]:
         """A sentence is read, and its dropout drawn, whatever else is in a chunk."""

@@ -3,7 +3,7 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
-from transformers import LlamaConfig, LlamaModel
+from transformers import AutoConfig, AutoModel
 
 from tests import tiny
 from workflow_scripts.errors import ConfigError
@@ -76,13 +76,17 @@ TEXTS = [*tiny.sentences(5, seed=3), "x"]
 @pytest.fixture(scope="module")
 def folders(tiny_models, tmp_path_factory):
     """A packed encoder, one that Transformers computes, and a causal decoder."""
-    folder = tmp_path_factory.mktemp("decoder")
     tokenizer, sizes = tiny.make_tokenizer("bert"), {"num_hidden_layers": 2, "num_attention_heads": 4}
-    config = LlamaConfig(vocab_size=len(tokenizer), hidden_size=tiny.WIDTH, intermediate_size=48, **sizes)
-    torch.manual_seed(0)
-    LlamaModel(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return {"packed": tiny_models["bert"], "padded": tiny_models["modernbert"], "decoder": folder}
+    found = {"packed": tiny_models["bert"]}
+    for name, family in {"padded": "electra", "decoder": "llama"}.items():
+        config = AutoConfig.for_model(
+            family, vocab_size=len(tokenizer), hidden_size=tiny.WIDTH, intermediate_size=48, **sizes
+        )
+        torch.manual_seed(0)
+        found[name] = tmp_path_factory.mktemp(name)
+        AutoModel.from_config(config).save_pretrained(found[name])
+        tokenizer.save_pretrained(found[name])
+    return found
 
 
 def encoder_of(folder, pooler, layers=None):
