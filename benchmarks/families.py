@@ -1,0 +1,86 @@
+"""Encoding and a training step on [CLS] of encoders other than BERT, against sentence-transformers.
+
+They are as deep and as wide as MiniLM, on which ``encoding`` and ``training_step`` measure the same. Weights are
+random: what is computed does not depend on them.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+from transformers import AutoConfig, AutoModel
+
+from benchmarks.harness import THREADS, Measured, Timing, ratios, run
+from benchmarks.material import minilm, wikipedia_sentences
+from workflow_scripts.gpu_check.material import SMALL, training
+from workflow_scripts.gpu_check.speed import Step, ours, peer, recipe, trainer
+from workflow_scripts.methods import simcse
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.encoding import encode
+
+CODE = (
+    "config/methods.yaml",
+    "workflow_scripts/gpu_check/speed.py",
+    "workflow_scripts/losses",
+    "workflow_scripts/methods/base.py",
+    "workflow_scripts/methods/simcse.py",
+    "workflow_scripts/models",
+    "workflow_scripts/training",
+)
+DROPOUT = {"attention_dropout": 0.1, "embedding_dropout": 0.1, "mlp_dropout": 0.1}
+FAMILIES: Mapping[str, Mapping[str, float]] = {
+    "mpnet": {"intermediate_size": 1536},
+    "modernbert": {"intermediate_size": 576} | DROPOUT,  # a width and a half, as in the base size
+    "distilbert": {"hidden_dim": 1536},  # not on packed tokens
+}
+"""Model type to its settings."""
+SIZE = {"num_hidden_layers": 6, "hidden_size": 384, "num_attention_heads": 12}
+SMALLER = {"num_hidden_layers": 2, "hidden_size": 48}
+MAX_TOKENS = 128
+"""In encoding."""
+IDS = dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"), 0)
+
+
+def measure(timing: Timing) -> Iterator[Measured]:
+    """Each family in a folder of its own, with MiniLM's tokeniser."""
+    size = SMALL._replace(batch=8 if timing.small else 64, tokens=32)
+    texts = wikipedia_sentences(2 * size.batch)
+    settings = training(size, max_steps=1, cpu_threads=THREADS)
+    tokenizer = load_tokenizer(minilm())
+    for kind, changes in FAMILIES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            sizes = SIZE | (SMALLER if timing.small else {})
+            config = AutoConfig.for_model(kind, vocab_size=len(tokenizer), **IDS, **sizes, **changes)
+            torch.manual_seed(0)
+            AutoModel.from_config(config).save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+            step = Step(
+                Path(folder), texts[: size.batch], settings, recipe("cls"), "cls", torch.device("cpu")
+            )
+            trained = {"semblance": ours(step), "sentence-transformers": trainer(step, timing.rounds + 1)}
+            longer = training(size._replace(tokens=MAX_TOKENS))
+            averaged = step._replace(texts=texts, settings=longer, method=recipe("avg"), pooler="avg")
+            for name, ways in {"encode": encoding(averaged), "training_step_cls": trained}.items():
+                faster = ratios(timing.interleaved(ways), "sentence-transformers", "semblance")
+                yield Measured(
+                    f"{name}_{kind}", faster, "times-as-fast", "semblance-against-sentence-transformers"
+                )
+
+
+def encoding(step: Step) -> Mapping[str, Callable[[], np.ndarray]]:
+    """Ways to encode, whose vectors agree."""
+    encoder, tokenizer = simcse.build(step.method, load_backbone(step.folder)), load_tokenizer(step.folder)
+    model = peer(step)
+    ways: Mapping[str, Callable[[], np.ndarray]] = {
+        "semblance": lambda: encode(encoder, tokenizer, step.texts, step.settings.max_tokens),
+        "sentence-transformers": lambda: model.encode(step.texts, show_progress_bar=False),
+    }
+    mine, theirs = (way() for way in ways.values())
+    assert np.abs(mine - theirs).max() < 1e-4
+    return ways
+
+
+if __name__ == "__main__":
+    run(__doc__, measure)
