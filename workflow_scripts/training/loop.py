@@ -242,7 +242,8 @@ def train(
         fingerprint: Identifies everything that the training depends on; other checkpoints are ignored.
 
     Raises:
-        TrainingError: at the first loss, gradient, development score or weight that is not finite.
+        TrainingError: at the first loss, gradient, development score or weight that is not finite, or if a step takes
+            more memory than the GPU has.
         Preempted: after SIGTERM, SIGUSR1 or Ctrl-C, once a checkpoint is written.
     """
     state = State(objective, settings, steps)
@@ -257,7 +258,8 @@ def train(
         Progress(steps, "train", "step", done=state.step, hidden=ranks.rank() > 0) as progress,
     ):
         while state.step < steps:
-            take_step(state, objective, settings, steps, seed)
+            with _memory_explained(settings):
+                take_step(state, objective, settings, steps, seed)
             scored = development and (state.step % development[0] == 0 or state.step == steps)
             stops, is_due = ranks.any_rank(stop_requested(), writer.is_due())
             if scored or stops or is_due or len(state.unread) >= at_once or state.step == steps:
@@ -283,6 +285,17 @@ def train(
 def _check_finite(name: str, value: float, step: int) -> None:
     if not np.isfinite(value):
         raise TrainingError(f"training: {name} {value} at step {step}. Lower learning_rate.")
+
+
+@contextmanager
+def _memory_explained(settings: Training) -> Iterator[None]:
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        held = settings.chunk or settings.batch_size
+        reason = f"{held} sentences at a time of a batch of {settings.batch_size} do not fit into the GPU's memory"
+        advice = f"Set training.chunk to {max(1, held // 2)} or less, which changes no result, or take a larger GPU"
+        raise TrainingError(f"training: {reason}. {advice}.") from error
 
 
 def take_step(state: State, objective: Objective, settings: Training, steps: int, seed: int) -> None:

@@ -246,6 +246,17 @@ def test_a_loss_that_is_not_finite_stops_at_its_step(tmp_path, value):
     assert [path.name for path in tmp_path.iterdir()] == ["step00000004"]
 
 
+def test_a_step_that_does_not_fit_names_a_chunk_and_keeps_what_was_finished(tmp_path):
+    def fill(step, loss):
+        if step == 6:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return loss
+
+    with pytest.raises(TrainingError, match=r"\d+ sentences at a time .* Set training\.chunk to \d+ or less"):
+        run(Toy(fill), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["step00000004"]
+
+
 def test_a_gradient_that_is_not_finite_stops_at_its_step(tmp_path):
     class Spoilt(torch.autograd.Function):
         @staticmethod
