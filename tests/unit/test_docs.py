@@ -57,6 +57,14 @@ def test_no_command_escapes_the_tests(page):
     assert docs.prose(text).count("```") == 0
 
 
+def test_that_nothing_has_run_on_a_gpu_is_said_until_a_card_was_checked():
+    never = {"README.md": "has anything on a GPU yet", "docs/cluster.md": "not yet been run on a GPU"}
+    is_checked = (ROOT / "benchmarks/gpu.json").exists()
+    for page, sentence in never.items():
+        text = " ".join((ROOT / page).read_text().split())
+        assert (sentence in text) is not is_checked, f"{page}: {sentence}"
+
+
 def test_a_run_that_a_page_shows_says_on_how_many_cores():
     """Snakemake refuses one that names neither cores nor a profile, which no dry run tells."""
     texts = {page: page.read_text() for page in docs.PAGES}

@@ -4,14 +4,16 @@ The first thing to run on a new cluster, in ten minutes. It needs neither Snakem
 PyTorch 2.11, Transformers 5.17 and sentence-transformers or newer. With --device cpu it does the same on small
 encoders, and says what only a card can tell.
 
-  python -m workflow_scripts gpu-check --json card.json
+  python -m workflow_scripts gpu-check --json benchmarks/gpu.json
 """
 
 import json
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.gpu_check import again, cards, fits, right, speed, waits
 from workflow_scripts.gpu_check.lines import Line, left_open
 from workflow_scripts.gpu_check.material import BASE, SMALL, training, write_encoder
+from workflow_scripts.provenance.record import git_state
 from workflow_scripts.training.loop import prepare
 
 Check = Callable[[], Iterator[Line]]
@@ -90,10 +93,21 @@ def found_by(parts: dict[str, Check], minutes: float) -> Iterator[Line]:
 
 
 def machine(device: torch.device) -> dict[str, str]:
-    """What was checked, and with what."""
+    """What was checked, when, and with what."""
     packages = {name: version(name) for name in ("torch", "transformers", "sentence-transformers")}
     card = torch.cuda.get_device_name(device) if device.type == "cuda" else "a CPU"
-    return {"device": card, "cuda": str(torch.version.cuda), **packages}
+    today = datetime.now(UTC).date().isoformat()
+    about = {"date": today, "commit": str(git_state()[0]), "driver": _driver()}
+    return {"device": card, "cuda": str(torch.version.cuda), **about, **packages}
+
+
+def _driver() -> str:
+    command = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return done.stdout.partition("\n")[0]
 
 
 def _shown(lines: Iterator[Line]) -> Iterator[Line]:

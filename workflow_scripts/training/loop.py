@@ -293,7 +293,9 @@ def _memory_explained(settings: Training) -> Iterator[None]:
         yield
     except torch.OutOfMemoryError as error:
         held = settings.chunk or settings.batch_size
-        reason = f"{held} sentences at a time of a batch of {settings.batch_size} do not fit into the GPU's memory"
+        reason = (
+            f"{held} sentences at a time of a batch of {settings.batch_size} do not fit into the GPU's memory"
+        )
         advice = f"Set training.chunk to {max(1, held // 2)} or less, which changes no result, or take a larger GPU"
         raise TrainingError(f"training: {reason}. {advice}.") from error
 

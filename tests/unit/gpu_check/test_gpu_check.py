@@ -149,7 +149,9 @@ def test_a_card_that_is_not_there_is_one_line():
 @pytest.mark.slow
 def test_the_whole_command_holds_on_a_cpu(tmp_path):
     answer = verb.answer("cpu", minutes=20, file=tmp_path / "card.json")
-    lines = json.loads((tmp_path / "card.json").read_text("utf-8"))["lines"]
+    written = json.loads((tmp_path / "card.json").read_text("utf-8"))
+    lines = written["lines"]
+    assert {"device", "driver", "date", "commit", "torch"} <= written["machine"].keys()
     assert answer.good, [line for line in lines if line["verdict"] == "fails"]
     assert {line["part"] for line in lines} >= {
         "right",
