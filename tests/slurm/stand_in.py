@@ -15,7 +15,6 @@ from pathlib import Path
 from threading import Lock
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from workflow_scripts.planning.graph import Graph, PlannedJob, planned
 from workflow_scripts.provenance.artefacts import (
@@ -93,7 +92,8 @@ def make(job: PlannedJob, *, queued: bool) -> None:
         versions=job.packages,
     )
     for role, path in outputs.items():
-        _write(Path(path), job, None if role in TIMINGS else record)
+        alone = record.model_copy(update={"outputs": [path]})  # as jobs write times
+        _write(Path(path), job, alone if role in TIMINGS else record)
     if queued:
         for name, text in ((job.log, "done\n"), (job.times, TIMES)):
             Path(name).parent.mkdir(parents=True, exist_ok=True)
@@ -102,11 +102,9 @@ def make(job: PlannedJob, *, queued: bool) -> None:
             _mark_of(name).unlink(missing_ok=True)
 
 
-def _write(path: Path, job: PlannedJob, record: Record | None) -> None:
+def _write(path: Path, job: PlannedJob, record: Record) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    if record is None:
-        pq.write_table(PLACEHOLDER, path)
-    elif path.name == RECORD_FILE:
+    if path.name == RECORD_FILE:
         with writing_model_folder(path.parent, record) as folder:
             for name in job.outputs:
                 if Path(name).is_relative_to(path.parent) and name != str(path):

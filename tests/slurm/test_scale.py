@@ -141,6 +141,10 @@ class Run:
         done, of = self.done()
         return self.driver.process.poll() is not None or (of > 0 and done >= share * of)
 
+    def check_runs(self) -> None:
+        """Raise an AssertionError with what the driver printed, if it has ended."""
+        assert self.driver.process.poll() is None, self.driver.printed()[-3000:]
+
     def end(self) -> dict[str, float]:
         """Wait for the driver; what was measured."""
         code, printed = self.driver.ended(2 * HOUR)
@@ -196,10 +200,11 @@ def test_the_paper_scale_runs_through_a_queue(place):
 
     first = Run(place)
     wait_until(lambda: first.has_done(CANCELLED), HOUR, "a fifth of the jobs")
+    first.check_runs()
     row("scancel of a hundred jobs", _cancel(place, first))
     wait_until(lambda: first.has_done(KILLED), HOUR, "two fifths of the jobs")
     done, jobs = first.done()
-    assert first.driver.process.poll() is None, first.driver.printed()[-3000:]
+    first.check_runs()
     first.driver.process.send_signal(signal.SIGKILL)
     first.driver.process.wait()
     row("to the kill", {"jobs": done, "of": jobs, **first.measured()})
@@ -251,8 +256,8 @@ def _look_again(place: Path, row: Callable[[str, dict[str, float]], None]) -> No
     (study / file).write_text(text.replace(before, after, 1))
     changed = Run(place, "--dry-run", "--quiet", "reason", "host", "progress")
     measured = changed.end()
-    found = re.search(r"^total +(\d+)$", changed.driver.printed(), re.MULTILINE)
-    row("a changed setting of a method, dry", {"jobs": int(found[1]) if found else 0, **measured})
+    planned = re.findall(r"^ *Job (\d+): (?!all)", changed.driver.printed(), re.MULTILINE)
+    row("a changed setting of a method, dry", {"jobs": len({*planned}), **measured})
     row("stale after it", _command(study, "python", "-m", "workflow_scripts", "stale", place=place))
     (study / file).write_text(text)
     for verb in ("status", "stale", "verify"):
