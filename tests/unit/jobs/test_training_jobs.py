@@ -128,6 +128,28 @@ def test_seeds_give_different_encoders_and_a_seed_the_same_bytes(workshop, monke
     assert made[0]["model/model.safetensors"] != made[2]["model/model.safetensors"]
 
 
+def test_a_training_in_chunks_makes_the_weights_of_one_without_under_the_same_key(workshop, monkeypatch):
+    """Sixteen views a step, five at a time, twice: by dropout of .1, twelve steps and the checkpoint that scored best."""
+    jobs.make_inputs(workshop)
+    made, records, sizes = [], [], tiny.passes(monkeypatch)
+    for chunk in (None, 5):
+        shutil.rmtree("run", ignore_errors=True)  # else it would be put back
+        sizes.clear()
+        jobs.run_here("train_encoder", jobs.config("train_encoder", chunk=chunk))
+        made.append(load_file(jobs.MODEL / "model.safetensors"))
+        records.append(check_model_folder(jobs.MODEL))
+        assert sizes.count(5) == (0 if chunk is None else 6 * jobs.STEPS)
+    whole, chunked = made
+    before = load_file("encoder/model.safetensors")
+    moved = max((whole[name] - before[name]).abs().max() for name in whole)
+    assert moved > 0.01
+    no_effect = "self.key.bias"  # softmax cancels it: its gradient is rounding, which Adam scales up
+    for name, weights in whole.items():
+        if not name.endswith(no_effect):
+            torch.testing.assert_close(chunked[name], weights, rtol=0, atol=1e-4, msg=name)
+    assert records[0].key == records[1].key
+
+
 # What was made before
 
 
