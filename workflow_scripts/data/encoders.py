@@ -3,13 +3,15 @@
 import shutil
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import cast
 
 from workflow_scripts.data import published
+from workflow_scripts.data.parts import folder_in
 from workflow_scripts.data.published import WEIGHTS
 from workflow_scripts.data.sources import first_of, folder_of, label_of
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.provenance.record import Input, sha256_of
-from workflow_scripts.settings.encoders import EncoderSource, Fetch, HubEncoder
+from workflow_scripts.settings.encoders import EncoderSource, Fetch, HubEncoder, SplitEncoder
 
 FILES = (
     WEIGHTS,
@@ -30,16 +32,21 @@ def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[
     """Find the encoder in the first available source and check its files.
 
     Returns:
-        Its folder, and the origin of each file that is taken, by its name.
+        Its folder, which may lie in an archive, and the origin of each file that is taken, by its name.
 
     Raises:
         DataError: if no source is available, or a file is not the pinned one.
     """
 
     def find(source: EncoderSource) -> tuple[Path, dict[str, Input]]:
-        folder, label = folder_of(source, data_root, "model", [*FILES, *published.ON_HUB]), label_of(source)
-        if not isinstance(source, HubEncoder):
-            folder, label = folder / source.path, f"{label}{source.path}/"
+        label = label_of(source)
+        if isinstance(source, SplitEncoder):
+            # Of a path it has all that is asked of the folder here and in ``published``.
+            folder = cast(Path, folder_in(_parts_of(source, data_root), source.archive, source.path))
+        else:
+            folder = folder_of(source, data_root, "model", [*FILES, *published.ON_HUB])
+            folder = folder if isinstance(source, HubEncoder) else folder / source.path
+        label += "" if isinstance(source, HubEncoder) else f"{source.path}/"
         hashes = _checked(source, folder)
         return folder, {file: Input(path=f"{label}{file}", sha256=sha) for file, sha in hashes.items()}
 
@@ -62,7 +69,20 @@ def copy_files(origin: Path, folder: Path, files: Iterable[str]) -> None:
     """Copy weights, configuration, tokeniser, and what was published behind them."""
     for file in files:
         (folder / file).parent.mkdir(exist_ok=True)
-        shutil.copyfile(origin / file, folder / file)
+        with (origin / file).open("rb") as read, (folder / file).open("wb") as written:
+            shutil.copyfileobj(read, written, 1 << 20)
+
+
+def _parts_of(source: SplitEncoder, data_root: Path | None) -> list[Path]:
+    """Files that are there.
+
+    Raises:
+        MissingError: if one is not.
+    """
+    parts = [folder_of(part, data_root, "model", []) / part.path for part in source.parts]
+    if missing := next((part for part in parts if not part.is_file()), None):
+        raise MissingError(f"{missing} does not exist")
+    return parts
 
 
 def not_applied(origin: Path) -> Iterator[str]:

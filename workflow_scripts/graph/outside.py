@@ -46,10 +46,14 @@ class Here(NamedTuple):
     """How they are read."""
     is_open: bool = False
     """Whether it has whatever files are there."""
+    parts: Sequence["Here"] = ()
+    """Those of the archive that the files are in, which then are no files of a folder."""
 
     @property
     def lacks(self) -> str:
         """Why it is not available; empty where all files that are needed are there."""
+        if self.parts:
+            return next(filter(None, (part.lacks for part in self.parts)), "")
         if self.folder is None and self.label.startswith("package:"):
             package = self.label.removeprefix("package:").partition("/")[0]
             return f"Python package {package} is not installed"
@@ -155,10 +159,20 @@ def sources_of(planned: str, sources: Sequence[Config]) -> list[Config]:
 def sources_here(sources: Iterable[Config], data_root: Path | None) -> Iterator[Here]:
     """The sources on this machine, in order."""
     for source in sources:
-        if source["kind"] not in ON_HUB:
-            root = root_of(source, data_root)
-            label = "local:" if source["kind"] == "local" else f"package:{source['package']}/"
+        if source["kind"] == "parts":
+            parts = [
+                Here(root_of(part, data_root), _label_of(part), {}, frozenset({part["path"]}))
+                for part in source["parts"]
+            ]
+            label, pins = f"archive:{source['archive']}/{source['path']}/", source["sha256"]
+            yield Here(None, label, pins, frozenset(pins), parts=parts)
+        elif source["kind"] not in ON_HUB:
+            root, label = root_of(source, data_root), _label_of(source)
             yield _dataset(root, label, source) if "files" in source else _encoder(root, label, source)
+
+
+def _label_of(source: Config) -> str:
+    return "local:" if source["kind"] == "local" else f"package:{source['package']}/"
 
 
 def _dataset(root: Path | None, label: str, source: Config) -> Here:
@@ -282,8 +296,9 @@ def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None
                     remedy = f"list both hashes in its sha256{or_gap}"
                     yield from _files(f"datasets.{name}", dataset["sources"], data_root, remedy)
             case "fetch_encoder":
-                sources = config["encoders"][name]["fetch"]["sources"]
-                yield from _source(f"encoders.{name}", sources, data_root, "model")
+                block = config["encoders"][name]["fetch"]
+                sources = block["sources"]
+                yield from _source(f"encoders.{name}", sources, data_root, "model", block.get("install"))
                 yield from _files(f"encoders.{name}", sources, data_root, "pin this one")
                 read = next((one for one in sources_here(sources, data_root) if not one.lacks), None)
                 yield from refusals(read.folder) if read and read.folder else ()
@@ -296,7 +311,9 @@ def _key(config: Config, what: str, section: str, name: str | None) -> Iterator[
         yield f"{found}. Set it, or run with --config offline=true if all answers are kept."
 
 
-def _source(place: str, sources: Sequence[Config], data_root: Path | None, kind: Kind) -> Iterator[str]:
+def _source(
+    place: str, sources: Sequence[Config], data_root: Path | None, kind: Kind, install: str | None = None
+) -> Iterator[str]:
     """A finding where no source can be there."""
     tried = [one.lacks for one in sources_here(sources, data_root)]
     if "" in tried:
@@ -308,6 +325,7 @@ def _source(place: str, sources: Sequence[Config], data_root: Path | None, kind:
         return
     tried += [f"hub:{source['repository']}: {hub()[1]}" for source in on_hub]
     first = f"Run make fetch on a machine that reaches {hub()[0]}, put" if on_hub else "Put"
+    first = f"Run {install}, or put" if install else first
     advice = f"{first} it there, set data_root or SEMBLANCE_DATA, or name another source."
     yield f"{place}: no source is there: {'; '.join(tried)}. {advice}"
 

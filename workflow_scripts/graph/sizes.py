@@ -88,7 +88,8 @@ def root_of(source: Mapping[str, Any], data_root: Path | None) -> Path | None:
 def folders_of(encoder: Mapping[str, Any], data_root: Path | None) -> list[Path]:
     """Folders on this machine that an encoder may be fetched from, whether they are there or not."""
     sources = encoder.get("fetch", {}).get("sources", [])
-    here = ((source, root_of(source, data_root)) for source in sources if source["kind"] not in ON_HUB)
+    in_folders = (source for source in sources if source["kind"] not in (*ON_HUB, "parts"))
+    here = ((source, root_of(source, data_root)) for source in in_folders)
     return [root / source["path"] for source, root in here if root]
 
 

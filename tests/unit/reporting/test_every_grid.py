@@ -23,7 +23,7 @@ from workflow_scripts.reporting.tables import ScoreFile, build
 from workflow_scripts.settings.significance import Config as Significance
 from workflow_scripts.settings.study import SUITES, Grid
 
-STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
+STUDIES = ("config/config.yaml", "config/minilm.yaml", "config/mpnet.yaml", DEMO)
 
 
 @functools.cache
