@@ -134,17 +134,19 @@ def test_a_last_layer_for_the_first_token_alone_trains_as_a_whole_one(folder, ba
         assert (gradients[1][name] - gradient).norm() < 1e-4 * gradient.norm() + 1e-5 * largest, name
 
 
-def test_under_dropout_a_sentence_does_not_depend_on_padding_or_on_those_after_it(folder, batch):
+def test_under_dropout_a_sentence_does_not_depend_on_padding_or_on_what_else_is_read_with_it(folder, batch):
     backbone = load_backbone(folder, dropout=0.1).train()
     longer = TokenBatch(*(nn.functional.pad(part, (0, 9)) for part in batch[:2]))
     alone = TokenBatch(batch.ids_BT[:1, :6], batch.mask_BT[:1, :6])
     assert not batch.mask_BT[0, 6:].any()
     found = []
-    for one in (batch, longer, alone):
+    chunk = [*batch.chunks(2)][1]
+    for one in (batch, longer, alone, chunk):
         with torch.no_grad(), keyed(3, 4):
             found.append(hidden_states(backbone, one, "first")[0])
     torch.testing.assert_close(found[0], found[1], rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(found[0][:1], found[2], rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(found[0][2:], found[3], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["roberta", "mpnet"])
