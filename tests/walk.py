@@ -280,7 +280,7 @@ def readouts() -> dict[str, Block]:
             }
             for place, change in changes.items():
                 readout = _fitted(block["readout"] | change)
-                if readout not in found.values():
+                if readout not in found.values() and readout["kind"] not in OF_A_FOLDER:
                     found[place] = readout
     return found
 

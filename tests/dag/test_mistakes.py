@@ -1108,6 +1108,16 @@ OF_A_FOLDER = {
         ),
         "teacher.max_tokens: 513; one takes 512. Lower it.",
     ),
+    "an encoder as published that was not with sentence-transformers": (
+        BERT,
+        run("frozen", encoder="mine", corpus=None),
+        "method.readout.kind: as_published; {folder}/mine has no modules.json",
+    ),
+    "the first token of GPT-2": (
+        {"model_type": "gpt2", "n_layer": 2, "n_embd": 32},
+        run("frozen_cls", encoder="mine", corpus=None),
+        "method.readout.pooler: the first token, which attends to no other, as mine is a causal decoder. Take an average.",
+    ),
     "JTCSE on encoders that cannot attend across": (
         MPNET,
         twin(MINE, MINE | {"tag": "other", "overrides": {"method": {"dropout": 0.2}}}),
@@ -1150,7 +1160,7 @@ FETCHED = put("encoders/mine", {"fetch": {"licence": "none", "sources": [{"kind"
 def test_what_an_encoder_of_a_folder_cannot_do_is_one_line(about, change, message, folder):
     (folder / "mine/config.json").write_text(json.dumps(about))
     found = findings(both(FETCHED, change), data_root=folder)
-    assert [message in line for line in found] == [True], found
+    assert [message.format(folder=folder) in line for line in found] == [True], found
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "config.json", "tokenizer.json"])

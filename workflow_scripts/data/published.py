@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.errors import DataError
+from workflow_scripts.settings.readouts import ReadoutConfig
 from workflow_scripts.settings.start import Published
 
 MODULES, PROMPTS, LENGTH = "modules.json", "config_sentence_transformers.json", "sentence_bert_config.json"
@@ -19,6 +20,17 @@ ON_HUB = (SHARDS, "model-*.safetensors", MODULES, PROMPTS, f"*_*/{WEIGHTS}", "*_
 """Patterns of what ``more_files`` may name."""
 HONOURED = ("Pooling", "Dense", "LayerNorm", "Normalize")
 """Modules that may follow the encoder."""
+ALONE = "readout as_published alone"
+"""Who applies what is published behind an encoder."""
+_FLAGS = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+"""What Pooling's settings were called before its modes had names."""
 _WEIGHTED = ("Dense", "LayerNorm")
 _CHANGES = ("do_lower_case", "query_length", "document_length")
 """Settings of sentence-transformers' encoder that change what it reads."""
@@ -85,6 +97,17 @@ def read_published(folder: Path) -> Published:
     texts = json_of(folder / PROMPTS) or {}
     prompts = tuple((texts.get("prompts") or {}).items())
     return Published(prompts, texts.get("default_prompt_name"), tuple(_unmet(folder, texts)))
+
+
+def other_pooling(folder: Path, readout: ReadoutConfig) -> Iterator[str]:
+    """A label where a readout pools other tokens than the folder's authors do."""
+    for module in modules_of(folder):
+        if module["type"].endswith(".Pooling") and not readout.needs_frozen:
+            settings = json_of(folder / module["path"] / "config.json") or {}
+            named = settings.get("pooling_mode") or [name for name in _FLAGS if settings.get(name)]
+            modes = [_FLAGS.get(mode, mode) for mode in ([named] if isinstance(named, str) else named)]
+            if modes != [getattr(readout, "mode", None)]:
+                yield f"the encoder was published with {' and '.join(modes)} pooling, applied by {ALONE}"
 
 
 def _unmet(folder: Path, texts: Mapping[str, Any]) -> Iterator[str]:

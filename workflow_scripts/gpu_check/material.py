@@ -63,11 +63,13 @@ class Trained(NamedTuple):
 
 
 def blocks() -> dict[str, Block]:
-    """The methods of config/methods.yaml by name, those underneath filled in."""
+    """The methods of config/methods.yaml by name, those underneath filled in; not what needs a published folder."""
     read = yaml.safe_load((ROOT / "config/methods.yaml").read_text("utf-8"))["methods"]
     own = {name: _without_the_shared_part(block) for name, block in read.items()}
     return {
-        name: block | ({"base": own[block["base"]]} if "base" in block else {}) for name, block in own.items()
+        name: block | ({"base": own[block["base"]]} if "base" in block else {})
+        for name, block in own.items()
+        if block.get("readout", {}).get("kind") != "as_published"
     }
 
 

@@ -35,9 +35,12 @@ _DROPOUT: Mapping[str, Mapping[str, float]] = dict.fromkeys((*BUILT_AS_BERT, "mp
     "modernbert": {"embedding_dropout": 0.0, "attention_dropout": 0.0, "mlp_dropout": 0.0},
 }
 """Model type to its settings of dropout, and what Transformers takes where config.json has none."""
-_BOTH_WAYS = (*_DROPOUT, "electra", "albert", "deberta-v2", "eurobert", "nomic_bert")
+_BOTH_WAYS = (*_DROPOUT, "electra", "albert", "deberta-v2", "eurobert", "nomic_bert", "jina_embeddings_v3")
 _CAUSAL = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text")
-"""Model types whose tokens attend to those before them alone, unless their config.json says otherwise."""
+"""Model types whose tokens attend to those before them alone, unless their config.json says otherwise; so do those of
+other models that were published as ``...ForCausalLM``."""
+_NAMES = (("num_hidden_layers", "n_layers", "n_layer"), ("hidden_size", "dim", "n_embd"))
+"""What families call their layers and their width; DistilBERT and GPT-2 have names of their own."""
 
 
 class Sizes:
@@ -96,7 +99,7 @@ def folders_of(encoder: Mapping[str, Any], data_root: Path | None) -> list[Path]
 def _read(file: Path) -> Size | None:
     try:
         found = json.loads(file.read_text("utf-8"))
-        layers, width = int(found["num_hidden_layers"]), int(found["hidden_size"])
+        layers, width = (int(found[name]) for names in _NAMES for name in names if name in found)
         kind, published = found.get("model_type"), read_published(file.parent)
         return Size(layers, width, _positions(found), kind, _drops(found), _causal(found), published)
     except (OSError, ValueError, KeyError, TypeError, DataError):
@@ -121,8 +124,9 @@ def _causal(found: Mapping[str, Any]) -> bool | None:
     kind = found.get("model_type", "")
     if kind in _BOTH_WAYS:
         return None if found.get("is_decoder") else False
-    both = kind.startswith("gemma") and found.get("use_bidirectional_attention")
-    return not both and found.get("is_causal") is not False if kind in _CAUSAL else None
+    if kind in _CAUSAL or any(name.endswith("ForCausalLM") for name in found.get("architectures") or ()):
+        return not found.get("use_bidirectional_attention") and found.get("is_causal") is not False
+    return None
 
 
 class Rows:

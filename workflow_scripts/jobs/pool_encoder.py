@@ -1,7 +1,9 @@
 """Make a run from an encoder without training, by adding only a readout (rule pool_encoder)."""
 
+from workflow_scripts.data.published import other_pooling
 from workflow_scripts.methods.frozen import build
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.encoding import check_tells_apart
 from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.provenance.artefacts import writing_model_folder
@@ -15,6 +17,7 @@ def main(job: Job) -> None:
     folder = job.inputs["encoder"].parent
     encoder, tokenizer = build(config, load_backbone(folder)), load_tokenizer(folder)
     set_mask_token(encoder, tokenizer)
-    record = job.record(labels=config.labels)
+    check_tells_apart(encoder, tokenizer)
+    record = job.record(labels=[*config.labels, *other_pooling(folder, config.readout)])
     with writing_model_folder(job.outputs["record"].parent, record) as place:
         save_encoder(place, encoder, tokenizer)

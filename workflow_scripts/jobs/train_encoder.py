@@ -5,6 +5,7 @@ import shutil
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.methods import load_method
 from workflow_scripts.models.encoder import check_fit, load_backbone, shared_tokenizer
+from workflow_scripts.models.encoding import check_tells_apart
 from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
@@ -57,6 +58,7 @@ def main(job: Job) -> None:
     )
     scored = objective.scored or encoder
     dev_score = development_score(scored, tokenizer, pairs, development.max_tokens)
+    check_tells_apart(scored, tokenizer)
     outcome = train(
         objective,
         training,

@@ -167,12 +167,28 @@ def check_fit(misfits: Callable[[Start], Iterable[str]], *backbones: PreTrainedM
             one.config.hidden_size,
             kind=one.config.model_type,
             drops=has_dropout(one),
-            causal=any(getattr(module, "is_causal", False) is True for module in one.modules()),
+            causal=is_causal(one),
         )
         for one in backbones
     ]
     if found := next(iter(misfits(Start(sizes=sizes))), None):
         raise ConfigError(found)
+
+
+def is_causal(backbone: PreTrainedModel) -> bool:
+    """Whether a token's state depends on those before it alone: its layers say so, or else the first state does."""
+    if flags := [module.is_causal for module in backbone.modules() if hasattr(module, "is_causal")]:
+        return True in flags
+    last = backbone.config.vocab_size - 1
+    was_training = backbone.training
+    backbone.train(False)
+    with torch.inference_mode():
+        first, other = (
+            backbone(input_ids=torch.tensor([[last, word]], device=backbone.device)).last_hidden_state[:, 0]
+            for word in (last - 1, last - 2)
+        )
+    backbone.train(was_training)
+    return torch.equal(first, other)
 
 
 def hidden_states(

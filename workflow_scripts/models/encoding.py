@@ -8,8 +8,9 @@ import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import TextEncoder
-from workflow_scripts.models.templates import tokenise_in
+from workflow_scripts.models.templates import PLAIN, pieces, tokenise_in
 from workflow_scripts.models.tokens import TokenisedText
 from workflow_scripts.progress import Progress
 
@@ -56,6 +57,21 @@ def encode_tokens(encoder: TextEncoder, text: TokenisedText) -> NDArray[np.float
             progress.update(len(rows))
     encoder.train(was_training)
     return vectors
+
+
+def check_tells_apart(encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Refuse a readout by which all sentences have one vector; asked of words all over the vocabulary.
+
+    Raises:
+        ConfigError: if the vectors are equal.
+    """
+    before, after = pieces(encoder.template or PLAIN, tokenizer)
+    words = [number for number in range(len(tokenizer)) if number not in tokenizer.all_special_ids]
+    rows = [[*before, word, *after] for word in words[:: max(1, len(words) // 8)]]
+    starts = np.arange(len(rows) + 1) * len(rows[0])
+    vectors = encode_tokens(encoder, TokenisedText(np.array(rows, np.int32).ravel(), starts, 0))
+    if np.ptp(vectors, axis=0).max() <= 1e-6 * np.abs(vectors).max():
+        raise ConfigError("readout: sentences of different words have one vector. Take another pooling.")
 
 
 def tokens_per_batch(device: torch.device) -> int:

@@ -6,9 +6,11 @@ import pytest
 from transformers import AutoConfig, AutoModel
 
 from tests.planning import ROOT
-from workflow_scripts.graph.sizes import Rows, Sizes, _drops
+from workflow_scripts.graph.sizes import Rows, Sizes, _causal, _drops
 from workflow_scripts.models.encoder import DROPOUT_SETTINGS, check_fit, has_dropout, load_backbone
 from workflow_scripts.settings.start import BUILT_AS_BERT, Size
+
+CAUSAL = ("gpt2", "llama", "qwen3", "gemma3_text", "bloom")
 
 
 def test_a_size_comes_from_the_encoder_itself_and_else_from_the_rates(tmp_path):
@@ -53,7 +55,7 @@ def test_an_encoder_drops_what_transformers_says(kind):
 
 @pytest.mark.parametrize(
     ("kind", "setting"),
-    [(kind, {}) for kind in ("bert", "mpnet", "electra", "albert", "distilbert", "gpt2", "llama", "qwen3")]
+    [(kind, {}) for kind in ("bert", "mpnet", "electra", "albert", "distilbert", "gpt2", "llama", "qwen3", "bloom")]
     + [("qwen3", {"is_causal": False}), ("gemma3_text", {}), ("gemma3_text", {"use_bidirectional_attention": True})],
 )  # fmt: skip
 def test_an_encoder_attends_as_it_does_when_loaded(tmp_path, kind, setting):
@@ -64,8 +66,15 @@ def test_an_encoder_attends_as_it_does_when_loaded(tmp_path, kind, setting):
     check_fit(lambda start: loaded.extend(start.sizes) or [], load_backbone(tmp_path / "models/mine"))
     block = {"fetch": {"sources": [{"kind": "local", "path": "models/mine"}]}}
     size = Sizes({"name": "mine", "encoders": {"mine": block}}, ROOT, tmp_path).of("mine")
-    assert size is None or size.causal == loaded[0].causal
-    assert (size is None) == (kind in ("gpt2", "distilbert"))
+    assert size[:2] == loaded[0][:2] == (1, 16)
+    assert loaded[0].causal == (kind in CAUSAL and not setting)
+    assert size.causal == (None if kind == "bloom" else loaded[0].causal)
+
+
+def test_a_decoder_of_an_unknown_family_is_one_if_it_was_published_as_one():
+    assert _causal({"model_type": "new", "architectures": ["NewForCausalLM"]})
+    assert not _causal({"model_type": "new", "architectures": ["NewForCausalLM"], "is_causal": False})
+    assert _causal({"model_type": "new", "architectures": ["NewModel"]}) is None
 
 
 def test_rows_of_a_corpus_are_what_contracts_limits_and_round_trips_leave():

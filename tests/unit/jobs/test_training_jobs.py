@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from tests import jobs, tiny
 from workflow_scripts.columns.corpora import PAIRS, SENTENCES
 from workflow_scripts.columns.training import HISTORY
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import method_modules, simcse
 from workflow_scripts.models.encoder import load_backbone
 from workflow_scripts.models.folders import load_encoder
@@ -247,6 +248,20 @@ def test_an_frozen_run_is_the_encoder_with_a_pooler(workshop):
     assert all(torch.equal(before[name], after[name]) for name in before)
     encoder, _ = load_encoder(jobs.MODEL)
     assert (encoder.readout_settings.pooler, encoder.head) == ("avg", None)
+
+
+@pytest.mark.parametrize("rule", ["pool_encoder", "train_encoder"])
+def test_an_encoder_that_tells_no_words_apart_ends_the_job(workshop, monkeypatch, rule):
+    def alike(*arguments, **settings):
+        backbone = load_backbone(*arguments, **settings)
+        backbone.embeddings.word_embeddings.weight.data.zero_()
+        return backbone
+
+    jobs.make_inputs(workshop)
+    monkeypatch.setattr("workflow_scripts.models.encoder.load_backbone", alike)
+    monkeypatch.setattr(f"workflow_scripts.jobs.{rule}.load_backbone", alike)
+    with pytest.raises((ConfigError, SystemExit), match="sentences of different words have one vector"):
+        pool({"method": FROZEN}) if rule == "pool_encoder" else jobs.run_here(rule, jobs.config(rule))
 
 
 def test_a_frozen_run_keeps_its_prompt_and_knows_its_mask(workshop):

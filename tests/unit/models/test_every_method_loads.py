@@ -48,6 +48,7 @@ CONFIG = merged_config(ROOT, DEMO)
 RUNS = [
     (name, reading)
     for name, block in CONFIG["methods"].items()
+    if block.get("readout", {}).get("kind") not in walk.OF_A_FOLDER
     for reading in ("default", *block.get("readings", {}))
 ]
 NAMES = [f"{name}-{reading}" for name, reading in RUNS]

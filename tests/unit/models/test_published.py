@@ -14,17 +14,18 @@ from transformers import AutoModel, LlamaConfig, LlamaModel
 
 from tests import tiny
 from workflow_scripts.data.encoders import copy_files, locate, not_applied
-from workflow_scripts.data.published import refusals
+from workflow_scripts.data.published import other_pooling, refusals
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.graph.sizes import Sizes
 from workflow_scripts.methods import frozen
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.encoding import check_tells_apart, encode
 from workflow_scripts.models.folders import load_encoder, save_encoder
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.encoders import Fetch
 from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.readouts.pooling import Config as Readout
 from workflow_scripts.settings.start import Start
 
 TEXTS = [*tiny.sentences(6, seed=8), "x", "The town by the river " * 9]
@@ -176,6 +177,27 @@ def test_what_cannot_be_done_is_refused_before_anything_is_fetched_and_when_it_i
         return
     with pytest.raises(ConfigError, match=found):
         frozen.build(config(), load_backbone(fetched(tmp_path, folder)))
+
+
+def test_another_pooling_than_the_published_one_is_a_label(tmp_path):
+    folder = publish(tmp_path, [Pooling(D, "lasttoken"), Normalize()], kind="llama")
+    mean, last = (Readout(kind="pooling", pooler=pooler, layers=None) for pooler in ("avg", "last_token"))
+    found = "the encoder was published with lasttoken pooling, applied by readout as_published alone"
+    assert [*other_pooling(folder, mean)] == [found]
+    assert [*other_pooling(folder, last)] == [*other_pooling(folder, config().readout)] == []
+    older = {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}
+    (folder / "1_Pooling/config.json").write_text(json.dumps(older))
+    assert [*other_pooling(folder, mean)] == []
+
+
+def test_a_readout_that_gives_all_sentences_one_vector_is_refused(tmp_path):
+    place = fetched(tmp_path, publish(tmp_path, [Pooling(D, "cls")], kind="llama"))
+    tokenizer = load_tokenizer(place)
+    with pytest.raises(ConfigError, match="sentences of different words have one vector"):
+        check_tells_apart(frozen.build(config(), load_backbone(place)), tokenizer)
+    last = {"kind": "pooling", "pooler": "last_token", "layers": None}
+    block = MethodConfig.parse({"module": "frozen", "readout": last}, "methods")
+    check_tells_apart(frozen.build(block, load_backbone(place)), tokenizer)
 
 
 def test_a_prompt_that_is_not_there_is_named_before_anything_is_fetched(tmp_path):

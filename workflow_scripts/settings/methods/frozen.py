@@ -1,4 +1,9 @@
-"""Settings of an encoder as it is."""
+"""Settings of an encoder as it is.
+
+``readout`` is written in every block: one that followed from the folder would be known only once the folder is fetched,
+and a folder that changes would silently be another method. ``frozen`` of config/methods.yaml, the block that names no
+pooling, is ``as_published``, which stops on a folder that says nothing of how it is read.
+"""
 
 from typing import Literal
 
