@@ -74,7 +74,7 @@ class Discriminator(nn.Module):
         def put_in(_module: nn.Module, _inputs: object, embedded_BTD: Tensor) -> Tensor:
             return torch.cat([vectors_BD.unsqueeze(1), embedded_BTD[:, 1:]], dim=1)
 
-        embeddings = self.backbone.embeddings
+        embeddings = getattr(self.backbone, "embeddings", None) or self.backbone.get_input_embeddings()
         assert isinstance(embeddings, nn.Module)
         with embeddings.register_forward_hook(put_in):
             states_BTD = self.backbone(input_ids=ids_BT, attention_mask=mask_BT).last_hidden_state

@@ -10,6 +10,7 @@ Shape suffixes: B sentences, T tokens, M chosen positions, D width, V vocabulary
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -66,6 +67,10 @@ class MaskedLanguageModel(nn.Module):
     def __init__(self, backbone: PreTrainedModel, norm_epsilon: float = 1e-5) -> None:
         super().__init__()
         width, vocabulary = backbone.config.hidden_size, backbone.config.vocab_size
+        words: Any = backbone.get_input_embeddings()
+        if words.embedding_dim != width:
+            found = f"{backbone.config.model_type} embeds words at width {words.embedding_dim}, its states have {width}"
+            raise ConfigError(f"encoders: {found}, and embeddings predict the words. Name another.")
         self.backbone = backbone
         self.dense = nn.Linear(width, width)
         nn.init.normal_(self.dense.weight, std=0.02)
