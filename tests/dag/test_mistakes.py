@@ -280,7 +280,7 @@ MISTAKES = {
     "a step in chunks whose slopes are drawn for all": (
         training_of("simcse_layerattpooler", chunk=8),
         "training.chunk: the readout layer_attention, as it is set, draws or sums over a whole batch. "
-        "Leave it out, or change the readout.",
+        "Set it to null for this method, or change the readout.",
     ),
     "an adapted encoder's step in chunks": (
         put("continue_mlm/training/chunk", 8),

@@ -166,16 +166,24 @@ def study_folder(named: str) -> Path:
     return _RESULTS / folder if not folder.exists() and (_RESULTS / folder).is_dir() else folder
 
 
+def _here() -> list[Path]:
+    """Folders of studies, below which results lie."""
+    return sorted(_RESULTS.glob("*/"))
+
+
 def studies_of(named: Iterable[Path]) -> list[Path]:
     """The folders to audit: those that are named, or each below ``results``.
 
     Raises:
         DataError: if there is none, since nothing to check does not mean that nothing is wrong.
     """
-    studies = list(named) or sorted(_RESULTS.glob("*/"))
+    studies = list(named) or _here()
     for folder in studies or [_RESULTS]:
         if not folder.is_dir() or not studies:
-            raise DataError(f"{folder}: no such study. Run the pipeline first: snakemake.")
+            known = f"name one of {', '.join(map(str, here))}, or make it" if (here := _here()) else "make it"
+            raise DataError(
+                f"{folder}: no such study. {known[0].upper()}{known[1:]}: snakemake --configfile CONFIG."
+            )
     return studies
 
 

@@ -8,7 +8,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.readouts import ReadoutConfig
@@ -37,22 +39,49 @@ _CHANGES = ("do_lower_case", "query_length", "document_length")
 _NAME = re.compile(r"\w[\w.-]*")
 
 
+class _Module(BaseModel):
+    """What is read of an entry of ``modules.json``."""
+
+    type: str
+    path: str
+
+
+_LIST = TypeAdapter(Annotated[list[_Module], Field(min_length=1)])
+
+
 def json_of(file: Path) -> Any:
-    """What a file holds; None where there is none."""
-    return json.loads(file.read_text("utf-8")) if file.exists() else None
+    """What a file holds; None where there is none.
+
+    Raises:
+        DataError: if it holds no JSON.
+    """
+    try:
+        return json.loads(file.read_text("utf-8")) if file.exists() else None
+    except ValueError as error:
+        raise DataError(f"{file}: {error}. Get the model again.") from error
 
 
 def modules_of(folder: Path) -> list[Mapping[str, str]]:
     """The modules of a folder; none where it is not of sentence-transformers.
 
     Raises:
-        DataError: if one lies elsewhere.
+        DataError: if the file holds no list of modules, or one lies elsewhere.
     """
-    modules = json_of(folder / MODULES) or []
-    for module in modules:
-        if module["path"] and not _NAME.fullmatch(module["path"]):
-            raise DataError(f"{folder / MODULES}: {module['path']} is no folder's name. Get the model again.")
-    return modules
+    if (modules := json_of(folder / MODULES)) is None:
+        return []
+    try:
+        _LIST.validate_python(modules)
+    except ValidationError as error:
+        place, found = ".".join(map(str, error.errors()[0]["loc"])), error.errors()[0]["msg"]
+        raise DataError(f"{folder / MODULES}: {place or 'all'}: {found}. Get the model again.") from error
+    for number, module in enumerate(modules):
+        if not _NAME.fullmatch(module["path"]) and (
+            number or module["path"]
+        ):  # the encoder may lie in the folder itself
+            raise DataError(
+                f"{folder / MODULES}: '{module['path']}' is no folder's name. Get the model again."
+            )
+    return [*modules]
 
 
 def more_files(folder: Path) -> list[str]:
@@ -71,15 +100,21 @@ def more_files(folder: Path) -> list[str]:
 
 
 def refusals(folder: Path) -> Iterator[str]:
-    """Why nothing can be made of a folder, a line each: it runs code of its own, or has no encoder of Transformers."""
-    for number, module in enumerate(modules_of(folder)):
+    """Why nothing can be made of a folder, a line each: damage, code of its own, or no encoder of Transformers."""
+    try:
+        modules, config = modules_of(folder), json_of(folder / "config.json") or {}
+        for file in (LENGTH, *(file for file in more_files(folder) if file.endswith(".json"))):
+            json_of(folder / file)
+    except DataError as error:
+        yield str(error)
+        return
+    for number, module in enumerate(modules):
         package, _, kind = module["type"].rpartition(".")
         if package.partition(".")[0] != "sentence_transformers":
             found = f"{module['type']} is code of the folder, which is never run. Take an encoder without."
             yield f"{folder / MODULES}: {found}"
         elif number == 0 and kind != "Transformer":
             yield f"{folder / MODULES}: {kind} is not supported. Take an encoder of Transformers."
-    config = json_of(folder / "config.json") or {}
     if config.get("auto_map"):
         from transformers import CONFIG_MAPPING  # slow to import
 
@@ -103,11 +138,15 @@ def other_pooling(folder: Path, readout: ReadoutConfig) -> Iterator[str]:
     """A label where a readout pools other tokens than the folder's authors do."""
     for module in modules_of(folder):
         if module["type"].endswith(".Pooling") and not readout.needs_frozen:
-            settings = json_of(folder / module["path"] / "config.json") or {}
-            named = settings.get("pooling_mode") or [name for name in _FLAGS if settings.get(name)]
-            modes = [_FLAGS.get(mode, mode) for mode in ([named] if isinstance(named, str) else named)]
+            modes = _modes(json_of(folder / module["path"] / "config.json") or {})
             if modes != [getattr(readout, "mode", None)]:
                 yield f"the encoder was published with {' and '.join(modes)} pooling, applied by {ALONE}"
+
+
+def _modes(pooling: Mapping[str, Any]) -> list[str]:
+    """What a Pooling puts side by side."""
+    named = pooling.get("pooling_mode") or [name for name in _FLAGS if pooling.get(name)]
+    return [_FLAGS.get(mode, mode) for mode in ([named] if isinstance(named, str) else named)]
 
 
 def _unmet(folder: Path, texts: Mapping[str, Any]) -> Iterator[str]:
@@ -121,18 +160,36 @@ def _unmet(folder: Path, texts: Mapping[str, Any]) -> Iterator[str]:
         return
     if (kind := texts.get("model_type", "SentenceTransformer")) != "SentenceTransformer":
         yield f"{folder / PROMPTS}: {kind} makes no vector of a sentence"
-    kinds = [module["type"].rpartition(".")[2] for module in modules]
-    for module, kind in zip(modules[1:], kinds[1:], strict=True):
+    width = 0
+    for module in modules[1:]:
+        place, kind = folder / module["path"], module["type"].rpartition(".")[2]
         if kind not in HONOURED:
             yield f"{folder / MODULES}: {kind} ({module['path']}) is not done here"
-        if kind in _WEIGHTED and not (folder / module["path"] / WEIGHTS).exists():
-            yield f"{folder / module['path']} has no {WEIGHTS}, and pickles are not read"
-        settings = json_of(folder / module["path"] / "config.json") or {}
-        if not settings.get("activation_function", "torch.").startswith("torch."):
-            yield f"{folder / module['path']}: {settings['activation_function']} is code of its own"
+            continue
+        settings = json_of(place / "config.json") or {}
+        yield from _unmet_by(place, kind, settings, width)
+        width = _width(settings, width)
         if settings.get("include_prompt") is False and any((texts.get("prompts") or {}).values()):
-            yield f"{folder / module['path']}: tokens of the prompt are left out of the pooling"
-    if "Pooling" not in kinds:
+            yield f"{place}: tokens of the prompt are left out of the pooling"
+    if not any(module["type"].endswith(".Pooling") for module in modules):
         yield f"{folder / MODULES}: no Pooling, and so no vector of a sentence"
     if changed := [key for key in _CHANGES if (json_of(folder / LENGTH) or {}).get(key)]:
         yield f"{folder / LENGTH}: {changed[0]} changes what is read"
+
+
+def _unmet_by(place: Path, kind: str, settings: Mapping[str, Any], width: int) -> Iterator[str]:
+    """What of one module; it is given vectors of ``width``, 0 where nobody knows."""
+    if kind in _WEIGHTED and not place.is_dir():
+        yield f"{place} is not there"
+    elif kind in _WEIGHTED and not (place / WEIGHTS).exists():
+        yield f"{place} has no {WEIGHTS}, and pickles are not read"
+    elif width and settings.get("in_features", width) != width:
+        yield f"{place}: in_features {settings['in_features']}, and what comes before it has {width}"
+    if not settings.get("activation_function", "torch.").startswith("torch."):
+        yield f"{place}: {settings['activation_function']} is code of its own"
+
+
+def _width(settings: Mapping[str, Any], before: int) -> int:
+    """Of a module's vectors: a Pooling puts one for each mode side by side, a Dense says its own."""
+    single = settings.get("embedding_dimension") or settings.get("word_embedding_dimension") or 0
+    return int(settings.get("out_features") or single * len(_modes(settings)) or before)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from workflow_scripts.apis.ledger import is_offline
 from workflow_scripts.data.hub import Kind, answers, snapshot
 from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, Pin, accepted, is_here, text_of
-from workflow_scripts.data.published import SHARDS, WEIGHTS, refusals
+from workflow_scripts.data.published import SHARDS, WEIGHTS
 from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.graph.place import is_in_job, sha256_now, write_note
 from workflow_scripts.graph.sizes import root_of
@@ -300,8 +300,6 @@ def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None
                 sources = block["sources"]
                 yield from _source(f"encoders.{name}", sources, data_root, "model", block.get("install"))
                 yield from _files(f"encoders.{name}", sources, data_root, "pin this one")
-                read = next((one for one in sources_here(sources, data_root) if not one.lacks), None)
-                yield from refusals(read.folder) if read and read.folder else ()
 
 
 def _key(config: Config, what: str, section: str, name: str | None) -> Iterator[str]:

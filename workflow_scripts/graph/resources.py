@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.data.published import SHARDS, WEIGHTS
+from workflow_scripts.data.published import SHARDS, WEIGHTS, refusals
 from workflow_scripts.errors import ConfigError, DataError, advice, unknown
 from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.extraction_rows import definable_rows, tables_of
@@ -73,7 +73,7 @@ _OF_AN_ENCODER = ((WEIGHTS, SHARDS), ("config.json",), TOKENISER_FILES)
 def folder_findings(
     config: Mapping[str, Any], encoders: Iterable[str], data_root: Path | None
 ) -> Iterator[str]:
-    """Folders on this machine that encoders would be fetched from and that lack what every encoder has.
+    """Folders on this machine that encoders would be fetched from and of which nothing can be made.
 
     One that was fetched and whose weights are gone is not read again.
     """
@@ -81,6 +81,9 @@ def folder_findings(
         folders = folders_of(config["encoders"][name], data_root)
         folder = next((folder for folder in folders if folder.is_dir()), None)
         if folder is None:
+            continue
+        if refused := [*refusals(folder)]:
+            yield from (f"encoders.{name}: {line}" for line in refused)
             continue
         lacking = [files for files in _OF_AN_ENCODER if not any((folder / file).exists() for file in files)]
         fetched = Path("results", config["name"], "encoders", name).is_dir()

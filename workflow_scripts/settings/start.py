@@ -22,8 +22,14 @@ class Published(NamedTuple):
     def misfits(self, prompt: str | None, encoder: str) -> Iterator[str]:
         """Why an encoder cannot be read as it was published, a line each."""
         for found in self.unmet:
-            yield f"readout.kind: as_published; {found.rstrip('.')}. Take pooling, or another encoder."
+            take = "Take the method frozen_avg or frozen_cls, or another encoder."
+            yield f"readout.kind: as_published; {found if found.endswith('.') else f'{found}. {take}'}"
         names = [name for name, _ in self.prompts]
+        if not self.unmet and prompt is None and self.default not in (None, *names):
+            found = (
+                f"the folder's default prompt is {self.default}; {encoder} has {', '.join(names) or 'none'}"
+            )
+            yield f"readout.prompt: null; {found}. Name one of them."
         if not self.unmet and prompt not in (None, *names):
             yield f"readout.prompt: {prompt}; {encoder} has {', '.join(names) or 'none'}. Name one of them, or null."
 

@@ -44,10 +44,10 @@ def schema_of(file: str) -> dict[str, Any]:
     return {**references[_FILES[file], "validation"], **schema}
 
 
-ARGUMENTS = (argument("of", nargs="?", default="configuration", choices=[*_FILES, *names_in(READERS)]),)
+ARGUMENTS = (argument("what", nargs="?", default="configuration", choices=[*_FILES, *names_in(READERS)]),)
 
 
-def answer(of: str) -> Answer:
+def answer(what: str) -> Answer:
     """The schema as JSON."""
-    schema = schema_of(of) if of in _FILES else reader_schema(of)
+    schema = schema_of(what) if what in _FILES else reader_schema(what)
     return Answer(parts=[json.dumps(schema, indent=1, sort_keys=True)], data=schema)

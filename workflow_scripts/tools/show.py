@@ -67,7 +67,7 @@ def holds_scores(path: Path) -> bool:
         DataError: if it is neither, or damaged.
     """
     if not path.exists():
-        raise DataError(f"{path}: no such file. snakemake makes it, with the --configfile of its study.")
+        raise DataError(f"{path}: no such file or study. Make it: snakemake --cores all --configfile CONFIG.")
     if path.suffix not in CHECKSUMMED_SUFFIXES or seal_of(path) is None:
         raise DataError(f"{path}: cut off, or not written by this pipeline. {_WHAT}")
     found = pq.read_schema(path).remove_metadata() if path.suffix == ".parquet" else None

@@ -111,12 +111,13 @@ def counted(study: str, seen: Sequence[Seen]) -> tuple[list[Row], str]:
     for one in seen:
         counts[one.job.rule][one.state] += 1
     known = [fmean(seconds[one.job.rule]) for one in seen if one.job.rule in seconds]
-    new = f", and {len(seen) - len(known)} jobs of kinds that have not run yet" * (len(known) < len(seen))
+    new = f"{len(seen) - len(known)} jobs of kinds that have not run yet" * (len(known) < len(seen))
+    left = f"about {duration(sum(known))} of work left, one job after the other" * bool(known)
     rows: list[Row] = [
         {"rule": rule, **{state: found[state] or None for state in STATES}}
         for rule, found in sorted(counts.items())
     ]
-    return rows, f"about {duration(sum(known))} of work left, one job after the other{new}" if seen else ""
+    return rows, ", and ".join(filter(None, (left, new)))
 
 
 def configuration_of(study: str | None, configfiles: Sequence[str]) -> tuple[str, Call]:
@@ -134,8 +135,9 @@ def configuration_of(study: str | None, configfiles: Sequence[str]) -> tuple[str
         asked = Call([str(overlay)] if overlay.exists() else [], {})
     name = load_config(ROOT, asked.configfiles, asked.config)["name"]
     if study not in (None, name):
-        read = ", ".join(asked.configfiles) or "the base configuration"
-        found = f"{study}: {read} is the configuration of {name}. Give this study's by --configfile."
+        read = f"{', '.join(asked.configfiles)} is the configuration of {name}"
+        read = read if asked.configfiles else f"it was not run here, and there is no config/{study}.yaml"
+        found = f"{study}: {read}. Give this study's by --configfile."
         raise ConfigError(f"{found} {advice(str(study), ran)}")
     return name, asked
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from tests import tiny
 from workflow_scripts.data.encoders import copy_files, locate, not_applied
 from workflow_scripts.data.published import other_pooling, refusals
 from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.graph.resources import folder_findings
 from workflow_scripts.graph.sizes import Sizes
 from workflow_scripts.methods import frozen
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
@@ -114,8 +116,28 @@ REFUSED = {  # change of a folder with mean pooling and prompts, its line, wheth
     "pooling without the prompt": (lambda f: edited(f, "1_Pooling/config.json", include_prompt=False), "left out", False),
     "lower case": (lambda f: edited(f, "sentence_bert_config.json", do_lower_case=True), "do_lower_case", False),
     "pickle": (lambda f: (f / "2_Dense/model.safetensors").unlink(), r"2_Dense has no model\.safetensors", False),
+    "no folder": (lambda f: shutil.rmtree(f / "2_Dense"), "2_Dense is not there", False),
+    "width": (lambda f: edited(f, "2_Dense/config.json", in_features=D + 1), f"in_features {D + 1}, .* has {D}", False),
     "activation": (lambda f: edited(f, "2_Dense/config.json", activation_function="own.f"), r"own\.f is code", False),
     "no modules": (lambda f: (f / "modules.json").unlink(), r"has no modules\.json", False),
+}  # fmt: skip
+
+DAMAGED = {
+    "cut off": (lambda f: (f / "modules.json").write_text("[{"), r"modules\.json: Expecting property name"),
+    "no list": (lambda f: (f / "modules.json").write_text("{}"), r"modules\.json: all: Input should be a valid list"),
+    "empty": (lambda f: (f / "modules.json").write_text("[]"), r"modules\.json: all: List should have at least 1 item"),
+    "no path": (lambda f: edited(f, "modules.json", add=[{"type": "a.B"}]), r"modules\.json: 3\.path: Field required"),
+    "the root": (lambda f: edited(f, "modules.json", add=[CODE | {"path": ""}]), r"modules\.json: '' is no folder's name"),
+    "outside": (
+        lambda f: edited(f, "modules.json", add=[CODE | {"path": "../../plain"}]),
+        r"modules\.json: '\.\./\.\./plain' is no folder's name",
+    ),
+    "shards outside": (
+        lambda f: (f / "model.safetensors.index.json").write_text('{"weight_map": {"a": "../../plain/model.safetensors"}}'),
+        r"model\.safetensors\.index\.json: \.\./\.\./plain/model\.safetensors is no file's name",
+    ),
+    "prompts cut off": (lambda f: (f / "config_sentence_transformers.json").write_text("{"), "Expecting property name"),
+    "a module's settings": (lambda f: (f / "2_Dense/config.json").write_text("no"), r"2_Dense/config\.json: Expecting value"),
 }  # fmt: skip
 
 
@@ -198,23 +220,32 @@ def test_a_readout_that_gives_all_sentences_one_vector_is_refused(tmp_path):
     last = {"kind": "pooling", "pooler": "last_token", "layers": None}
     block = MethodConfig.parse({"module": "frozen", "readout": last}, "methods")
     check_tells_apart(frozen.build(block, load_backbone(place)), tokenizer)
+    tokenizer.add_special_tokens({"additional_special_tokens": [*tokenizer.get_vocab()]})
+    with pytest.raises(ConfigError, match="the tokeniser has 0 words beside its special tokens"):
+        check_tells_apart(frozen.build(block, load_backbone(place)), tokenizer)
 
 
 def test_a_prompt_that_is_not_there_is_named_before_anything_is_fetched(tmp_path):
     folder = publish(tmp_path, [mean()], prompts=PROMPTS)
     found = "method.readout.prompt: quiry; theirs has document, query. Name one of them, or null."
     assert planned(tmp_path, folder, "quiry") == [found]
+    edited(folder, "config_sentence_transformers.json", default_prompt_name="q")
+    found = "method.readout.prompt: null; the folder's default prompt is q; theirs has document, query. Name one of them."
+    assert planned(tmp_path, folder) == [found]
 
 
-@pytest.mark.parametrize("file", ["modules.json", "model.safetensors.index.json"])
-def test_no_name_in_a_folder_leads_out_of_it(tmp_path, file):
-    folder = publish(tmp_path, [mean()])
-    if file == "modules.json":
-        edited(folder, file, add=[CODE | {"path": "../../plain"}])
-    else:
-        (folder / file).write_text(json.dumps({"weight_map": {"a": "../../plain/model.safetensors"}}))
-    with pytest.raises(DataError, match=rf"{file}: \.\./\.\./plain.* is no "):
+@pytest.mark.parametrize("case", DAMAGED)
+def test_a_damaged_folder_is_a_line_before_anything_is_fetched_and_when_it_is_read(tmp_path, case):
+    change, found = DAMAGED[case]
+    folder = publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS)
+    change(folder)
+    source = {"kind": "local", "path": str(folder.relative_to(tmp_path))}
+    study = {"name": "x", "encoders": {"theirs": {"fetch": {"sources": [source]}}}}
+    (line,) = folder_findings(study, ["theirs"], tmp_path)
+    assert re.fullmatch(rf"encoders\.theirs: .*{found}.*\. Get the model again\.", line)
+    with pytest.raises(DataError, match=found):
         fetched(tmp_path, folder)
+        [*not_applied(folder)]
 
 
 @pytest.mark.parametrize(

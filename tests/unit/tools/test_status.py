@@ -142,7 +142,7 @@ def test_a_study_is_read_as_it_was_run_last(here):
     assert status.configuration_of("demo", []) == status.configuration_of(None, []) == last
     assert files("demo", [str(ROOT / DEMO)]) == [str(ROOT / DEMO)]
     with pytest.raises(
-        ConfigError, match=r"mine: the base configuration is the configuration of paper. Give"
+        ConfigError, match=r"mine: it was not run here, and there is no config/mine.yaml. Give"
     ):
         files("mine")
     with pytest.raises(ConfigError, match=r"dmeo: .* by --configfile\. Did you mean demo\?"):

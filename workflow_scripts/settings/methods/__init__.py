@@ -120,7 +120,7 @@ class TrainingMethod(ReadingMethod):
         """A sentence is read, and its dropout drawn, whatever else is in a chunk."""
         if not self.readout.is_independent:
             found = f"the readout {self.readout.kind}, as it is set, draws or sums over a whole batch"
-            yield f"training.chunk: {found}. Leave it out, or change the readout."
+            yield f"training.chunk: {found}. Set it to null for this method, or change the readout."
         if self.draws_in_turn(start):
             found = f"{start.encoder} draws dropout from a generator, by which a chunk's is not the batch's"
-            yield f"training.chunk: {found}. Leave it out, or train without dropout."
+            yield f"training.chunk: {found}. Set it to null for this method, or train without dropout."
