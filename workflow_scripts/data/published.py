@@ -74,13 +74,9 @@ def modules_of(folder: Path) -> list[Mapping[str, str]]:
     except ValidationError as error:
         place, found = ".".join(map(str, error.errors()[0]["loc"])), error.errors()[0]["msg"]
         raise DataError(f"{folder / MODULES}: {place or 'all'}: {found}. Get the model again.") from error
-    for number, module in enumerate(modules):
-        if not _NAME.fullmatch(module["path"]) and (
-            number or module["path"]
-        ):  # the encoder may lie in the folder itself
-            raise DataError(
-                f"{folder / MODULES}: '{module['path']}' is no folder's name. Get the model again."
-            )
+    for number, path in enumerate(module["path"] for module in modules):
+        if not _NAME.fullmatch(path) and (number or path):  # the encoder may lie in the folder itself
+            raise DataError(f"{folder / MODULES}: '{path}' is no folder's name. Get the model again.")
     return [*modules]
 
 

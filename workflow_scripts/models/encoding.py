@@ -68,9 +68,8 @@ def check_tells_apart(encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase) 
     before, after = pieces(encoder.template or PLAIN, tokenizer)
     words = [number for number in range(len(tokenizer)) if number not in tokenizer.all_special_ids]
     if len(words) < 2:
-        raise ConfigError(
-            f"encoders: the tokeniser has {len(words)} words beside its special tokens. Name another encoder."
-        )
+        found = f"the tokeniser has {len(words)} words beside its special tokens"
+        raise ConfigError(f"encoders: {found}. Name another encoder.")
     rows = [[*before, word, *after] for word in words[:: max(1, len(words) // 8)]]
     starts = np.arange(len(rows) + 1) * len(rows[0])
     vectors = encode_tokens(encoder, TokenisedText(np.array(rows, np.int32).ravel(), starts, 0))
