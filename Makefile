@@ -44,8 +44,8 @@ TESTS := tests/dag tests/e2e tests/faults tests/unit
 test: $(READY)  ## the tests of every guarantee, in minutes
 	$(PYTEST) -m "not slow" $(TESTS)
 
-test-all: test  ## after them what is slow or outside: every key singly, mounts, a browser, pages followed
-	$(PYTEST) -m slow $(TESTS)
+test-all: $(READY)  ## these and what is slow or outside: every key singly, mounts, a browser, pages followed
+	$(PYTEST) $(TESTS)
 
 slurm-test: $(READY)  ## a real one-node SLURM: the demo's graph, faults, a stranger's path; needs root, Debian's packages
 	SEMBLANCE_SLURM_TEST=1 OMP_NUM_THREADS=1 python -m pytest -rs --durations 0 tests/slurm
