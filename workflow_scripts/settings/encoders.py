@@ -7,7 +7,13 @@ from pydantic import Field
 from workflow_scripts.config import OPERATIONAL, Settings
 from workflow_scripts.settings.datasets import Commit, Repository, Sha256
 
-Folder = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]
+Folder = Annotated[
+    str,
+    Field(
+        pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$",
+        description="Below the data root or the package, such as models/mine; the data root is SEMBLANCE_DATA or data_root.",
+    ),
+]
 
 
 class _Source(Settings):
