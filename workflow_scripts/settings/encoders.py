@@ -11,7 +11,7 @@ Folder = Annotated[
     str,
     Field(
         pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$",
-        description="Below the data root or the package, such as models/mine; the data root is SEMBLANCE_DATA or data_root.",
+        description="Below the data root or the package, such as models/mine (SEMBLANCE_DATA or data_root).",
     ),
 ]
 
