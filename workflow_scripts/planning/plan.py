@@ -254,5 +254,5 @@ def _places(job: PlannedJob) -> str:
     """Names of a job's source, without hashes; of an encoder's files, their folder."""
     files = re.sub(r" sha256:\w+", "", job.settings["source"]).split("; ")
     if len(files) > 1 and job.rule == "fetch_encoder":
-        files = [str(Path(files[0]).parent)]
+        files = [os.path.commonpath(files)]
     return ", ".join(files).replace("local:", f"{os.environ.get('SEMBLANCE_DATA')}/")

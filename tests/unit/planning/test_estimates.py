@@ -189,7 +189,7 @@ def test_a_plan_says_what_is_read_from_where(monkeypatch):
         "none": "not reached: hub:team/toy@0000",
     }
     jobs = [job("read_dataset", [], settings={"source": one}, dataset=name) for name, one in sources.items()]
-    files = "local:mine/bert/config.json sha256:1; local:mine/bert/model.safetensors sha256:2"
+    files = "local:mine/bert/1_Pooling/config.json sha256:0; local:mine/bert/config.json sha256:1; local:mine/bert/model.safetensors sha256:2"
     for name, source in (("toy", files), ("bert", "hub:google/bert@1111 or hub:other@2222")):
         jobs.append(job("fetch_encoder", [], settings={"source": source}, encoder=name))
     assert read_from([*jobs, training("simcse", WIKI)]) == [
