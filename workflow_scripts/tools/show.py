@@ -106,8 +106,9 @@ def _cell_text(cell: Cell) -> str:
     return f"{cell.score}{'*' if cell.significant else ''}{difference}"
 
 
-def systems(folder: Path, listed: Mapping[str, Mapping[str, str]]) -> list[Row]:
-    """Systems of a folder of kept tables, each with its gain over its own baseline."""
+def systems(folder: Path) -> list[Row]:
+    """The systems that a folder of kept tables lists, each with its gain over its own baseline."""
+    listed = read_yaml(folder / SYSTEMS)
     means = dict[tuple[str, str], dict[str, str]]()
     for table in {one["table"] for one in listed.values()}:
         with (folder / f"{table}.csv").open(encoding="utf-8", newline="") as lines:
@@ -152,9 +153,8 @@ ARGUMENTS = (
 def answer(paths: list[Path], form: str | None, beside: list[str]) -> Answer:
     """Every file, one below the other."""
     if len(paths) == 1 and (paths[0] / SYSTEMS).is_file():
-        tables = [Rows(name, systems(paths[0], rows)) for name, rows in read_yaml(paths[0] / SYSTEMS).items()]
-        as_markdown = [f"{name}:\n\n{markdown_of(rows).rstrip()}" for name, rows in tables]
-        return Answer(parts=as_markdown if form == "markdown" else tables)
+        rows = systems(paths[0])
+        return Answer(parts=[markdown_of(rows).rstrip() if form == "markdown" else Rows("systems", rows)])
     files = files_of(paths)
     scores = [path for path in files if holds_scores(path)]
     found = [path for path in files if path not in scores]
