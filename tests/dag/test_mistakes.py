@@ -118,7 +118,7 @@ MISTAKES = {
     ),
     "a scale that is none": (
         put("claims/scale", "labor"),
-        "claims.scale: 'labor' is none of paper, base, laboratory, demo.",
+        "claims.scale: 'labor' is none of paper, laboratory, demo.",
     ),
     "a heading that a claim names": (
         put("grid/columns/0/heading", "rho"),

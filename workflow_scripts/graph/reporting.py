@@ -15,7 +15,6 @@ from workflow_scripts.graph.runs import Run, paper_of, scored_columns
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Lookups, Study
 from workflow_scripts.reporting.coverage import PAPERS
-from workflow_scripts.settings.claims import NOT_AT_BASE_SIZE
 
 
 class Reporting(Lookups):
@@ -149,7 +148,7 @@ class Claims(Lookups):
         contents = {paper: read_yaml(study.root / CLAIMS / f"{paper}.yaml") for paper in papers}
         self._held = [
             {key: value for key, value in claim.items() if key != "tested"}
-            | {"paper": paper, "name": name, "compared": claim["tested"].get(scale, NOT_AT_BASE_SIZE)}
+            | {"paper": paper, "name": name, "compared": claim["tested"][scale]}
             for paper, content in contents.items()
             for name, claim in content["claims"].items()
         ]

@@ -161,5 +161,5 @@ def _of_claim(
 
 def comparisons(content: Mapping[str, Any], scale: str) -> dict[str, Mapping[str, Any]]:
     """What claims of a file are compared by at one scale; those that cannot be tested there are left out."""
-    asked = {name: claim["tested"].get(scale) for name, claim in content["claims"].items()}
+    asked = {name: claim["tested"][scale] for name, claim in content["claims"].items()}
     return {name: compared for name, compared in asked.items() if isinstance(compared, Mapping)}

@@ -9,7 +9,7 @@ from workflow_scripts.config import Settings
 from workflow_scripts.settings.names import Name
 
 Expects = Literal["higher", "lower", "same"]
-Scale = Literal["paper", "base", "laboratory", "demo"]
+Scale = Literal["paper", "laboratory", "demo"]
 
 
 class Config(Settings):
@@ -47,16 +47,10 @@ class Printed(Settings):
 Reason = Annotated[str, Field(min_length=10, description="Why it cannot be tested at this scale.")]
 
 
-NOT_AT_BASE_SIZE = (
-    "At base size SimCSE, S2Sent, LayerAttPooler and 3R alone are trained, and few of their variants."
-)
-
-
 class Tested(Settings):
     """Where a claim can be tested, or why not, at each scale."""
 
     paper: Comparison | Reason
-    base: Comparison | Reason = NOT_AT_BASE_SIZE
     laboratory: Comparison | Reason
     demo: Comparison | Reason
 

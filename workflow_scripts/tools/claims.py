@@ -50,7 +50,6 @@ def _listed(paper: str, claim: Claim) -> Row:
     printed = {"printed_ours": claim.printed.ours, "printed_theirs": claim.printed.theirs}
     tested = {
         "paper scale": claim.tested.paper,
-        "base size": claim.tested.base,
         "laboratory": claim.tested.laboratory,
         "demo": claim.tested.demo,
     }

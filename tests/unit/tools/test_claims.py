@@ -76,7 +76,7 @@ def test_a_single_paper_has_no_sum_of_all(study):
 
 def test_the_papers_claims_are_listed_with_the_scales_at_which_they_are_tested():
     rows = data("claims", "jtcse")[1]["what the papers claim"]
-    assert list(rows[0])[-4:] == ["paper scale", "base size", "laboratory", "demo"]
+    assert list(rows[0])[-3:] == ["paper scale", "laboratory", "demo"]
     assert "lab_twins" in {row["laboratory"] for row in rows}
 
 
