@@ -94,9 +94,8 @@ def not_applied(origin: Path) -> Iterator[str]:
     if found := next(published.refusals(origin), None):
         raise DataError(found)
     for module in published.modules_of(origin)[1:]:
-        kind = module["type"].rpartition(".")[2]
-        if kind not in ("Pooling", "Normalize"):  # vectors are compared by their cosine
-            yield f"the encoder was published with {kind} ({module['path']}), applied by {published.ALONE}"
+        if module.kind not in ("Pooling", "Normalize"):  # vectors are compared by their cosine
+            yield f"the encoder was published with {module.kind} ({module.path}), applied by {published.ALONE}"
     if prompts := [name for name, text in published.read_published(origin).prompts if text]:
         yield f"the encoder was published with prompts ({', '.join(sorted(prompts))}), applied by {published.ALONE}"
 

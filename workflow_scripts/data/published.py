@@ -4,13 +4,12 @@
 prompts by name. A folder is somebody else's: no name in it leads out of it, no code of it is run, no pickle read.
 """
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.readouts import ReadoutConfig
@@ -32,52 +31,119 @@ _FLAGS = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-"""What Pooling's settings were called before its modes had names."""
+"""What Pooling's modes were before they had names."""
 _WEIGHTED = ("Dense", "LayerNorm")
-_CHANGES = ("do_lower_case", "query_length", "document_length")
-"""Settings of sentence-transformers' encoder that change what it reads."""
 _NAME = re.compile(r"\w[\w.-]*")
+T = TypeVar("T")
 
 
-class _Module(BaseModel):
-    """What is read of an entry of ``modules.json``."""
+class _File(BaseModel):
+    """What is read of a file."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class Module(_File):
+    """An entry of ``modules.json``."""
 
     type: str
     path: str
 
+    @property
+    def kind(self) -> str:
+        """The name of its class."""
+        return self.type.rpartition(".")[2]
 
-_LIST = TypeAdapter(Annotated[list[_Module], Field(min_length=1)])
+
+class _Prompts(_File):
+    prompts: dict[str, str] | None = None
+    default_prompt_name: str | None = None
+    model_type: str = "SentenceTransformer"
 
 
-def json_of(file: Path) -> Any:
-    """What a file holds; None where there is none.
+class _Input(_File):
+    """What the encoder reads; all but the first setting change it."""
+
+    max_seq_length: int | None = None
+    do_lower_case: bool | None = None
+    query_length: int | None = None
+    document_length: int | None = None
+
+
+class _Architecture(_File):
+    model_type: str | None = None
+    auto_map: dict[str, Any] | None = None
+
+
+class _Shards(_File):
+    weight_map: dict[str, str]
+
+
+class _Following(_File):
+    """Settings of a module behind the encoder."""
+
+    embedding_dimension: int | None = None
+    word_embedding_dimension: int | None = None
+    pooling_mode: str | list[str] | None = None
+    pooling_mode_cls_token: bool = False
+    pooling_mode_max_tokens: bool = False
+    pooling_mode_mean_tokens: bool = False
+    pooling_mode_mean_sqrt_len_tokens: bool = False
+    pooling_mode_weightedmean_tokens: bool = False
+    pooling_mode_lasttoken: bool = False
+    include_prompt: bool = True
+    in_features: int | None = None
+    out_features: int | None = None
+    activation_function: str | None = None
+
+    @property
+    def modes(self) -> list[str]:
+        """What a Pooling puts side by side."""
+        if self.pooling_mode is not None:
+            return [self.pooling_mode] if isinstance(self.pooling_mode, str) else self.pooling_mode
+        return [mode for flag, mode in _FLAGS.items() if getattr(self, flag)]
+
+    def width(self, before: int | None) -> int | None:
+        """Of its vectors; a Pooling puts one for each mode side by side, a Dense says its own."""
+        single = self.embedding_dimension or self.word_embedding_dimension
+        return self.out_features or (single * len(self.modes) if single else before)
+
+
+_MODULES = TypeAdapter(Annotated[list[Module], Field(min_length=1)])
+_SHARDS, _ARCHITECTURE = TypeAdapter(_Shards), TypeAdapter(_Architecture)
+_PROMPTS, _INPUT, _FOLLOWING = TypeAdapter(_Prompts), TypeAdapter(_Input), TypeAdapter(_Following)
+
+
+def _read(file: Path, kind: TypeAdapter[T], missing: Any) -> T:
+    """What a file holds; ``missing`` stands for one that is not there.
 
     Raises:
-        DataError: if it holds no JSON.
+        DataError: if it holds something else.
     """
     try:
-        return json.loads(file.read_text("utf-8")) if file.exists() else None
-    except ValueError as error:
-        raise DataError(f"{file}: {error}. Get the model again.") from error
+        return kind.validate_json(file.read_bytes()) if file.exists() else kind.validate_python(missing)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = "".join(f"{part}: " for part in first["loc"])
+        raise DataError(f"{file}: {place}{first['msg']}. Get the model again.") from error
 
 
-def modules_of(folder: Path) -> list[Mapping[str, str]]:
+def modules_of(folder: Path) -> list[Module]:
     """The modules of a folder; none where it is not of sentence-transformers.
 
     Raises:
         DataError: if the file holds no list of modules, or one lies elsewhere.
     """
-    if (modules := json_of(folder / MODULES)) is None:
+    if not (folder / MODULES).exists():
         return []
-    try:
-        _LIST.validate_python(modules)
-    except ValidationError as error:
-        place, found = ".".join(map(str, error.errors()[0]["loc"])), error.errors()[0]["msg"]
-        raise DataError(f"{folder / MODULES}: {place or 'all'}: {found}. Get the model again.") from error
-    for number, path in enumerate(module["path"] for module in modules):
-        if not _NAME.fullmatch(path) and (number or path):  # the encoder may lie in the folder itself
-            raise DataError(f"{folder / MODULES}: '{path}' is no folder's name. Get the model again.")
-    return [*modules]
+    modules = _read(folder / MODULES, _MODULES, None)
+    for number, module in enumerate(modules):
+        if not _NAME.fullmatch(module.path) and (
+            number or module.path
+        ):  # the encoder may lie in the folder itself
+            found = f"{number}: path: '{module.path}' is no folder's name"
+            raise DataError(f"{folder / MODULES}: {found}. Get the model again.")
+    return modules
 
 
 def more_files(folder: Path) -> list[str]:
@@ -86,11 +152,11 @@ def more_files(folder: Path) -> list[str]:
     Raises:
         DataError: if a name leads out of the folder.
     """
-    shards = sorted({*(json_of(folder / SHARDS) or {}).get("weight_map", {}).values()})
+    shards = sorted({*_read(folder / SHARDS, _SHARDS, {"weight_map": {}}).weight_map.values()})
     if outside := next((name for name in shards if not _NAME.fullmatch(name)), None):
         raise DataError(f"{folder / SHARDS}: {outside} is no file's name. Get the model again.")
     parts = [
-        f"{module['path']}/{file}" for module in modules_of(folder)[1:] for file in ("config.json", WEIGHTS)
+        f"{module.path}/{file}" for module in modules_of(folder)[1:] for file in ("config.json", WEIGHTS)
     ]
     return [SHARDS, *shards, MODULES, PROMPTS, *parts]
 
@@ -98,23 +164,27 @@ def more_files(folder: Path) -> list[str]:
 def refusals(folder: Path) -> Iterator[str]:
     """Why nothing can be made of a folder, a line each: damage, code of its own, or no encoder of Transformers."""
     try:
-        modules, config = modules_of(folder), json_of(folder / "config.json") or {}
-        for file in (LENGTH, *(file for file in more_files(folder) if file.endswith(".json"))):
-            json_of(folder / file)
+        named, modules = more_files(folder), modules_of(folder)
+        config = _read(folder / "config.json", _ARCHITECTURE, {})
+        read_published(folder)
     except DataError as error:
         yield str(error)
         return
+    if (folder / "config.json").exists() and config.model_type is None and not config.auto_map:
+        yield f"{folder / 'config.json'}: no model_type. Get the model again."
+    if missing := [file for file in named if file.startswith("model-") and not (folder / file).is_file()]:
+        yield f"{folder / SHARDS}: it names {missing[0]}, which is not there. Get the model again."
     for number, module in enumerate(modules):
-        package, _, kind = module["type"].rpartition(".")
-        if package.partition(".")[0] != "sentence_transformers":
-            found = f"{module['type']} is code of the folder, which is never run. Take an encoder without."
+        if module.type.partition(".")[0] != "sentence_transformers":
+            found = f"{module.type} is code of the folder, which is never run. Take an encoder without."
             yield f"{folder / MODULES}: {found}"
-        elif number == 0 and kind != "Transformer":
-            yield f"{folder / MODULES}: {kind} is not supported. Take an encoder of Transformers."
-    if config.get("auto_map"):
+        elif number == 0 and module.kind != "Transformer":
+            found = f"{module.kind} comes first, which is not supported. Take an encoder of Transformers."
+            yield f"{folder / MODULES}: {found}"
+    if config.auto_map:
         from transformers import CONFIG_MAPPING  # slow to import
 
-        if (name := config.get("model_type", "an unnamed model")) not in CONFIG_MAPPING:
+        if (name := config.model_type or "an unnamed model") not in CONFIG_MAPPING:
             found = f"{name} is code of the folder (trust_remote_code), which is never run"
             yield f"{folder / 'config.json'}: {found}, and Transformers has none of that name. Take another encoder."
 
@@ -123,69 +193,77 @@ def read_published(folder: Path) -> Published:
     """What a folder adds to its encoder.
 
     Raises:
-        DataError: if a name leads out of the folder.
+        DataError: if a name leads out of the folder, or a file holds something else than it should.
     """
-    texts = json_of(folder / PROMPTS) or {}
-    prompts = tuple((texts.get("prompts") or {}).items())
-    return Published(prompts, texts.get("default_prompt_name"), tuple(_unmet(folder, texts)))
+    texts, modules = _read(folder / PROMPTS, _PROMPTS, {}), modules_of(folder)
+    following = [_following(folder, module) for module in modules[1:]]
+    poolings = [
+        settings.modes
+        for module, settings in zip(modules[1:], following, strict=True)
+        if module.kind == "Pooling"
+    ]
+    return Published(
+        prompts=tuple((texts.prompts or {}).items()),
+        default=texts.default_prompt_name,
+        unmet=tuple(_unmet(folder, texts, modules, following)),
+        first_token=poolings == [["cls"]],
+    )
 
 
 def other_pooling(folder: Path, readout: ReadoutConfig) -> Iterator[str]:
     """A label where a readout pools other tokens than the folder's authors do."""
-    for module in modules_of(folder):
-        if module["type"].endswith(".Pooling") and not readout.needs_frozen:
-            modes = _modes(json_of(folder / module["path"] / "config.json") or {})
-            if modes != [getattr(readout, "mode", None)]:
-                yield f"the encoder was published with {' and '.join(modes)} pooling, applied by {ALONE}"
+    for module in modules_of(folder)[1:]:
+        modes = _following(folder, module).modes
+        if (
+            module.kind == "Pooling"
+            and not readout.needs_frozen
+            and modes != [getattr(readout, "mode", None)]
+        ):
+            yield f"the encoder was published with {' and '.join(modes)} pooling, applied by {ALONE}"
 
 
-def _modes(pooling: Mapping[str, Any]) -> list[str]:
-    """What a Pooling puts side by side."""
-    named = pooling.get("pooling_mode") or [name for name in _FLAGS if pooling.get(name)]
-    return [_FLAGS.get(mode, mode) for mode in ([named] if isinstance(named, str) else named)]
+def _following(folder: Path, module: Module) -> _Following:
+    """Settings of a module; none of one that is not done here, which may mean others by these names."""
+    known = module.kind in HONOURED
+    return _read(folder / module.path / "config.json", _FOLLOWING, {}) if known else _Following()
 
 
-def _unmet(folder: Path, texts: Mapping[str, Any]) -> Iterator[str]:
+def _unmet(
+    folder: Path, texts: _Prompts, modules: Sequence[Module], following: Sequence[_Following]
+) -> Iterator[str]:
     """What is not done here of what sentence-transformers would do."""
-    modules = modules_of(folder)
     if not modules:
         yield f"{folder} has no {MODULES} (of a pinned source, only files that it pins are taken)"
         return
-    if refused := [*refusals(folder)]:
-        yield from refused
-        return
-    if (kind := texts.get("model_type", "SentenceTransformer")) != "SentenceTransformer":
-        yield f"{folder / PROMPTS}: {kind} makes no vector of a sentence"
-    width = 0
-    for module in modules[1:]:
-        place, kind = folder / module["path"], module["type"].rpartition(".")[2]
-        if kind not in HONOURED:
-            yield f"{folder / MODULES}: {kind} ({module['path']}) is not done here"
+    if texts.model_type != "SentenceTransformer":
+        yield f"{folder / PROMPTS}: {texts.model_type} makes no vector of a sentence"
+    width: int | None = None
+    for module, settings in zip(modules[1:], following, strict=True):
+        if module.kind not in HONOURED:
+            yield f"{folder / MODULES}: {module.kind} ({module.path}) is not done here"
             continue
-        settings = json_of(place / "config.json") or {}
-        yield from _unmet_by(place, kind, settings, width)
-        width = _width(settings, width)
-        if settings.get("include_prompt") is False and any((texts.get("prompts") or {}).values()):
-            yield f"{place}: tokens of the prompt are left out of the pooling"
-    if not any(module["type"].endswith(".Pooling") for module in modules):
+        yield from _unmet_by(folder / module.path, module.kind, settings, width)
+        width = settings.width(width)
+        if not settings.include_prompt and any((texts.prompts or {}).values()):
+            yield f"{folder / module.path}: tokens of the prompt are left out of the pooling"
+    if not any(module.kind == "Pooling" for module in modules):
         yield f"{folder / MODULES}: no Pooling, and so no vector of a sentence"
-    if changed := [key for key in _CHANGES if (json_of(folder / LENGTH) or {}).get(key)]:
+    read = _read(folder / LENGTH, _INPUT, {}).model_dump(exclude={"max_seq_length"})
+    if changed := [key for key, value in read.items() if value]:
         yield f"{folder / LENGTH}: {changed[0]} changes what is read"
 
 
-def _unmet_by(place: Path, kind: str, settings: Mapping[str, Any], width: int) -> Iterator[str]:
-    """What of one module; it is given vectors of ``width``, 0 where nobody knows."""
+def _unmet_by(place: Path, kind: str, settings: _Following, width: int | None) -> Iterator[str]:
+    """What of one module; it is given vectors of ``width``, None where nobody knows."""
     if kind in _WEIGHTED and not place.is_dir():
         yield f"{place} is not there"
     elif kind in _WEIGHTED and not (place / WEIGHTS).exists():
         yield f"{place} has no {WEIGHTS}, and pickles are not read"
-    elif width and settings.get("in_features", width) != width:
-        yield f"{place}: in_features {settings['in_features']}, and what comes before it has {width}"
-    if not settings.get("activation_function", "torch.").startswith("torch."):
-        yield f"{place}: {settings['activation_function']} is code of its own"
-
-
-def _width(settings: Mapping[str, Any], before: int) -> int:
-    """Of a module's vectors: a Pooling puts one for each mode side by side, a Dense says its own."""
-    single = settings.get("embedding_dimension") or settings.get("word_embedding_dimension") or 0
-    return int(settings.get("out_features") or single * len(_modes(settings)) or before)
+    elif kind == "Dense" and None in (settings.in_features, settings.out_features):
+        yield f"{place / 'config.json'}: it lacks in_features or out_features"
+    elif width and settings.in_features not in (None, width):
+        yield f"{place}: in_features {settings.in_features}, and what comes before it has {width}"
+    if kind == "Pooling" and not (settings.width(None) and {*settings.modes} <= {*_FLAGS.values()}):
+        yield f"{place / 'config.json'}: no pooling and width that are known"
+    if settings.activation_function and not settings.activation_function.startswith("torch."):
+        yield f"{place}: {settings.activation_function} is code of its own"

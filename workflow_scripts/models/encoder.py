@@ -266,9 +266,8 @@ def load_backbone(
             output_loading_info=True,
             **overrides,
         )
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(f"{folder}: no encoder can be loaded: {reason}") from error
+    except (OSError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
+        raise _unreadable(folder, "encoder", error) from error
     # Transformers starts what is missing from random numbers. A pooler is left out: few read it, and they must know.
     if missing := sorted(name for name in found["missing_keys"] if not name.startswith("pooler.")):
         raise DataError(
@@ -323,6 +322,11 @@ def check_length(backbone: PreTrainedModel, ids_BT: Tensor) -> None:
         )
 
 
+def _unreadable(folder: Path, what: str, error: Exception) -> DataError:
+    reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+    return DataError(f"{folder}: no {what} can be loaded: {reason}. Get the model again.")
+
+
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     """Load the fast tokeniser of a model folder; texts are as long at most as the encoder was published for.
 
@@ -331,7 +335,10 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     """
     if not any((folder / name).exists() for name in TOKENISER_FILES):  # else an empty one is made up
         raise DataError(f"{folder}: no tokeniser; none of {', '.join(TOKENISER_FILES)}. Get the model again.")
-    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
+    except Exception as error:  # of whatever library reads one of its files
+        raise _unreadable(folder, "tokeniser", error) from error
     if tokenizer.pad_token_id is None:
         raise DataError(f"{folder}: the tokeniser has no padding token. Name one in tokenizer_config.json.")
     if (folder / LENGTH_FILE).exists():

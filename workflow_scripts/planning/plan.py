@@ -151,8 +151,8 @@ class Estimator:
 
     def gigabytes(self, job: PlannedJob) -> float:
         """Size of a job's outputs on disk, and of what it adds to the ledger of answers."""
-        if any(file.endswith(("/model.safetensors", "/modules.json")) for file in job.outputs):
-            makes_encoder = job.rule in ("fetch_encoder", "continue_mlm")
+        makes_encoder = job.rule in ("fetch_encoder", "continue_mlm")
+        if makes_encoder or any(file.endswith("/modules.json") for file in job.outputs):
             encoders = [job.wildcards["encoder"]] if makes_encoder else self.models(job)
             return self._sum(encoders, lambda size: size.parameters_millions * 4e-3)
         if job.rule in self._rates.kilobytes:

@@ -11,7 +11,7 @@ Folder = Annotated[
     str,
     Field(
         pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$",
-        description="Below the data root or the package, such as models/mine (SEMBLANCE_DATA or data_root).",
+        description="relative, below the data root (SEMBLANCE_DATA or data_root) or the package, as models/mine",
     ),
 ]
 

@@ -18,6 +18,8 @@ class Published(NamedTuple):
     """The name of the prompt that is taken where none is named."""
     unmet: tuple[str, ...] = ()
     """What of it is not done here."""
+    first_token: bool = False
+    """Whether its pooling is the first token."""
 
     def misfits(self, prompt: str | None, encoder: str) -> Iterator[str]:
         """Why an encoder cannot be read as it was published, a line each."""

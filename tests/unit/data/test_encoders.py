@@ -1,5 +1,4 @@
 import hashlib
-import json
 import shutil
 from pathlib import Path
 
@@ -126,17 +125,3 @@ def test_what_a_published_folder_has_beyond_its_encoder_is_a_label(root):
         "the encoder was published with Dense (2_Dense), applied by readout as_published alone",
         "the encoder was published with prompts (query), applied by readout as_published alone",
     ]
-
-
-@pytest.mark.parametrize(
-    ("kind", "found"),
-    [
-        ("modeling_own.Pooler", r"modules\.json: modeling_own\.Pooler is code of the folder"),
-        ("sentence_transformers.base.modules.Router", r"modules\.json: Router is not supported"),
-        ("sentence_transformers.sparse_encoder.models.MLMTransformer", "MLMTransformer is not supported"),
-    ],
-)
-def test_a_published_folder_that_no_transformers_model_stands_for_is_refused(root, kind, found):
-    (root / "toy/modules.json").write_text(json.dumps([{"idx": 0, "name": "0", "path": "", "type": kind}]))
-    with pytest.raises(DataError, match=found):
-        [*not_applied(root / "toy")]

@@ -15,7 +15,7 @@ from transformers import AutoModel, LlamaConfig, LlamaModel
 
 from tests import tiny
 from workflow_scripts.data.encoders import copy_files, locate, not_applied
-from workflow_scripts.data.published import other_pooling, refusals
+from workflow_scripts.data.published import other_pooling
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.graph.resources import folder_findings
 from workflow_scripts.graph.sizes import Sizes
@@ -93,6 +93,8 @@ EQUAL = {  # folder, name of a prompt
     "max_seq_length": (lambda root: publish(root, [mean()], limit=16, prompts=PROMPTS), "query"),
     "sharded": (lambda root: sharded(publish(root, [mean()])), None),
 }  # fmt: skip
+SHARDS, SHARD = "model.safetensors.index.json", "model-00002-of-00003.safetensors"
+PROMPT_FILE = "config_sentence_transformers.json"
 ROUTER = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.router.Router"}
 SPARSE = {
     "idx": 2,
@@ -102,7 +104,7 @@ SPARSE = {
 }
 CODE = {"idx": 2, "name": "2", "path": "2_Own", "type": "modeling_own.Pooler"}
 REFUSED = {  # change of a folder with mean pooling and prompts, its line, whether methods that train refuse it too
-    "router": (lambda f: (f / "modules.json").write_text(json.dumps([ROUTER])), "Router is not supported", True),
+    "router": (lambda f: (f / "modules.json").write_text(json.dumps([ROUTER])), "Router comes first, which is not supported", True),
     "code": (lambda f: edited(f, "modules.json", add=[CODE]), r"modeling_own\.Pooler is code of the folder", True),
     "remote code": (
         lambda f: edited(f, "config.json", auto_map={"AutoModel": "modeling_own.Own"}, model_type="their_own"),
@@ -118,26 +120,38 @@ REFUSED = {  # change of a folder with mean pooling and prompts, its line, wheth
     "pickle": (lambda f: (f / "2_Dense/model.safetensors").unlink(), r"2_Dense has no model\.safetensors", False),
     "no folder": (lambda f: shutil.rmtree(f / "2_Dense"), "2_Dense is not there", False),
     "width": (lambda f: edited(f, "2_Dense/config.json", in_features=D + 1), f"in_features {D + 1}, .* has {D}", False),
+    "no pooling": (lambda f: (f / "1_Pooling/config.json").write_text("{}"), "no pooling and width that are known", False),
+    "unknown pooling": (lambda f: edited(f, "1_Pooling/config.json", pooling_mode="median"), "no pooling and width", False),
+    "no widths": (lambda f: (f / "2_Dense/config.json").write_text("{}"), "it lacks in_features or out_features", False),
     "activation": (lambda f: edited(f, "2_Dense/config.json", activation_function="own.f"), r"own\.f is code", False),
     "no modules": (lambda f: (f / "modules.json").unlink(), r"has no modules\.json", False),
 }  # fmt: skip
 
 DAMAGED = {
-    "cut off": (lambda f: (f / "modules.json").write_text("[{"), r"modules\.json: Expecting property name"),
-    "no list": (lambda f: (f / "modules.json").write_text("{}"), r"modules\.json: all: Input should be a valid list"),
-    "empty": (lambda f: (f / "modules.json").write_text("[]"), r"modules\.json: all: List should have at least 1 item"),
-    "no path": (lambda f: edited(f, "modules.json", add=[{"type": "a.B"}]), r"modules\.json: 3\.path: Field required"),
-    "the root": (lambda f: edited(f, "modules.json", add=[CODE | {"path": ""}]), r"modules\.json: '' is no folder's name"),
+    "cut off": (lambda f: (f / "modules.json").write_text("[{"), r"modules\.json: Invalid JSON: EOF while parsing"),
+    "no list": (lambda f: (f / "modules.json").write_text("{}"), r"modules\.json: Input should be a valid array"),
+    "null": (lambda f: (f / "modules.json").write_text("null"), r"modules\.json: Input should be a valid array"),
+    "empty": (lambda f: (f / "modules.json").write_text("[]"), r"modules\.json: List should have at least 1 item"),
+    "no path": (lambda f: edited(f, "modules.json", add=[{"type": "a.B"}]), r"modules\.json: 3: path: Field required"),
+    "the root": (lambda f: edited(f, "modules.json", add=[CODE | {"path": ""}]), r"modules\.json: 3: path: '' is no "),
     "outside": (
         lambda f: edited(f, "modules.json", add=[CODE | {"path": "../../plain"}]),
-        r"modules\.json: '\.\./\.\./plain' is no folder's name",
+        r"modules\.json: 3: path: '\.\./\.\./plain' is no folder's name",
     ),
     "shards outside": (
-        lambda f: (f / "model.safetensors.index.json").write_text('{"weight_map": {"a": "../../plain/model.safetensors"}}'),
+        lambda f: (f / SHARDS).write_text('{"weight_map": {"a": "../../plain/model.safetensors"}}'),
         r"model\.safetensors\.index\.json: \.\./\.\./plain/model\.safetensors is no file's name",
     ),
-    "prompts cut off": (lambda f: (f / "config_sentence_transformers.json").write_text("{"), "Expecting property name"),
-    "a module's settings": (lambda f: (f / "2_Dense/config.json").write_text("no"), r"2_Dense/config\.json: Expecting value"),
+    "no shards": (lambda f: (f / SHARDS).write_text("[]"), r"model\.safetensors\.index\.json: Input should be an object"),
+    "a shard is missing": (lambda f: (sharded(f) / SHARD).unlink(), rf"index\.json: it names {SHARD}, which is not there"),
+    "prompts cut off": (lambda f: (f / PROMPT_FILE).write_text("{"), r"transformers\.json: Invalid JSON"),
+    "a list of prompts": (lambda f: edited(f, PROMPT_FILE, prompts=["a"]), r"transformers\.json: prompts: Input should be an object"),
+    "a length in words": (lambda f: edited(f, "sentence_bert_config.json", max_seq_length="long"), "max_seq_length: Input"),
+    "a module's settings": (lambda f: (f / "2_Dense/config.json").write_text("no"), r"2_Dense/config\.json: Invalid JSON"),
+    "a module's list": (lambda f: (f / "1_Pooling/config.json").write_text("[1]"), r"1_Pooling/config\.json: Input should"),
+    "a width in words": (lambda f: edited(f, "2_Dense/config.json", in_features="16"), "in_features: Input should be a valid int"),
+    "a list for an encoder": (lambda f: (f / "config.json").write_text("[1]"), r"theirs/config\.json: Input should be an object"),
+    "no model type": (lambda f: (f / "config.json").write_text("{}"), r"theirs/config\.json: no model_type"),
 }  # fmt: skip
 
 
@@ -165,6 +179,13 @@ def planned(root, folder, prompt=None):
     return [*config(prompt).misfits(Start("theirs", [size]))]
 
 
+def folder_lines(root, folder):
+    """What is found wrong with the folder itself, whatever reads it."""
+    source = {"kind": "local", "path": str(folder.relative_to(root))}
+    study = {"name": "x", "encoders": {"theirs": {"fetch": {"sources": [source]}}}}
+    return [*folder_findings(study, ["theirs"], root)]
+
+
 @pytest.mark.parametrize("case", EQUAL)
 def test_vectors_are_those_of_encode_also_when_saved(tmp_path, case):
     make, prompt = EQUAL[case]
@@ -189,14 +210,14 @@ def test_what_cannot_be_done_is_refused_before_anything_is_fetched_and_when_it_i
     change, found, for_all = REFUSED[case]
     folder = publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS)
     change(folder)
-    (line,) = planned(tmp_path, folder)
-    assert line.startswith("method.readout.kind: as_published; ")
-    assert re.search(found, line)
-    assert bool([*refusals(folder)]) == for_all
     if for_all:
+        assert re.search(found, *folder_lines(tmp_path, folder))
         with pytest.raises(DataError, match=found):
             [*not_applied(folder)]
         return
+    (line,) = planned(tmp_path, folder)
+    assert line.startswith("method.readout.kind: as_published; ")
+    assert re.search(found, line) and not folder_lines(tmp_path, folder)
     with pytest.raises(ConfigError, match=found):
         frozen.build(config(), load_backbone(fetched(tmp_path, folder)))
 
@@ -213,7 +234,10 @@ def test_another_pooling_than_the_published_one_is_a_label(tmp_path):
 
 
 def test_a_readout_that_gives_all_sentences_one_vector_is_refused(tmp_path):
-    place = fetched(tmp_path, publish(tmp_path, [Pooling(D, "cls")], kind="llama"))
+    folder = publish(tmp_path, [Pooling(D, "cls")], kind="llama")
+    found = "method.readout.kind: the first token, which attends to no other, as theirs is a causal decoder. Take an average."
+    assert planned(tmp_path, folder) == [found]
+    place = fetched(tmp_path, folder)
     tokenizer = load_tokenizer(place)
     with pytest.raises(ConfigError, match="sentences of different words have one vector"):
         check_tells_apart(frozen.build(config(), load_backbone(place)), tokenizer)
@@ -239,9 +263,7 @@ def test_a_damaged_folder_is_a_line_before_anything_is_fetched_and_when_it_is_re
     change, found = DAMAGED[case]
     folder = publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS)
     change(folder)
-    source = {"kind": "local", "path": str(folder.relative_to(tmp_path))}
-    study = {"name": "x", "encoders": {"theirs": {"fetch": {"sources": [source]}}}}
-    (line,) = folder_findings(study, ["theirs"], tmp_path)
+    (line,) = folder_lines(tmp_path, folder)
     assert re.fullmatch(rf"encoders\.theirs: .*{found}.*\. Get the model again\.", line)
     with pytest.raises(DataError, match=found):
         fetched(tmp_path, folder)

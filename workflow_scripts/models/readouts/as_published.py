@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from workflow_scripts.data.published import MODULES, modules_of, read_published
-from workflow_scripts.errors import ConfigError
+from workflow_scripts.data.published import MODULES, Module, modules_of, read_published
+from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.readouts.base import ReadoutModule
 from workflow_scripts.settings.templates import SENTENCE, Prefix
 
@@ -65,7 +66,7 @@ class Readout(ReadoutModule):
         """They have been loaded."""
 
 
-def _load(folder: Path, module: Any) -> nn.Module:
+def _load(folder: Path, module: Module) -> nn.Module:
     from sentence_transformers.base.modules import Dense, Normalize
     from sentence_transformers.sentence_transformer.modules import LayerNorm, Pooling
 
@@ -75,6 +76,9 @@ def _load(folder: Path, module: Any) -> nn.Module:
         "Normalize": Normalize,
         "Pooling": Pooling,
     }
-    kind = kinds[module["type"].rpartition(".")[2]]
-    loaded: nn.Module = kind.load(str(folder), subfolder=module["path"], local_files_only=True)
+    try:
+        loaded: nn.Module = kinds[module.kind].load(str(folder), subfolder=module.path, local_files_only=True)
+    except (RuntimeError, SafetensorError) as error:
+        reason = str(error).strip().splitlines()[-1].strip()
+        raise DataError(f"{folder / module.path}: {reason}. Get the model again.") from error
     return loaded

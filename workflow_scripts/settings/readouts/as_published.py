@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from workflow_scripts.settings.readouts import ReadoutConfig
-from workflow_scripts.settings.start import Start
+from workflow_scripts.settings.start import Start, first_token_alone
 
 
 class Config(ReadoutConfig):
@@ -27,3 +27,4 @@ class Config(ReadoutConfig):
         for size in start.sizes:
             if size.published:
                 yield from size.published.misfits(self.prompt, start.encoder)
+                yield from first_token_alone("readout.kind", start) if size.published.first_token else ()
