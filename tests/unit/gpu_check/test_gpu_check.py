@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.gpu_check import cards, right, speed, verb, waits
+from workflow_scripts.gpu_check import again, cards, right, speed, verb, waits
 from workflow_scripts.gpu_check.lines import judged
 from workflow_scripts.gpu_check.material import SMALL, blocks, prepared, sentences, training, write_encoder
 from workflow_scripts.provenance.closure import ROOT
@@ -147,7 +147,10 @@ def test_a_card_that_is_not_there_is_one_line():
 
 
 @pytest.mark.slow
-def test_the_whole_command_holds_on_a_cpu(tmp_path):
+def test_the_whole_command_holds_on_a_cpu(tmp_path, monkeypatch):
+    """Each of its parts; of trainings made again two, which are short, as a step writes what it would be resumed from."""
+    for name, value in {"METHODS": ("simcse", "jtcse"), "STEPS": 6, "KILLED_AFTER": 3}.items():
+        monkeypatch.setattr(again, name, value)
     answer = verb.answer("cpu", minutes=20, file=tmp_path / "card.json")
     written = json.loads((tmp_path / "card.json").read_text("utf-8"))
     lines = written["lines"]

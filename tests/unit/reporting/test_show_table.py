@@ -302,7 +302,10 @@ def test_scores_are_printed_a_row_each_with_gaps_and_labels_and_as_they_are_in_t
     [
         (["notes.txt"], "not written by this pipeline. Give a study"),
         (["somebody.parquet"], ""),
-        (["results/demo/tables/demo.parquet"], "no such file. snakemake makes it, with the --configfile"),
+        (
+            ["results/demo/tables/demo.parquet"],
+            "no such file or study. Make it: snakemake --cores all --configfile",
+        ),
         (["{study}/tables"], "a folder without tables"),
         (
             ["{study}/figures/lab/learning_curves.parquet"],
