@@ -180,10 +180,10 @@ def studies_of(named: Iterable[Path]) -> list[Path]:
     studies = list(named) or _here()
     for folder in studies or [_RESULTS]:
         if not folder.is_dir() or not studies:
-            known = f"name one of {', '.join(map(str, here))}, or make it" if (here := _here()) else "make it"
-            raise DataError(
-                f"{folder}: no such study. {known[0].upper()}{known[1:]}: snakemake --configfile CONFIG."
+            advice = (
+                f"Name one of {', '.join(map(str, here))}, or make it" if (here := _here()) else "Make it"
             )
+            raise DataError(f"{folder}: no such study. {advice}: snakemake --configfile CONFIG.")
     return studies
 
 

@@ -138,9 +138,8 @@ def modules_of(folder: Path) -> list[Module]:
         return []
     modules = _read(folder / MODULES, _MODULES, None)
     for number, module in enumerate(modules):
-        if not _NAME.fullmatch(module.path) and (
-            number or module.path
-        ):  # the encoder may lie in the folder itself
+        in_root = number == 0 and not module.path  # where the encoder may lie
+        if not in_root and not _NAME.fullmatch(module.path):
             found = f"{number}: path: '{module.path}' is no folder's name"
             raise DataError(f"{folder / MODULES}: {found}. Get the model again.")
     return modules

@@ -34,10 +34,8 @@ class Failures:
         """
         if self._reasons and scores["value"].null_count == len(scores):
             task, reason = next(iter(self._reasons.items()))
-            found = f"no task gave a score, {len(self._reasons)} failed, {task} with {reason}"
-            raise DataError(
-                f"{self._job.outputs['scores']}: {found.rstrip('.')}. Mend that and run it again."
-            )
+            found = f"no task gave a score, {len(self._reasons)} failed, {task} with {reason.rstrip('.')}"
+            raise DataError(f"{self._job.outputs['scores']}: {found}. Mend that and run it again.")
         if self._reasons:
             leave_unkept()
         suite, run, seed = (self._job.wildcards[name] for name in ("suite", "run", "seed"))
