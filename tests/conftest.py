@@ -4,6 +4,7 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
@@ -36,9 +37,12 @@ def tiny_bert(tiny_models: dict[str, Path]) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def no_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget the store of the last study that a test has opened: trainings would find those of others there."""
-    monkeypatch.delenv("SEMBLANCE_STORE", raising=False)
+def no_study() -> Iterator[None]:
+    """Forget what the last study that a test has opened tells its jobs: which store, and whose code."""
+    with patch.dict(os.environ):
+        for name in ("SEMBLANCE_STORE", "PYTHONPATH", "PYTHONSAFEPATH"):
+            os.environ.pop(name, None)
+        yield
 
 
 @pytest.fixture

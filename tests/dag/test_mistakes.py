@@ -1149,7 +1149,9 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.delenv("SEMBLANCE_DATA", raising=False)
     (tmp_path / "mine").mkdir()
     for name in ("model.safetensors", "tokenizer.json", "config.json"):
-        (tmp_path / "mine" / name).write_text("{}")
+        (tmp_path / "mine" / name).write_text(
+            json.dumps({"model_type": "bert"} if name == "config.json" else {})
+        )
     return tmp_path
 
 
