@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.readouts import ReadoutConfig
@@ -34,7 +34,7 @@ _FLAGS = {
 """What Pooling's modes were before they had names."""
 _WEIGHTED = ("Dense", "LayerNorm")
 _NAME = re.compile(r"\w[\w.-]*")
-T = TypeVar("T")
+FileT = TypeVar("FileT", bound=BaseModel)
 
 
 class _File(BaseModel):
@@ -109,19 +109,18 @@ class _Following(_File):
         return self.out_features or (single * len(self.modes) if single else before)
 
 
-_MODULES = TypeAdapter(Annotated[list[Module], Field(min_length=1)])
-_SHARDS, _ARCHITECTURE = TypeAdapter(_Shards), TypeAdapter(_Architecture)
-_PROMPTS, _INPUT, _FOLLOWING = TypeAdapter(_Prompts), TypeAdapter(_Input), TypeAdapter(_Following)
+class _Modules(RootModel[Annotated[list[Module], Field(min_length=1)]]):
+    """All of ``modules.json``."""
 
 
-def _read(file: Path, kind: TypeAdapter[T], missing: Any) -> T:
+def _read(file: Path, kind: type[FileT], **missing: Any) -> FileT:
     """What a file holds; ``missing`` stands for one that is not there.
 
     Raises:
         DataError: if it holds something else.
     """
     try:
-        return kind.validate_json(file.read_bytes()) if file.exists() else kind.validate_python(missing)
+        return kind.model_validate_json(file.read_bytes()) if file.exists() else kind(**missing)
     except ValidationError as error:
         first = error.errors()[0]
         place = "".join(f"{part}: " for part in first["loc"])
@@ -136,7 +135,7 @@ def modules_of(folder: Path) -> list[Module]:
     """
     if not (folder / MODULES).exists():
         return []
-    modules = _read(folder / MODULES, _MODULES, None)
+    modules = _read(folder / MODULES, _Modules).root
     for number, module in enumerate(modules):
         in_root = number == 0 and not module.path  # where the encoder may lie
         if not in_root and not _NAME.fullmatch(module.path):
@@ -145,13 +144,18 @@ def modules_of(folder: Path) -> list[Module]:
     return modules
 
 
+def _shards(folder: Path) -> list[str]:
+    """Files that its index names; none where there is no index."""
+    return sorted({*_read(folder / SHARDS, _Shards, weight_map={}).weight_map.values()})
+
+
 def more_files(folder: Path) -> list[str]:
     """Files beside the usual ones: shards of the weights, and the modules that follow the encoder.
 
     Raises:
         DataError: if a name leads out of the folder.
     """
-    shards = sorted({*_read(folder / SHARDS, _SHARDS, {"weight_map": {}}).weight_map.values()})
+    shards = _shards(folder)
     if outside := next((name for name in shards if not _NAME.fullmatch(name)), None):
         raise DataError(f"{folder / SHARDS}: {outside} is no file's name. Get the model again.")
     parts = [
@@ -163,15 +167,16 @@ def more_files(folder: Path) -> list[str]:
 def refusals(folder: Path) -> Iterator[str]:
     """Why nothing can be made of a folder, a line each: damage, code of its own, or no encoder of Transformers."""
     try:
-        named, modules = more_files(folder), modules_of(folder)
-        config = _read(folder / "config.json", _ARCHITECTURE, {})
+        more_files(folder)
         read_published(folder)
+        modules, config = modules_of(folder), _read(folder / "config.json", _Architecture)
     except DataError as error:
         yield str(error)
         return
     if (folder / "config.json").exists() and config.model_type is None and not config.auto_map:
         yield f"{folder / 'config.json'}: no model_type. Get the model again."
-    if missing := [file for file in named if file.startswith("model-") and not (folder / file).is_file()]:
+    missing = [file for file in _shards(folder) if not (folder / file).is_file()]
+    if missing and not (folder / WEIGHTS).is_file():  # which Transformers reads before any shards
         yield f"{folder / SHARDS}: it names {missing[0]}, which is not there. Get the model again."
     for number, module in enumerate(modules):
         if module.type.partition(".")[0] != "sentence_transformers":
@@ -194,7 +199,7 @@ def read_published(folder: Path) -> Published:
     Raises:
         DataError: if a name leads out of the folder, or a file holds something else than it should.
     """
-    texts, modules = _read(folder / PROMPTS, _PROMPTS, {}), modules_of(folder)
+    texts, modules = _read(folder / PROMPTS, _Prompts), modules_of(folder)
     following = [_following(folder, module) for module in modules[1:]]
     poolings = [
         settings.modes
@@ -211,20 +216,16 @@ def read_published(folder: Path) -> Published:
 
 def other_pooling(folder: Path, readout: ReadoutConfig) -> Iterator[str]:
     """A label where a readout pools other tokens than the folder's authors do."""
-    for module in modules_of(folder)[1:]:
+    for module in [] if readout.needs_frozen else modules_of(folder)[1:]:
         modes = _following(folder, module).modes
-        if (
-            module.kind == "Pooling"
-            and not readout.needs_frozen
-            and modes != [getattr(readout, "mode", None)]
-        ):
+        if module.kind == "Pooling" and modes != [getattr(readout, "mode", None)]:
             yield f"the encoder was published with {' and '.join(modes)} pooling, applied by {ALONE}"
 
 
 def _following(folder: Path, module: Module) -> _Following:
     """Settings of a module; none of one that is not done here, which may mean others by these names."""
     known = module.kind in HONOURED
-    return _read(folder / module.path / "config.json", _FOLLOWING, {}) if known else _Following()
+    return _read(folder / module.path / "config.json", _Following) if known else _Following()
 
 
 def _unmet(
@@ -247,7 +248,7 @@ def _unmet(
             yield f"{folder / module.path}: tokens of the prompt are left out of the pooling"
     if not any(module.kind == "Pooling" for module in modules):
         yield f"{folder / MODULES}: no Pooling, and so no vector of a sentence"
-    read = _read(folder / LENGTH, _INPUT, {}).model_dump(exclude={"max_seq_length"})
+    read = _read(folder / LENGTH, _Input).model_dump(exclude={"max_seq_length"})
     if changed := [key for key, value in read.items() if value]:
         yield f"{folder / LENGTH}: {changed[0]} changes what is read"
 

@@ -6,13 +6,20 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings
 
+Below = Annotated[
+    str,
+    Field(
+        pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$",
+        description="relative, below the data root (SEMBLANCE_DATA or data_root) or the package, as models/mine",
+    ),
+]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
 class File(Settings):
     """A file with a pinned hash, or one that only its user can obtain."""
 
-    path: str = Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$", description="Below the data root or the package.")
+    path: Below
     sha256: Sha256 | list[Sha256] | None = Field(
         description="Several of copies that are read alike; null where the file was not at hand when this was written: "
         "only the contract checks it."

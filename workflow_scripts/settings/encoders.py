@@ -5,15 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.settings.datasets import Commit, Repository, Sha256
-
-Folder = Annotated[
-    str,
-    Field(
-        pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$",
-        description="relative, below the data root (SEMBLANCE_DATA or data_root) or the package, as models/mine",
-    ),
-]
+from workflow_scripts.settings.datasets import Below, Commit, Repository, Sha256
 
 
 class _Source(Settings):
@@ -27,7 +19,7 @@ class LocalEncoder(_Source):
     """A folder below the data root."""
 
     kind: Literal["local"]
-    path: Folder
+    path: Below
 
 
 class PackageEncoder(_Source):
@@ -35,7 +27,7 @@ class PackageEncoder(_Source):
 
     kind: Literal["package"]
     package: str = Field(description="Import name.")
-    path: Folder
+    path: Below
 
 
 class HubEncoder(_Source):
@@ -52,7 +44,7 @@ class LocalPart(Settings):
     """A piece of a file below the data root."""
 
     kind: Literal["local"]
-    path: Folder
+    path: Below
 
 
 class PackagePart(Settings):
@@ -60,7 +52,7 @@ class PackagePart(Settings):
 
     kind: Literal["package"]
     package: str = Field(description="Import name.")
-    path: Folder
+    path: Below
 
 
 class SplitEncoder(Settings):
@@ -71,7 +63,7 @@ class SplitEncoder(Settings):
         min_length=1, description="In their order."
     )
     archive: Sha256 = Field(description="Of all parts, one after the other.")
-    path: Folder = Field(description="In the archive.")
+    path: Below = Field(description="In the archive.")
     sha256: dict[str, Sha256] = Field(min_length=1, description="Of each file that is taken, by its name.")
 
 

@@ -25,7 +25,7 @@ class Published(NamedTuple):
         """Why an encoder cannot be read as it was published, a line each."""
         for found in self.unmet:
             take = "Take the method frozen_avg or frozen_cls, or another encoder."
-            yield f"readout.kind: as_published; {found if found.endswith('.') else f'{found}. {take}'}"
+            yield f"readout.kind: as_published; {found}. {take}"
         names = [name for name, _ in self.prompts]
         if not self.unmet and prompt is None and self.default not in (None, *names):
             found = (

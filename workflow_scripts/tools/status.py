@@ -135,8 +135,10 @@ def configuration_of(study: str | None, configfiles: Sequence[str]) -> tuple[str
         asked = Call([str(overlay)] if overlay.exists() else [], {})
     name = load_config(ROOT, asked.configfiles, asked.config)["name"]
     if study not in (None, name):
-        read = f"{', '.join(asked.configfiles)} is the configuration of {name}"
-        read = read if asked.configfiles else f"it was not run here, and there is no config/{study}.yaml"
+        if asked.configfiles:
+            read = f"{', '.join(asked.configfiles)} is the configuration of {name}"
+        else:
+            read = f"it was not run here, and there is no config/{study}.yaml"
         found = f"{study}: {read}. Give this study's by --configfile."
         raise ConfigError(f"{found} {advice(str(study), ran)}")
     return name, asked

@@ -96,6 +96,7 @@ EQUAL = {  # folder, name of a prompt
 SHARDS, SHARD = "model.safetensors.index.json", "model-00002-of-00003.safetensors"
 PROMPT_FILE = "config_sentence_transformers.json"
 ROUTER = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.router.Router"}
+SPARSE_ROOM = "sentence_transformers.sparse_encoder.models"
 SPARSE = {
     "idx": 2,
     "name": "2",
@@ -105,6 +106,10 @@ SPARSE = {
 CODE = {"idx": 2, "name": "2", "path": "2_Own", "type": "modeling_own.Pooler"}
 REFUSED = {  # change of a folder with mean pooling and prompts, its line, whether methods that train refuse it too
     "router": (lambda f: (f / "modules.json").write_text(json.dumps([ROUTER])), "Router comes first, which is not supported", True),
+    "sparse encoder": (
+        lambda f: (f / "modules.json").write_text(json.dumps([ROUTER | {"type": f"{SPARSE_ROOM}.MLMTransformer"}])),
+        "MLMTransformer comes first, which is not supported", True,
+    ),
     "code": (lambda f: edited(f, "modules.json", add=[CODE]), r"modeling_own\.Pooler is code of the folder", True),
     "remote code": (
         lambda f: edited(f, "config.json", auto_map={"AutoModel": "modeling_own.Own"}, model_type="their_own"),
@@ -203,6 +208,12 @@ def test_vectors_are_those_of_encode_also_when_saved(tmp_path, case):
     saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     np.testing.assert_allclose(saved.encode(TEXTS, batch_size=2), expected, atol=1e-5)
     assert saved.prompts == SentenceTransformer(str(folder), device="cpu").prompts
+
+
+def test_an_index_without_its_shards_counts_for_nothing_beside_whole_weights(tmp_path):
+    folder = publish(tmp_path, [mean()])
+    (folder / SHARDS).write_text(json.dumps({"weight_map": {"a": SHARD}}))
+    assert folder_lines(tmp_path, folder) == []
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -24,7 +24,8 @@ class Config(ReadoutConfig):
 
     def misfits(self, start: Start) -> Iterator[str]:
         """The folder is one of sentence-transformers, all that it names is done, and it has the prompt."""
-        for size in start.sizes:
-            if size.published:
-                yield from size.published.misfits(self.prompt, start.encoder)
-                yield from first_token_alone("readout.kind", start) if size.published.first_token else ()
+        published = [size.published for size in start.sizes if size.published]
+        for one in published:
+            yield from one.misfits(self.prompt, start.encoder)
+        if any(one.first_token for one in published):
+            yield from first_token_alone("readout.kind", start)
