@@ -37,7 +37,7 @@ from workflow_scripts.settings.templates import Template
 from workflow_scripts.training.sampler import Sampler
 
 OF_A_FOLDER = {"as_published"}
-"""Kinds of readouts that are not made of their settings alone; tests/unit/models/test_published.py has the folders."""
+"""Kinds of readouts that are not made of their settings alone; tests/numbers/models/test_published.py has the folders."""
 
 Block = dict[str, Any]
 Keys = tuple[str | int, ...]

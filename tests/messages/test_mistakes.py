@@ -1,0 +1,1443 @@
+"""Deliberate mistakes, each found before the first job, in one line: where, what was found, what to do.
+
+Most are asked of the check itself, which the Snakefile makes whenever it is read; the last tests ask Snakemake.
+"""
+
+import copy
+import functools
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.planning import DEMO, ROOT, copy_tree, holding, merged_config, set_at, snakemake
+from workflow_scripts.data.hub import snapshot
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.checks import content_findings, read_grids, study_findings
+from workflow_scripts.graph.configuration import read_yaml
+from workflow_scripts.graph.outside import need_findings
+from workflow_scripts.graph.resources import published_findings
+
+STEPS = {"training": {"epochs": None}}
+"""For methods whose block has epochs, where the demo has steps."""
+BLOCK = {"encoder": "minilm_mlm", "corpus": "wiki_extract", "tag": "wrong"}
+SCORES = {"suite": "lee", "task": "lee", "aggregation": "all", "scale": 1, "digits": 2}
+RUN = "experiments/demo.yaml: run {0}.minilm_mlm.wiki_extract.wrong: "
+
+
+@functools.cache
+def study(overlay=DEMO):
+    """A sound study: its configuration and grids, not to be changed."""
+    config = merged_config(ROOT, overlay)
+    return config, read_grids(config, ROOT / "config")[0]
+
+
+def findings(change, overlay=DEMO, data_root=None):
+    """What is found once ``change(config, grids)`` is made."""
+    config, grids = copy.deepcopy(study(overlay))
+    change(config, grids)
+    found = list(content_findings(config, grids))
+    return found or list(study_findings(config, grids, ROOT, data_root))
+
+
+def put(path, value):
+    """A change of one key of the configuration, ``grid.`` in front of one of the demo's grid."""
+    in_grid = path.removeprefix("grid/")
+    return lambda config, grids: set_at(config if in_grid == path else grids["demo"], in_grid, value)
+
+
+def run(method, **block):
+    """A run more in the demo's grid."""
+    return lambda _config, grids: grids["demo"]["runs"].append(BLOCK | {"method": method} | block)
+
+
+def method_of(name, **settings):
+    """A run more whose method is overridden."""
+    return run(name, overrides={"method": settings})
+
+
+def training_of(name, **settings):
+    return run(name, overrides={"training": settings})
+
+
+def column(**changes):
+    """A column more in the demo's grid."""
+    column = SCORES | {"heading": "wrong", "metric": "spearman"} | changes
+    return lambda _config, grids: grids["demo"]["columns"].append(column)
+
+
+def tasks(**changes):
+    """A block that lists tasks more in the demo's grid."""
+    block = {key: value for key, value in SCORES.items() if key != "task"} | {"metric": "spearman"}
+    return lambda _config, grids: grids["demo"]["columns"].append(block | changes)
+
+
+def timed_column(**changes):
+    """A column more in the demo's grid, of a time."""
+    time = {
+        "suite": "cost",
+        "task": "cost",
+        "aggregation": "batch:32",
+        "metric": "latency_ratio",
+        "measured": True,
+    }
+    return both(put("grid/suites/cost", ["cost"]), column(**time | changes))
+
+
+def both(*changes):
+    def change(config, grids):
+        for one in changes:
+            one(config, grids)
+
+    return change
+
+
+HELD_OUT = put("development/dataset", "lee")
+"""For runs on corpora that hold no sentences out for choosing checkpoints."""
+
+
+def twin(*runs, method="jtcse", **settings):
+    """A method on an encoder that consists of ``runs``."""
+    return both(
+        put("encoders/wrong_twin", {"label": None, "runs": list(runs)}),
+        run(method, encoder="wrong_twin", overrides={"method": settings}),
+    )
+
+
+SIMCSE = {"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_extract"}
+OTHER = SIMCSE | {"tag": "other", "overrides": {"method": {"dropout": 0.2}}}
+
+TRIP = study()[0]["corpora"]["wiki_spa"]["round_trip"]
+
+MISTAKES = {
+    # claims; what is wrong with their files is in tests/rooms/graph/test_claims.py
+    "a paper without a file of claims": (
+        put("claims/papers", ["s2sent", "jtsce"]),
+        "claims.papers: no file jtsce.yaml in config/claims. Did you mean jtcse?",
+    ),
+    "a scale that is none": (
+        put("claims/scale", "labor"),
+        "claims.scale: 'labor' is none of paper, laboratory, demo.",
+    ),
+    "a heading that a claim names": (
+        put("grid/columns/0/heading", "rho"),
+        "claims/s2sent.yaml: claims.simcse_bert.tested.demo.ours.heading: Spearman is not defined.",
+    ),
+    # overrides, readings and sweeps: keys, types, ranges
+    "a misspelt key of the training": (
+        training_of("simcse", max_step=5),
+        RUN.format("simcse") + "training.max_step: unknown key. Did you mean max_steps?",
+    ),
+    "a misspelt key of the method": (
+        method_of("simcse", temprature=0.05),
+        RUN.format("simcse") + "method.temprature: unknown key. Did you mean temperature?",
+    ),
+    "a misspelt name of a method, among its settings": (
+        put("methods/simcs", {"training": {"max_steps": 5}}),
+        "methods.simcs: without module. Write it there. Did you mean simcse?",
+    ),
+    "a setting of trainings at the top": (
+        put("max_steps", 5),
+        "max_steps: unknown key. Did you mean training.max_steps?",
+    ),
+    "a setting of the method in its readout": (
+        method_of("simcse", readout={"temperature": 0.1}),
+        "method.readout.temperature: unknown key. Did you mean method.temperature?",
+    ),
+    "a misspelt key of the readout": (
+        method_of("simcse_s2sent", readout={"freqencies": 4}),
+        RUN.format("simcse_s2sent") + "method.readout.freqencies: unknown key. Did you mean frequencies?",
+    ),
+    "a temperature out of range": (
+        method_of("simcse", temperature=5),
+        "method.temperature: 5 is above 1",
+    ),
+    "a number of frequencies that does not exist": (
+        method_of("simcse_s2sent", readout={"frequencies": 3}),
+        "method.readout.frequencies: 3 is none of 1, 2, 4, 8, 16.",
+    ),
+    "text for a number": (
+        training_of("simcse", learning_rate="small"),
+        "training.learning_rate: 'small' is not a number (Peak learning rate of AdamW.).",
+    ),
+    "a batch of one sentence": (
+        training_of("simcse", batch_size=1),
+        "training.batch_size: 1 is not above 1",
+    ),
+    "a dropout of everything": (
+        method_of("simcse", dropout=1),
+        "method.dropout: 1 is not below 1",
+    ),
+    "an unknown schedule": (
+        training_of("simcse", schedule="linaer"),
+        "training.schedule: 'linaer' is none of linear, constant. Did you mean linear?",
+    ),
+    "an unknown module": (
+        method_of("simcse", module="simce"),
+        "supervised_simcse, three_r. Did you mean simcse?",
+    ),
+    "an unknown kind of readout": (
+        method_of("simcse", readout={"kind": "s2snt"}),
+        "method.readout.kind: 's2snt' is none of as_published, layer_attention, mask_token, pooling, s2sent. Did you mean s2sent?",
+    ),
+    "a number for a readout": (
+        method_of("simcse", readout=5),
+        "method.readout: 5 is not a block of settings.",
+    ),
+    "another kind of readout with the keys of the first": (
+        method_of("simcse", readout={"kind": "mask_token"}),
+        "method.readout.layers, pooler: unknown keys. Known: kind.",
+    ),
+    "a sweep over a key that is none": (
+        run("simcse_s2sent", sweep={"method.readout.block": [1, 2]}),
+        "simcse_s2sent.minilm_mlm.wiki_extract.wrong.block2: method.readout.block: unknown key. Did you mean blocks?",
+    ),
+    "a sweep over a setting without its section": (
+        run("simcse", sweep={"temperature": [0.05, 0.1]}),
+        "sweep.temperature: not a dotted setting. Begin it with method. or training.",
+    ),
+    "a sweep with a value out of range": (
+        run("simcse", sweep={"method.temperature": [0.05, 2]}),
+        "wrong.temperature2: method.temperature: 2 is above 1",
+    ),
+    "a key of a method underneath": (
+        method_of("simcse_3r", base={"temprature": 1}),
+        "method.base.temprature: unknown key. Did you mean temperature?",
+    ),
+    "a reading that the method lacks": (
+        run("simcse", reading="more_droput"),
+        "reading: more_droput is no reading of methods.simcse. Did you mean more_dropout?",
+    ),
+    "a reading of a method without any": (
+        run("frozen_cls", reading="paper", corpus=None),
+        "reading: paper is no reading of methods.frozen_cls. Known: none.",
+    ),
+    "a name for a method that is not there": (
+        put("names/methods/simcse_s2snt", "SimCSE + S2Sent"),
+        "names.methods.simcse_s2snt: simcse_s2snt is not defined. Did you mean simcse_s2sent?",
+    ),
+    "a reading with a section that nobody reads": (
+        both(put("methods/simcse/readings/odd", {"mehtod": {"dropout": 0.1}}), run("simcse", reading="odd")),
+        "mehtod: unknown key. Did you mean method?",
+    ),
+    "a reading with an unknown key": (
+        both(put("methods/simcse/readings/odd", {"method": {"droput": 0.1}}), run("simcse", reading="odd")),
+        "method.droput: unknown key. Did you mean dropout?",
+    ),
+    "a mistake in the runs behind an encoder": (
+        twin(SIMCSE, OTHER | {"overrides": {"training": {"max_step": 5}}}),
+        "encoders.wrong_twin.runs: run simcse.minilm_mlm.wiki_extract.other: training.max_step: unknown key.",
+    ),
+    # settings that exclude each other
+    "epochs with max_steps by an override": (
+        training_of("simcse", epochs=2),
+        "training.epochs: 2 with max_steps 16. Give one of them",
+    ),
+    "neither epochs nor max_steps": (
+        training_of("simcse", max_steps=None),
+        "training.epochs: None with max_steps None. Give one of them",
+    ),
+    "epochs with max_steps by merging an encoder's settings": (
+        both(put("encoders/minilm_mlm/training", {"epochs": 1}), run("simcse")),
+        "training.epochs: 1 with max_steps 16. Give one of them",
+    ),
+    "epochs of masked words where steps stay": (
+        put("continue_mlm/training/epochs", 1),
+        "continue_mlm.training.epochs: 1 with max_steps 120. Give one of them",
+    ),
+    "neither epochs nor steps of masked words": (
+        put("continue_mlm/training/max_steps", None),
+        "continue_mlm.training.epochs: None with max_steps None. Give one of them",
+    ),
+    "epochs of an adapted encoder's own where steps stay": (
+        put("encoders/minilm_mlm/adapt/training", {"epochs": 1}),
+        "encoders.minilm_mlm.adapt.training.epochs: 1 with max_steps 120. Give one of them",
+    ),
+    "a batch of more sentences than the corpus has": (
+        both(
+            put("corpora/few", {"dataset": "wiki_extract", "dev_sentences": 50, "max_sentences": 31}),
+            run("simcse", corpus="few"),
+        ),
+        "training.batch_size: 32; few has 31 rows at most. Lower it, or take more text.",
+    ),
+    "a batch of more sentences than are translated": (
+        both(
+            put("corpora/wiki_spa/round_trip/max_sentences", 31),
+            run("simcse_round_trips", corpus="wiki_spa"),
+            HELD_OUT,
+        ),
+        "training.batch_size: 32; wiki_spa has 31 rows at most. Lower it, or take more text.",
+    ),
+    "more sentences held out than there are": (
+        put("corpora/nli_sample/dev_sentences", 9986),
+        "corpora.nli_sample.dev_sentences: 9986; nli_sample has 9986 sentences. Lower it, or take more text.",
+    ),
+    "a warm-up that outlasts the training": (
+        training_of("simcse", warmup_steps=17),
+        "training.warmup_steps: 17 of 16 steps. Lower it.",
+    ),
+    "a step in chunks whose slopes are drawn for all": (
+        training_of("simcse_layerattpooler", chunk=8),
+        "training.chunk: the readout layer_attention, as it is set, draws or sums over a whole batch. "
+        "Set it to null for this method, or change the readout.",
+    ),
+    "an adapted encoder's step in chunks": (
+        put("continue_mlm/training/chunk", 8),
+        "continue_mlm.training.chunk: 8; no sentence is contrasted with others. "
+        "Leave it out, and lower batch_size.",
+    ),
+    "a warm-up that outlasts the epochs": (  # 9,986 triples are 312 batches of 32
+        both(
+            run(
+                "supervised_simcse",
+                corpus="nli_sample",
+                overrides={
+                    "training": {"epochs": 2, "max_steps": None, "batch_size": 32, "warmup_steps": 625}
+                },
+            ),
+            HELD_OUT,
+        ),
+        "training.warmup_steps: 625 of 624 steps. Lower it.",
+    ),
+    "a warm-up that outlasts the masked words": (
+        put("continue_mlm/training/warmup_steps", 121),
+        "encoders.minilm_mlm.adapt.training.warmup_steps: 121 of 120 steps. Lower it.",
+    ),
+    "masked words on several GPUs": (
+        put("continue_mlm/training/gpus", 2),
+        "continue_mlm.training.gpus: 2; processes choose different numbers of tokens. Set it to 1.",
+    ),
+    "an encoder from scratch whose heads do not share its width": (
+        put(
+            "encoders/minilm_mlm/adapt/from_scratch",
+            {"layers": 6, "width": 128, "heads": 5, "feed_forward": 8},
+        ),
+        "encoders.minilm_mlm.adapt.from_scratch.width: 128 is no multiple of the 5 heads. Make it one.",
+    ),
+    "an interval of a method that is none": (
+        both(put("methods/simcse/development", {"every": 0}), run("simcse")),
+        "methods.simcse.development.every: 0 is not above 0",
+    ),
+    "a development set of a run's own": (
+        run("simcse", overrides={"development": {"dataset": "lee"}}),
+        "development.dataset: unknown key. Known: every, max_tokens.",
+    ),
+    "a GPU for what is measured on processors": (
+        put("evaluation/on_gpu", ["cost"]),
+        "evaluation.on_gpu.0: 'cost' is none of clustering, mteb, search, sts, transfer, extraction.",
+    ),
+    "a GPU for a kind of suites that there is not": (
+        put("evaluation/on_gpu", ["tranfer"]),
+        "evaluation.on_gpu.0: 'tranfer' is none of clustering, mteb, search, sts, transfer, extraction. Did you "
+        "mean transfer?",
+    ),
+    "GPUs for evaluations in words": (
+        put("evaluation/on_gpu", "all"),
+        "evaluation.on_gpu: 'all' is not a list",
+    ),
+    "a batch that the GPUs cannot share": (
+        training_of("simcse", gpus=3),
+        "training.batch_size: 32 sentences for 3 GPUs. Make it a multiple.",
+    ),
+    "a frozen threshold that learns": (
+        method_of("simcse_3r", threshold={"surrogate": "frozen"}),
+        "method.threshold.travel: 0.75 with surrogate frozen. A frozen threshold has 0",
+    ),
+    "a learning threshold that goes nowhere": (
+        method_of("simcse_3r", threshold={"travel": 0}),
+        "method.threshold.travel: 0 with surrogate straight_through.",
+    ),
+    "exemplars from no pool": (
+        method_of("simcse_3r", pool=None),
+        "method.pool: None with subtract exemplars. Give a pool",
+    ),
+    "a pool that nothing reads": (
+        method_of("simcse_3r", subtract="own"),
+        "method.pool: wiki_extract_extractive with subtract own.",
+    ),
+    "words that nothing reads": (method_of("simcse_3r", words=300), "method.words: 300 with identify batch"),
+    "no words where they are read": (
+        method_of("simcse_3r", identify="words_at_start"),
+        "method.words: None with identify words_at_start",
+    ),
+    "a pool that is not defined": (
+        method_of("simcse_3r", pool="wiki_extract_extractiv"),
+        "method.pool: wiki_extract_extractiv is not defined. Did you mean wiki_extract_extractive?",
+    ),
+    "more exemplars than the pool has": (
+        method_of("simcse_3r", k=100),
+        "method.k: 100 exemplars a step; pool wiki_extract_extractive has 64. Lower it.",
+    ),
+    "batch_norm without a squeeze": (
+        method_of("simcse_s2sent", readout={"squeeze": "none", "batch_norm": True}),
+        "method.readout.batch_norm: true with squeeze none",
+    ),
+    "a projector of batch_norm at test": (
+        run("diffcse", overrides=STEPS | {"method": {"head_at_test": True}}),
+        "method.projector: batch_norm is no part of an embedding.",
+    ),
+    "[MASK] without a template": (
+        method_of("simcse_s2sent", readout={"pooling": "mask"}),
+        "method.readout.pooling: mask reads [MASK], and the method puts no template around sentences.",
+    ),
+    "[MASK] of a frozen encoder": (
+        both(
+            put("methods/frozen_mask", {"module": "frozen", "readout": {"kind": "mask_token"}}),
+            run("frozen_mask", corpus=None),
+        ),
+        "readout.kind: mask_token reads [MASK]",
+    ),
+    # the encoder's depth and width
+    "more blocks than layers": (
+        method_of("simcse_s2sent", readout={"blocks": 12}),
+        "method.readout.blocks: 12; minilm_mlm has 6 layers. Lower it.",
+    ),
+    "a bottleneck wider than the encoder": (
+        method_of("simcse_s2sent", readout={"reduction": 500}),
+        "method.readout.reduction: 500; minilm_mlm is 384 wide. Lower it.",
+    ),
+    "a layer that the encoder lacks": (
+        method_of("simcse", readout={"pooler": "avg", "layers": [0, 12]}),
+        "method.readout.layers: 12; minilm_mlm has hidden states 0 to 6.",
+    ),
+    "a layer of negatives that the encoder lacks": (
+        method_of("sscl", negative_layers=[-9]),
+        "method.negative_layers: -9; minilm_mlm has hidden states 0 to 6.",
+    ),
+    "SSCL with two layers": (
+        method_of("sscl", readout={"layers": [1, 2]}),
+        "method.readout: sscl pools one layer as it pools others.",
+    ),
+    "cross-attention in every fifth of six layers": (
+        twin(SIMCSE, OTHER, cross_every=5),
+        "method.cross_every: 5; the 6 layers of wrong_twin are no multiple of it. Use one of 1, 2, 3, 6, or null.",
+    ),
+    "more LayerNorms left out than layers": (
+        twin(SIMCSE, OTHER, bypassed_layernorms=7),
+        "method.bypassed_layernorms: 7; wrong_twin has 6 layers.",
+    ),
+    # what a run starts from
+    "JTCSE on one encoder": (
+        run("jtcse"),
+        "encoder: jtcse joins two different runs; minilm_mlm consists of no runs. Name two in its `runs`.",
+    ),
+    "JTCSE on one run": (
+        twin(SIMCSE),
+        "encoder: jtcse joins two different runs; wrong_twin consists of 1 run.",
+    ),
+    "JTCSE on one run twice": (
+        twin(SIMCSE, SIMCSE),
+        "encoder: jtcse joins two different runs; wrong_twin consists of 1 run.",
+    ),
+    "JTCSE on one run under two names, which checkpoints at other times": (
+        twin(SIMCSE, OTHER | {"overrides": {"training": {"checkpoint_minutes": 3}}}),
+        "encoder: jtcse joins two different runs; simcse.minilm_mlm.wiki_extract and "
+        "simcse.minilm_mlm.wiki_extract.other differ in nothing that decides a model. Change one in `runs` of wrong_twin.",
+    ),
+    "JTCSE on a run that is not trained": (
+        twin(SIMCSE, {"method": "frozen_cls", "encoder": "minilm_mlm"}),
+        "encoder: jtcse joins trained runs; frozen_cls.minilm_mlm trains nothing. Name another in `runs` of wrong_twin.",
+    ),
+    "JTCSE on encoders of two sizes": (
+        twin(SIMCSE, SIMCSE | {"encoder": "bert_base"}),
+        "encoder: the runs of wrong_twin have encoders of several sizes: 6 layers of 384, 12 layers of 768.",
+    ),
+    "SimCSE on two runs": (
+        twin(SIMCSE, OTHER, method="simcse"),
+        "encoder: simcse starts from one encoder; wrong_twin consists of 2 runs.",
+    ),
+    "an ensemble of no runs": (
+        run("ensemble", corpus=None),
+        "encoder: ensemble adds up runs; minilm_mlm consists of none.",
+    ),
+    "weights for two of three runs": (
+        both(
+            put("encoders/wrong_three", {"label": None, "runs": [SIMCSE, OTHER, SIMCSE | {"tag": "third"}]}),
+            run("uc_bert", encoder="wrong_three", corpus=None, of_seeds=True),
+        ),
+        "method.weights: 2 weights; wrong_three consists of 3 runs.",
+    ),
+    "another readout of two runs": (
+        run("pooled_avg", encoder="demo_twin", corpus=None, of_seeds=True),
+        "encoder: repooled reads one run anew; demo_twin consists of 2 runs.",
+    ),
+    "an encoder that starts from itself": (
+        put("encoders/circle", {"label": None, "runs": [SIMCSE | {"encoder": "circle"}]}),
+        "encoders.circle: it starts from itself",
+    ),
+    "SimCSE without a corpus": (run("simcse", corpus=None), "corpus: simcse trains, and no corpus is named."),
+    "a frozen encoder with a corpus": (
+        run("frozen_cls"),
+        "corpus: frozen trains nothing; wiki_extract is named.",
+    ),
+    "supervised SimCSE on plain sentences": (
+        run("supervised_simcse", overrides=STEPS),
+        "corpus: supervised_simcse reads the column positive; wiki_extract has anchor.",
+    ),
+    "hard negatives of round trips": (
+        both(run("supervised_simcse", corpus="wiki_spa", overrides=STEPS), HELD_OUT),
+        "corpus: supervised_simcse reads the column negative; wiki_spa has anchor, positive.",
+    ),
+    "SimCSE on pairs with plain sentences": (
+        run("simcse_round_trips"),
+        "corpus: simcse_pairs reads the column positive; wiki_extract has anchor.",
+    ),
+    "3R on a method without pairs": (
+        both(
+            put("methods/odd_3r", study()[0]["methods"]["simcse_3r"] | {"base": "diffcse"}),
+            run("odd_3r", overrides=STEPS),
+        ),
+        "method.base: diffcse compares no pairs of vectors that could be reduced. Name a block of a contrastive method",
+    ),
+    "3R on a method whose vectors are read at a mask": (
+        both(
+            put("methods/odd_3r", study()[0]["methods"]["simcse_3r"] | {"base": "promptbert"}),
+            run("odd_3r", overrides=STEPS),
+        ),
+        "method.base: exemplars and words have no template, and promptbert reads its [MASK]. Name a block without",
+    ),
+    "distillation without a teacher": (
+        run("distil"),
+        "teacher: distil learns the vectors of a teacher, and none is named.",
+    ),
+    "a teacher that nobody learns from": (
+        both(put("encoders/one", {"label": None, "runs": [OTHER]}), run("simcse", teacher="one")),
+        "teacher: simcse learns from no teacher; one is named.",
+    ),
+    "a teacher of another width": (
+        both(
+            put("encoders/wide", {"label": None, "runs": [{"method": "frozen_cls", "encoder": "bert_base"}]}),
+            run("distil", teacher="wide"),
+        ),
+        "teacher: the vectors of wide have 768 entries, the student's 384.",
+    ),
+    "another word for what to do without the Hub": (
+        put("unreachable", "skip"),
+        "unreachable: 'skip' is none of stop, gap.",
+    ),
+    "an encoder that is not defined": (
+        run("simcse", encoder="minilm_mml"),
+        "experiments/demo.yaml: runs.4.encoder: minilm_mml is not defined. Did you mean minilm_mlm?",
+    ),
+    "a method in capitals": (
+        run("SimCSE"),
+        "experiments/demo.yaml: runs.4.method: SimCSE is not defined. Did you mean simcse?",
+    ),
+    "seeds of one run": (
+        run("simcse", seeds=[1]),
+        "experiments/demo.yaml: runs.4.seeds: unknown key. Did you mean of_seeds, or seeds at the top?",
+    ),
+    "a seed twice": (
+        put("grid/seeds", [1, 2, 1]),
+        "experiments/demo.yaml: seeds: 1 is listed twice. Leave one.",
+    ),
+    "a run twice": (
+        both(run("simcse"), run("simcse")),
+        "two runs are named simcse.minilm_mlm.wiki_extract.wrong. Leave one out.",
+    ),
+    # columns, figures
+    "a suite that is not there, which columns name": (
+        put("grid/suites/sts", ["le"]),
+        "experiments/demo.yaml: suites.sts: le is not defined. Did you mean lee?",
+    ),
+    "a metric that no suite writes": (
+        column(metric="spearmann"),
+        "columns.5 (wrong).metric: suite lee writes no spearmann of lee. Did you mean spearman?",
+    ),
+    "a task that is not in the suite": (
+        column(task="le"),
+        "columns.5 (wrong).task: le is no task of suite lee. Did you mean lee?",
+    ),
+    "an aggregation that nobody writes": (
+        column(aggregation="al"),
+        'columns.5 (wrong).aggregation: suite lee has no "al" of spearman. Known: "all", "mean"',
+    ),
+    "a metric of another measure": (
+        column(task="lee_space", aggregation="", metric="isoscore"),
+        "suite lee writes no isoscore of lee_space. Known: alignment, uniformity.",
+    ),
+    "a suite that the grid does not ask for": (
+        column(suite="sts"),
+        "columns.5.suite: sts is not defined.",
+    ),
+    "one of several tasks that is not in the suite": (
+        both(tasks(tasks=["lee"]), tasks(tasks={"A": "lee", "B": "le"})),
+        "columns.6 (B).task: le is no task of suite lee. Did you mean lee?",
+    ),
+    "a heading among several tasks twice": (
+        tasks(tasks={"A": "lee", "Spearman": "lee"}),
+        "columns.5 (Spearman).heading: another column has that heading.",
+    ),
+    "tasks in words": (
+        tasks(tasks="lee"),
+        "experiments/demo.yaml: columns.5.tasks: 'lee' is not a block of settings or a list",
+    ),
+    "a heading of several tasks": (
+        tasks(tasks=["lee"], heading="A"),
+        "experiments/demo.yaml: columns.5.heading: unknown key.",
+    ),
+    "no tasks": (tasks(tasks=[]), "experiments/demo.yaml: columns.5.tasks: [] has fewer entries than 1"),
+    "a heading twice": (
+        column(heading="Spearman"),
+        "columns.5 (Spearman).heading: another column has that heading.",
+    ),
+    "a mean of a column that is none": (
+        lambda _config, grids: grids["demo"]["columns"].append(
+            {"heading": "mean", "mean_of": ["Spearman", "Pearsn"], "digits": 2}
+        ),
+        "columns.5 (mean).mean_of: Pearsn is not defined. Did you mean Pearson?",
+    ),
+    "a ratio of a column that is none": (
+        lambda _config, grids: grids["demo"]["columns"].append(
+            {"heading": "ratio", "ratio_of": ["Pearsn", "Spearman"], "digits": 2}
+        ),
+        "columns.5 (ratio).ratio_of: Pearsn is not defined. Did you mean Pearson?",
+    ),
+    "a gain in a column that is none": (
+        lambda _config, grids: grids["demo"]["columns"].append(
+            {"heading": "gain", "gain_of": "Pearsn", "digits": 2}
+        ),
+        "columns.5 (gain).gain_of: Pearsn is not defined. Did you mean Pearson?",
+    ),
+    "a headline that is no column": (
+        put("grid/headline", "Spearmann"),
+        "experiments/demo.yaml: headline: Spearmann is not defined. Did you mean Spearman?",
+    ),
+    "a scatter of no column": (
+        put("grid/scatter", {"x": "Spearman", "y": "uniformty"}),
+        "scatter.y: uniformty is not defined. Did you mean uniformity?",
+    ),
+    "a plot of a setting that nobody sweeps": (
+        put("grid/sweep/plots", [{"setting": "method.temperature", "label": "t"}]),
+        "sweep.plots.0.setting: method.temperature is not defined. Known: none.",
+    ),
+    "a plot of no column": (
+        both(
+            run("simcse", sweep={"method.temperature": [0.1]}),
+            put("grid/sweep/plots", [{"setting": "method.temperature", "label": "t", "heading": "Pearsn"}]),
+        ),
+        "sweep.plots.0.heading: Pearsn is not defined. Did you mean Pearson?",
+    ),
+    "words compared in a run that is not there": (
+        put("grid/token_similarity/runs", ["simcse.minilm.wiki_extract"]),
+        "token_similarity.runs: simcse.minilm.wiki_extract is not defined. Did you mean simcse.minilm_mlm",
+    ),
+    "words of one corpus where there are two": (
+        both(run("simcse", corpus="wiki1m"), put("grid/word_frequencies", {"words": 5}), HELD_OUT),
+        "experiments/demo.yaml: word_frequencies: it shows the words of one corpus, and the runs train on wiki1m, "
+        "wiki_extract. Leave it out, or give each corpus an experiment of its own.",
+    ),
+    "a baseline that is no run": (
+        put("grid/baseline", "frozen_cls.minilm_mml"),
+        "baseline: frozen_cls.minilm_mml is not defined. Did you mean frozen_cls.minilm_mlm?",
+    ),
+    "a baseline of a block that is no run": (
+        run("simcse", baseline="frozen_csl.{encoder}"),
+        "baseline: frozen_csl.minilm_mlm is not defined. Did you mean frozen_cls.minilm_mlm?",
+    ),
+    "a baseline with an axis that is none": (
+        run("simcse", baseline="frozen_cls.{encodr}"),
+        "baseline frozen_cls.{encodr}: 'encodr' is no axis; there are method, encoder, corpus, reading, teacher.",
+    ),
+    "a time that is not said to be measured": (
+        timed_column(measured=False),
+        "columns.5 (wrong).measured: latency_ratio of suite cost is a time. Write measured: true.",
+    ),
+    "a score that is said to be measured": (
+        column(measured=True),
+        "columns.5 (wrong).measured: spearman of suite lee is no time. Write measured: false.",
+    ),
+    "a time of a batch that is not timed": (
+        timed_column(aggregation="batch:7"),
+        'columns.5 (wrong).aggregation: suite cost has no "batch:7" of latency_ratio. Known: "batch:1", "batch:32".',
+    ),
+    "a headline that is measured": (
+        both(timed_column(), put("grid/headline", "wrong")),
+        "headline: wrong is not defined.",
+    ),
+    "a scatter of a measured column": (
+        both(timed_column(), put("grid/scatter", {"x": "wrong", "y": "uniformity"})),
+        "scatter.x: wrong is not defined.",
+    ),
+    "two runs of one name": (
+        both(run("simcse"), training_of("simcse", max_steps=3)),
+        "two runs are named simcse.minilm_mlm.wiki_extract.wrong. Give one of them a tag.",
+    ),
+    "a plane of a task without positive pairs": (
+        put("grid/alignment_uniformity/task", "documents"),
+        "alignment_uniformity.task: documents is not defined. Known: lee_space.",
+    ),
+    "positive pairs above every score": (
+        put("suites/sts/lee/positives/lee_space/threshold", 4),
+        "suites.sts.lee.positives.lee_space.threshold: at_least 4; scores of lee reach from 0 to 1. Choose one",
+    ),
+    "positive pairs above the highest score": (
+        put(
+            "suites/sts/lee/positives/lee_space",
+            {
+                "dataset": "lee",
+                "comparison": "above",
+                "threshold": 1,
+                "normalise": True,
+            },
+        ),
+        "suites.sts.lee.positives.lee_space.threshold: above 1; scores of lee reach from 0 to 1. Choose one",
+    ),
+    "densities of a task that is not there": (
+        put("report/cosine_density/task", "leee"),
+        "report.cosine_density.task: leee is not defined. Did you mean lee?",
+    ),
+    "power that chance alone has": (
+        put("significance/power", 0.05),
+        "significance.power: 0.05, not above alpha 0.05, which chance alone has. Raise it.",
+    ),
+    "densities of a task that nothing is scored on": (
+        put("report/cosine_density/task", "wiki_extract"),
+        "report.cosine_density.task: no suite of suites.sts has wiki_extract",
+    ),
+    "checkpoints that nothing chooses": (
+        put("corpora/wiki_extract/dev_sentences", 0),
+        "development.dataset: null, and no sentence of the corpus is held out. Name one, or set "
+        "corpora.wiki_extract.dev_sentences.",
+    ),
+    "more entries than an encoder has, in training": (
+        method_of("simcse_s2sent", matryoshka=[64, 385]),
+        RUN.format("simcse_s2sent") + "method.matryoshka: 385; minilm_mlm is 384 wide. Lower it.",
+    ),
+    "a width named twice, in training": (
+        method_of("simcse_s2sent", matryoshka=[64, 64]),
+        RUN.format("simcse_s2sent") + "method.matryoshka: [64, 64]. Give each width once.",
+    ),
+    "first entries of what a dropped head makes": (
+        method_of("simcse", matryoshka=[64]),
+        RUN.format("simcse")
+        + "method.matryoshka: given; what orders the entries, a head, is dropped at test.",
+    ),
+    "widths of a method that contrasts nothing": (
+        method_of("frozen_avg", matryoshka=[64]),
+        RUN.format("frozen_avg") + "method.matryoshka: unknown key.",
+    ),
+    "more entries than an encoder has, in a suite": (
+        put("suites/sts/lee/widths", [64, 385]),
+        "experiments/demo.yaml: suites.sts.lee.widths: 385; demo_twin is 384 wide. Lower it.",
+    ),
+    "a width named twice, in a suite": (
+        put("suites/sts/lee/widths", [64, 64]),
+        "suites.sts.lee.widths: [64, 64]. Give each once.",
+    ),
+    "a column of a width that its suite has not": (
+        both(put("suites/sts/lee/widths", [64]), column(aggregation="all@32")),
+        '(wrong).aggregation: suite lee has no "all@32" of spearman. Known: "all", "all@64"',
+    ),
+    "longer sentences of a training than the encoder takes": (
+        training_of("simcse", max_tokens=513),
+        RUN.format("simcse") + "training.max_tokens: 513; minilm_mlm takes 512. Lower it.",
+    ),
+    "longer sentences of a development set than the encoder takes": (
+        run("simcse", overrides={"development": {"max_tokens": 99999}}),
+        RUN.format("simcse") + "development.max_tokens: 99999; minilm_mlm takes 512. Lower it.",
+    ),
+    "an axis without values": (
+        lambda _config, grids: grids["demo"]["runs"].append(BLOCK | {"method": []}),
+        ".method: [] has fewer entries than 1",
+    ),
+    "a seed that no generator takes": (
+        put("grid/seeds", [2**32]),
+        "experiments/demo.yaml: seeds.0: 4294967296 is not below 4294967296",
+    ),
+    "two methods of one name": (
+        put("names/methods", {"simcse": "X", "simcse_3r": "X"}),
+        "are both called X, ",
+    ),
+    "a method without a name": (
+        put("names/methods", {"simcse": ""}),
+        "names.methods.simcse: '' is shorter than 1",
+    ),
+    "groups of judgements that do not rise": (
+        put("report/cosine_density/edges", [0, 0.5, 0.5, 1]),
+        "report.cosine_density.edges: 0, 0.5, 0.5, 1 do not rise. Sort them, each once.",
+    ),
+    "groups that leave out some judgements": (
+        put("report/cosine_density/edges", [0, 0.5, 0.9]),
+        "report.cosine_density.edges: 0, 0.5, 0.9; judgements of lee reach from 0 to 1. Widen them.",
+    ),
+    "a template without the sentence": (
+        put("extraction/templates/t0/text", "means [MASK]."),
+        "extraction.templates.t0.text: the place of the sentence, [X], occurs 0 times. Write it once.",
+    ),
+    "a template with the sentence twice": (
+        put("methods/frozen_sncse/template/text", "[X], [X] means [MASK]."),
+        "methods.frozen_sncse.template.text: the place of the sentence, [X], occurs 2 times. Write it once.",
+    ),
+    "vectors of a layer that the encoder lacks": (
+        put("extraction/blocks/0/layers", ["1+9"]),
+        "extraction.blocks.0: plain: layers 1+9: 9 is no layer of the encoder. Choose from static, 0 to 6, last.",
+    ),
+    "vectors of a layer named twice": (
+        put("extraction/blocks/0/layers", ["6+last"]),
+        "extraction.blocks.0: plain: layers 6+last: one layer is named twice. Remove it.",
+    ),
+    "layers of random vectors": (
+        put("extraction/blocks/2/layers", ["last"]),
+        "extraction.blocks.2: random: the representation has no layers. Set layers to [static]",
+    ),
+    "the mask of plain sentences": (
+        put("extraction/blocks/0/weightings", ["avg", "masks"]),
+        "extraction.blocks.0: plain: the representation's template has no mask. Remove the weighting masks",
+    ),
+    "maps of layers that the encoder lacks": (
+        put("grid/suites/attention", ["attention"]),
+        "experiments/demo.yaml: suites.attention.attention.maps.layers: 7; minilm",
+    ),
+    # names that the blocks of the configuration use
+    "a dataset of a suite that is not there": (
+        put("suites/clustering/short_texts/datasets", ["agnew"]),
+        "suites.clustering.short_texts.datasets: agnew is not defined. Did you mean agnews?",
+    ),
+    "a graded task that is not in the suite": (
+        put("suites/transfer/senteval/graded", ["mrr"]),
+        "suites.transfer.senteval.graded: mrr is not defined. Did you mean mr?",
+    ),
+    "a list of tasks that is not there": (
+        put("suites/mteb/mteb_tasks/lists", ["jtcse_sts2"]),
+        "suites.mteb.mteb_tasks.lists: jtcse_sts2 is not defined. Did you mean jtcse_sts22?",
+    ),
+    "a search among scored pairs": (
+        put("suites/search/quora_search/datasets", ["lee"]),
+        "suites.search.quora_search.datasets: lee has the form pairs; labelled are read there. Name another.",
+    ),
+    "two suites of one name": (
+        lambda config, _grids: config["suites"]["sts"].update(
+            senteval={"datasets": ["lee"], "max_tokens": 256}
+        ),
+        "has that name too. Rename one: tables tell suites apart by name.",
+    ),
+    "a method underneath that is not there": (
+        put("methods/simcse_3r/base", "simce"),
+        "methods.simcse_3r.base: simce is not defined. Did you mean simcse?",
+    ),
+    "a method underneath that has one underneath": (
+        put("methods/odd_3r", study()[0]["methods"]["simcse_3r"] | {"base": "simcse_3r"}),
+        "methods.odd_3r.base: simcse_3r has the form methods with a base; methods without a base are read there.",
+    ),
+    "a pool of a method that is not there": (
+        put("methods/simcse_3r/pool", "toy"),
+        "methods.simcse_3r.pool: toy is not defined.",
+    ),
+    "a method of runs behind an encoder that is not there": (
+        put("encoders/wrong_twin", {"label": None, "runs": [SIMCSE | {"method": "simcs"}]}),
+        "encoders.wrong_twin.runs.0.method: simcs is not defined.",
+    ),
+    "seeds of a run behind an encoder that is trained": (
+        put("encoders/wrong_twin", {"label": None, "runs": [SIMCSE | {"of_seeds": True}]}),
+        "encoders.wrong_twin.runs.0.of_seeds: true for a frozen run of an encoder that consists of runs",
+    ),
+    "a teacher behind an encoder that is no run": (
+        put("encoders/wrong_twin", {"label": None, "runs": [SIMCSE | {"teacher": "minilm"}]}),
+        "encoders.wrong_twin.runs.0.teacher: minilm has the form single encoders; single runs are read there.",
+    ),
+    # data of a form that is not read, and encoders that are no single one
+    "a development set of texts with classes": (
+        put("development/dataset", "mr"),
+        "development.dataset: mr has the form labelled; pairs are read there. Name another.",
+    ),
+    "an alignment of sentences": (
+        put("suites/sts/lee/positives/lee_space/dataset", "wiki_extract"),
+        "suites.sts.lee.positives.lee_space.dataset: wiki_extract has the form sentences; pairs are read there.",
+    ),
+    "an isotropy of texts with classes": (
+        put("suites/sts/lee/samples/documents/dataset", "mr"),
+        "suites.sts.lee.samples.documents.dataset: mr has the form labelled; sentences or pairs are read",
+    ),
+    "an energy of texts with classes": (
+        put("suites/attention/attention/energy/dataset", "mr"),
+        "suites.attention.attention.energy.dataset: mr has the form labelled; sentences or pairs are read there.",
+    ),
+    "frequencies of pairs": (
+        put("extraction/wikitext/dataset", "lee"),
+        "extraction.wikitext.dataset: lee has the form pairs; sentences are read there. Name another.",
+    ),
+    "averages of pairs": (
+        put("extraction/averages/dataset", "lee"),
+        "extraction.averages.dataset: lee has the form pairs; sentences are read there. Name another.",
+    ),
+    "vectors without training of runs": (
+        put("extraction/encoder", "demo_twin"),
+        "extraction.encoder: demo_twin has the form several runs; single encoders are read there. Name another.",
+    ),
+    "exemplars in the tokens of runs": (
+        put("exemplars/wiki1m_300/encoder", "demo_twin"),
+        "exemplars.wiki1m_300.encoder: demo_twin has the form several runs; single encoders are read there. Name another.",
+    ),
+    "an encoder adapted from runs": (
+        lambda config, _grids: config["encoders"].update(
+            mine={"adapt": config["encoders"]["minilm_mlm"]["adapt"] | {"base": "demo_twin"}}
+        ),
+        "encoders.mine.adapt.base: demo_twin has the form several runs; single encoders are read there. Name another.",
+    ),
+    "words compared in a layer that is not there": (
+        put("grid/token_similarity/layer", -9),
+        "experiments/demo.yaml: token_similarity.layer: -9; minilm_mlm has hidden states 0 to 6. Name one of them.",
+    ),
+    "words compared in a run of two encoders": (
+        put("grid/token_similarity/runs", ["jtcse.demo_twin.wiki_extract"]),
+        "token_similarity.runs: jtcse.demo_twin.wiki_extract holds several encoders, and the figure shows one.",
+    ),
+    # no target without a producer
+    "a list of tokens that is not there": (
+        put("extraction/bias_list", "bert_typo"),
+        "extraction.bias_list: no file resources/tokens/bert_typo.json. Did you mean bert?",
+    ),
+    "a printed table that is not there": (
+        put("grid/published", ["jtcse_table99"]),
+        "experiments/demo.yaml: published: no file resources/published/jtcse_table99.csv. Did you mean jtcse_table9?",
+    ),
+    "a prompt that is not there": (
+        put("exemplars/wiki1m_300/prompt", "three_r_exemplar"),
+        "exemplars.wiki1m_300.prompt: no file resources/prompts/three_r_exemplar.txt. Did you mean three_r_exemplars?",
+    ),
+    "a name of a dataset that cannot be a file": (
+        put("datasets/lee-2", study()[0]["datasets"]["lee"]),
+        "datasets.lee-2: not a name. Use small letters, digits and underscores.",
+    ),
+    "a name of a suite that cannot be a file": (
+        put("suites/sts/lee-docs", study()[0]["suites"]["sts"]["lee"]),
+        "suites.sts.lee-docs: not a name.",
+    ),
+    "a seed below zero": (
+        put("grid/seeds", [-1]),
+        "experiments/demo.yaml: seeds.0: -1 is below 0",
+    ),
+    "a table of the extraction study that is not there": (
+        put("extraction/show/tables", ["extraction_table99"]),
+        "extraction.show.tables: extraction_table99 is not defined. Did you mean extraction_table9?",
+    ),
+    **{
+        f"a name in the extraction study's {path}": (
+            put(f"extraction/{path}", value),
+            f"extraction.{path.replace('/', '.')}{finding}",
+        )
+        for path, value, finding in [
+            ("models/GloVe/representation", "glve", ": glve is not defined. Did you mean glove?"),
+            ("measures/STS12/tasks", ["sts112"], ": sts112 is not defined. Did you mean sts12?"),
+            ("measures/STS/metrics", ["spearmann"], ": spearmann is not defined. Did you mean spearman?"),
+            ("measures/IsoScore/metrics", ["isoscor"], ": isoscor is not defined. Did you mean isoscore?"),
+            ("measures/alignment/aggregation", "all", ': geometry has no "all" of alignment. Known: "".'),
+            ("measures/IsoScore/aggregation", "mean", ': isotropy has no "mean" of isoscore. Known: "".'),
+            ("tables/extraction_demo/models", ["BRT"], ": BRT is not defined. Did you mean BERT?"),
+            ("tables/extraction_demo/measures", ["STSS"], ": STSS is not defined. Did you mean STS?"),
+            (
+                "tables/extraction_demo/variants",
+                [{"weightings": ["unbiasd"], "postprocessings": ["none"]}],
+                ".0.weightings: unbiasd is not defined. Did you mean unbiased?",
+            ),
+            (
+                "figures/extraction_figure1/variants",
+                [{"weightings": ["avg"], "postprocessings": ["non"]}],
+                ".0.postprocessings: non is not defined. Did you mean none?",
+            ),
+            ("figures/extraction_figure1/x", "IsoScor", ": IsoScor is not defined. Did you mean IsoScore?"),
+            ("figures/extraction_figure1/below", "table4", ": table4 is not defined. Known: "),
+            (
+                "figures/extraction_figure4/series/0/weighting",
+                "agv",
+                ": agv is not defined. Did you mean avg?",
+            ),
+            (
+                "figures/extraction_figure5/representation",
+                "plan",
+                ": plan is not defined. Did you mean plain?",
+            ),
+            (
+                "statistics/extraction_table2/rows/0/dataset",
+                "agnew",
+                ": agnew is not defined. Did you mean agnews?",
+            ),
+        ]
+    },
+    # sources of datasets: readers, their files and options
+    "a reader that is not there": (
+        put("datasets/lee/sources/0/reader", "leee"),
+        "datasets.lee.sources.0.reader: leee is not defined. Did you mean lee?",
+    ),
+    "a role that a reader does not know": (
+        put(
+            "datasets/lee/sources/0/files/rating",
+            study()[0]["datasets"]["lee"]["sources"][0]["files"]["ratings"],
+        ),
+        "datasets.lee.sources.0.files: rating is no role of a file of lee. Did you mean ratings?",
+    ),
+    "an option that a reader does not take": (
+        put("datasets/lee/sources/0/options", {"form": "pairs"}),
+        "datasets.lee.sources.0.options.form: unknown key. Known: none.",
+    ),
+    "a kind of source that is none": (
+        put("datasets/lee/sources", [{"kind": "ftp"}]),
+        "datasets.lee.sources.0.kind: 'ftp' is none of",
+    ),
+    # corpora and pools of translators and language models
+    "a corpus of pairs": (
+        put("corpora/wiki1m/dataset", "lee"),
+        "lee has the form pairs; sentences or triples are read there",
+    ),
+    "a corpus of a dataset that is not there": (
+        put("corpora/wiki_extract/dataset", "wiki_extrac"),
+        "corpora.wiki_extract.dataset: wiki_extrac is not defined. Did you mean wiki_extract?",
+    ),
+    "a round trip of triples": (
+        put("corpora/wiki_spa/round_trip/corpus", "nli"),
+        "corpora.wiki_spa.round_trip.corpus: nli has the form triples",
+    ),
+    "a round trip of a round trip": (
+        both(
+            put("corpora/wiki_spa/round_trip/form", "corpus"),
+            put("corpora/twice", {"label": "x", "round_trip": TRIP | {"corpus": "wiki_spa"}}),
+        ),
+        "corpora.twice.round_trip.corpus: wiki_spa has the form round trips",
+    ),
+    "a translator that is not there": (
+        put("corpora/wiki_spa/round_trip/translator", "apertum"),
+        "Did you mean apertium?",
+    ),
+    "a language model that is not there": (
+        put("exemplars/wiki1m_300/llm", "deepseek"),
+        "Did you mean deepseek_v3?",
+    ),
+    "a pool that is asked for and not there": (
+        put("exemplar_pools", ["tooy"]),
+        "exemplar_pools: tooy is not defined.",
+    ),
+    # bad values
+    "a name outside the results": (put("name", "../../etc"), "does not match"),
+    "a batch in words": (
+        put("training/batch_size", "many"),
+        "training.batch_size: 'many' is not a whole number",
+    ),
+    "a misspelt key of a section": (
+        put("training/batch_siz", 3),
+        "training.batch_siz: unknown key. Did you mean batch_size?",
+    ),
+    "a misspelt section": (put("trainin", {}), "trainin: unknown key. Did you mean training?"),
+    "a pooler that is none": (
+        put("methods/simcse/readout/pooler", "median"),
+        "readout.pooler: 'median' is none of",
+    ),
+    "a number that is none": (
+        put("training/weight_decay", float("nan")),
+        "training.weight_decay: nan is no number to compute with (Weight decay of AdamW",
+    ),
+    "an infinite number": (
+        put("training/max_gradient_norm", float("inf")),
+        "training.max_gradient_norm: inf is no number to compute with (Gradients are",
+    ),
+    "an infinite number in a grid": (
+        put("grid/columns/0/scale", float("inf")),
+        "experiments/demo.yaml: columns.0.scale: inf is no number to compute with (100 prints",
+    ),
+    "an encoder outside the study": (
+        lambda config, _grids: config["encoders"].update({"../x": config["encoders"]["minilm"]}),
+        "encoders.../x: not a name.",
+    ),
+    "answers outside the study": (
+        put("answers", "../answers.sqlite"),
+        "answers: ../answers.sqlite is outside the study's folder.",
+    ),
+    "a translator's model that is none": (
+        put("translators/llm/llm", "loca"),
+        "translators.llm.llm: loca is not defined. Did you mean local?",
+    ),
+    "a translator's prompt that is not there": (
+        put("translators/llm/prompt", "translat"),
+        "translators.llm.prompt: no file resources/prompts/translat.txt. Did you mean translate?",
+    ),
+    "answers at the root": (put("answers", "/tmp/answers.sqlite"), "answers: /tmp/answers.sqlite is outside"),
+    "a data root that is not there": (
+        put("data_root", "/nowhere"),
+        "data_root: /nowhere is no folder. Name the folder of local data, or none.",
+    ),
+}
+
+SEVERAL = {
+    MISTAKES[name][1]
+    for name in (
+        "epochs with max_steps by merging an encoder's settings",  # each of the settings that it is merged with
+        "maps of layers that the encoder lacks",  # each encoder
+        "more entries than an encoder has, in a suite",  # the grid, and the extraction study
+        "a heading that a claim names",  # each claim, and each side of it
+        "checkpoints that nothing chooses",  # the grid, and each encoder of runs
+    )
+}
+"""Mistakes with several lines."""
+
+
+def test_a_sound_study_is_found_sound():
+    assert findings(lambda config, grids: None) == []
+
+
+@pytest.mark.parametrize(("change", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_one_line_that_says_where_what_and_the_remedy(change, message, monkeypatch):
+    monkeypatch.delenv("SEMBLANCE_DATA", raising=False)
+    root = Path("/nowhere") if "/nowhere" in message else None
+    found = findings(change, data_root=root)
+    assert any(message in line for line in found), found
+    assert len(found) == 1 or message in SEVERAL, found
+    assert all("\n" not in line for line in found)
+
+
+MPNET = {"model_type": "mpnet", "num_hidden_layers": 6, "hidden_size": 384, "max_position_embeddings": 514}
+BERT = MPNET | {"model_type": "bert", "max_position_embeddings": 512}
+MINE = SIMCSE | {"encoder": "mine"}
+OF_A_FOLDER = {
+    "a suite of longer sentences than an encoder takes": (
+        MPNET | {"max_position_embeddings": 130},
+        run("frozen_cls", encoder="mine", corpus=None),
+        "experiments/demo.yaml: suites.sts.lee.max_tokens: 256; mine takes 128. Lower it.",
+    ),
+    "an extraction study of longer sentences than its encoder takes": (
+        MPNET | {"max_position_embeddings": 130},
+        put("extraction/encoder", "mine"),
+        "extraction: suites.sts.lee.max_tokens: 256; mine takes 128. Lower it.",
+    ),
+    "a teacher of longer sentences than it takes": (
+        MPNET,
+        both(
+            put("teacher/max_tokens", 513),
+            put("encoders/one", {"label": None, "runs": [MINE]}),
+            run("distil", teacher="one"),
+        ),
+        "teacher.max_tokens: 513; one takes 512. Lower it.",
+    ),
+    "an encoder as published that was not with sentence-transformers": (
+        BERT,
+        run("frozen", encoder="mine", corpus=None),
+        "method.readout.kind: as_published; {folder}/mine has no modules.json",
+    ),
+    "the first token of GPT-2": (
+        {"model_type": "gpt2", "n_layer": 2, "n_embd": 32},
+        run("frozen_cls", encoder="mine", corpus=None),
+        "method.readout.pooler: the first token, which attends to no other, as mine is a causal decoder. Take an average.",
+    ),
+    "JTCSE on encoders that cannot attend across": (
+        MPNET,
+        twin(MINE, MINE | {"tag": "other", "overrides": {"method": {"dropout": 0.2}}}),
+        "encoder: jtcse attends across encoders built as BERT (bert, roberta, xlm-roberta, camembert); "
+        "wrong_twin has one of mpnet. Name others.",
+    ),
+    "the dropout of an encoder that drops nothing": (
+        BERT | {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0},
+        run("simcse", encoder="mine"),
+        "method.dropout: null; mine drops nothing of its own. Give a number.",
+    ),
+    "the dropout of an encoder from scratch that drops nothing": (
+        BERT | {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0},
+        both(
+            put("encoders/anew", {"adapt": {
+                "base": "mine", "corpus": "wiki_extract", "label": "odd",
+                "from_scratch": {"layers": 2, "width": 64, "heads": 4, "feed_forward": 64},
+            }}),
+            run("simcse_3r", encoder="anew"),
+        ),
+        "method.base.dropout: null; anew drops nothing of its own. Give a number.",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of local data with an encoder's files, which nobody reads but config.json."""
+    monkeypatch.delenv("SEMBLANCE_DATA", raising=False)
+    (tmp_path / "mine").mkdir()
+    for name in ("model.safetensors", "tokenizer.json", "config.json"):
+        (tmp_path / "mine" / name).write_text(
+            json.dumps({"model_type": "bert"} if name == "config.json" else {})
+        )
+    return tmp_path
+
+
+FETCHED = put("encoders/mine", {"fetch": {"licence": "none", "sources": [{"kind": "local", "path": "mine"}]}})
+
+
+@pytest.mark.parametrize(("about", "change", "message"), OF_A_FOLDER.values(), ids=OF_A_FOLDER)
+def test_what_an_encoder_of_a_folder_cannot_do_is_one_line(about, change, message, folder):
+    (folder / "mine/config.json").write_text(json.dumps(about))
+    found = findings(both(FETCHED, change), data_root=folder)
+    assert [message.format(folder=folder) in line for line in found] == [True], found
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "config.json", "tokenizer.json"])
+def test_a_folder_that_lacks_a_part_of_an_encoder_is_one_line(folder, file):
+    used = both(FETCHED, run("frozen_cls", encoder="mine", corpus=None))
+    assert findings(used, data_root=folder) == []
+    (folder / "mine" / file).unlink()
+    (found,) = findings(used, data_root=folder)
+    assert found.startswith(f"encoders.mine: {folder}/mine has no {file}")
+    assert findings(FETCHED, data_root=folder) == []  # which nothing is made from
+
+
+def test_a_printed_number_of_no_grid_is_one_line(tmp_path):
+    config, grids = study()
+    (tmp_path / "config/experiments").mkdir(parents=True)
+    (tmp_path / "config/experiments/s2sent_table2.yaml").write_text("")
+    (tmp_path / "resources/published").mkdir(parents=True)
+    rows = ["s2sent_table2,a,Avg.,1", "extraction_table1,b,STS,2", ",left out,,", "76.25,s2sent_table2,a,1"]
+    (tmp_path / "resources/published/mine.csv").write_text(
+        "\n".join(["row,column,grid,run,heading,value,source", *(f"r,c,{row},x" for row in rows), ""])
+    )
+    asked = {"demo": grids["demo"] | {"published": ["mine"]}}
+    (found,) = published_findings(config, asked, tmp_path)
+    assert found.startswith("resources/published/mine.csv: row 4: grid: 76.25 is not defined. Known: ")
+
+
+def test_all_mistakes_are_found_at_once():
+    changes = [MISTAKES[name] for name in ("a misspelt key of the training", "a metric that no suite writes")]
+    more = [MISTAKES["a list of tokens that is not there"], MISTAKES["SimCSE without a corpus"]]
+    found = findings(both(*(change for change, _ in [*changes, *more])))
+    assert len(found) == 4
+    for _, message in [*changes, *more]:
+        assert any(message in line for line in found), message
+
+
+def test_a_mistake_of_many_runs_is_one_line():
+    encoders = ["minilm", "minilm_mlm"]
+    found = findings(run(["simcse", "sscl"], encoder=encoders, overrides={"training": {"max_step": 1}}))
+    assert len(found) == 1
+    assert (
+        "run simcse.minilm.wiki_extract.wrong, simcse.minilm_mlm.wiki_extract.wrong and 2 more: " in found[0]
+    )
+
+
+@pytest.mark.parametrize("overlay", ["config/config.yaml", "config/minilm.yaml"])
+def test_the_studies_of_this_repository_are_sound(overlay):
+    assert findings(lambda config, grids: None, overlay) == []
+
+
+def test_an_adapted_encoder_that_the_study_does_not_use_is_not_held_to_its_training():
+    def change(config, _grids):
+        adapt = config["encoders"]["minilm_mlm"]["adapt"] | {"training": {"gpus": 2}}
+        config["encoders"]["unused"] = {"adapt": adapt}
+
+    assert findings(change) == []
+
+
+# Only what is asked for is required: keys, engines, data of the jobs that are to run.
+
+
+@pytest.fixture
+def bare(monkeypatch):
+    """An environment without data and keys."""
+    for name in ("SEMBLANCE_DATA", "SEMBLANCE_OFFLINE", "DEEPSEEK_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+def needs(*jobs, data_root=None, **changes):
+    config = study("config/config.yaml")[0] | changes
+    return list(need_findings(config, jobs, data_root))
+
+
+POOL, TRIP_MADE = ("write_exemplars", "wiki1m_300"), ("translate_shard", "wiki_spa")
+ON_DRIVE, TEXT = ("fetch_encoder", "consert_bert"), ("read_dataset", "wiki_sentences")
+NEEDS = {
+    "nothing": ([("train_encoder", ""), ("make_table", "")], None),
+    "a key, once": ([POOL, POOL], "llms.deepseek_v3: pool wiki1m_300 needs it, and environment variable DEEPSEEK_API_KEY"),
+    "an engine": ([TRIP_MADE], "translators.apertium: corpus wiki_spa needs apertium, which is not installed."),
+    "data": ([TEXT], "datasets.wiki_sentences: no source is there: no data root is set. Put it there, "),
+    "what the Hub has": ([("read_dataset", "wiki1m"), ("read_dataset", "lee"), ("fetch_encoder", "bert_base")], None),
+    "a folder on a drive": ([ON_DRIVE, ("fetch_encoder", "esimcse_bert")], "encoders.consert_bert: no source is there"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("jobs", "message"), NEEDS.values(), ids=NEEDS)
+def test_what_a_job_needs_is_asked_for_by_that_job_alone(bare, jobs, message):
+    bare.setenv("PATH", "/nowhere")
+    bare.setattr("workflow_scripts.graph.outside.answers", lambda: True)
+    found = needs(*jobs)
+    assert len(found) == bool(message) and all(line.startswith(message) for line in found)
+
+
+def test_kept_answers_need_no_key_and_a_missing_file_is_named(bare, tmp_path):
+    (found,) = needs(TEXT, data_root=tmp_path)
+    assert f"{tmp_path}/corpus/wiki_sentences.txt.gz does not exist" in found
+    bare.setenv("SEMBLANCE_OFFLINE", "1")
+    assert needs(POOL) == []
+
+
+def test_another_file_than_the_one_that_is_pinned_is_found_before_any_job(bare, tmp_path):
+    bare.chdir(tmp_path)
+    for name in ("train_5500", "TREC_10"):
+        (tmp_path / "transfer/TREC").mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"transfer/TREC/{name}.label").write_text("NUM:date When ?\n")
+    now = hashlib.sha256(b"NUM:date When ?\n").hexdigest()
+    train, test = needs(("read_dataset", "trec"), data_root=tmp_path)
+    assert train.startswith(f"datasets.trec: transfer/TREC/train_5500.label: sha256 {now}; pinned 3260")
+    assert test.startswith(f"datasets.trec: transfer/TREC/TREC_10.label: sha256 {now}; pinned 033f")
+    assert test.endswith(". Get it again, or list both hashes in its sha256, or set broken: gap.")
+    assert needs(("read_dataset", "trec"), data_root=tmp_path, broken="gap") == []
+    assert "broken" not in needs(("read_dataset", "trec_train"), data_root=tmp_path, broken="gap")[0]
+
+
+def test_a_hub_that_does_not_answer_is_found_before_any_job(bare, tmp_path):
+    """What a copy of is on this machine, or a job needs no more, is not asked for."""
+    bare.setattr("workflow_scripts.graph.outside.answers", lambda: False)
+    bare.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    (found,) = needs(("fetch_encoder", "bert_base"), ("read_dataset", "lee"), ("train_encoder", ""))
+    assert found.startswith("encoders.bert_base: no source is there: no data root is set; hub:google-bert/")
+    host = "https://huggingface.co"
+    assert (
+        f"no network from this machine to {host}, which does not answer. Run make fetch on a machine" in found
+    )
+    bare.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    (found,) = needs(("fetch_encoder", "bert_base"))
+    assert (
+        f"HF_HUB_OFFLINE is set, so that the Hub is not asked. Run make fetch on a machine that reaches {host}, put"
+        in found
+    )
+    bare.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    sources = study("config/config.yaml")[0]["encoders"]["bert_base"]["fetch"]["sources"]
+    source = next(one for one in sources if one["kind"] == "hub")
+    snapshot(source["repository"], source["revision"], "model").mkdir(parents=True)
+    assert needs(("fetch_encoder", "bert_base")) == []
+
+
+# Files that cannot be read
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\nb: [1, 2\nc: 3\n", ":3: did not find expected ',' or ']'. Fix the YAML."),
+        ("a: 1\na: 2\n", ":2: key 'a' occurs twice. Fix the YAML."),
+        (
+            "a: 1\nb: {encoder: {{encoder}}}\n",
+            ":2: a list or a mapping is a key; text with braces or brackets stands in quotes. Fix the YAML.",
+        ),
+        ("a: 1\n? [x, y]\n: 2\n", ":2: a list or a mapping is a key; text with braces"),
+        ("a: !!python/object:os.system x\n", ":1: could not determine a constructor for the tag"),
+        ("a: !secret x\n", ":1: could not determine a constructor for the tag '!secret'. Fix the YAML."),
+        ("a:\n\t- 1\n", ":2: found character that cannot start any token. Fix the YAML."),
+    ],
+)
+def test_a_file_that_is_no_yaml_is_named_with_its_line(tmp_path, text, message):
+    file = tmp_path / "overlay.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as error:
+        read_yaml(file)
+    assert str(error.value).startswith(f"{file}{message}")
+
+
+# Asked of Snakemake itself
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the repository to make mistakes in."""
+    return copy_tree(tmp_path_factory.mktemp("mistakes"))
+
+
+def plan(tree, *arguments):
+    files = [DEMO, *(["config/overlay.yaml"] if (tree / "config/overlay.yaml").exists() else [])]
+    return snakemake(tree, "-n", "--quiet", "all", "--configfile", *files, *arguments)
+
+
+OVERLAY, GRID, RATES = "config/overlay.yaml", "config/experiments/demo.yaml", "config/rates.yaml"
+SOUND_GRID = (ROOT / GRID).read_text("utf-8")
+FILES = {
+    "two mistakes": (
+        (OVERLAY, "extraction: {bias_list: brt}\nanswers: /x\n"),
+        [
+            "ConfigError: answers: /x is outside the study's folder.",
+            "\nextraction.bias_list: no file resources/tokens/brt.json. Did you mean bert?",
+        ],
+    ),
+    "a list that is not there to be added to": (
+        (OVERLAY, "suites: {sts: {leee: {datasets+: [mine]}}}\n"),
+        [
+            "/config/overlay.yaml: suites.sts.leee.datasets+: no file below",
+            "Did you mean suites.sts.lee.datasets?",
+        ],
+    ),
+    "a key twice": (
+        (OVERLAY, "training:\n  batch_size: 8\n  batch_size: 16\n"),
+        ["/config/overlay.yaml:3: key 'batch_size' occurs twice"],
+    ),
+    "a grid that is not there": (
+        (OVERLAY, "experiments: [dmo]\n"),
+        ["ConfigError: experiments: no file dmo.yaml in config/experiments. Did you mean demo?"],
+    ),
+    "a grid that is no YAML": ((GRID, "a: 1\nb: [1,\n"), ["experiments/demo.yaml:3: "]),
+    "an empty grid": (
+        (GRID, ""),
+        ["ConfigError: experiments/demo.yaml: configuration: None is not a block of settings"],
+    ),
+    "empty rates": ((RATES, ""), ["rates.yaml: Input should be a valid dictionary"]),
+    "rates that are no YAML": ((RATES, "step: [1,\n"), ["config/rates.yaml:2: "]),
+    "rates that lack something": ((RATES, "speed: {}\n"), ["rates.yaml.gpu_tflops: Field required"]),
+    "a part of the configuration that is no YAML": (
+        ("config/methods.yaml", "methods: !new {}\n"),
+        ["config/methods.yaml:1: could not determine a constructor for the tag '!new'"],
+    ),
+    "a partition file that the plugin cannot read": (
+        ("slurm/partitions.yaml", "partitions:\n  main {max_runtime: 1440}\n", "--profile", "slurm"),
+        ["ConfigError: slurm/partitions.yaml: ", "must be a mapping, not str. Write "],
+    ),
+    "a caption that is not there": (
+        ("resources/captions/cosine_density.rst", None),
+        ["figure cosine_density: no file resources/captions/cosine_density.rst."],
+    ),
+    "a grid with the name of the extraction study": (
+        ("config/experiments/extraction.yaml", SOUND_GRID),
+        ["ConfigError: experiments/extraction.yaml: that name is the extraction study's. Rename"],
+    ),
+    "a grid with the name of a rule": (
+        (
+            "config/experiments/model_cards_table1.yaml",
+            SOUND_GRID,
+            "--config",
+            "experiments=[model_cards_table1]",
+        ),
+        [
+            "ConfigError: experiments/model_cards_table1.yaml: its tables and figures are made by the name model_cards, "
+        ],
+    ),
+    "a grid with the name of a table": (
+        ("config/experiments/extraction_demo.yaml", SOUND_GRID, "--config", "experiments=[extraction_demo]"),
+        ["experiments/extraction_demo.yaml: a table of the extraction study has that name. Rename the file."],
+    ),
+}
+
+
+@pytest.mark.parametrize(("written", "messages"), FILES.values(), ids=FILES)
+def test_snakemake_stops_before_the_graph_and_names_the_file(tree, written, messages):
+    file, text, *arguments = written
+    with holding(tree / file, text):
+        code, printed = plan(tree, *arguments)
+    assert code == 1 and "Building DAG" not in printed and "Traceback" not in printed
+    assert [message for message in messages if message not in printed] == []
+
+
+SCORES_OF = "results/demo/scores/sts/{}/frozen_cls.minilm_mlm/seed{}.parquet"
+ARGUMENTS = {
+    "dmo": "ConfigError: dmo: no rule makes it. Did you mean demo?",
+    "results/demo/tables/dem.parquet": "makes it. Did you mean results/demo/tables/demo.parquet?",
+    "README.md": "ConfigError: README.md: no rule makes it.",
+    SCORES_OF.format("leee", 0): "seed0.parquet: leee is no suite of sts. Did you mean lee?",
+    SCORES_OF.format("lee", 9).replace("cls", "csl"): "seed9.parquet: no rule makes it. A grid of the study",
+    SCORES_OF.format("cost", 1): "seed1.parquet: cost is no suite of sts. Known: ",
+    "results/demo/figures/demo/attention_maps.svg": "attention_maps.svg: no rule makes it.",
+}
+
+
+@pytest.mark.parametrize(("target", "message"), ARGUMENTS.items())
+def test_an_unknown_target_is_refused_though_such_a_file_may_be_there(tree, target, message):
+    code, printed = plan(tree, "--", target)
+    assert code == 1 and message in printed
+
+
+def test_words_on_the_command_line_are_what_they_are_in_a_file_and_braces_no_wildcards(tree):
+    numbers = ["offline=true", "training={max_steps: 7, learning_rate: 1.0e-4}", "data_root=null"]
+    words = ["names={methods: {simcse: 'loss {L}'}}", "report={page: {shows: 'the set {a, b}'}}"]
+    code, printed = plan(tree, "--config", *numbers, *words, "--", "./results/demo/report.html")
+    assert code == 0, printed
+    code, printed = plan(tree, "--config", "training={max_steps: seven}")
+    assert code == 1 and "ConfigError: training.max_steps: 'seven' is not a whole number or null" in printed

@@ -1,0 +1,82 @@
+import numpy as np
+import pyarrow as pa
+
+from tests.numbers.evaluation.scored import scores_of
+from workflow_scripts.columns.corpora import LABELLED
+from workflow_scripts.evaluation import search
+from workflow_scripts.evaluation.search import (
+    nearest,
+    quality,
+    questions_of,
+    without_own,
+)
+from workflow_scripts.settings.suites.search import Config
+
+CONFIG = Config(datasets=["toy"], max_tokens=64, corpus="all", max_pairs=None)
+
+
+def pairs(*rows):
+    named = [{"split": "", "text1": one, "text2": two, "label": label} for one, two, label in rows]
+    return pa.Table.from_pylist(named, schema=LABELLED)
+
+
+def test_the_query_itself_is_taken_out_of_its_hits():
+    hits = np.array([[3, *range(10, 20)], [*range(11)], [1, -1, -1, *[-1] * 8]])
+    assert without_own(hits, [3, -1, 7]) == [list(range(10, 20)), list(range(10)), [1]]
+
+
+def test_a_task_searches_every_question2_or_every_question():
+    table = pairs(("a", "b", "1"), ("a", "c", "0"), ("d", "a", "1"), ("e", "f", "0"))
+    narrow = questions_of(table, "question2", None)
+    assert narrow.queries == ["a", "d"]
+    assert narrow.corpus == ["b", "c", "a", "f"]
+    assert narrow.relevant == [{0}, {2}]
+    assert narrow.own == [2, -1]
+    wide = questions_of(table, "all", None)
+    assert wide.corpus == ["a", "d", "e", "b", "c", "f"]
+    assert wide.relevant == [{3, 1}, {0}]
+    assert wide.own == [0, 1]
+    alone = questions_of(pairs(("a", "a", "1"), ("b", "c", "1"), ("c", "d", "1")), "question2", 2)
+    assert (alone.queries, alone.corpus) == (
+        ["b"],
+        ["a", "c"],
+    )  # of the first two pairs; nothing repeats itself
+
+
+def test_near_duplicates_are_found_first_and_the_length_of_vectors_decides_nothing():
+    """Forty pairs of questions about forty topics, every second marked as duplicates."""
+    random = np.random.default_rng(0)
+    topics = random.normal(size=(40, 16))
+    table = pairs(*((f"one {n}", f"two {n}", "10"[n % 2]) for n in range(40)))
+
+    def encode(texts):
+        vectors = np.array([topics[int(text.split()[1])] for text in texts])
+        vectors += 0.01 * random.normal(size=vectors.shape)
+        return (vectors * random.uniform(0.01, 100, (len(texts), 1))).astype(np.float32)
+
+    scores = scores_of(search.load("toy", table, CONFIG), encode)
+    assert {(score.metric, score.value, score.n) for score in scores} == {
+        ("mrr@10", 1.0, 20), ("recall@1", 1.0, 20), ("recall@10", 1.0, 20)
+    }  # fmt: skip
+
+
+def test_the_nearest_have_the_largest_cosines_and_a_zero_vector_is_far_from_all():
+    """As a search by sorting every cosine."""
+    vectors = np.random.default_rng(0).normal(size=(400, 12)).astype(np.float32)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors[7] = unit[7] = 0
+    before = vectors.copy()
+    assert np.array_equal(
+        nearest(vectors[20:70], vectors, 10), (-unit[20:70] @ unit.T).argsort(axis=1)[:, :10]
+    )
+    assert np.array_equal(vectors, before)
+    assert nearest(vectors[:1], vectors[:2], 4).tolist() == [[0, 1, -1, -1]]
+
+
+def test_quality_counts_the_first_relevant_hit_and_the_share_that_was_found():
+    """O-15."""
+    hits = [[1], [9, 1], [9, 8, 7, 1], [9]]
+    assert quality(hits, [frozenset({1})] * 4)["mrr@10"] == 0.4375
+    hits = [[5, 1, 2], [9, 8, 7]]
+    relevant = [frozenset({1, 5, 4, 3}), frozenset({0})]
+    assert quality(hits, relevant) == {"mrr@10": 0.5, "recall@1": 0.125, "recall@10": 0.25}

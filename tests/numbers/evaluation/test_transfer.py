@@ -1,0 +1,219 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+from sklearn.model_selection import StratifiedKFold
+
+from tests.numbers.evaluation.scored import evaluate
+from workflow_scripts.columns.corpora import LABELLED
+from workflow_scripts.errors import DataError
+from workflow_scripts.evaluation import transfer
+from workflow_scripts.evaluation.transfer import best_of, senteval_order, soft_classes
+from workflow_scripts.settings.suites.transfer import Config
+
+WIDTH = 8
+
+
+def settings(**changes):
+    given = {
+        "datasets": ["task"],
+        "graded": [],
+        "grades": (1, 5),
+        "classifier": "exact",
+        "folds": 4,
+        "seed": 1111,
+        "standardise": False,
+        "max_tokens": 64,
+    }
+    return Config(**given | changes)
+
+
+def encode(sentences):
+    """A vector that the sentence determines: its numbers."""
+    return np.array([[float(word) for word in sentence.split()] for sentence in sentences], dtype=np.float32)
+
+
+def sentences(random, count):
+    return [" ".join(f"{number:.4f}" for number in random.normal(size=WIDTH)) for _ in range(count)]
+
+
+def task(random, splits, classes=2, pairs=False, noise=1.0):
+    """Texts whose labels are nearly linear in their vectors; ``splits`` says how many rows each split has."""
+    count = sum(splits.values())
+    firsts, seconds = sentences(random, count), sentences(random, count)
+    features = encode(firsts)
+    if pairs:
+        features = np.concatenate([np.abs(features - encode(seconds)), features * encode(seconds)], axis=1)
+    logits = features @ random.normal(size=(features.shape[1], classes))
+    labels = (logits + noise * random.gumbel(size=logits.shape)).argmax(axis=1)
+    columns = {
+        "split": [name for name, rows in splits.items() for _ in range(rows)],
+        "text1": firsts,
+        "text2": seconds if pairs else [None] * count,
+        "label": [str(label) for label in labels],
+    }
+    order = sorted(range(count), key=lambda row: labels[row])  # all texts have the same number of words
+    return (
+        pa.table(columns, schema=LABELLED),
+        features[order],
+        labels[order],
+        np.array(columns["split"])[order],
+    )
+
+
+def values(scores):
+    return {score.metric: score.value for score in scores}
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(3)
+
+
+def fitted(features, labels, strength):
+    model = LogisticRegression(C=strength, tol=1e-8, max_iter=5000)
+    return model.fit(features.astype(float), labels)
+
+
+def folds(labels, count=4):
+    return StratifiedKFold(count, shuffle=True, random_state=1111).split(labels, labels)
+
+
+def chosen_by_folds(features, labels, strengths):
+    means = []
+    for strength in strengths:
+        accuracies = [
+            fitted(features[kept], labels[kept], strength).score(features[left], labels[left])
+            for kept, left in folds(labels)
+        ]
+        means.append(round(100 * np.mean(accuracies), 2))
+    return strengths[int(np.argmax(means))], max(means) / 100
+
+
+def test_nested_cross_validation_equals_a_loop_over_scikit_learn(random):
+    table, features, labels, _ = task(random, {"": 240})
+    strengths = [2.0**power for power in range(-2, 4)]
+    tested, dev = [], []
+    for kept, left in folds(labels):
+        strength, best = chosen_by_folds(features[kept], labels[kept], strengths)
+        tested.append(fitted(features[kept], labels[kept], strength).score(features[left], labels[left]))
+        dev.append(best)
+    found = values(evaluate(transfer, {"MR": table}, encode, settings()))
+    assert found["accuracy"] == pytest.approx(np.mean(tested))
+    assert found["dev_accuracy"] == pytest.approx(np.mean(dev), abs=1e-4)
+    assert 0.6 < found["accuracy"] < 0.99
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "chosen"), [((0.80001, 0.80004), 0), ((0.80001, 0.80006), 1), ((0.7, 0.9, 0.9), 1)]
+)
+def test_accuracies_are_compared_to_a_hundredth_of_a_percent_and_the_smallest_penalty_wins(
+    accuracies, chosen
+):
+    """As SentEval has it: 80.001% and 80.004% are the same, 80.006% is more."""
+    assert best_of(np.array(accuracies)) == chosen
+
+
+def test_a_task_with_train_and_test_chooses_by_folds_of_train(random):
+    table, features, labels, split = task(random, {"train": 200, "test": 60}, classes=2, pairs=True)
+    train, test = split == "train", split == "test"
+    strength, dev = chosen_by_folds(features[train], labels[train], [2.0**power for power in range(-1, 6)])
+    predicted = fitted(features[train], labels[train], strength).predict(features[test].astype(float))
+    found = evaluate(transfer, {"MRPC": table}, encode, settings())
+    assert values(found) == {
+        "accuracy": pytest.approx((predicted == labels[test]).mean()),
+        "dev_accuracy": pytest.approx(dev, abs=1e-4),
+        "f1": pytest.approx(f1_score(labels[test], predicted)),
+    }
+    assert {score.metric: score.n for score in found} == {"accuracy": 60, "dev_accuracy": 200, "f1": 60}
+
+
+def test_a_task_with_dev_chooses_there_and_does_not_train_on_it(random):
+    table, features, labels, split = task(random, {"train": 120, "dev": 50, "test": 70}, classes=3, noise=3)
+    train, dev, test = (split == name for name in ("train", "dev", "test"))
+    models = [fitted(features[train], labels[train], 2.0**power) for power in range(-2, 4)]
+    accuracies = [model.score(features[dev], labels[dev]) for model in models]
+    best = models[int(np.argmax(np.round(accuracies, 4)))]
+    found = values(evaluate(transfer, {"SST5": table}, encode, settings()))
+    assert found == {
+        "accuracy": pytest.approx(best.score(features[test], labels[test])),
+        "dev_accuracy": pytest.approx(max(accuracies)),
+    }
+
+
+def test_a_soft_class_of_3_6_lies_between_3_and_4():
+    shares = soft_classes(np.array([3.6, 1.0, 5.0, 0.2]), (1, 5))
+    expected = [[0, 0, 0.4, 0.6, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 1], [1, 0, 0, 0, 0]]
+    np.testing.assert_allclose(shares, expected, atol=1e-12)  # O-16
+    np.testing.assert_allclose(soft_classes(np.array([0.2]), (0, 5)), [[0.8, 0.2, 0, 0, 0, 0]])
+
+
+def graded_task(random):
+    firsts = sentences(random, 400)
+    truth = np.abs(encode(firsts)[:, :3]).sum(axis=1)
+    scores = np.clip(1 + truth, 1, 5).round(2)
+    columns = [
+        ["train"] * 250 + ["dev"] * 50 + ["test"] * 100,
+        firsts,
+        ["0 " * (WIDTH - 1) + "0"] * 400,  # so that |u - v| is |u|, and scores are linear in it
+        [str(score) for score in scores],
+    ]
+    return pa.table(columns, schema=LABELLED)
+
+
+def test_a_graded_task_predicts_expected_classes(random):
+    table = graded_task(random)
+    found = evaluate(transfer, {"SICK-R": table}, encode, settings(graded=["SICK-R"]))
+    assert [score.metric for score in found] == ["spearman", "pearson", "dev_pearson"]
+    assert all(0.9 < score.value <= 1 for score in found)
+    assert found[0].n == 100
+    as_classes = evaluate(transfer, {"SICK-R": table}, encode, settings())
+    assert {score.metric for score in as_classes} == {"accuracy", "dev_accuracy"}
+
+
+def test_standardised_features_forgive_scale_and_plain_ones_do_not(random):
+    table, *_ = task(random, {"train": 100, "dev": 40, "test": 40}, classes=3)
+    scales = np.logspace(-3, 3, WIDTH).astype(np.float32)
+
+    def scaled(texts):
+        return encode(texts) * scales
+
+    for standardise, same in [(True, True), (False, False)]:
+        plain, stretched = (
+            evaluate(transfer, {"SST5": table}, coder, settings(standardise=standardise))
+            for coder in (encode, scaled)
+        )
+        assert (plain == stretched) is same
+
+
+def test_sentevals_classifier_runs_nested_folds(random):
+    table, *_ = task(random, {"": 100})
+    found = values(evaluate(transfer, {"MPQA": table}, encode, settings(classifier="senteval_fast", folds=2)))
+    assert found["accuracy"] > 0.6
+
+
+@pytest.mark.parametrize(
+    ("classes", "found"),
+    [
+        (1, "40 rows of 1 classes, the largest of 40"),
+        (40, "40 rows of 40 classes, the largest of 1; 4 folds need two"),
+    ],
+)
+def test_labels_that_teach_nothing_are_refused(random, classes, found):
+    table, *_ = task(random, {"": 40})
+    names = pa.array([str(number % classes) for number in range(40)])
+    wrong = table.set_column(table.schema.get_field_index("label"), table.schema.field("label"), names)
+    with pytest.raises(DataError, match=f"toy: {found}"):
+        evaluate(transfer, {"toy": wrong}, encode, settings(folds=4))
+
+
+def test_rows_are_in_sentevals_order_before_they_are_folded():
+    """By the words of the first text, then of the second, then by label; equal ones as they came."""
+    rows = [("a b", "c d", "1"), ("a b", "c", "1"), ("a", "c d e", "1"), ("a b", "d", "0"), ("b a", "c", "1")]
+    table = pa.Table.from_pylist(
+        [{"split": "", "text1": one, "text2": other, "label": label} for one, other, label in rows],
+        schema=LABELLED,
+    )
+    assert senteval_order(table, table["label"].to_pylist()) == [2, 3, 1, 4, 0]
+    assert senteval_order(table, [5.0, 1.0, 3.0, 4.0, 0.5]) == [2, 4, 1, 3, 0]

@@ -1,0 +1,66 @@
+"""Trains a small SimCSE as one of several ranks: torchrun ... -m tests.numbers.training.rank_worker STOP CHUNK FOLDER DROPOUT ...
+
+One training for each folder and its dropout, one after the other; STOP is the step where they are cut off, or 0, and
+CHUNK the number of sentences that are read at a time, or 0.
+"""
+
+import sys
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from tests import tiny, walk
+from tests.checkpointing import write_checkpoints_by_steps
+from workflow_scripts.gpu_check import material, right
+from workflow_scripts.training import ranks
+from workflow_scripts.training.loop import prepare, train
+
+STEPS = 6
+
+
+class CutOffError(Exception):
+    """The training was cut off."""
+
+
+def main() -> None:
+    stop, chunk, *asked = sys.argv[1:]
+    for folder, dropout in zip(asked[::2], asked[1::2], strict=True):
+        train_in(Path(folder), float(dropout), int(stop), int(chunk) or None)
+
+
+def train_in(folder: Path, dropout: float, stop: int, chunk: int | None) -> None:
+    settings = tiny.training(max_steps=STEPS, batch_size=walk.SIZE.batch, chunk=chunk)
+    prepare(settings, seed=5)
+    write_checkpoints_by_steps()
+    block = walk.blocks()["simcse"] | {"dropout": dropout}
+    trained = material.prepared(block, folder, walk.SIZE, walk.CPU, walk.ROWS, chunk=chunk)
+    objective, first = trained.objective, right.found(trained)
+    whole = objective.loss
+
+    def loss(step: int) -> torch.Tensor:
+        if step == stop:
+            raise CutOffError
+        return whole(step)
+
+    objective.loss = loss  # type: ignore[method-assign]
+    outcome = train(
+        objective,
+        settings,
+        STEPS,
+        seed=5,
+        development=None,
+        checkpoints=folder / "checkpoints",
+        fingerprint="ranks",
+    )
+    if ranks.rank() == 0:
+        found = {f"gradient {name}": gradient for name, gradient in first.gradients.items()}
+        found |= {f"weight {name}": tensor for name, tensor in objective.module.state_dict().items()}
+        found["loss"] = torch.tensor(first.loss)
+        found["losses"] = torch.tensor(outcome.history["loss"].to_pylist())
+        save_file(found, folder / "found.safetensors")
+
+
+if __name__ == "__main__":
+    with ranks.joined():
+        main()

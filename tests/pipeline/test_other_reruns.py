@@ -1,0 +1,103 @@
+"""Changes of rules, resources, packages and dates bring back what depends on them; the demo again, as if finished."""
+
+import os
+import re
+import time
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline.test_exact_reruns import (
+    DRAWN,
+    JOBS,
+    NOTHING,
+    REPORT,
+    SCORED_AGAIN,
+    finished,  # noqa: F401  (a fixture)
+)
+from tests.planning import holding
+from tests.planning import planned_by_experiment as planned_jobs
+
+
+def replaced(file: Path, pattern: str, text: str) -> AbstractContextManager[None]:
+    """A file with one part of it replaced, as long as it lasts."""
+    after, count = re.subn(pattern, text, file.read_text(), count=1, flags=re.DOTALL)
+    assert count == 1 and after != file.read_text()
+    return holding(file, after)
+
+
+def test_comments_docstrings_blanks_and_what_a_job_asks_for_rerun_nothing(finished):  # noqa: F811
+    files = [file for file in (finished / "rules").glob("*.smk") if "\nrule " in file.read_text()]
+    assert len(files) > 5
+    with ExitStack() as edits:
+        for file in files:
+            edits.enter_context(replaced(file, r'\n    """', '\n    # a comment\n    """Another. '))
+            edits.enter_context(replaced(file, r"command\(", "command(  "))
+        edits.enter_context(replaced(finished / "rules/train.smk", r"memory\(\d+", "memory(77"))
+        edits.enter_context(replaced(finished / "rules/train.smk", r'runtime="\w+', 'runtime="77h'))
+        assert planned_jobs(finished) == NOTHING
+
+
+RESOURCES = {
+    "resources/report/report.html.j2": REPORT,
+    "resources/captions/learning_curves.rst": REPORT,
+    "resources/tokens/bert.json": {"fit_wikitext": 2} | SCORED_AGAIN,
+    "resources/published/extraction_table6.csv": {"tabulate_extraction": 1, "judge_claims": 1} | REPORT,
+    "resources/published/jtcse_table1.csv": REPORT,  # which counts all printed numbers
+    "resources/ledger/jtcse.yaml": REPORT,
+}
+UNREAD = (
+    "captions/scatter.rst",  # the demo has none
+    "captions/study_report.rst",  # of Snakemake's own report
+    "tokens/roberta.json",
+    "prompts/three_r_exemplars.txt",  # the demo picks its exemplars
+    "published/means.yaml",
+    "laboratory/lab_sts.csv",
+    "README.md",
+)
+
+
+@pytest.mark.parametrize("file", RESOURCES)
+def test_an_edited_resource_reruns_what_reads_it(finished, file):  # noqa: F811
+    with replaced(finished / file, r"\Z", " "):
+        assert planned_jobs(finished) == RESOURCES[file]
+
+
+def test_an_edited_resource_that_nothing_reads_reruns_nothing(finished):  # noqa: F811
+    with ExitStack() as edits:
+        for file in UNREAD:
+            edits.enter_context(replaced(finished / "resources" / file, r"\Z", " "))
+        assert planned_jobs(finished) == NOTHING
+
+
+PACKAGES = [
+    (["tqdm", "huggingface-hub", "pydantic", "requests", "snakemake", "pytest", "pandas"], set()),
+    (["matplotlib"], {*DRAWN, *REPORT}),
+    (["torch"], {*JOBS} - {"read_dataset", "fetch_encoder", "split_corpus", "count_words", "pick_exemplars"}),
+]
+
+
+@pytest.mark.parametrize(("packages", "reruns"), PACKAGES)
+def test_another_version_of_a_package_reruns_what_computes_with_it(finished, packages, reruns):  # noqa: F811
+    """A stand-in beside the pipeline, which Python finds before the one that is installed."""
+    places = {finished / f"{name.replace('-', '_')}-99.9.dist-info": name for name in packages}
+    for place, name in places.items():
+        place.mkdir()
+        (place / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 99.9\n")
+    try:
+        assert set(planned_jobs(finished)) == reruns
+    finally:
+        for place in places:
+            (place / "METADATA").unlink()
+            place.rmdir()
+
+
+@pytest.mark.parametrize("days", [0, 400, -4000], ids=["now", "in the future", "long ago"])
+def test_dates_decide_nothing(finished, days):  # noqa: F811
+    skipped = {".snakemake", "__pycache__"}
+    paths = [path for path in finished.rglob("*") if path.is_file() and not skipped & {*path.parts}]
+    assert len(paths) > 400
+    for path in paths[::2]:
+        os.utime(path, (time.time() + days * 86_400,) * 2)
+    assert planned_jobs(finished) == NOTHING

@@ -1,0 +1,148 @@
+"""What a client does about a server that fails, the same whichever engine it is; a server of faults stands for each."""
+
+import json
+
+import pytest
+
+from tests import fault_server, tiny
+from tests.fault_server import DRIP, DRIPPING_HEADERS, HANG, RESET, SHORT, FaultServer, fault, patience
+from tests.rooms.apis.conftest import HTML, KEY, PROPER, TEXTS, WELL, answers
+from workflow_scripts.errors import ApiError
+from workflow_scripts.settings.llms import Calls
+
+
+@pytest.fixture(params=PROPER)
+def name(request):
+    return request.param
+
+
+@pytest.mark.parametrize(
+    ("step", "times"),
+    [
+        (fault(429), 2), (fault(429, Retry_After="0"), 2), (fault(500), 2), (fault(503, HTML), 2), (RESET, 2),
+        (HANG, 2), (SHORT, 2), (fault(200, HTML), 1), (fault(200, '{"error": {"message": "busy"}}'), 1),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_fault_that_passes_leaves_no_trace(make, ask, name, ledger, step, times):
+    with FaultServer(PROPER[name], [None, *[step] * times]) as server:
+        assert answers(ask(make(name, server, **patience(step)))) == WELL
+        assert len(server.requests) == len(TEXTS) + times
+    assert {row.status for row in ledger.rows()} == {"usable"}
+
+
+@pytest.mark.parametrize("step", [fault(429), fault(502), RESET, HANG], ids=str)
+def test_a_fault_that_stays_ends_the_job_and_keeps_what_was_done(make, ask, name, ledger, step):
+    with FaultServer(PROPER[name], [None] * 5 + [step] * 3) as server:
+        with pytest.raises(ApiError, match=r"llms\.toy: .*3 attempts in a row\. Finished answers are kept"):
+            ask(make(name, server, **patience(step)))
+        assert (len(ledger), len(server.requests)) == (5, 8)
+        assert answers(ask(make(name, server))) == WELL  # it is back
+        assert len(server.requests) == 8 + len(TEXTS) - 5
+
+
+@pytest.mark.parametrize("body", [HTML, '{"error": {"message": "busy"}}', '{"error": "busy", "choices": []}'])
+def test_a_page_or_an_error_that_stays_is_a_failure_that_the_next_job_asks_again(make, ask, name, body):
+    with FaultServer(lambda asked: body) as server:
+        (row,) = ask(make(name, server, attempts=2), TEXTS[:1])
+        assert (row.status, len(server.requests)) == ("failed", 2)
+        assert row.reason in ("no completion", "garbled", "no translation")
+    with FaultServer(PROPER[name]) as server:
+        assert answers(ask(make(name, server), TEXTS[:1])) == WELL[:1]
+
+
+ENDS = {
+    "a wrong key": (fault(401, f"Invalid API key {KEY}"), "key is wrong or missing"),
+    "no right": (fault(403, f"Invalid API key {KEY}"), "key is wrong or missing"),
+    "an empty quota": (fault(429, '{"error": {"code": "insufficient_quota"}}'), "quota is used up"),
+    "no such address": (fault(404, f"<h1>Not found</h1> {KEY}"), r"HTTP 404 .*There is nothing to ask"),
+    "a redirection": (
+        fault(302, KEY, Location=f"http://127.0.0.1/{KEY}?api_key={KEY}"),
+        r"sent on to http://127\.0\.0\.1, where nothing is sent",
+    ),
+    "a long wait": (fault(429, Retry_After="9999"), "asks to wait 9999 s"),
+}
+
+
+@pytest.mark.parametrize(("step", "message"), ENDS.values(), ids=ENDS)
+def test_a_server_that_will_not_is_asked_once_whatever_the_number_of_workers(
+    make, ask, name, ledger, step, message
+):
+    with FaultServer(PROPER[name], [step] * 99) as server:
+        with pytest.raises(ApiError, match=message) as stopped:
+            ask(make(name, server, workers=16))
+        assert len(server.requests) == 1
+    assert KEY not in str(stopped.value)
+    assert len(ledger) == 0
+
+
+def test_nothing_is_sent_on_to_another_server(make, ask, name):
+    with FaultServer(PROPER[name]) as other, FaultServer(PROPER[name]) as server:
+        server.script = [fault(307, "", Location=f"{other.url}translate")] * 9
+        with pytest.raises(ApiError, match=r"HTTP 307.* where nothing is sent"):
+            ask(make(name, server))
+        assert (len(server.requests), other.requests) == (1, [])
+
+
+@pytest.mark.parametrize("step", [DRIP, DRIPPING_HEADERS])
+def test_an_answer_without_an_end_ends_the_job(make, ask, name, monkeypatch, step):
+    with FaultServer(PROPER[name], [None, None, step]) as server:
+        engine = make(name, server)
+        assert answers(ask(engine, TEXTS[:2])) == WELL[:2]
+        with monkeypatch.context() as hurried:
+            hurried.setattr(Calls, "attempt_seconds", 0.5)
+            with pytest.raises(ApiError, match=r"llms\.toy: no whole answer within 0\.5 s"):
+                ask(engine)
+        assert len(server.requests) == 3
+        assert answers(ask(engine)) == WELL
+
+
+def test_an_end_in_the_middle_keeps_what_was_under_way(make, ask, name, ledger):
+    texts = tiny.sentences(60)
+    with FaultServer(PROPER[name], [None] * 30 + [fault(401)] * 99) as server:
+        with pytest.raises(ApiError, match="key is wrong"):
+            ask(make(name, server, workers=8), texts)
+        before = len(server.requests)
+        assert len(ledger) == 30 and before <= 30 + 8
+        server.script.clear()
+        assert len(ask(make(name, server), texts)) == 60
+        assert len(server.requests) - before == 30
+
+
+def test_a_refused_request_stays_refused_until_it_is_forgotten(make, ask, name, ledger):
+    with FaultServer(PROPER[name], [None, fault(413, f"too long {KEY}")]) as server:
+        first = ask(make(name, server))
+        assert [row.status for row in first] == ["usable", "refused", *["usable"] * 6]
+        assert "HTTP 413 (too long [key])" in first[1].reason
+        assert ask(make(name, server)) == first
+        assert len(server.requests) == len(TEXTS)
+        ledger.forget([first[1].request])
+        assert answers(ask(make(name, server))) == WELL
+
+
+SAYS = f"The key {KEY} is on the river."
+SAYS_KEY = {
+    "libretranslate": fault_server.translations(lambda text, target: SAYS),
+    "google": lambda asked: f'<div class="result-container">{SAYS}</div>',
+    "model": fault_server.chat(lambda asked: SAYS, model=f"m-{KEY}"),
+}
+
+
+def test_a_key_that_a_server_echoes_is_in_no_column(make, ask, name, tmp_path):
+    body = json.dumps({"error": {"message": f"no {KEY}"}, "translatedText": None})
+    with FaultServer(SAYS_KEY[name], [None, fault(400, body), *[fault(200, body)] * 3]) as server:
+        ask(make(name, server), TEXTS[:3])
+    content = (tmp_path / "answers.sqlite").read_bytes()
+    assert b"on the river" in content and KEY.encode() not in content
+
+
+@pytest.mark.parametrize("name", ["libretranslate", "model"])
+@pytest.mark.parametrize("key", [None, "sk-canary\nX-Other: 1", "sk-canary…8899", "sk-canary 8899"])
+def test_a_key_that_is_missing_or_can_be_none_is_neither_sent_nor_shown(make, ask, name, monkeypatch, key):
+    with FaultServer(PROPER[name]) as server:
+        engine = make(name, server)
+        monkeypatch.delenv("TOY_KEY") if key is None else monkeypatch.setenv("TOY_KEY", key)
+        with pytest.raises(ApiError, match=r"TOY_KEY (is not set|holds a space, a line break)") as stopped:
+            ask(engine)
+        assert server.requests == []
+    assert "canary" not in str(stopped.value)

@@ -1,0 +1,191 @@
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+import requests
+from tenacity import Retrying, stop_after_delay, wait_fixed
+
+from tests.fault_server import FaultServer, chat
+from tests.rooms.apis.conftest import KEY, PRICE
+from workflow_scripts.apis.ledger import Request, Row
+from workflow_scripts.apis.llm import usage_of
+from workflow_scripts.errors import ApiError
+
+COST = (100 * 1 + 50 * 2) / 1e6
+"""What a completion costs: the server counts 100 tokens of a prompt and 50 of an answer."""
+
+
+@pytest.fixture
+def complete(make, ask):
+    """A function that gives the row of a prompt, by a model on a server."""
+    return lambda server, prompt="Write.", **changes: ask(make("model", server, **changes), [prompt])[0]
+
+
+def test_a_completion_comes_with_model_and_tokens_and_is_asked_once(complete, make, ask):
+    with FaultServer(chat()) as server:
+        first = complete(server, price=PRICE)
+        assert (first.answer, first.status) == ("The old town is on the river.", "usable")
+        assert first.noted.items() >= {
+            "model": "deepseek-chat", "finish_reason": "stop", "prompt_tokens": 100, "completion_tokens": 50
+        }.items()  # fmt: skip
+        assert ask(make("model", server), ["Write."], offline=True) == [first]
+        (asked,) = server.requests
+    assert asked["messages"] == [{"role": "user", "content": "Write."}]
+    assert (asked["temperature"], asked["seed"], asked["max_tokens"]) == (1.0, 7, 64)
+    assert asked["_headers"]["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    ("change", "decides"),
+    [
+        ({"model": "other"}, True), ({"temperature": 0.5}, True), ({"seed": 8}, True), ({"max_completion_tokens": 65}, True),
+        ({"base_url": "http://elsewhere.example/v1"}, False), ({"key_variable": None}, False),
+        ({"tokens_parameter": "max_completion_tokens"}, False), ({"price": None}, False),
+        ({"timeout_seconds": 9, "workers": 3}, False),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_every_setting_that_decides_an_answer_asks_anew_and_no_other_does(complete, change, decides):
+    with FaultServer(chat()) as server:
+        first, again = complete(server), complete(server, **change)
+        assert len(server.requests) == 1 + decides and (again == first or decides)
+
+
+def test_newer_models_are_asked_with_the_parameters_that_they_know(complete):
+    with FaultServer(chat()) as server:
+        complete(server, tokens_parameter="max_completion_tokens", temperature=None, seed=None)
+        (asked,) = server.requests
+    assert asked["max_completion_tokens"] == 64
+    assert not {"max_tokens", "temperature", "seed"} & asked.keys()
+
+
+MESSAGE = {"role": "assistant", "content": "The old town."}
+NO_COMPLETION = [
+    [], None, "The old town.", {"0": MESSAGE}, ["The old town."], [None], [{"message": "The old town."}],
+    [{"text": "The old town."}],
+    *([{"message": MESSAGE | {"content": content}}] for content in (
+        7, {"text": "The old town."}, ["The old town."], [], [{"type": "text", "text": None}],
+        [{"type": "image_url", "image_url": {"url": "x"}}],
+    )),
+]  # fmt: skip
+
+
+USAGE = {"prompt_tokens": 100, "completion_tokens": 50}
+BODIES = [
+    json.dumps({"model": "deepseek-chat", "choices": choices, "usage": USAGE}) for choices in NO_COMPLETION
+]
+
+
+OF_NO_USE = [
+    ("", "stop", "empty"), (None, "content_filter", "content filter"), (" \n", "stop", "empty"),
+    ("I'm sorry, but I can't help with that.", "stop", "refusal"), ("As an AI language model, I", "stop", "refusal"),
+    ("<think>Words, then. Five sentences", "length", "thinking alone"), ("Plan.</think>\n", "stop", "thinking alone"),
+    ("<html><body>Busy</body></html>", "stop", "markup"), ("The town \ud800 is old.", "stop", "broken characters"),
+    ("The town \x00 is old.", "stop", "broken characters"), ("Error 502: Bad Gateway", "stop", "error message"),
+]  # fmt: skip
+KINDS = [(lambda asked, body=body: body, "no completion", body) for body in BODIES]
+KINDS += [
+    (chat(lambda asked, said=said: said, finish=finish), reason, None) for said, finish, reason in OF_NO_USE
+]
+
+
+@pytest.mark.parametrize(("server", "reason", "kept"), KINDS)
+def test_a_paid_answer_of_no_use_is_paid_once_and_kept_with_the_reason(complete, server, reason, kept):
+    with FaultServer(server) as server:
+        row = complete(server)
+        assert (row.status, row.reason) == ("rejected", reason)
+        assert kept in (None, row.answer) and row.cost_usd == pytest.approx(COST)
+        assert complete(server) == row
+        assert len(server.requests) == 1
+    (counted,) = usage_of([row])
+    assert (counted["calls"], counted["prompt_tokens"], counted["completion_tokens"]) == (1, 100, 50)
+
+
+@pytest.mark.parametrize(
+    ("content", "finish"),
+    [
+        ([{"type": "text", "text": "The old "}, {"type": "text", "text": "town."}], "stop"),
+        ([{"type": "thinking", "thinking": "A town?"}, {"type": "text", "text": "The old town."}], "stop"),
+        ({"type": "text", "text": "The old town."}, "stop"),
+        ("The old town.", "length"),  # usable up to its last line
+    ],
+)
+def test_a_text_in_parts_or_cut_off_is_read(complete, content, finish):
+    with FaultServer(chat(lambda asked: content, finish=finish)) as server:
+        row = complete(server)
+    assert (row.status, row.answer) == ("usable", "The old town.")
+
+
+def test_another_model_that_answers_ends_the_job_or_is_recorded(complete, ledger):
+    with FaultServer(chat(model="small-and-cheap")) as server:
+        with pytest.raises(ApiError, match="asked deepseek-chat, answered by small-and-cheap"):
+            complete(server, answers_as=["deepseek-chat"])
+        assert len(ledger) == 0
+        assert complete(server, answers_as=None).noted["model"] == "small-and-cheap"
+
+
+def test_costs_are_added_and_unknown_where_a_call_was_not_counted():
+    def row(model, cost, tokens, day):
+        noted = {"model": model, "prompt_tokens": tokens, "completion_tokens": tokens}
+        asked = Request("openai", "x", "", "", day)
+        return Row(asked, "", "usable", "", f"{day}T00:00:00Z", cost, json.dumps(noted))
+
+    counted = [row("m", 0.25, 10, "2026-01-05"), row("m", 0.5, 20, "2026-01-02")]
+    (usage,) = usage_of(counted)
+    assert usage == {
+        "model": "m", "calls": 2, "prompt_tokens": 30, "completion_tokens": 30, "cost_usd": 0.75,
+        "note": "at the prices of the days", "asked_from": "2026-01-02", "asked_to": "2026-01-05",
+    }  # fmt: skip
+    other, usage = usage_of([*counted, row("m", None, None, "2026-01-03"), row("a", 0.1, 1, "2026-01-01")])
+    assert (other["model"], other["cost_usd"]) == ("a", 0.1)
+    assert (usage["cost_usd"], usage["prompt_tokens"]) == (None, None)
+    assert "cost unknown" in usage["note"]
+
+
+# A real server
+
+
+@pytest.fixture
+def transformers_server(tmp_path, tiny_bert):
+    """``transformers serve`` with a random Llama of one layer; skipped where its packages are not there."""
+    for needed in ("fastapi", "openai", "uvicorn"):
+        pytest.importorskip(needed, reason=f"transformers serve needs {needed}")
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+    tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}{% endfor %}"
+    tokenizer.save_pretrained(tmp_path / "llama")
+    config = LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2,
+        max_position_embeddings=512, bos_token_id=0, eos_token_id=1, pad_token_id=1,
+    )  # fmt: skip
+    LlamaForCausalLM(config).save_pretrained(tmp_path / "llama")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = ["-m", "transformers.cli.transformers", "serve", str(tmp_path / "llama"), "--device", "cpu"]
+    address, environment = ["--host", "127.0.0.1", "--port", str(port)], {"HF_HUB_OFFLINE": "1"}
+    process = subprocess.Popen(
+        [sys.executable, *command, *address], env=os.environ | environment, start_new_session=True
+    )
+    health = Retrying(stop=stop_after_delay(120), wait=wait_fixed(0.5), reraise=True)
+    try:
+        health(requests.get, f"http://127.0.0.1:{port}/health", timeout=1)
+        yield f"http://127.0.0.1:{port}/v1", str(tmp_path / "llama")
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
+
+
+@pytest.mark.slow
+def test_a_real_server_answers_the_real_client(transformers_server, complete):
+    url, model = transformers_server
+    changes = {"base_url": url, "max_completion_tokens": 12, "temperature": 0, "timeout_seconds": 120}
+    row = complete(None, "The river", model=model, **changes)
+    noted = row.noted  # what it answers is noise, and may be rejected as such
+    assert noted["model"].startswith(model) and noted["finish_reason"] in ("length", "stop")
+    assert noted["prompt_tokens"] >= 2 and 0 < noted["completion_tokens"] <= 12
+    assert complete(None, "The river", model="no/such-model", **changes).status == "refused"

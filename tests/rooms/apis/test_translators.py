@@ -1,0 +1,298 @@
+import json
+import re
+import shutil
+from collections import Counter
+
+import pytest
+
+from benchmarks.material import wikipedia_sentences
+from tests import fault_server, tiny
+from tests.fault_server import FaultServer, fault
+from tests.rooms.apis.conftest import HTML, KEY, TEXTS, WELL, answers
+from workflow_scripts.apis import translators
+from workflow_scripts.apis.translators import translate_all
+from workflow_scripts.errors import ApiError, ConfigError
+
+GOOGLES = "Error 500 (Server Error)!!1500.That\u2019s an error.There was an error. Please try again later.That\u2019s all we know."
+needs_apertium = pytest.mark.skipif(
+    shutil.which("apertium") is None, reason="no command apertium (apt-get install apertium apertium-eng-spa)"
+)
+
+
+@pytest.fixture
+def translate(make, ledger):
+    """A function that gives the row of each sentence, by LibreTranslate unless another engine is named."""
+
+    def rows(server, sentences=TEXTS, name="libretranslate", *, offline=False, most_without=2, **changes):
+        engine = make(name, server, **changes)
+        return translate_all(sentences, engine, ledger, offline=offline, most_without=most_without)
+
+    return rows
+
+
+def proper(sentences):
+    return [fault_server.foreign(sentence, "es") for sentence in sentences]
+
+
+def sizes(server):
+    """How many texts each request had."""
+    return [len(asked["q"]) if isinstance(asked["q"], list) else 1 for asked in server.requests]
+
+
+def test_libretranslate_answers_in_order_and_is_asked_once_a_sentence(translate):
+    """Key and text stay out of the URL."""
+    with FaultServer(fault_server.libretranslate) as server:
+        assert answers(translate(server, TEXTS + TEXTS[:3])) == WELL + WELL[:3]
+        assert answers(translate(server)) == WELL
+        assert len(server.requests) == len(TEXTS)
+    assert {*server.lines} == {"/translate"}
+    assert {request["api_key"] for request in server.requests} == {KEY}
+
+
+def test_every_attempt_takes_its_turn_and_waits_as_long_as_the_server_says(translate):
+    with FaultServer(fault_server.libretranslate, [fault(429, Retry_After="0.3"), fault(503)]) as server:
+        translate(server, TEXTS[:1], per_day=3)
+        assert len(server.moments) == 3 and server.moments[1] - server.moments[0] >= 0.3
+        with pytest.raises(ApiError, match="the 3 requests a day of per_day are sent"):
+            translate(server, per_day=3)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"translatedText": "half a', '{"error": "busy"}', "[]", "[1]", '{"translatedText": ["a"]}', '{"translatedText": null}',
+        json.dumps({"translatedText": GOOGLES}), json.dumps({"translatedText": HTML}), '{"translatedText": "Too many requests"}',
+    ],
+)  # fmt: skip
+def test_a_wrong_form_that_passes_leaves_no_trace(translate, ledger, body):
+    with FaultServer(fault_server.libretranslate, [None, fault(200, body)]) as server:
+        assert answers(translate(server)) == WELL
+        assert len(server.requests) == len(TEXTS) + 1
+    assert {row.status for row in ledger.rows()} == {"usable"}
+
+
+# Wrong answers: what the server says, and how often it says so of the sentences of one job; how the job ends, how many
+# requests it needs at most, and what the ledger then holds as usable. None of the wrong answers is.
+
+WRONG = {
+    "Google's soft failure, of one in ten, which passes": (GOOGLES, 0.1, None),
+    "Google's soft failure, always": (GOOGLES, 1, "failed, error message: 'Error 500"),
+    "too many requests": ("Too many requests", 1, "failed, error message: 'Too many requests'"),
+    "an HTML page": (HTML, 1, "failed, markup"),
+    "null": (None, 1, "failed, no translation"),
+    "nothing": ("", 1, "rejected, empty"),
+    "German": ("Der alte Fluss liegt im Norden der Stadt und die Kinder lesen dort ein Buch.", 1, "rejected, not in es"),
+    "one word 400 times": ("río " * 400, 1, "rejected, too long: 'río"),
+    "one word a dozen times": ("río " * 12, 1, "rejected, one word over and over"),
+    "the text itself": ("{q}", 1, "rejected, not in es"),
+    "an unknown message in the language": ("Lo sentimos, esta función no está disponible ahora.", 1, "the same one"),
+    "a lone surrogate": ("el río de la ciudad \ud800 está en el norte del país", 1, "rejected, broken characters"),
+    "a stray byte": ("el río de la ciudad \ufffd está en el norte del país", 1, "rejected, broken characters"),
+    "a fragment": ("el", 1, "rejected, "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("wrong", "share", "ends"), WRONG.values(), ids=WRONG)
+def test_a_wrong_answer_is_never_usable_and_a_healthy_server_mends_what_was_asked(
+    translate, ledger, wrong, share, ends
+):
+    sentences = [text for text in tiny.sentences(200) if len(text) > 45][:60]
+    said = Counter()
+
+    def sick(text, target):
+        said["texts"] += 1
+        is_well = said["texts"] % round(1 / share)
+        return fault_server.foreign(text, target) if is_well else wrong and wrong.format(q=text)
+
+    with FaultServer(fault_server.translations(sick)) as server:
+        if ends is None:
+            assert answers(translate(server, sentences)) == proper(sentences)
+            assert len(server.requests) == 66
+        else:
+            with pytest.raises(ApiError, match=re.escape(ends)):
+                translate(server, sentences)
+            assert len(server.requests) <= (60 if ends == "the same one" else 5 * 2)
+            assert "usable" not in {row.status for row in ledger.rows()}
+    # What several sentences were given nobody can tell from translations before the end.
+    ledger.forget([row.request for row in ledger.rows() if row.reason.startswith("given to several")])
+    with FaultServer(fault_server.libretranslate) as server:
+        assert answers(translate(server, sentences)) == proper(sentences)
+
+
+def test_offline_the_ledger_alone_answers_also_with_a_refusal_or_a_failure(translate):
+    script = [None, fault(400, "no"), *[fault(200, "{}")] * 2]
+    with FaultServer(fault_server.libretranslate, script) as server:
+        first = translate(server, TEXTS[:5])
+        assert [row.status for row in first] == ["usable", "refused", "failed", "usable", "usable"]
+        asked = len(server.requests)
+        assert translate(server, TEXTS[:5], offline=True) == first
+        with pytest.raises(ApiError, match=r"3 of 8 answers are not in the ledger"):
+            translate(server, offline=True)
+        assert len(server.requests) == asked
+
+
+# Several at once
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+def test_sixteen_requests_at_once_give_what_one_gives(translate, batch):
+    sentences = tiny.sentences(300)
+    with FaultServer(fault_server.libretranslate) as server:
+        assert answers(translate(server, sentences, batch_sentences=batch, workers=16)) == proper(sentences)
+        assert len(server.requests) == 300 / batch
+
+
+def short(asked):
+    """Of a list, all translations but the first."""
+    found = json.loads(fault_server.libretranslate(asked))["translatedText"]
+    return json.dumps({"translatedText": found[1:] if isinstance(found, list) else found})
+
+
+@pytest.mark.parametrize(
+    ("says", "script", "batch", "asked"),
+    [
+        (fault_server.libretranslate, [None, fault(413, "list too long")], 4, [4, 4] + [1] * 4),
+        (short, [], 8, [8] + [1] * 128),  # nobody can tell whose they are; lists are not paid again
+    ],
+    ids=["refused", "one short"],
+)
+def test_what_a_list_did_not_give_is_asked_one_by_one(translate, says, script, batch, asked):
+    sentences = tiny.sentences(128) if says is short else TEXTS
+    with FaultServer(says, script) as server:
+        assert answers(translate(server, sentences, batch_sentences=batch)) == proper(sentences)
+        assert sizes(server) == asked
+
+
+@pytest.mark.parametrize("wrong", [None, GOOGLES, 7, ["a"], HTML], ids=str)
+def test_of_a_list_the_good_answers_are_kept_and_what_is_missing_is_asked_once_more(translate, wrong):
+    """Two of eight are wrong for ever, one passes: 8 texts, then each of 3, and never more in one job."""
+    for_ever, once = {*TEXTS[2:4]}, {TEXTS[6]}
+
+    def sick(text, target):
+        if text in for_ever | once:
+            once.discard(text)
+            return wrong
+        return fault_server.foreign(text, target)
+
+    with FaultServer(fault_server.translations(sick)) as server:
+        rows = translate(server, batch_sentences=8)
+        assert [request["q"] for request in server.requests] == [TEXTS, *(TEXTS[n] for n in (2, 3, 6))]
+    assert answers(rows) == [*WELL[:2], "failed", "failed", *WELL[4:]]
+    with FaultServer(fault_server.libretranslate) as server:
+        assert answers(translate(server, batch_sentences=8)) == WELL
+        assert [request["q"] for request in server.requests] == [TEXTS[2:4]]
+
+
+def test_a_job_that_ends_in_the_second_try_keeps_what_the_first_gave(translate, ledger):
+    body = json.dumps({"translatedText": [None, *WELL[1:]]})
+    with FaultServer(fault_server.libretranslate, [fault(200, body), fault(401)]) as server:
+        with pytest.raises(ApiError, match="key is wrong"):
+            translate(server, batch_sentences=8)
+        assert len(server.requests) == 2
+    assert [row.status for row in ledger.rows()] == ["usable"] * 7
+
+
+# Language models
+
+
+BY_MODEL = {"name": "llm", "languages": ("English", "Spanish")}
+
+
+def told(asked):
+    direction, text, *_ = asked["messages"][0]["content"].split("\n")
+    assert direction == "From English to Spanish:"
+    return fault_server.foreign(text, "es")
+
+
+def test_a_language_model_translates_with_a_prompt(translate):
+    with FaultServer(fault_server.chat(told, model="any-1")) as server:
+        rows = translate(server, **BY_MODEL)
+        assert (answers(rows), rows[0].request.text) == (WELL, TEXTS[0])
+        assert rows[0].cost_usd == (100 * 1 + 50 * 2) / 1e6
+        assert (rows[0].noted["model"], rows[0].noted["endpoint"]) == ("any-1", f"{server.url}v1")
+        translate(server, **BY_MODEL, base_url="http://elsewhere.example")
+        assert len(server.requests) == len(TEXTS)
+        translate(server, TEXTS[:1], **BY_MODEL, temperature=0.5)
+        assert len(server.requests) == len(TEXTS) + 1
+
+
+@pytest.mark.parametrize(
+    ("said", "finish", "kept"),
+    [
+        ('"{}"', "stop", None), ("<think>Spanish, then.</think>\n{}", "stop", None), ("{}", "length", "cut off"),
+        ("{}\n{}", "stop", "several lines"), ("I'm sorry, I can't help with that.", "stop", "refusal"),
+        ("<think>Spanish", "stop", "thinking alone"), ("", "stop", "empty"), (None, "content_filter", "content filter"),
+        ("Here is the translation: {}", "stop", "chatter"), ("**Translation:** {}", "stop", "chatter"),
+        ("{} (Note: a free translation.)", "stop", "chatter"), ("I would rather not translate this.", "stop", "refusal"),
+    ],
+)  # fmt: skip
+def test_what_a_model_says_around_a_translation_is_taken_off_or_the_answer_rejected(
+    translate, said, finish, kept
+):
+    says = fault_server.chat(lambda asked: said and said.replace("{}", told(asked)), finish=finish)
+    with FaultServer(says) as server:
+        (row,) = translate(server, TEXTS[:1], **BY_MODEL)
+    assert (row.status, row.reason) == (("rejected", kept) if kept else ("usable", ""))
+    assert row.cost_usd > 0 and (kept or row.answer == WELL[0])
+
+
+MISTAKES = {
+    "llms.toy: prompt: .*placeholders are $source": (ConfigError, "llm", {"prompt": "$sentence"}),
+    "no placeholder": (ConfigError, "llm", {"prompt": "To $target."}),
+    "llms.toy: en to xx: .*Name languages it supports": (ApiError, "google", {"languages": ("en", "xx")}),
+    "direction eng-xxx is not here. Install both": (ApiError, "apertium", {"languages": ("eng", "xxx")}),
+}
+
+
+@pytest.mark.parametrize(("found", "mistake"), MISTAKES.items())
+def test_what_no_engine_can_do_is_named(make, found, mistake):
+    kind, name, changes = mistake
+    with pytest.raises(kind, match=found.replace("$", r"\$")):
+        make(name, **changes)
+
+
+def test_google_gives_back_what_has_no_letters(translate):
+    with FaultServer(lambda asked: '<div class="result-container">1989 — 2</div>') as server:
+        assert answers(translate(server, ["1989 — 2", "— —"], "google")) == ["1989 — 2", "1989 — 2"]
+
+
+# Apertium
+
+
+@needs_apertium
+@pytest.mark.parametrize("target", ["spa", "cat"])
+def test_apertium_gives_a_sentence_the_same_translation_in_any_batch_and_order(translate, ledger, target):
+    """Of 120 sentences of Wikipedia, among them those that the tagger of a running process changes its mind about."""
+    sentences = [*wikipedia_sentences(120), "1989", "AT&T [1] costs $5/day @ home ^x$ {a} <b> \\\\."]
+    languages = ("eng", target)
+    whole = answers(translate(None, sentences, "apertium", languages=languages, batch_sentences=50))
+    marks = ("AT&T [1]", "$5/", "@", "^x$", "{", "\\\\")
+    assert whole[-2] == "1989" and (target == "cat" or all(mark in whole[-1] for mark in marks))
+    assert all(text == text.strip() for text in whole)
+    ledger.forget([row.request for row in ledger.rows()])
+    backwards = answers(translate(None, sentences[::-1], "apertium", languages=languages))
+    assert backwards[::-1] == whole
+
+
+@pytest.mark.parametrize(
+    ("mode", "seconds", "message"),
+    [
+        ("head -c 30", 60, r"returned \d+ texts for 8, or some without their ends"),
+        ("cat | (echo broken >&2; exit 3)", 60, r"ended with code 3 \(broken\)"),
+        ("sleep 60", 0.5, r"a batch took more than 0\.5 s"),
+        ("tr a b | apertium-tagger -g absent.prob", 60, r"ended with code \d+"),
+    ],
+)
+def test_programs_that_misbehave_end_in_one_line(
+    tmp_path, monkeypatch, translate, ledger, mode, seconds, message
+):
+    command = tmp_path / "bin/apertium"
+    command.parent.mkdir()
+    command.write_text("#!/bin/sh\n")
+    command.chmod(0o755)
+    (tmp_path / "eng-spa.mode").write_text(mode)
+    monkeypatch.setenv("PATH", str(command.parent), prepend=":")
+    monkeypatch.setattr(translators, "MODES", tmp_path)
+    with pytest.raises(ApiError, match=message):
+        translate(None, name="apertium", languages=("eng", "spa"), timeout_seconds=seconds)
+    assert len(ledger) == 0

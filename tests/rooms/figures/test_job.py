@@ -1,0 +1,51 @@
+"""One job draws an experiment's figures, and takes over those that would be the same."""
+
+import pytest
+
+from tests.jobs import begin_here
+from tests.rooms.reporting.conftest import drawing
+from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.provenance import kept
+from workflow_scripts.provenance.artefacts import check_model_folder, read_record, read_table, write_table
+
+SURFACE = {"longest": 3.0, "steps": 20}
+
+
+@pytest.fixture
+def drawn(finished, tmp_path):
+    """Draws two figures, one of which reads a table, and gives the number of each file on disk."""
+    folder, table = tmp_path / "lab", tmp_path / "table.parquet"
+    source = finished / "tables/lab.parquet"
+
+    def draw(x="STS12", label="a stand-in", **style):
+        if not table.exists() or read_record(table).labels != [label]:
+            record = read_record(source).model_copy(update={"labels": [label], "inputs": {}, "outputs": []})
+            write_table(table, read_table(source, TABLE), record)
+        figures = {"scatter": ({"x": x, "y": "STS-B"}, {"table": [table]}), "modulus_surface": (SURFACE, {})}
+        begin_here(*drawing(folder, figures, **style))
+        record = check_model_folder(folder)
+        kept.keep([folder], [], record.key)
+        return {name: (folder / name).stat().st_ino for name in record.files}
+
+    return draw
+
+
+@pytest.mark.parametrize("change", [{"x": "STS16"}, {"label": "another"}])
+def test_a_figure_of_the_same_data_and_settings_is_not_drawn_again(drawn, tmp_path, change):
+    before, svg = drawn(), (tmp_path / "lab/scatter.svg").read_text()
+    for text in ("Two scores of every run: A grid", "STS-B", "Frozen [CLS]", "Substitution: a stand-in."):
+        assert text in svg
+    after = drawn(**change)
+    same = {name for name in before if before[name] == after[name]}
+    assert same == {"modulus_surface.svg", "modulus_surface.parquet"}
+
+
+def test_a_setting_of_all_figures_draws_all_of_them_again(drawn):
+    before, after = drawn(), drawn(width_inches=6.0)
+    assert before.keys() == after.keys() and not {*before.values()} & {*after.values()}
+
+
+def test_nothing_is_taken_from_a_folder_that_was_damaged(drawn, tmp_path):
+    before = drawn()
+    (tmp_path / ".kept/lab/lab/scatter.svg").unlink()
+    assert not {*before.values()} & {*drawn(x="STS16").values()}

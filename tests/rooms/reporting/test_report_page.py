@@ -1,0 +1,289 @@
+"""The page about a study: complete, self-contained, and unmoved by what stands in the data."""
+
+import hashlib
+import re
+import subprocess
+import sys
+from base64 import b64encode
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.browser import CHROMIUM, WHY_NOT, dom_of
+from tests.jobs import begin_here
+from tests.rooms.reporting.conftest import Study, finish, inside
+from workflow_scripts.audit.diff import contents_equal
+from workflow_scripts.errors import DataError
+from workflow_scripts.provenance.artefacts import (
+    identity,
+    read_record,
+    verify_checksum,
+)
+from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.provenance.record import processor
+from workflow_scripts.reporting.called import Called
+from workflow_scripts.reporting.page import Axis, compare_runs, rests_on, sentences
+
+HOSTILE = (
+    "</style></svg></script><script>document.documentElement.dataset.owned = 1</script>"
+    "<img src=x onerror='document.documentElement.dataset.owned = 2'>{{ 7*7 }}--><b>"
+)
+VOID = {"meta", "img", "br", "wbr", "link", "input"}
+
+
+def words_of(folder):
+    """The text of a study's page, its words a blank apart."""
+    return " ".join(Page((folder / "report.html").read_text()).text.split())
+
+
+class Page(HTMLParser):
+    """Tags with attributes, text, and whether every tag is closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.text, self.stack, self.comments, self.scripts = [], "", [], 0, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.stack.pop() == tag
+
+    def handle_data(self, data):
+        if not self.stack or self.stack[-1] not in ("style", "script"):
+            self.text += data
+        if self.stack and self.stack[-1] == "script":
+            self.scripts.append(data)
+
+    def handle_comment(self, _):
+        self.comments += 1
+
+    def all(self, *names):
+        return [attributes for tag, attributes in self.tags if tag in names]
+
+
+@pytest.fixture(scope="module")
+def page(finished):
+    return Page((finished / "report.html").read_text())
+
+
+def test_nothing_is_fetched_and_nothing_runs_but_the_pages_own_script(page, finished):
+    assert page.stack == [] and page.comments == 1  # its record
+    text = (finished / "report.html").read_text()
+    links = [a[key] for _, a in page.tags for key in ("href", "src", "action") if key in a]
+    fetched = [link for link in links if not link.startswith("data:image/svg+xml;base64,")]
+    assert len(fetched) > 10 and len(links) == len(fetched) + 3
+    assert not [link for link in fetched if re.match(r"\w+:|//|/", link)]
+    assert not page.all("link", "iframe", "object", "embed", "svg")
+    assert page.all("script") == [{}]
+    (script,), digest = page.scripts, hashlib.sha256(page.scripts[0].encode()).digest()
+    assert not re.search(
+        r"fetch|XMLHttp|WebSocket|eval|import|Function|innerHTML|document\.write|https?:", script
+    )
+    policy = next(tag["content"] for tag in page.all("meta") if "http-equiv" in tag)
+    assert "default-src 'none'" in policy
+    assert policy.endswith(f"script-src 'sha256-{b64encode(digest).decode()}'")
+    assert not [a for _, a in page.tags if any(name.startswith("on") for name in a)]
+    assert "@import" not in text and not re.search(r"url\((?!#)", text)
+
+
+def test_links_lead_to_files_beside_the_page_or_to_places_on_it(page, finished):
+    links = {a["href"] for a in page.all("a") if not a["href"].startswith("#")}
+    assert {"tables/lab.parquet", "figures/lab/cosine_density.parquet"} <= links
+    assert all((finished / link).is_file() for link in links)
+    ids = [a["id"] for _, a in page.tags if "id" in a]
+    assert len(ids) == len(set(ids)) > 15
+    named = [a["href"][1:] for a in page.all("a") if a["href"].startswith("#")]
+    named += [name for _, a in page.tags for name in a.get("aria-labelledby", "").split()]
+    assert set(named) <= set(ids)
+
+
+def test_the_page_shows_scores_differences_data_and_substitutions(finished):
+    text = words_of(finished)
+    for part in (
+        "Study demo",
+        "1 experiment, 4 runs (2 frozen, 2 trained), 6 trainings, 3 tasks in tables",
+        "14,902 training sentences",
+        "Of 15,402 round trips, these are not trained on: rejected: not in en 20 (0.13%), unchanged 480 (3.12%).",
+        "all-MiniLM-L6-v2 stands in for BERT-base",
+        "73.61 ± 0.26*",
+        "+10.57p < .001detectable 0.86",
+        "no source of the dataset is available",
+        "spearman of stsb_test (all), times 100, n 1,379",
+        "fewer than 5 words: 5,210; more than 50 words: 811; seen before: 95",
+        "15,4026,116",
+        "The 4 most frequent words",
+        "STS-B, test partstsb_test2,5521251 (2.00%)3357",
+        "sts16no source of the dataset is available",
+        "4 pairs, by which runs choose their checkpoints (neighbours: 2, strangers: 2)",
+        "python -m workflow_scripts explain results/demo/tables/lab.parquet",
+        "Trained for 150 steps on Wikipedia; 3 seeds each; scored on sts12, sts16, STS-B, test part.",
+        "2 substitutions: not what the papers used",
+        "It shows: That it runs. It cannot show: Which method is better.",
+        "SimCSE, adapted MiniLM, Wikipediaa bsimcse.minilm_mlm.wiki_extract",
+        "differs from Frozen [CLS], adapted MiniLM with p < .05",
+        "150649,6000.644323e-05150 to 165465seed 1: step 125 (0.744), seed 2:",
+        "150649,6000.644323e-05not measurednot measuredseed 1:",
+        "How to read the numbers",
+        "SimCSE is better than nothing.JTCSE, Table I76.25 against not printedsupported"
+        "2.50 higher (2.25 to 2.75) over 3 seeds<.001 / .012",
+        "Claims that this study does not compare, and why: 1",
+        "JTCSE, Table I: It is fast, too. no source of the dataset is available",
+        "JTCSETable 2506506",
+        "JTCSEall1,9191,8130no weights: 74; not built: 32",
+        "Losses of different methods are different quantities",
+        "STS12: spearman of sts12 (all), times 100, n 3,108.",
+        f", on {processor()}. Seconds and memory of every job",
+        "seconds of the steps of one seed and of all seeds together",
+    ):
+        assert part in text, part
+
+
+def test_pages_that_differ_in_times_alone_say_the_same(finished, tmp_path):
+    """Their checksums differ, and so would their contents with a number that no clock has measured."""
+    slower = finish(tmp_path / "slower", slower=0.5) / "report.html"
+    other = finish(tmp_path / "other", labels=("gap: datasets.sts16: no source is available",))
+    page = finished / "report.html"
+    assert "225 to 240" in slower.read_text() and verify_checksum(slower) != verify_checksum(page)
+    assert contents_equal(page, slower) and not contents_equal(page, other / "report.html")
+    assert read_record(page).key == read_record(slower).key
+    text = words_of(other)
+    assert "No substitutions" in text
+    assert "Missing, so that what needs it is a gap: datasets.sts16: no source is available" in text
+    for figure in (other / "figures/lab").glob("*.svg"):
+        assert "Gap: datasets.sts16: no source is available." in " ".join(figure.read_text().split())
+
+
+def test_tables_and_figures_can_be_read_aloud(page):
+    assert len(page.all("table")) == len(page.all("caption")) == 8
+    assert all(cell.get("scope") in ("col", "row") or "aria-hidden" in cell for cell in page.all("th"))
+    assert page.all("html")[0]["lang"] == "en"
+    assert len(page.all("figcaption")) == len(page.all("img")) == 3
+    spoken = ("A panel per run", "point per run", "Lines")
+    assert all(any(words in image["alt"] for words in spoken) for image in page.all("img"))
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels.count(1) == levels[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert all(a.get("tabindex") == "0" for a in page.all("div") if a.get("class") == "wide")
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """The page of a study whose labels, words and reasons would act, were they not escaped."""
+    changes = {"labels": (HOSTILE,), "words": (HOSTILE, "=cmd()", "the"), "gap_reason": f"no {HOSTILE}"}
+    return finish(tmp_path_factory.mktemp("hostile"), **changes) / "report.html"
+
+
+def test_hostile_data_stays_text(page, hostile):
+    found = Page(hostile.read_text())
+    assert found.stack == []
+    assert found.all("b") == [] and found.scripts == page.scripts and len(found.all("script")) == 1
+    assert not [a for _, a in found.tags if any(name.startswith("on") for name in a)]
+    assert len(found.all("img")) == 3 and len(found.all("style")) == len(page.all("style"))
+    assert found.text.count(HOSTILE) >= 4  # substitutions, their footnote, the gap's note, the word
+
+
+def test_the_same_inputs_give_the_same_bytes(finished, tmp_path):
+    """A second time, elsewhere, with another hash seed and another matplotlibrc."""
+    (tmp_path / "matplotlibrc").write_text("axes.grid: True\nxtick.direction: in\nfont.size: 30\n")
+    code = (
+        "import sys; sys.path[:0] = sys.argv[1:3]; import conftest, pathlib; conftest.finish(pathlib.Path())"
+    )
+    environment = {
+        "PYTHONHASHSEED": "7",
+        "MATPLOTLIBRC": str(tmp_path),
+        "HOME": str(tmp_path),
+        "PATH": "/bin",
+    }
+    command = [sys.executable, "-c", code, ROOT, Path(__file__).parent]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+    made = sorted(path.relative_to(finished) for path in finished.rglob("*") if path.is_file())
+    assert {path.suffix for path in made} == {".svg", ".html", ".parquet", ".json"}
+    for path in made:
+        here, there = finished / path, tmp_path / "results/demo" / path
+        drawn = path.parts[0] == "figures" and path.suffix != ".json"
+        # All else is the same but for what says on what machine, after what imports, a file was made.
+        same = here.read_bytes() == there.read_bytes() if drawn else identity(here) == identity(there)
+        assert same, path
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT)
+def test_a_browser_runs_nothing_of_a_report_with_hostile_sentences(finished, hostile, tmp_path):
+    """And it would: the same words in a page that neither escapes nor forbids them take it over."""
+    naive, forged = tmp_path / "naive.html", tmp_path / "forged.html"
+    naive.write_text(f"<!doctype html><html><body>{HOSTILE}</body></html>")
+    forged.write_text((finished / "report.html").read_text().replace("<main", f"{HOSTILE}<main", 1))
+    owned = {path: "data-owned" in dom_of(path, tmp_path)[0] for path in (hostile, naive, forged)}
+    assert owned == {hostile: False, naive: True, forged: False}  # the page forbids scripts besides
+
+
+def test_a_damaged_file_of_speeds_is_named(tmp_path):
+    """And one that is not there is a number that was not measured."""
+    folder = finish(tmp_path)
+    with inside(tmp_path):
+        *_, report = Study(Path("results/demo")).jobs()
+        speed = Path("benchmarks/demo/train_encoder/simcse.minilm_mlm.wiki_extract/seed1.speed.parquet")
+        speed.write_bytes(speed.read_bytes()[:-9])
+        with pytest.raises(DataError, match=r"seed1\.speed\.parquet: no table of speeds\. Delete it"):
+            begin_here(*report)
+        speed.unlink()
+        begin_here(*report)
+    assert "150 to 165not measuredseed 1: step 125" in words_of(
+        folder
+    )  # of two seeds there is no sum over three
+
+
+@pytest.mark.parametrize(
+    ("last_batch", "expected"), [("keep", [4, 8, 11, 15, 19, 22]), ("drop", [4, 8, 12, 16, 20, 24])]
+)
+def test_a_training_reads_as_many_sentences_as_its_batches_hold(last_batch, expected):
+    """Eleven rows by four: 4, 4 and 3 an epoch, or 4 and 4; nine leave one, which is no batch."""
+    assert [sentences(steps, 11, 4, last_batch) for steps in range(1, 7)] == expected
+    assert [sentences(steps, 9, 4, last_batch) for steps in (2, 3)] == [8, 12]
+    assert sentences(3, None, 4, last_batch) == 12
+
+
+def test_measures_of_vectors_are_not_listed_as_data_that_were_scored():
+    named = [("lee", "lee"), ("lee", "lee_space"), ("questions", "ArguAna")]
+    rows = [{"suite": suite, "task": task, "scale": 1.0, "seeds": 1} for suite, task in named]
+    called = Called(datasets={"lee": "Lee and Pincombe"}, runs={}, corpora={})
+    assert rests_on([], rows, called, {"lee"}) == "Nothing is trained; scored on Lee and Pincombe, ArguAna."
+
+
+def test_an_axis_has_some_air_and_round_numbers():
+    """From 30 to 50: one more at both ends, of which 30 is a twenty-second."""
+    axis = Axis.over([50.0, 30.0, 41.0])
+    assert axis == (29.0, 51.0) and axis.place(40.0) == 50 and axis.place(None) is None
+    assert axis.ticks() == [(4.55, "30"), (27.27, "35"), (50.0, "40"), (72.73, "45"), (95.45, "50")]
+    assert [text for _, text in Axis.over([-0.03, 0.03]).ticks()] == ["\N{MINUS SIGN}0.02", "0.00", "0.02"]
+
+
+def test_runs_are_dots_with_students_interval_the_baseline_a_line_and_the_papers_value_a_mark():
+    """With 5 seeds, t(.975, 4) is 2.776: the interval is 40 -+ 2.776 * 2 / sqrt(5)."""
+    sheet = SimpleNamespace(
+        view=SimpleNamespace(alpha=0.05),
+        only_baseline="a",
+        lines=[SimpleNamespace(cells=["other", name]) for name in "abc"],
+        heads=[SimpleNamespace(text=name) for name in ("x", "STS")],
+    )
+    rows = [
+        {"run": run, "heading": "STS", "mean": mean, "sd": sd, "seeds": 5, "published": published}
+        for run, mean, sd, published in (
+            ("a", 30.0, None, None),
+            ("b", None, None, 50.0),
+            ("c", 40.0, 2.0, None),
+        )
+    ]
+    drawn = compare_runs(sheet, rows)
+    first, second, third = drawn["runs"]
+    assert drawn["base"] == first["at"] == 4.55 and first["ends"] == [4.55, 4.55]
+    assert (second["at"], second["printed_at"]) == (None, 95.45)
+    assert third["ends"] == pytest.approx([50 - 100 * 2.483 / 22, 50 + 100 * 2.483 / 22], abs=0.01)
+    assert drawn["printed"] and [one["cell"] for one in drawn["runs"]] == ["a", "b", "c"]
+    assert compare_runs(sheet, [rows[0] | {"mean": None}]) == {}

@@ -1,0 +1,378 @@
+"""What a reader sees of a table: in the terminal and as CSV."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tests.jobs import begin_here
+from tests.rooms.reporting.conftest import SIGNIFICANCE, command
+from tests.verbs import data, printed
+from workflow_scripts.audit.lock import printed as printed_numbers
+from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.errors import DataError
+from workflow_scripts.evaluation.base import Score, gap, score_table
+from workflow_scripts.provenance.artefacts import job_record, write_table
+from workflow_scripts.reporting.layout import View, lay_out, view_of
+from workflow_scripts.reporting.numbers import number, p_equation, p_text, score_text
+from workflow_scripts.reporting.terminal import Printed, latex, to_csv
+
+MINUS = "\N{MINUS SIGN}"
+COLUMN = {"suite": "sts", "task": "a", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
+RUNS = ("frozen_cls.mini", "simcse.mini.wiki")
+
+
+def view(rows=None, headings=("A",), alpha=0.05):
+    rows = rows or [row(run, name) for run in RUNS for name in headings]
+    return View("lab", "A title", "A paper", alpha, "lab.yaml", rows, headings, {})
+
+
+def sheet(*arguments, **named):
+    return lay_out(view(*arguments, **named))
+
+
+def row(run, heading="A", **changes):
+    tested = {"baseline": RUNS[0], "difference": 8.125, "p_value": 0.0421, "detectable": 9.5}
+    trained = tested if run != RUNS[0] else {}
+    values = {"run": run, "heading": heading, "mean": 58.1049, "sd": 0.14, "seeds": 2, "n": 1225}
+    return dict.fromkeys(TABLE.names) | values | {"labels": []} | COLUMN | trained | changes
+
+
+def as_printed(sheet, width=100):
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    console.print(Printed(sheet))
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (number(1.005, 1), "1.0"),
+        (number(-1.26, 1), f"{MINUS}1.3"),
+        (number(-0.001, 2), "0.00"),
+        (number(0.001, 2, signed=True), "0.00"),
+        (number(3, 1, signed=True), "+3.0"),
+        (score_text(None, None, 2), "gap"),
+        (score_text(58.1, None, 2), "58.10"),
+        (score_text(58.1, 0.136, 2), "58.10 ± 0.14"),
+        (p_equation(0.0421), "p = .042"),
+        (p_equation(0.0004), "p < .001"),
+        (p_equation(1.0), "p = 1.000"),
+        (p_text(0.0421), ".042"),
+        (p_text(0.0004), "<.001"),
+        (p_text(None), ""),
+    ],
+)
+def test_numbers_are_printed_as_papers_do_with_true_minus_signs(shown, text):
+    assert shown == text
+
+
+OTHERS = ("frozen_cls.large", "simcse.large.wiki")
+TWO_BASELINES = [
+    row(RUNS[0]), row(RUNS[1]), row(OTHERS[0], baseline=None, difference=None, p_value=None),
+    row(OTHERS[1], baseline=OTHERS[0], difference=-1.0),
+]  # fmt: skip
+LOST = row(RUNS[1], mean=None, sd=None, seeds=0, note="STS16 is not there", difference=None)
+LABELS = ["MiniLM for BERT", "gap: datasets.sts16: no source is available"]
+READ = {
+    "score, star, difference, p and seeds": (
+        None, 0.05,
+        ["58.10 ± 0.14*", "+8.12, p = .042", "* p < .05, two-sided", f" {RUNS[1]} 2 ",
+         f"below it the difference to {RUNS[0]}"],
+        ["base"],
+    ),
+    "a star follows alpha": (None, 0.01, ["58.10 ± 0.14"], ["*"]),
+    "rows with different baselines name theirs by letter": (
+        TWO_BASELINES, 0.05,
+        [f"base: A is {RUNS[0]}, B is {OTHERS[0]}", "below it the difference to the run that column base names",
+         f" {RUNS[0]} (A) ", f" {RUNS[1]} A ", f" {OTHERS[0]} (B) ", f" {OTHERS[1]} B "],
+        [],
+    ),
+    "a gap is a word with a footnote and not a number": (
+        [row(RUNS[0]), LOST], 0.05, ["gap [1]", "[1] STS16 is not there"], ["None", "nan"],
+    ),
+    "every substitution is marked on the runs that it reached": (
+        [row(RUNS[0], labels=LABELS[:1]), row(RUNS[1], labels=[*LABELS[:1], "a surrogate"])], 0.05,
+        ["frozen_cls.mini (a) ", "simcse.mini.wiki (a,b)", "(a) substitution: MiniLM for BERT",
+         "(b) substitution: a surrogate"],
+        [],
+    ),
+    "a missing dataset is a gap and no substitution": (
+        [row(run, labels=LABELS) for run in RUNS], 0.05,
+        ["gap: datasets.sts16: no source is available", "(a) substitution: MiniLM for BERT"],
+        ["substitution: gap", "(b)"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("rows", "alpha", "said", "unsaid"), READ.values(), ids=READ)
+def test_a_reader_is_told(rows, alpha, said, unsaid):
+    text = " ".join(as_printed(sheet(rows, alpha=alpha)).split())
+    assert [part for part in said if " ".join(part.split()) not in text] == []
+    assert [part for part in unsaid if part in text] == []
+
+
+def test_a_note_that_a_whole_column_shares_stands_at_its_heading():
+    shared = sheet([row(run, note="lee, score > 4") for run in RUNS])
+    assert shared.heads[0].notes == [1]
+    assert all(cell.notes == [] for line in shared.lines for cell in line.cells)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_no_column_is_cut_however_narrow_the_terminal(width):
+    headings = [f"heading{index}" for index in range(9)]
+    text = as_printed(sheet(headings=headings), width)
+    assert all(text.count(heading) == 1 for heading in headings)
+    assert text.count("58.10 ± 0.14") == 2 * len(headings)
+    assert "…" not in text
+
+
+def test_text_from_data_is_no_markup_for_the_terminal():
+    hostile = "[red]not red[/red] :smile: [/]"
+    text = as_printed(sheet([row(run, hostile, labels=[hostile]) for run in RUNS], [hostile]))
+    assert text.count(hostile) == 2
+
+
+def test_the_csv_is_rounded_to_the_printed_digits_and_computes_nothing_in_a_spreadsheet():
+    rows = [row(RUNS[0]), row(RUNS[1], note="=cmd()", labels=["@SUM(A1)"], mean=-58.1049)]
+    found = list(csv.DictReader(io.StringIO(to_csv([view(rows)]))))
+    expected = {
+        "experiment": "lab", "mean": "-58.1", "difference": "8.12", "p_value": "0.042", "seeds": "2",
+        "baseline": RUNS[0], "note": "'=cmd()", "labels": "'@SUM(A1)",
+    }  # fmt: skip
+    assert {name: found[1][name] for name in expected} == expected
+    assert found[0]["difference"] == found[0]["baseline"] == ""
+    noise = [one | {"mean": one["mean"] + 1e-9} for one in rows]
+    assert to_csv([view(noise)]) == to_csv([view(rows)])
+
+
+SIMCSE = "simcse.minilm_mlm.wiki_extract"
+
+
+def test_a_table_is_printed_as_markdown(finished):
+    code, text = printed("show", finished / "tables/lab.parquet", "--markdown")
+    assert code == 0 and "| run | seeds | STS12 | STS16 | STS-B | Avg. |" in text.splitlines()[:3]
+    assert len(re.findall(rf"^\| {SIMCSE} \| 3 \| .* ± .* \|$", text, re.MULTILINE)) == 1
+    assert "\n\n- mean ± standard deviation" in text
+
+
+def columns_of(document):
+    """Cells of each row of the tabular of a document, once LaTeX's own rules for one are held to it."""
+    begun = re.findall(r"\\(begin|end){(\w+)}", document)
+    opened = []
+    for which, environment in begun:
+        opened.append(environment) if which == "begin" else opened.remove(opened[-1])
+        assert which == "begin" or environment not in opened
+    assert opened == [] and len(begun) == 6
+    plain = re.sub(r"\\[\\&%$#_{}]", "", document.partition("\n")[2])  # without signs that print themselves
+    assert plain.count("{") == plain.count("}") and plain.count("$") % 2 == 0
+    assert not re.search("[~^#%]|[^\x00-\x7f]", plain.replace("é", ""))
+    (spec, body) = re.search(
+        r"\\begin{tabular}{([lcr]+)}\n(.*)\n\\end{tabular}", document, re.DOTALL
+    ).groups()
+    top, head, middle, *lines, bottom = body.splitlines()
+    assert [top, middle, bottom] == [r"\toprule", r"\midrule", r"\bottomrule"]
+    rows = [re.split(r"(?<!\\) ?& ?", line.removesuffix(r" \\")) for line in (head, *lines)]
+    assert all(line.endswith(r" \\") and line[0] not in "[*" for line in (head, *lines))
+    assert {len(row) for row in rows} == {len(spec)}
+    return rows
+
+
+def test_a_table_is_printed_as_latex_with_the_command_that_prints_it_again(finished):
+    table = finished / "tables/lab.parquet"
+    code, text = printed("show", finished, "--latex")
+    assert code == 0
+    assert text.splitlines()[0] == f"% python -m workflow_scripts show {table} --latex"
+    assert printed("show", *text.splitlines()[0].split()[5:])[1] == text
+    head, *rows = columns_of(text)
+    assert head == ["run", "seeds", "STS12", r"STS16\textsuperscript{1}", "STS-B", "Avg."]
+    assert [row[0] for row in rows if row[1] == "3"] != []
+    assert any(
+        re.fullmatch(r"\d+\.\d\d \$\\pm\$ 0\.\d\d\\textsuperscript{{\*}} \(\+.*\)", row[2]) for row in rows
+    )
+    assert r"\label{tab:lab}" in text and "(Gao et al. 2021, Table 5)}" in text
+
+
+HOSTILE = r"[a] 50% & {x}_$1^2~#\*"
+
+
+def test_what_latex_would_read_as_its_own_is_escaped_wherever_it_stands():
+    rows = [
+        row(RUNS[0], HOSTILE, labels=[HOSTILE, "é → ≤"]),
+        row(RUNS[1], HOSTILE, labels=[f"{HOSTILE}\n\nmore"], note=f"* {HOSTILE}", mean=-1.0),
+    ]
+    hostile = lay_out(view(rows, [HOSTILE])._replace(title=HOSTILE), {RUNS[1]: HOSTILE})
+    text = latex(hostile, "show 'a\nb%'")
+    escaped = r"{[}a{]} 50\% \& \{x\}\_\$1\textasciicircum{}2\textasciitilde{}\#\textbackslash{}{*}"
+    (_, _, head), _, (run, _, cell) = columns_of(text)
+    assert text.splitlines()[0] == "% show 'a b%'"
+    assert (head, run) == (escaped, escaped + r"\textsuperscript{b}")
+    assert cell == r"$-$1.00 $\pm$ 0.14\textsuperscript{{*},1} (+8.12)"
+    assert rf"\caption{{{escaped} (A paper)}}" in text
+    below = text.partition(r"\medskip")[2].splitlines()[1:-2]
+    assert below[1:] == [
+        r"\textsuperscript{{*}}p $<$ .05, two-sided t-test over seeds, not corrected for the number of comparisons\par",
+        rf"\textsuperscript{{1}}{{*}} {escaped}\par",
+        rf"\textsuperscript{{a}}substitution: {escaped}\par",
+        r"\textsuperscript{b}substitution: " + escaped + r" more\par",
+        r"\textsuperscript{c}substitution: é $\to$ $\leq$\par",
+    ]
+
+
+def test_latex_names_the_run_that_a_row_is_compared_with_where_there_are_several():
+    text = latex(sheet(TWO_BASELINES), "show")
+    assert [row[:2] for row in columns_of(text)[1:]] == [
+        [r"\textit{frozen\_cls.mini}", "(A)"], ["simcse.mini.wiki", "A"],
+        [r"\textit{frozen\_cls.large}", "(B)"], ["simcse.large.wiki", "B"],
+    ]  # fmt: skip
+    assert "in brackets the difference to the run that column base names" in text
+    assert r"base: A is frozen\_cls.mini, B is frozen\_cls.large\par" in text
+
+
+def test_a_study_shows_all_its_tables(finished):
+    assert "substitution: all-MiniLM-L6-v2 stands in for BERT-base" in printed("show", finished)[1]
+    assert len(printed("show", finished, "--csv")[1].splitlines()) == 1 + 4 * 4
+    code, found = data("show", finished)
+    assert code == 0 and found["lab"][0]["run"]
+
+
+def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_path, monkeypatch):
+    """The job itself lays them out; the rest is the same experiment without them."""
+    monkeypatch.chdir(tmp_path)
+    measured = {"heading": "ms", "aggregation": "ivf", "metric": "retrieval_ms", "measured": True, "scale": 1}
+    experiment = {
+        "title": "A title", "source": "A paper", "seeds": [1], "baseline": None, "suites": {"search": ["sts"]},
+        "runs": [{"method": "frozen_cls", "encoder": "mini"}],
+        "columns": [COLUMN | measured, COLUMN | {"heading": "A"}],
+    }  # fmt: skip
+    settings = {"experiment": experiment, "significance": SIGNIFICANCE}
+    table = "results/s/tables/t.parquet"
+    for rule, output, score in (
+        ("make_table", table, Score("a", "all", "spearman", 0.5, 7)),
+        (
+            "tabulate_times",
+            "benchmarks/s/tabulate_times/t.parquet",
+            Score("a", "ivf", "retrieval_ms", 1.25, 7),
+        ),
+    ):
+        file = score_file(RUNS[0], [score])
+        Path(output).parent.mkdir(parents=True)
+        begin_here(*command(rule, settings, experiment="t", scores=[file], published=[], table=output))
+    text = printed("show", table)[1]
+    assert "1.25 " in text and "50.00" in text and "[1] measured on this machine" in text
+    assert "| run | seeds | ms | A |" in printed("show", table, "--markdown")[1]  # in the order of the grid
+    kept = csv.DictReader(io.StringIO(printed("show", table, "--csv")[1]))
+    assert [row["heading"] for row in kept] == ["A"]
+
+
+def score_file(run, scores, *labels):
+    """Scores of a run below the working directory."""
+    file = Path(f"{run}.parquet")
+    made = job_record("evaluate_sts", settings={}, inputs={}, outputs=[file], labels=labels)
+    write_table(file, score_table(scores, run=run, seed="0", suite="s" if labels else "sts"), made)
+    return file
+
+
+def test_scores_are_printed_a_row_each_with_gaps_and_labels_and_as_they_are_in_the_csv(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    labelled = [Score("lee", "all", "spearman", 0.50814, 1225), gap("=sts", "not there")]
+    files = [
+        score_file("frozen.a", labelled, "a stand-in"),
+        score_file("frozen.b", [Score("lee", "all", "spearman", 22713216.0, 1225)]),
+    ]
+    lines = printed("show", *files)[1].splitlines()
+    cells = [line.split() for line in lines]
+    assert ["frozen.a", "0", "s", "lee", "all", "spearman", "0.50814", "1,225"] in cells
+    assert ["frozen.a", "0", "s", "=sts", "gap", "0", "not", "there"] in cells
+    assert ["frozen.b", "0", "sts", "lee", "all", "spearman", "22,713,216", "1,225"] in cells
+    assert lines[-1] == "Substitution: a stand-in."
+    rows = csv.DictReader(io.StringIO(printed("show", *files, "--csv")[1]))
+    found = [(row["run"], row["task"], row["value"]) for row in rows]
+    assert found[:2] == [("frozen.a", "lee", "0.50814"), ("frozen.a", "'=sts", "")]
+    assert found[2:] == [("frozen.b", "lee", "22713216.0")]
+
+
+@pytest.mark.parametrize(
+    ("paths", "message"),
+    [
+        (["notes.txt"], "not written by this pipeline. Give a study"),
+        (["somebody.parquet"], ""),
+        (
+            ["results/demo/tables/demo.parquet"],
+            "no such file or study. Make it: snakemake --cores all --configfile",
+        ),
+        (["{study}/tables"], "a folder without tables"),
+        (
+            ["{study}/figures/lab/learning_curves.parquet"],
+            "cut off, or not written by this pipeline. Give a study",
+        ),
+        (["{study}/figures/lab/record.json"], "cut off, or not written by this pipeline. Give a study"),
+        (["{study}/tables/lab.parquet", "{scores}", "--csv"], "--csv: "),
+        (["{scores}", "--latex"], "scores have no cells. Use --csv."),
+    ],
+)
+def test_what_is_not_shown_ends_in_one_line_that_deletes_nothing(
+    finished, tmp_path, monkeypatch, paths, message
+):
+    monkeypatch.chdir(tmp_path)
+    for mine in ("notes.txt", "somebody.parquet"):
+        Path(mine).write_text("mine")
+    scores = score_file("frozen.a", [gap("sts", "not there")])
+    with pytest.raises(DataError) as refused:
+        printed("show", *(path.format(study=finished, scores=scores) for path in paths))
+    assert message in str(refused.value) and "Delete" not in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_lock_has_the_numbers_with_their_printed_digits(finished):
+    table = finished / "tables/lab.parquet"
+    numbers = printed_numbers(table)
+    rows = {f"{row['run']}, {row['heading']}": row["mean"] for row in view_of(table).rows}
+    assert numbers.keys() == {name for name, mean in rows.items() if mean is not None}
+    assert len(numbers) > 10 and numbers == {
+        name: f"{rows[name]:.{len(text.partition('.')[2])}f}".replace("-", MINUS)
+        for name, text in numbers.items()
+    }
+
+
+def test_published_scores_of_public_models_stand_beside_those_of_the_same_parts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MTEB_CACHE", str(tmp_path / "mteb"))
+    scores = score_file(
+        "frozen.a",
+        [
+            Score("STS17", "mean", "main_score", 0.5, 250), Score("STS17", "test:en-en", "main_score", 0.5, 250),
+            Score("STS12", "mean", "main_score", 0.4, 3108), Score("STS12", "test:default", "main_score", 0.4, 3108),
+            Score("Toy", "mean", "main_score", 0.45, 3358), gap("STS13", "not there"),
+        ],
+    )  # fmt: skip
+    call = ("show", scores, "--beside", "org/good", "--beside", "org/other")
+    code, text = printed(*call)
+    assert code == 0 and text.count("No published scores of org/good, org/other on these tasks") == 1
+    folder = tmp_path / "mteb/remote/results/org__good/abc"
+    folder.mkdir(parents=True)
+    (folder / "model_meta.json").write_text('{"name": "org/good", "revision": "abc"}')
+    for task, parts in {"STS17": {"en-en": 0.8759, "en-de": 0.1}, "STS12": {"other": 0.7}}.items():
+        subsets = [
+            {"hf_subset": subset, "main_score": value, "languages": ["eng-Latn"]}
+            for subset, value in parts.items()
+        ]
+        result = {
+            "task_name": task,
+            "dataset_revision": "x",
+            "mteb_version": "2.0.0",
+            "scores": {"test": subsets},
+        }
+        (folder / f"{task}.json").write_text(
+            json.dumps(result | {"evaluation_time": 1.0, "kg_co2_emissions": None})
+        )
+    _, found = data(*call)
+    assert found["published scores"] == [
+        {"task": "STS17", "run": "frozen.a", "seed": 0, "ours": 0.5, "org/good": 0.8759, "org/other": None},
+        {"task": "STS12", "run": "frozen.a", "seed": 0, "ours": 0.4, "org/good": None, "org/other": None},
+    ]  # whose STS12 is of other pairs
