@@ -66,6 +66,15 @@ def test_a_repeated_text_is_one_document_or_so_many(tokenizer, vocabulary):
     assert [int(each.documents_V[number]) for number in ids.values()] == [3, 6, 1, 4, 0]
 
 
+def test_a_text_is_weighed_by_the_table_of_its_own_group(tokenizer):
+    text = tokenise(tokenizer, ["the town", "the town"], 32)
+    tables = np.ones((2, len(tokenizer)))
+    tables[1, tokenizer.convert_tokens_to_ids("town")] = 7
+    second, first = per_text(text, weights_of(text, tables, np.array([1, 0])))
+    np.testing.assert_allclose(second, [0.1, 0.1, 0.7, 0.1], rtol=1e-6)
+    np.testing.assert_allclose(first, [0.25] * 4, rtol=1e-6)
+
+
 def test_weights_of_a_text_sum_to_one_and_equal_idf_is_the_average(tokenizer, vocabulary):
     """O-71; the base of the logarithm cancels too."""
     text = tokenise(tokenizer, sentences(20), 32)

@@ -166,6 +166,20 @@ def test_a_words_row_is_the_mean_of_its_pieces_in_the_embedding_matrix(tiny_bert
     torch.testing.assert_close(objective.loss(1), infonce(first, second, 0.05), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize(("identify", "count"), [("batch", 1), ("both_views", 2)])
+def test_deviations_are_those_of_the_first_view_or_of_the_first_two(tiny_bert, identify, count):
+    """3R, Eq. 3, whose h may be the anchors or all vectors of the batch."""
+    plain = make(tiny_bert, start=0.0, **supervised())
+    anchors, positives, _ = [plain.under.encoder.project(view).tolist() for view in plain.under.views(1)]
+    spreads = [np.std(rows, axis=0) for rows in (anchors, anchors + positives)]
+    c = float(np.median(spreads[0]))
+    in_s = [(spread < c).sum() for spread in spreads]
+    assert in_s[0] != in_s[1] and 0 < in_s[1] < tiny.WIDTH
+    objective = make(tiny_bert, start=c, identify=identify, **supervised())
+    objective.loss(1)
+    assert objective.metrics()["reduced_dimensions"] == in_s[count - 1]
+
+
 @pytest.mark.parametrize(("identify", "factor"), [("words_each_step", 1.1), ("words_at_start", 1.0)])
 def test_static_identification_follows_the_encoder_or_stays_with_the_first_one(tiny_bert, identify, factor):
     """Deviations of the words' own vectors (a tenth larger after the encoder's change), whatever the batch."""

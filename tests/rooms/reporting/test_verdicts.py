@@ -121,6 +121,7 @@ S, B = "simcse.minilm.wiki", "better.minilm.wiki"
         (claim("unsteady.minilm.wiki", S), "undecided"),
         (claim("alike.minilm.wiki", S, "same", margin=0.5), "supported"),
         (claim(B, S, "same", margin=0.5), "contradicted"),
+        (claim(S, B, "same", margin=0.5), "contradicted"),
         (claim("unsteady.minilm.wiki", S, "same", margin=0.5), "undecided"),
         (claim(B, S, heading="mean"), "supported"),
     ],
