@@ -76,7 +76,7 @@ def _checked_key(artefact: Path) -> str:
 
 
 def put_back(artefacts: Sequence[Path], timings: Sequence[Path]) -> None:
-    """Put what is kept in its places, dated now; it stays kept."""
+    """Put what is kept in its places, where Snakemake dates it anew; it stays kept."""
     kept = folder_of(artefacts)
     for path in (*artefacts, *timings):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -86,8 +86,6 @@ def put_back(artefacts: Sequence[Path], timings: Sequence[Path]) -> None:
             shutil.rmtree(path)
         temporary.replace(path)
         temporary.unlink(missing_ok=True)  # where both were links to one file already
-        for file in path.rglob("*") if path.is_dir() else [path]:
-            os.utime(file)
 
 
 def link(source: Path, target: Path) -> None:
