@@ -119,6 +119,27 @@ def test_several_steps_are_adamw_on_gradients_cut_to_their_largest_norm(tmp_path
         torch.testing.assert_close(toy.weights()[name], weight, rtol=1e-4, atol=1e-5)
 
 
+class Steep(Toy):
+    """The same with a parameter that has a rate of its own, and a gradient longer than all others."""
+
+    def __init__(self):
+        super().__init__()
+        self.module.register_parameter("c", nn.Parameter(torch.zeros(())))
+        self.rate_budgets = {"c": 1.0}
+
+    def loss(self, step):
+        return super().loss(step) + 1000 * self.module.c
+
+
+def test_a_parameter_with_a_rate_of_its_own_shortens_no_gradient_of_the_others(tmp_path):
+    plain, steep = Toy(), Steep()
+    for name, toy in (("plain", plain), ("steep", steep)):
+        run(toy, tmp_path / name, max_gradient_norm=0.5)
+    weights = steep.weights()
+    assert weights.pop("c") != 0
+    assert same(weights, plain.weights())
+
+
 @pytest.mark.parametrize(("precision", "product"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)])
 def test_products_have_the_precision_that_is_asked_for_and_weights_stay_float32(tmp_path, precision, product):
     toy, seen = Toy(), set()
