@@ -79,7 +79,7 @@ def test_settings_are_merged_in_their_order():
                 "t": 1,
                 "training": {"steps": 3, "decay": 3},
                 "development": {"every": 100},
-                "readings": {"paper": {"method": {"t": 9}}},
+                "readings": {"paper": {"method": {"t": 9, "u": 9}}},
             }
         },
     }
@@ -88,11 +88,11 @@ def test_settings_are_merged_in_their_order():
         "encoder": "x",
         "corpus": "c",
         "reading": ["paper"],
-        "overrides": {"training": {"decay": 4}},
+        "overrides": {"training": {"decay": 4}, "method": {"u": 10}},
     }
     (run,) = runs_of(grid(block)).values()
     assert run_settings(config, run) == {
-        "method": {"module": "m", "t": 9},
+        "method": {"module": "m", "t": 9, "u": 10},
         "training": {"rate": 1, "batch": 2, "steps": 3, "decay": 4},
         "development": {"every": 100, "max_tokens": 64},
     }

@@ -12,6 +12,7 @@ from tests.verbs import printed
 from workflow_scripts.audit.compare import ABSENT, Change
 from workflow_scripts.audit.records import Records
 from workflow_scripts.audit.stale import stale
+from workflow_scripts.columns.training import DROPPED_FILE
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.planning.graph import Graph, PlannedJob
 from workflow_scripts.provenance.artefacts import read_record, write_table
@@ -66,6 +67,12 @@ def test_a_part_of_a_folder_that_is_gone_is_a_reason_of_its_own(root):
         "runs/plain/seed1/model/record.json": [Change("file", part, "as recorded", "missing")]
     }
     assert f"{STUDY}/scores/sts/suite/plain/seed1.parquet" in outcome.stale
+
+
+def test_weights_that_were_dropped_are_missed_by_nothing(root, study):
+    study.drop_weights("plain")
+    outcome = found(jobs())
+    assert (outcome.stale, outcome.unasked) == ({}, [f"{STUDY}/runs/plain/{DROPPED_FILE}"])
 
 
 def test_a_changed_setting_is_named_with_its_key_and_reaches_what_is_downstream(root):
