@@ -72,4 +72,6 @@ def test_sentences_that_every_process_has_follow_a_processs_own():
     with keyed(1, 1, rank=1, ranks=2):
         alone = Masks(own.packed()).hidden(0, 0.5, 64)
     assert torch.equal(here[:3], alone) and not torch.equal(here[:3], there[:3])
-    assert torch.equal(here[3:], there[3:])
+    with keyed(1, 1, rank=0, ranks=2):
+        behind_two = Masks(Packing.of(mask_of([2, 1, 4, 2]), own=2)).hidden(0, 0.5, 64)
+    assert torch.equal(here[3:], there[3:]) and torch.equal(here[3:], behind_two[3:])
