@@ -86,7 +86,7 @@ rule join_encoders:
 rule encode_teacher:
     """A finished run's vectors of a corpus, for its students; one job per teacher, corpus and seed."""
     input:
-        model=TRAINING.teacher_models,
+        model=TRAINING.teacher_model,
         sentences="<results>/corpora/{corpus}/train.parquet",
         code=code_with("jobs.encode_teacher", TRAINING.teacher_modules),
     output:
