@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.graph.call import call, code_of, code_with, command, versions, versions_with
+from workflow_scripts.graph.call import call, code_of, code_with, command
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.corpora import Corpora
 from workflow_scripts.graph.evaluation import Evaluation

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.settings.precision import PRECISION, Precision
+from workflow_scripts.settings.precision import Precision
 
 
 class Development(Settings):
@@ -65,7 +65,7 @@ class Training(Settings):
     warmup_steps: int = Field(ge=0, description="Steps over which the learning rate rises from 0.")
     weight_decay: float = Field(ge=0, description="Weight decay of AdamW; 0 in SimCSE.")
     max_gradient_norm: float = Field(gt=0, description="Gradients are scaled down to this norm.")
-    precision: Precision = Field(description=PRECISION)
+    precision: Precision
     checkpoint_minutes: float = Field(
         ge=0,
         description="Between checkpoints; 0 writes one after every step.",

@@ -117,9 +117,9 @@ def test_code_is_written_once_and_a_file_for_each_set_of_modules(tmp_path, monke
     monkeypatch.setattr("workflow_scripts.graph.call.meanings", lambda *modules: dict.fromkeys(modules, "0"))
     code_of.cache_clear()
     sets = ((), ("b",), ("c",), ("b", "c"), ("c", "b"))
-    *files, last = [code_of("jobs.a", *others) for others in sets]
+    *files, last = [code_of("a", *others) for others in sets]
     assert len(set(files)) == 4 and files[3] == last
     os.utime(files[0], (1, 1))
     code_of.cache_clear()
-    assert Path(code_of("jobs.a")).stat().st_mtime == 1
+    assert Path(code_of("a")).stat().st_mtime == 1
     code_of.cache_clear()
