@@ -1,6 +1,6 @@
 """The claims of the five papers: sound, printed as they say, and read from what a study makes anyway."""
 
-import csv
+from collections import defaultdict
 from itertools import product
 from types import SimpleNamespace
 
@@ -16,6 +16,7 @@ from workflow_scripts.graph.extraction_rows import definable_rows, tables_of
 from workflow_scripts.graph.reporting import Claims, Reporting
 from workflow_scripts.graph.resources import CLAIMS, claim_findings
 from workflow_scripts.reporting.extraction import places
+from workflow_scripts.reporting.published import read_printed
 from workflow_scripts.settings.claims import ClaimFile, Comparison
 from workflow_scripts.settings.extraction.cells import Names
 from workflow_scripts.settings.extraction.tables import ExtractionTable
@@ -38,11 +39,10 @@ def study(request):
 
 def published():
     """Grid, run and heading to what papers print there."""
-    found = {}
+    found = defaultdict(set)
     for file in (ROOT / "resources/published").glob("*.csv"):
-        with file.open(encoding="utf-8", newline="") as opened:
-            for row in csv.DictReader(opened):
-                found.setdefault((row["grid"], row["run"], row["heading"]), set()).add(float(row["value"]))
+        for row in read_printed(file.read_bytes(), file.name):
+            found[row.grid, row.run, row.heading].add(row.value)
     return found
 
 

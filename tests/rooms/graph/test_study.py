@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from snakemake.iocontainers import Wildcards
 
-from tests.planning import DEMO, ROOT, merged_config
+from tests.planning import DEMO, ROOT, merged_config, study_in
 from workflow_scripts.graph.call import code_of
+from workflow_scripts.graph.reporting import Models
 from workflow_scripts.graph.slices import as_json, config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.targets import lines_of
-from workflow_scripts.graph.training import Training
+from workflow_scripts.graph.training import Requests, Training
 
 SIMCSE = "simcse.minilm_mlm.wiki_extract"
 MORE_DROPOUT = f"{SIMCSE}.more_dropout"
@@ -123,3 +124,58 @@ def test_code_is_written_once_and_a_file_for_each_set_of_modules(tmp_path, monke
     code_of.cache_clear()
     assert Path(code_of("a")).stat().st_mtime == 1
     code_of.cache_clear()
+
+
+# Finished models
+
+
+def test_a_run_waits_for_its_scores_its_figures_and_the_runs_that_start_from_it(study):
+    assert Models(study).dropped() == []
+    models = Models(open_study(study.config | {"keep_models": "none"}, ROOT))
+    dropped = f"<results>/runs/{JTCSE}/dropped_weights.parquet"
+    assert len(models.dropped()) == 9 and dropped in models.dropped()
+    simcse, jtcse = (wildcards(run=name) for name in (SIMCSE, JTCSE))
+    scores = [f"<results>/scores/sts/lee/{SIMCSE}/seed{seed}.parquet" for seed in (1, 2)]
+    twins = [f"<results>/runs/{JTCSE}/seed{seed}/model/record.json" for seed in (1, 2)]
+    assert models.readers(simcse) == sorted([*scores, *twins, "<results>/figures/demo/record.json"])
+    assert not {*twins} & {*models.readers(jtcse)}
+    assert models.of_run(jtcse) == twins and models.seeds(simcse) == '{"seeds": [1, 2]}'
+
+
+# At the papers' scale
+
+
+@pytest.fixture(scope="module")
+def papers():
+    return study_in(ROOT, [])
+
+
+def test_a_teacher_waits_for_its_vectors(papers):
+    readers = Models(papers).readers(wildcards(run="jtcse.bert_twin.wiki1m_sick_r"))
+    assert any(file.startswith("<results>/teachers/jtcse_bert/") for file in readers)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "attempt", "memory", "minutes"),
+    [
+        ("bert_base", 1, "8GB", 60),
+        ("roberta_large", 3, "24GB", 540),
+        ("bert_twin", 1, "8GB", 120),
+        ("bert_six", 1, "8GB", 360),
+        ("llama2_7b_mntp", 1, "40GB", 3600),
+    ],
+)
+def test_a_job_asks_by_the_size_of_its_encoders_and_each_try_for_as_much_again(
+    papers, encoder, attempt, memory, minutes
+):
+    run = wildcards(run=next(name for name, run in papers.runs.items() if run.encoder == encoder))
+    assert Requests(papers).memory(8, "run")(run, attempt) == memory
+    assert Requests(papers).minutes(60, "run")(run, attempt) == minutes
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "of", "job", "memory"),
+    [(16, "teacher", {"teacher": "jtcse_bert"}, "16GB"), (20, "extraction", {}, "20GB"), (8, "", {}, "8GB")],
+)
+def test_other_jobs_ask_by_the_encoder_that_they_compute_with(papers, gigabytes, of, job, memory):
+    assert Requests(papers).memory(gigabytes, of)(wildcards(**job)) == memory
