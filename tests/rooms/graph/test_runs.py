@@ -3,17 +3,9 @@
 import pytest
 
 from tests.planning import ROOT, merged_config
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import read_grids
-from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.runs import all_runs, numbered_columns, one_column_a_task, run_settings, runs_of
 from workflow_scripts.graph.slices import at
-from workflow_scripts.settings.study import Grid
-
-
-def test_every_grid_is_what_the_class_reads():
-    for file in (ROOT / "config/experiments").glob("*.yaml"):
-        Grid.strictly(read_yaml(file))
 
 
 def grid(*runs: dict, **changes: object) -> dict:
@@ -24,12 +16,6 @@ def test_axes_that_list_values_are_multiplied_and_named():
     runs = runs_of(grid({"method": ["a", "b"], "encoder": ["x", "y"], "corpus": "c", "tag": "t"}))
     assert list(runs) == ["a.x.c.t", "a.y.c.t", "b.x.c.t", "b.y.c.t"]
     assert runs_of(grid({"method": "a", "encoder": "x"}))["a.x"].seeds == (0,)  # nothing is drawn
-
-
-def test_two_different_runs_of_one_name_are_refused():
-    first = {"method": "a", "encoder": "x", "corpus": "c"}
-    with pytest.raises(ConfigError, match=r"two runs are named a\.x\.c"):
-        runs_of(grid(first, first | {"overrides": {"training": {"max_steps": 3}}}))
 
 
 def test_grids_share_runs_and_join_their_seeds():

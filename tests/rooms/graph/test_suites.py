@@ -62,10 +62,15 @@ def of_vectors(kind, datasets):
     return scores
 
 
-def of_cost(suite):
-    model = tiny.make_backbone("bert", 50)
-    encoder = model, lambda ids, mask: cost.run_backbone(model, ids % 50, mask)
-    return cost.evaluate(cost.Config(**suite), encoder, encoder)
+def of_cost(measure):
+    """Scores or times of an encoder beside itself."""
+
+    def scores(suite):
+        model = tiny.make_backbone("bert", 50)
+        encoder = model, lambda ids, mask: cost.run_backbone(model, ids % 50, mask)
+        return measure(cost.Config(**suite), encoder, encoder)
+
+    return scores
 
 
 TRANSFER = {
@@ -78,6 +83,7 @@ TRANSFER = {
 }
 POSITIVE = {"dataset": "pairs", "comparison": "above", "threshold": 2, "normalise": True}
 TEXTS_OF = {"pairs": pairs(), "texts": labelled(second=False)}
+COST = {"tokens": 8, "batch_sizes": [1], "repeats": 1, "warmup": 0}
 CASES = {
     "sts": (
         of_vectors("sts", TEXTS_OF),
@@ -100,7 +106,7 @@ CASES = {
         of_vectors("transfer", {"texts": labelled(), "grades": labelled(labels="12345")}),
         {"datasets": ["texts", "grades"], "max_tokens": 16} | TRANSFER,
     ),
-    "cost": (of_cost, {"tokens": 8, "batch_sizes": [1], "repeats": 1, "warmup": 0}),
+    "cost": (of_cost(cost.evaluate), COST),
 }  # fmt: skip
 
 
@@ -126,10 +132,7 @@ def test_a_suite_writes_what_is_declared_and_nothing_else(kind):
 
 
 def test_the_times_of_a_suite_are_what_is_declared_and_nothing_else():
-    model = tiny.make_backbone("bert", 50)
-    encoder = model, lambda ids, mask: cost.run_backbone(model, ids % 50, mask)
-    _, suite = CASES["cost"]
-    held_against(cost.time_against_base(cost.Config(**suite), encoder, encoder), cost.Config(**suite).timed())
+    held_against(of_cost(cost.time_against_base)(COST), cost.Config(**COST).timed())
     assert Sts(**CASES["sts"][1]).timed() == {}
 
 
