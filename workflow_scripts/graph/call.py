@@ -10,12 +10,11 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from workflow_scripts.graph.place import write_note
+from workflow_scripts.graph.place import read_note, write_note
 from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.provenance.closure import meanings, packages, read_before
 
@@ -106,9 +105,8 @@ def code_of(script: str, *modules: str) -> str:
 
 @cache
 def _recall() -> None:
-    """Take over what earlier processes have read of sources; a file that is no JSON is written anew."""
-    with suppress(FileNotFoundError, ValueError):
-        read_before.update(json.loads(READ_BEFORE.read_text("utf-8")))
+    """Take over what earlier processes have read of sources."""
+    read_before.update(read_note(READ_BEFORE))
 
 
 @cache  # reading the versions takes 30 ms, and thousands of jobs ask for the same few

@@ -6,6 +6,7 @@ what the files below say of ``datasets``.
 
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -52,14 +53,6 @@ def _size(value: Any, sizes: dict[int, float]) -> float:
         parts = value.values() if isinstance(value, dict) else value
         sizes[id(value)] = 1 + sum(_size(part, sizes) for part in parts)
     return sizes[id(value)]
-
-
-def read_text(text: str) -> Any:
-    """What ``text`` would be in a YAML file; itself where YAML cannot read it."""
-    try:
-        return yaml.load(text, Loader=_Loader)
-    except yaml.YAMLError:
-        return text
 
 
 class _Loader(yaml.CSafeLoader):
@@ -201,7 +194,9 @@ def as_in_a_file(value: Any) -> Any:
     configuration says what is wrong with it.
     """
     if isinstance(value, str):
-        return read_text(value)
+        with suppress(yaml.YAMLError):
+            value = yaml.load(value, Loader=_Loader)
+        return value
     if isinstance(value, Mapping):
         return {key: as_in_a_file(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -72,7 +72,7 @@ def words_of_call() -> list[str]:
 STUDIES = Path(".snakemake/studies")
 """Below the working directory: the configuration with which each study was run last."""
 HASHES = Path(".snakemake/hashes.json")
-"""Hashes of files outside the repository, each computed once: one of the same size, date and inode has the same."""
+"""File outside the repository to its size, date, inode and sha256, which is computed again if one of them differs."""
 UNREADABLE = "unreadable"
 _SETTLED_SECONDS = 2.0
 """A file that was written so lately may be written again under the same date."""
@@ -115,9 +115,18 @@ def write_note(path: Path, text: str) -> None:
     temporary.replace(path)
 
 
+def read_note(path: Path) -> dict[str, Any]:
+    """The JSON of a note; nothing where it is missing or damaged."""
+    with suppress(OSError, ValueError):
+        note = json.loads(path.read_text("utf-8"))
+        if isinstance(note, dict):
+            return note
+    return {}
+
+
 def sha256_now(path: Path) -> str:
     """The sha256 of a file, from the notes if it is as it was noted; a word in its place if it cannot be read."""
-    name, notes = str(path.absolute()), _noted()
+    name, notes = str(path.absolute()), read_note(HASHES)
     try:
         stat = path.stat()
         state = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
@@ -132,12 +141,3 @@ def sha256_now(path: Path) -> str:
         with suppress(OSError):  # then it is hashed again next time
             write_note(HASHES, json.dumps({**notes, name: [*state, found]}))
     return found
-
-
-def _noted() -> dict[str, list[int | str]]:
-    """File to its size, date, inode and sha256; nothing where the notes are missing or damaged."""
-    with suppress(OSError, ValueError):
-        notes = json.loads(HASHES.read_text("utf-8"))
-        if isinstance(notes, dict):
-            return notes
-    return {}

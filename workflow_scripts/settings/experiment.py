@@ -8,7 +8,7 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import unknown
-from workflow_scripts.graph.runs import listed, runs_of, written_out
+from workflow_scripts.graph.runs import COMPUTED_FROM, listed, runs_of, written_out
 from workflow_scripts.settings.names import Defined, Name, Place, Refers, Seed, Setting
 
 
@@ -82,10 +82,6 @@ AnyColumn = Column | MeanColumn | RatioColumn | GainColumn | PathColumn
 def is_measured(column: AnyColumn) -> bool:
     """Whether a column shows times."""
     return isinstance(column, Column) and column.measured
-
-
-COMPUTED_FROM = ("mean_of", "ratio_of", "gain_of")
-"""Settings of columns that name the columns that they are computed from."""
 
 
 def read_by(column: AnyColumn) -> list[str]:
