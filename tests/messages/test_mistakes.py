@@ -706,6 +706,10 @@ MISTAKES = {
         put("extraction/templates/t0/text", "means [MASK]."),
         "extraction.templates.t0.text: the place of the sentence, [X], occurs 0 times. Write it once.",
     ),
+    "a template with the sentence twice": (
+        put("methods/frozen_sncse/template/text", "[X], [X] means [MASK]."),
+        "methods.frozen_sncse.template.text: the place of the sentence, [X], occurs 2 times. Write it once.",
+    ),
     "vectors of a layer that the encoder lacks": (
         put("extraction/blocks/0/layers", ["1+9"]),
         "extraction.blocks.0: plain: layers 1+9: 9 is no layer of the encoder. Choose from static, 0 to 6, last.",
@@ -834,6 +838,10 @@ MISTAKES = {
     "a name of a dataset that cannot be a file": (
         put("datasets/lee-2", study()[0]["datasets"]["lee"]),
         "datasets.lee-2: not a name. Use small letters, digits and underscores.",
+    ),
+    "a name of a suite that cannot be a file": (
+        put("suites/sts/lee-docs", study()[0]["suites"]["sts"]["lee"]),
+        "suites.sts.lee-docs: not a name.",
     ),
     "a seed below zero": (
         put("grid/seeds", [-1]),

@@ -19,7 +19,7 @@ from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.provenance.closure import meanings, packages, read_before
 
 OPERATIONAL = ("checkpoint_minutes", "chunk", "gpu", "service")
-"""Resources that a job is told: they decide no result, and so Snakemake does not compare them."""
+"""Resources that reach a job in its JSON: they decide no result, so Snakemake does not compare them."""
 CALLS = re.compile(r"-m workflow_scripts\.jobs (\w+) [^\n]*<<'END'\n(.*?)\nEND$", re.DOTALL | re.MULTILINE)
 """Entry script and JSON of every job in a text of commands."""
 
@@ -56,7 +56,7 @@ def call(script: str, settings: Any, modules: Modules | None = None) -> dict[str
 def _files(wildcards: Wildcards, input: Named, output: Named, resources: Any) -> str:
     """What a job is handed besides settings and packages; the names are Snakemake's.
 
-    Made of inputs, which Snakemake compares themselves, and not the params that are made of them.
+    A function of ``input``, because Snakemake compares inputs themselves, but no param that is computed from them.
     """
     asked = ((name, getattr(resources, name, None)) for name in OPERATIONAL)
     return json.dumps(

@@ -154,10 +154,10 @@ def study_findings(
         yield from published_findings(config, grids, root)
         yield from claim_findings(config, grids, root)
     if not references:  # what a run is merged from is all there
-        yield from _of_runs(config, grids, root, data_root)
+        yield from _run_findings(config, grids, root, data_root)
 
 
-def _of_runs(
+def _run_findings(
     config: dict[str, Any], grids: Mapping[str, Any], root: Path, data_root: Path | None
 ) -> Iterator[str]:
     sizes = Sizes(config, root, data_root)
@@ -220,7 +220,7 @@ class RunChecks:
         """
         found: dict[str, list[str]] = defaultdict(list)
         for name, run in runs.items():
-            for finding in self._of_run(run):
+            for finding in self._mistakes(run):
                 found[finding].append(name)
         for finding, names in found.items():
             more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
@@ -285,7 +285,7 @@ class RunChecks:
         joins = merged and merged.method.starts_from in ("pair", "runs")
         return bool(joins) or any(map(self._joins, members))
 
-    def _of_run(self, run: Run) -> Sequence[str]:
+    def _mistakes(self, run: Run) -> Sequence[str]:
         readings = self._config["methods"][run.method].get("readings", {})
         if run.reading != "default" and run.reading not in readings:
             return [
@@ -378,7 +378,7 @@ class RunChecks:
         """Two of an encoder's runs that differ in nothing that decides a model, where all of its runs are sound."""
         first: dict[str, str] = {}
         members = members_of(self._config["encoders"], encoder, (0,))
-        for name, run in () if any(map(self._of_run, members.values())) else members.items():
+        for name, run in () if any(map(self._mistakes, members.values())) else members.items():
             settings = run_settings(self._config, run)
             settings["training"] = deciding(settings["training"], Training)
             other = first.setdefault(as_json([run.encoder, run.corpus, run.teacher, settings]), name)

@@ -123,10 +123,10 @@ def load_config(
         root: Folder of the Snakefile.
         configfiles: As after --configfile.
         given: What is laid over all files.
-        place: What messages call it.
+        place: What messages call ``given``.
 
     Raises:
-        ConfigError: with a line for each file that cannot be read, or each list that is not there to be added to.
+        ConfigError: with a line for each file that cannot be read, and each ``key+`` that has no list to add to.
     """
     config: Config = {}
     for name, layer in (read_layers([*base_files(root), *configfiles]) | {place: given or {}}).items():
@@ -159,7 +159,7 @@ def _layer(file: Path) -> Mapping[str, Any]:
 
 
 def _lay_over(config: Config, above: Mapping[str, Any], whole: Config, path: str = "") -> Iterator[str]:
-    """Merge ``above`` into ``config``, and say which lists are not there to be added to."""
+    """Merge ``above`` into ``config``; a line for each ``key+`` that has no list to add to."""
     for key, value in above.items():
         name, place = str(key).removesuffix(_ADD), f"{path}{key}"
         if isinstance(value, Mapping):

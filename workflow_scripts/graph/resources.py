@@ -134,10 +134,10 @@ def claim_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Pa
         yield from found
         for name, compared in {} if found else comparisons(content, config["claims"]["scale"]).items():
             place = f"claims/{paper}.yaml: claims.{name}.tested.{config['claims']['scale']}"
-            yield from _of_claim(config, grids, root, compared, place)
+            yield from _cell_findings(config, grids, root, compared, place)
 
 
-def _of_claim(
+def _cell_findings(
     config: Mapping[str, Any], grids: Mapping[str, Any], root: Path, compared: Mapping[str, Any], place: str
 ) -> Iterator[str]:
     """A table that is none, and cells that a table of this study does not have."""

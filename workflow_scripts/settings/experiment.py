@@ -92,7 +92,7 @@ def read_by(column: AnyColumn) -> list[str]:
 
 
 class RunBlock(Settings):
-    """Some runs of a grid, expanded by ``dag.runs_of``; an axis may list several values."""
+    """Some runs of a grid, expanded by ``graph.runs.runs_of``; an axis may list several values."""
 
     method: Annotated[Defined, Refers("methods")]
     encoder: Annotated[Defined, Refers("encoders")]
@@ -127,7 +127,7 @@ class RunBlock(Settings):
 
 
 class Experiment(Settings):
-    """One grid in ``config/experiments``, without the blocks that ask for figures (``figures.base``)."""
+    """One grid in ``config/experiments``, without the blocks that ask for figures (``settings.figures``)."""
 
     title: str
     source: str = Field(description="Paper and table.")

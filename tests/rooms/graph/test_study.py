@@ -13,7 +13,7 @@ from workflow_scripts.graph.call import code_of
 from workflow_scripts.graph.reporting import Models
 from workflow_scripts.graph.slices import as_json, config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
-from workflow_scripts.graph.targets import lines_of
+from workflow_scripts.graph.targets import lines_about
 from workflow_scripts.graph.training import Requests, Training
 
 SIMCSE = "simcse.minilm_mlm.wiki_extract"
@@ -102,9 +102,9 @@ def test_threads_that_this_machine_lacks_and_a_name_that_is_overruled_are_told(s
     monkeypatch.setattr("os.cpu_count", lambda: 1)  # what the demo's trainings use
     monkeypatch.chdir(tmp_path)
     Path("mine.yaml").write_text("name: mine")
-    assert list(lines_of(study, [ROOT / DEMO])) == ["Study demo, in results/demo"]
+    assert list(lines_about(study, [ROOT / DEMO])) == ["Study demo, in results/demo"]
     study.config["training"]["cpu_threads"] = 2
-    assert list(lines_of(open_study(study.config, ROOT), ["mine.yaml", ROOT / DEMO])) == [
+    assert list(lines_about(open_study(study.config, ROOT), ["mine.yaml", ROOT / DEMO])) == [
         "Study demo, in results/demo; mine.yaml names mine, which is overruled",
         "training.cpu_threads is 2, and this machine has 1: here, fewer are faster.",
     ]

@@ -53,7 +53,7 @@ class ReadoutConfig(Settings):
 
     @property
     def labels(self) -> Sequence[str]:
-        """What a reader of any number made with it must know; that vectors depend on their batch, say."""
+        """What a reader of any number made with it must know, such as that vectors depend on their batch."""
         return ()
 
     def misfits(self, start: Start) -> Iterator[str]:
