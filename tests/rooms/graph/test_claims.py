@@ -1,6 +1,7 @@
 """The claims of the five papers: sound, printed as they say, and read from what a study makes anyway."""
 
 from collections import defaultdict
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -85,6 +86,7 @@ def test_a_study_is_enlarged_by_no_claim(study):
     """All that is read for claims is there for the study's tables."""
     claims, scores = Claims(study), {file for files in study.scores.values() for file in files}
     assert {*claims.tables()} <= {*Reporting(study).tables(), *Extraction(study).tables}
+    assert {*Claims(replace(study, grids={})).tables()} <= {*Extraction(study).tables}
     drawn = study.shown_extraction["figures"]
     assert claims.figures() in ([], ["<results>/figures/extraction/record.json"][: len(drawn)])
     assert {file.replace(".pairs.parquet", ".parquet") for file in claims.pairs()} <= scores

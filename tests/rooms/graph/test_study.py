@@ -9,7 +9,7 @@ import pytest
 from snakemake.iocontainers import Wildcards
 
 from tests.planning import DEMO, ROOT, merged_config, study_in
-from workflow_scripts.graph.call import code_of
+from workflow_scripts.graph.call import call, code_of
 from workflow_scripts.graph.reporting import Models
 from workflow_scripts.graph.slices import as_json, config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
@@ -122,6 +122,12 @@ def test_code_is_written_once_and_a_file_for_each_set_of_modules(tmp_path, monke
     code_of.cache_clear()
     assert Path(code_of("a")).stat().st_mtime == 1
     code_of.cache_clear()
+
+
+def test_packages_behind_what_a_job_imports_by_name_are_its_own():
+    of_method = call("train_encoder", "{}", lambda run: [f"methods.{run.method}"])["packages"]
+    found = {name: json.loads(of_method(wildcards(method=name))).keys() for name in ("llm2vec", "simcse")}
+    assert found["llm2vec"] - found["simcse"] == {"peft"}
 
 
 # Finished models
