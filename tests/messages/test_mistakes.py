@@ -1232,17 +1232,6 @@ FILES = {
             "\nextraction.bias_list: no file resources/tokens/brt.json. Did you mean bert?",
         ],
     ),
-    "a list that is not there to be added to": (
-        (OVERLAY, "suites: {sts: {leee: {datasets+: [mine]}}}\n"),
-        [
-            "/config/overlay.yaml: suites.sts.leee.datasets+: no file below",
-            "Did you mean suites.sts.lee.datasets?",
-        ],
-    ),
-    "a key twice": (
-        (OVERLAY, "training:\n  batch_size: 8\n  batch_size: 16\n"),
-        ["/config/overlay.yaml:3: key 'batch_size' occurs twice"],
-    ),
     "a grid that is not there": (
         (OVERLAY, "experiments: [dmo]\n"),
         ["ConfigError: experiments: no file dmo.yaml in config/experiments. Did you mean demo?"],
@@ -1252,8 +1241,6 @@ FILES = {
         (GRID, ""),
         ["ConfigError: experiments/demo.yaml: configuration: None is not a block of settings"],
     ),
-    "empty rates": ((RATES, ""), ["rates.yaml: Input should be a valid dictionary"]),
-    "rates that are no YAML": ((RATES, "step: [1,\n"), ["config/rates.yaml:2: "]),
     "rates that lack something": ((RATES, "speed: {}\n"), ["rates.yaml.gpu_tflops: Field required"]),
     "a part of the configuration that is no YAML": (
         ("config/methods.yaml", "methods: !new {}\n"),

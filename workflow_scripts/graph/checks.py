@@ -1,7 +1,7 @@
 """The check of a whole study before any job: files, keys, names, and every run, column and resource it asks for.
 
-It is made whenever the graph is built and takes no import of what jobs import. All mistakes are found at once, in
-two steps: what the files hold, and, once that is sound, what it means together.
+It is made whenever the graph is built, so that it imports nothing that jobs alone need. All mistakes are found at once,
+in two steps: what each file holds, and, once that is sound, what the files mean together.
 """
 
 import json
@@ -229,7 +229,7 @@ class RunChecks:
     def length_findings(
         self, place: str, suites: Mapping[str, Iterable[str]], encoders: Iterable[str]
     ) -> Iterator[str]:
-        """Suites whose sentences may be longer, or their vectors wider, than one of the encoders has them."""
+        """Suites that ask for longer sentences, or for wider vectors, than one of the encoders has."""
         encoders = set(encoders)
         sizes = ((size.width, name) for name in encoders for size in self._sizes_of(name))
         least, encoder = min(sizes, default=(None, ""))
@@ -321,7 +321,7 @@ class RunChecks:
             yield f"development.dataset: {found}. Name one, or set corpora.{corpus}.dev_sentences."
 
     def _start(self, run: Run, pool: str | None) -> Start:
-        """What a method's settings are held against."""
+        """What a run starts from, against which its method's settings are checked."""
         members = members_of(self._config["encoders"], run.encoder, (0,))
         return Start(
             encoder=run.encoder,

@@ -41,13 +41,13 @@ class Here(NamedTuple):
     needed: frozenset[str]
     """Those without which the source is not available."""
     roles: Mapping[str, str] = {}
-    """File to what it is to the reader; a file that is not here is what it is called."""
+    """File to its role for the reader; a file that is left out has its name for a role."""
     reading: tuple[Any, ...] = ()
-    """How they are read."""
+    """Reader and options."""
     is_open: bool = False
     """Whether all files of the folder belong to it."""
     parts: Sequence["Here"] = ()
-    """Those of the archive that the files are in, which then are no files of a folder."""
+    """Parts of the archive that holds the files; none where they lie in a folder."""
 
     @property
     def lacks(self) -> str:

@@ -27,20 +27,13 @@ def encode(texts):
                     dtype=np.float32)  # fmt: skip
 
 
-def pairs(subsets=("one", "two")):
-    scored = [
-        [subsets[row % len(subsets)] for row in range(20)],
-        TEXTS[:20],
-        TEXTS[20:40],
-        [row % 6 for row in range(20)],
-    ]
-    return pa.table(scored, schema=PAIRS)
+SCORED = [["one", "two"] * 10, TEXTS[:20], TEXTS[20:40], [row % 6 for row in range(20)]]
 
 
-def labelled(splits=("train", "dev", "test"), second=True, labels="01"):
+def labelled(second=True, labels="01"):
     rows = [
         {
-            "split": splits[row % len(splits)],
+            "split": ("train", "dev", "test")[row % 3],
             "text1": TEXTS[row],
             "text2": TEXTS[row + 1] if second else None,
             "label": labels[row // 3 % len(labels)],
@@ -82,7 +75,7 @@ TRANSFER = {
     "standardise": False,
 }
 POSITIVE = {"dataset": "pairs", "comparison": "above", "threshold": 2, "normalise": True}
-TEXTS_OF = {"pairs": pairs(), "texts": labelled(second=False)}
+TEXTS_OF = {"pairs": pa.table(SCORED, schema=PAIRS), "texts": labelled(second=False)}
 COST = {"tokens": 8, "batch_sizes": [1], "repeats": 1, "warmup": 0}
 CASES = {
     "sts": (

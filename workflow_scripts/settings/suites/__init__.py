@@ -65,7 +65,7 @@ class SuiteConfig(Suite):
     )
 
     def conflicts(self) -> Iterator[str]:
-        """A width has one row."""
+        """No width is given twice."""
         if len({*self.widths}) < len(self.widths):
             yield f"widths: {[*self.widths]}. Give each once."
 
