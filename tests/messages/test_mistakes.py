@@ -1266,7 +1266,7 @@ FILES = {
             "experiments=[model_cards_table1]",
         ),
         [
-            "ConfigError: experiments/model_cards_table1.yaml: its tables and figures are made by the name model_cards, "
+            "ConfigError: experiments/model_cards_table1.yaml: its tables and figures would be the target model_cards, which is"
         ],
     ),
     "a grid with the name of a table": (

@@ -85,7 +85,7 @@ def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any],
             findings.append(f"experiments: no file {name}.yaml in config/experiments. {known}")
             continue
         if (paper := paper_of(name)) in rules:
-            found = f"its tables and figures are made by the name {paper}, which is a rule's"
+            found = f"its tables and figures would be the target {paper}, which is the name of a rule"
             findings.append(f"experiments/{name}.yaml: {found}. Rename the file.")
         try:
             grids[name] = read_yaml(files[name])

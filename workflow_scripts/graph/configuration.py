@@ -1,7 +1,7 @@
 """The configuration of a study: the files of ``config``, those laid over them, and what a command line gives.
 
 Mappings are merged key by key; a list is replaced, or added to by ``key+``: ``datasets+: [mine]`` puts ``mine`` behind
-what the files below say of ``datasets``.
+what earlier files say of ``datasets``.
 """
 
 import re
@@ -36,7 +36,9 @@ def read_yaml(path: Path) -> Any:
     except yaml.YAMLError as error:  # a character that YAML does not know, such as a control character
         raise ConfigError(f"{path}: {' '.join(str(error).split())}. Fix the YAML.") from error
     if _size(content, {}) > _MOST_VALUES:
-        raise ConfigError(f"{path}: aliases repeat what they name beyond measure. Write out what is meant.")
+        raise ConfigError(
+            f"{path}: its aliases stand for more than {_MOST_VALUES:,} values. Write out what is meant."
+        )
     return content
 
 
@@ -173,7 +175,7 @@ def _lay_over(config: Config, above: Mapping[str, Any], whole: Config, path: str
         elif not isinstance(value, list):
             yield f"{place}: {value!r} is no list. Write [{value}]."
         elif not isinstance(config.get(name), list):
-            yield f"{place}: no file below has such a list. {advice(place.removesuffix(_ADD), _lists(whole))}"
+            yield f"{place}: no earlier file has such a list. {advice(place.removesuffix(_ADD), _lists(whole))}"
         else:
             config[name] = [*config[name], *value]
 

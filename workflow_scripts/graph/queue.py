@@ -405,4 +405,4 @@ def _request_findings(
             yield f"{place}: sbatch refuses {shlex.join(options)}: {reason}; {has}. {_CORRECT}."
         elif hours > longest:
             found = f"asks for {hours:.3g} h, and the limit of its partition is {longest:.3g} h"
-            yield f"{place}: {found}. Set its runtime in {RESOURCES}; it goes on in a new try."
+            yield f"{place}: {found}. Set its runtime in {RESOURCES}; a stopped job goes on in its next try."

@@ -144,7 +144,7 @@ def test_a_time_limit_above_the_partitions_is_a_line():
     )
     assert default == (
         "rule a: asks for 24 h, and the limit of its partition is 24 h. "
-        "Set its runtime in set-resources of slurm/config.yaml; it goes on in a new try."
+        "Set its runtime in set-resources of slurm/config.yaml; a stopped job goes on in its next try."
     )
     assert named.startswith("rule b: asks for 0.5 h, and the limit of its partition is 0.167 h. ")
 
