@@ -17,6 +17,15 @@ from workflow_scripts.graph.checks import content_findings, read_grids, study_fi
 from workflow_scripts.graph.outside import need_findings
 from workflow_scripts.graph.resources import published_findings
 
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch):
+    """An environment without data and keys."""
+    for name in ("SEMBLANCE_DATA", "SEMBLANCE_OFFLINE", "DEEPSEEK_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
 STEPS = {"training": {"epochs": None}}
 """For methods whose block has epochs, where the demo has steps."""
 BLOCK = {"encoder": "minilm_mlm", "corpus": "wiki_extract", "tag": "wrong"}
@@ -1004,8 +1013,7 @@ def test_studies_of_this_repository_are_sound_and_held_to_no_encoder_that_they_d
 
 
 @pytest.mark.parametrize(("change", "message"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_one_line_that_says_where_what_and_the_remedy(change, message, monkeypatch):
-    monkeypatch.delenv("SEMBLANCE_DATA", raising=False)
+def test_a_mistake_is_one_line_that_says_where_what_and_the_remedy(change, message):
     root = Path("/nowhere") if "/nowhere" in message else None
     found = findings(change, data_root=root)
     assert any(message in line for line in found), found
@@ -1078,9 +1086,8 @@ OF_A_FOLDER = {
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path):
     """A folder of local data with an encoder's files, which nobody reads but config.json."""
-    monkeypatch.delenv("SEMBLANCE_DATA", raising=False)
     (tmp_path / "mine").mkdir()
     for name in ("model.safetensors", "tokenizer.json", "config.json"):
         (tmp_path / "mine" / name).write_text('{"model_type": "bert"}')
@@ -1129,14 +1136,6 @@ def test_all_mistakes_are_found_at_once():
 
 
 # Only what is asked for is required: keys, engines, data of the jobs that are to run.
-
-
-@pytest.fixture
-def bare(monkeypatch):
-    """An environment without data and keys."""
-    for name in ("SEMBLANCE_DATA", "SEMBLANCE_OFFLINE", "DEEPSEEK_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    return monkeypatch
 
 
 def needs(*jobs, data_root=None, **changes):

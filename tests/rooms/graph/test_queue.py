@@ -161,16 +161,11 @@ COMMANDS = {
     "8": ("'evaluate_sts:suite=sts,run=a,seed=1' evaluate_sts:suite=sts,run=b,seed=1", 2),
     "9": ("train_encoder:run=simcse.bert,seed=2", 1),
 }
-SCRIPTS = {number: (0, WRAPPED.format(*command)) for number, command in COMMANDS.items()}
+SCRIPTS = {f"batch_script {number} ": (0, WRAPPED.format(*command)) for number, command in COMMANDS.items()}
 
 
 def queue_of(*lines, scripts=SCRIPTS):
-    def ask(command, *options):
-        if command == "scontrol" and options[0] == "write":
-            return scripts.get(options[2], (1, "no such job"))
-        return (0, "\n".join(lines)) if command == "squeue" else (0, "")
-
-    return ask
+    return Cluster({"squeue": (0, "\n".join(lines)), **scripts, "batch_script": (1, "no such job")})
 
 
 def test_a_job_that_is_in_the_queue_already_is_not_put_there_again(tmp_path, monkeypatch):
@@ -189,19 +184,15 @@ def test_a_job_that_is_in_the_queue_already_is_not_put_there_again(tmp_path, mon
     ]  # fmt: skip
     member = target_of("evaluate_sts", {"suite": "sts", "run": "b", "seed": "1"})
     other = target_of("train_encoder", SEED | {"seed": "3"})
-
-    def refused(*targets, ask):
-        return list(queue_findings([], SQUEUE, targets, ask, str))
-
-    (line,) = refused(target_of("train_encoder", SEED), member, ask=queue_of(*lines))
+    (line,) = findings(targets=[target_of("train_encoder", SEED), member], cluster=queue_of(*lines))
     assert line == (
         "queue: still there from an earlier run: 7 running rule_train_encoder_wildcards_simcse.bert_1, "
         "8 pending rule_evaluations_evaluate_sts. Wait until squeue --me shows them no more, or cancel them: scancel 7 8."
     )
-    assert not refused(other, ask=queue_of(*lines))
+    assert not findings(targets=[other], cluster=queue_of(*lines))
     # What SLURM does not give away, such as what the task of an array runs, may be anything.
     for unknown in (queue_of(lines[0], scripts={}), queue_of(lines[0].replace("7|", "7_4|"))):
-        (line,) = refused(other, ask=unknown)
+        (line,) = findings(targets=[other], cluster=unknown)
         assert line.startswith("queue: still there from an earlier run: 7")
 
 
