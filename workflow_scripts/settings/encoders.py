@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.settings.datasets import Below, Commit, Repository, Sha256
+from workflow_scripts.settings.datasets import Below, Pinned, Sha256
 
 
 class LocalPart(Settings):
@@ -38,14 +38,10 @@ class PackageEncoder(_Source, PackagePart):
     """A folder in an installed Python package."""
 
 
-class HubEncoder(_Source):
+class HubEncoder(_Source, Pinned):
     """A repository of the Hugging Face Hub at one commit."""
 
     kind: Literal["hub"]
-    repository: Repository
-    revision: Commit | None = Field(
-        default=None, description="Commit; without one, the job stops with the Hub's newest commit."
-    )
 
 
 class SplitEncoder(Settings):
