@@ -9,7 +9,6 @@ from workflow_scripts.evaluation import cost
 from workflow_scripts.evaluation.cost import count_operations, count_parameters, evaluate, time_against_base
 from workflow_scripts.settings.suites.cost import Config
 
-SETTINGS = Config(tokens=8, batch_sizes=[1, 4], repeats=5, warmup=1)
 
 
 def bert(**settings):
@@ -21,21 +20,6 @@ class Twin(nn.Module):
     def __init__(self):
         super().__init__()
         self.sub_encoders = nn.ModuleList([bert(), bert()])
-
-
-@pytest.fixture
-def taking(monkeypatch):
-    """Makes forward passes of so many seconds, on a clock that they alone move on."""
-    clock = SimpleNamespace(seconds=0.0)
-    monkeypatch.setattr(cost, "time", SimpleNamespace(perf_counter=lambda: clock.seconds))
-
-    def taking(seconds):
-        def forward(ids, mask):
-            clock.seconds += seconds
-
-        return forward
-
-    return taking
 
 
 def run(model):
@@ -63,25 +47,23 @@ def test_scores_of_cost_are_the_same_on_every_run():
     assert found == evaluate(config, (Twin(), run(model)), (model, run(model)))
 
 
-def test_encoder_and_base_take_turns():
-    calls = []
-    layer = nn.Linear(2, 2)
-    config = Config(tokens=2, batch_sizes=[1], repeats=4, warmup=0)
-    ours, base = ((layer, lambda ids, mask, name=name: calls.append(name)) for name in ("ours", "base"))
-    time_against_base(config, ours, base)
-    assert [set(calls[start : start + 2]) for start in range(0, 8, 2)] == [{"ours", "base"}] * 4
-    assert calls[0] != calls[2]
-
-
-def test_a_batch_of_the_asked_length_is_timed_against_the_base_encoder(taking):
-    seen, layer = [], nn.Linear(2, 2)
+def test_a_batch_is_timed_in_turns_with_the_base_encoder(monkeypatch):
+    """On a clock that forward passes alone move on."""
+    clock, calls, layer = SimpleNamespace(seconds=0.0), [], nn.Linear(2, 2)
+    monkeypatch.setattr(cost, "time", SimpleNamespace(perf_counter=lambda: clock.seconds))
 
     def timed(seconds):
-        wait = taking(seconds)
-        return layer, lambda ids, mask: (seen.append(tuple(ids.shape)), wait(ids, mask))
+        def forward(ids, mask):
+            clock.seconds += seconds
+            calls.append((seconds, tuple(ids.shape)))
 
-    scores = time_against_base(SETTINGS, timed(0.03), timed(0.01))
-    assert set(seen) == {(1, 8), (4, 8)}
+        return layer, forward
+
+    config = Config(tokens=8, batch_sizes=[1, 4], repeats=5, warmup=1)
+    scores = time_against_base(config, timed(0.03), timed(0.01))
+    turns = [{*calls[start : start + 2]} for start in range(0, 24, 2)]
+    assert turns == [{(0.03, (size, 8)), (0.01, (size, 8))} for size in (1, 4) for _ in range(6)]
+    assert calls[0] != calls[2]  # neither is always the first
     found = {(score.aggregation, score.metric): score.value for score in scores}
     for batch, throughput in (("batch:1", 100 / 3), ("batch:4", 400 / 3)):
         values = {"latency_ratio": 3, "latency_ms": 30, "base_latency_ms": 10, "added_latency_percent": 200}

