@@ -15,23 +15,20 @@ from workflow_scripts.settings.suites.transfer import Config
 WIDTH = 8
 
 
-def settings(**changes):
-    given = {
-        "datasets": ["task"],
-        "graded": [],
-        "grades": (1, 5),
-        "classifier": "exact",
-        "folds": 4,
-        "seed": 1111,
-        "standardise": False,
-        "max_tokens": 64,
-    }
-    return Config(**given | changes)
-
-
 def encode(sentences):
     """A vector that the sentence determines: its numbers."""
     return np.array([[float(word) for word in sentence.split()] for sentence in sentences], dtype=np.float32)
+
+
+SETTINGS = Config(
+    datasets=["task"], graded=[], grades=(1, 5), classifier="exact", folds=4, seed=1111, standardise=False,
+    max_tokens=64,
+)  # fmt: skip
+
+
+def scores_of(table, encoder=encode, **changes):
+    """Scores of a table, with some settings changed."""
+    return evaluate(transfer, {"task": table}, encoder, SETTINGS.model_copy(update=changes))
 
 
 def sentences(random, count):
@@ -99,7 +96,7 @@ def test_nested_cross_validation_equals_a_loop_over_scikit_learn(random):
         strength, best = chosen_by_folds(features[kept], labels[kept], strengths)
         tested.append(fitted(features[kept], labels[kept], strength).score(features[left], labels[left]))
         dev.append(best)
-    found = values(evaluate(transfer, {"MR": table}, encode, settings()))
+    found = values(scores_of(table))
     assert found["accuracy"] == pytest.approx(np.mean(tested))
     assert found["dev_accuracy"] == pytest.approx(np.mean(dev), abs=1e-4)
     assert 0.6 < found["accuracy"] < 0.99
@@ -120,7 +117,7 @@ def test_a_task_with_train_and_test_chooses_by_folds_of_train(random):
     train, test = split == "train", split == "test"
     strength, dev = chosen_by_folds(features[train], labels[train], [2.0**power for power in range(-1, 6)])
     predicted = fitted(features[train], labels[train], strength).predict(features[test].astype(float))
-    found = evaluate(transfer, {"MRPC": table}, encode, settings())
+    found = scores_of(table)
     assert values(found) == {
         "accuracy": pytest.approx((predicted == labels[test]).mean()),
         "dev_accuracy": pytest.approx(dev, abs=1e-4),
@@ -135,8 +132,7 @@ def test_a_task_with_dev_chooses_there_and_does_not_train_on_it(random):
     models = [fitted(features[train], labels[train], 2.0**power) for power in range(-2, 4)]
     accuracies = [model.score(features[dev], labels[dev]) for model in models]
     best = models[int(np.argmax(np.round(accuracies, 4)))]
-    found = values(evaluate(transfer, {"SST5": table}, encode, settings()))
-    assert found == {
+    assert values(scores_of(table)) == {
         "accuracy": pytest.approx(best.score(features[test], labels[test])),
         "dev_accuracy": pytest.approx(max(accuracies)),
     }
@@ -164,12 +160,11 @@ def graded_task(random):
 
 def test_a_graded_task_predicts_expected_classes(random):
     table = graded_task(random)
-    found = evaluate(transfer, {"SICK-R": table}, encode, settings(graded=["SICK-R"]))
+    found = scores_of(table, graded=["task"])
     assert [score.metric for score in found] == ["spearman", "pearson", "dev_pearson"]
     assert all(0.9 < score.value <= 1 for score in found)
     assert found[0].n == 100
-    as_classes = evaluate(transfer, {"SICK-R": table}, encode, settings())
-    assert {score.metric for score in as_classes} == {"accuracy", "dev_accuracy"}
+    assert values(scores_of(table)).keys() == {"accuracy", "dev_accuracy"}
 
 
 def test_standardised_features_forgive_scale_and_plain_ones_do_not(random):
@@ -180,17 +175,13 @@ def test_standardised_features_forgive_scale_and_plain_ones_do_not(random):
         return encode(texts) * scales
 
     for standardise, same in [(True, True), (False, False)]:
-        plain, stretched = (
-            evaluate(transfer, {"SST5": table}, coder, settings(standardise=standardise))
-            for coder in (encode, scaled)
-        )
+        plain, stretched = (scores_of(table, coder, standardise=standardise) for coder in (encode, scaled))
         assert (plain == stretched) is same
 
 
 def test_sentevals_classifier_runs_nested_folds(random):
     table, *_ = task(random, {"": 100})
-    found = values(evaluate(transfer, {"MPQA": table}, encode, settings(classifier="senteval_fast", folds=2)))
-    assert found["accuracy"] > 0.6
+    assert values(scores_of(table, classifier="senteval_fast", folds=2))["accuracy"] > 0.6
 
 
 @pytest.mark.parametrize(
@@ -200,12 +191,11 @@ def test_sentevals_classifier_runs_nested_folds(random):
         (40, "40 rows of 40 classes, the largest of 1; 4 folds need two"),
     ],
 )
-def test_labels_that_teach_nothing_are_refused(random, classes, found):
-    table, *_ = task(random, {"": 40})
-    names = pa.array([str(number % classes) for number in range(40)])
-    wrong = table.set_column(table.schema.get_field_index("label"), table.schema.field("label"), names)
+def test_labels_that_teach_nothing_are_refused(classes, found):
+    labels = [str(number % classes) for number in range(40)]
+    table = pa.table([[""] * 40, ["a text"] * 40, [None] * 40, labels], schema=LABELLED)
     with pytest.raises(DataError, match=f"toy: {found}"):
-        evaluate(transfer, {"toy": wrong}, encode, settings(folds=4))
+        transfer.load("toy", table, SETTINGS)
 
 
 def test_rows_are_in_sentevals_order_before_they_are_folded():
