@@ -25,11 +25,6 @@ TEMPLATES = {
 SENTENCE = "The river is old"
 
 
-def test_the_papers_templates_have_its_number_of_masks():
-    """O-88"""
-    assert [TEMPLATES[name].masks for name in ("t0", "t1", "t2", "t3", "t4")] == [1, 2, 3, 2, 3]
-
-
 @pytest.mark.parametrize(
     ("sentence", "plain", "stopped"),
     [
