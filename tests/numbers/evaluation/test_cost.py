@@ -10,7 +10,6 @@ from workflow_scripts.evaluation.cost import count_operations, count_parameters,
 from workflow_scripts.settings.suites.cost import Config
 
 
-
 def bert(**settings):
     with torch.device("meta"):
         return BertModel(BertConfig(), **settings)

@@ -72,7 +72,9 @@ def directly():
     return spearmanr((left * right).sum(axis=1), ROWS["score"]).statistic
 
 
-def test_an_evaluation_has_a_row_per_subset_and_metric_and_is_taken_from_the_cache_unless_it_is_torn(tmp_path):
+def test_an_evaluation_has_a_row_per_subset_and_metric_and_is_taken_from_the_cache_unless_it_is_torn(
+    tmp_path,
+):
     first = run_local(tmp_path)
     assert [(score.aggregation, score.metric) for score in first] == [
         ("mean", "main_score"),

@@ -93,7 +93,8 @@ def test_sts_is_what_sentence_transformers_says(name, minilm, tiny_bert):
 
 @pytest.mark.slow
 @pytest.mark.skipif(
-    "SEMBLANCE_DATA" not in os.environ, reason="SEMBLANCE_DATA is not set: published scores are not reproduced"
+    "SEMBLANCE_DATA" not in os.environ,
+    reason="SEMBLANCE_DATA is not set: published scores are not reproduced",
 )
 def test_minilm_scores_what_was_published_for_it(minilm):
     """O-04, O-05 and O-06 on STS13 and STS-B test, about 30 s on one core."""

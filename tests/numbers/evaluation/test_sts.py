@@ -25,7 +25,8 @@ def values(scores, metric="spearman"):
 SENTENCES = [f"sentence {number}" for number in range(80)]
 VECTORS_ND = np.random.default_rng(3).normal(size=(80, 6))
 PAIRS_TABLE = pa.table(
-    [["A", "B"] * 20, SENTENCES[:40], SENTENCES[40:], np.random.default_rng(4).uniform(0, 5, 40)], schema=PAIRS
+    [["A", "B"] * 20, SENTENCES[:40], SENTENCES[40:], np.random.default_rng(4).uniform(0, 5, 40)],
+    schema=PAIRS,
 )
 
 

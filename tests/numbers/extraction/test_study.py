@@ -174,7 +174,12 @@ def test_a_dataset_that_is_not_there_is_one_gap(place, tmp_path):
 def test_a_cell_does_not_depend_on_what_else_a_job_asks_for(place, tmp_path):
     """One pass for the whole grid gives what a job of one cell gives."""
     pairs = written(tmp_path, "toy", PAIRS, PAIR_ROWS)
-    axes = {"layers": ["1+last"], "mixing_weights": [0.5], "weightings": ["idf_task"], "postprocessings": ["zscore"]}
+    axes = {
+        "layers": ["1+last"],
+        "mixing_weights": [0.5],
+        "weightings": ["idf_task"],
+        "postprocessings": ["zscore"],
+    }
     one = study(["plain"], **axes)
     whole = extract(place, "sts", STS, pairs, tmp_path / "whole.parquet")
     alone = extract(place, "sts", STS, pairs, tmp_path / "one.parquet", extraction=one)
@@ -208,7 +213,9 @@ def opened_random(settings):
 
 def spearman_of(name, *weightings):
     settings = random_study(weightings)
-    found = evaluate(settings, plan(settings, 0), load_sts(name, dataset(name)), 512, opened_random(settings), {})
+    found = evaluate(
+        settings, plan(settings, 0), load_sts(name, dataset(name)), 512, opened_random(settings), {}
+    )
     return {
         key.weighting: 100 * score.value
         for key, _, score in found
