@@ -2,6 +2,8 @@ import math
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer, models
+from transformers import PreTrainedTokenizerFast
 
 from tests.tiny import sentences
 from workflow_scripts.extraction.vocabulary import Counts, count_documents, read_vocabulary
@@ -36,9 +38,8 @@ def vocabulary(tokenizer):
     return read_vocabulary(tokenizer, frequent=["the", "a", "absent"], punctuation=[".", ","])
 
 
-def weights_of(text, tables, groups=None):
-    groups = np.zeros(len(text), np.int64) if groups is None else groups
-    return weigh(text, tables, groups)
+def weights_of(text, tables):
+    return weigh(text, tables, np.zeros(len(text), np.int64))
 
 
 def per_text(text, weights):
@@ -70,7 +71,7 @@ def test_a_text_is_weighed_by_the_table_of_its_own_group(tokenizer):
     text = tokenise(tokenizer, ["the town", "the town"], 32)
     tables = np.ones((2, len(tokenizer)))
     tables[1, tokenizer.convert_tokens_to_ids("town")] = 7
-    second, first = per_text(text, weights_of(text, tables, np.array([1, 0])))
+    second, first = per_text(text, weigh(text, tables, np.array([1, 0])))
     np.testing.assert_allclose(second, [0.1, 0.1, 0.7, 0.1], rtol=1e-6)
     np.testing.assert_allclose(first, [0.25] * 4, rtol=1e-6)
 
@@ -78,7 +79,6 @@ def test_a_text_is_weighed_by_the_table_of_its_own_group(tokenizer):
 def test_weights_of_a_text_sum_to_one_and_equal_idf_is_the_average(tokenizer, vocabulary):
     """O-71; the base of the logarithm cancels too."""
     text = tokenise(tokenizer, sentences(20), 32)
-    assert len(text)
     equal = weights_of(text, np.full((1, len(vocabulary.tokens)), 3.7))
     average = weights_of(text, weight_tables(AVERAGE, vocabulary, None, []))
     np.testing.assert_allclose(equal.weights_F, average.weights_F, rtol=1e-6)
@@ -118,7 +118,11 @@ def test_masks_and_specials_count_where_the_variant_says_so(tokenizer, vocabular
     assert found["words"] == [0, 0.5, 0, 0.5, 0, 0]
 
 
-def test_bert_and_roberta_tell_subwords_by_their_own_marks(tiny_models):
-    bert = read_vocabulary(load_tokenizer(tiny_models["bert"]), [], [])
-    names = [bert.tokens[number] for number in bert.biased["subword"]]
+def test_bert_and_roberta_tell_subwords_by_their_own_marks(vocabulary):
+    names = [vocabulary.tokens[number] for number in vocabulary.biased["subword"]]
     assert names and all(name.startswith("##") for name in names)
+    byte_level = models.WordLevel(
+        {"<unk>": 0, "\N{LATIN CAPITAL LETTER G WITH DOT ABOVE}river": 1, "side": 2}, "<unk>"
+    )
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(byte_level), unk_token="<unk>")
+    assert read_vocabulary(tokenizer, [], []).biased["subword"] == [2]
