@@ -102,7 +102,7 @@ class WordTokeniser:
 
 
 def count_documents(text: TokenisedText, vocabulary: int, times_U: Integers | None = None) -> Counts:
-    """Count the texts that contain each id, each text as often as ``times_U`` says, or once."""
+    """Number of texts that contain each id, where each text counts as often as ``times_U`` says, or once."""
     times_U = np.ones(len(text), dtype=np.int64) if times_U is None else times_U
     rows_F = np.repeat(np.arange(len(text)), text.lengths)
     pairs = np.unique(rows_F * vocabulary + text.ids)
