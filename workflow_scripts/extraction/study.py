@@ -39,10 +39,10 @@ from workflow_scripts.extraction.representations import (
 from workflow_scripts.extraction.vocabulary import (
     Counts,
     Vocabulary,
-    WordTokeniser,
     count_documents,
     read_counts,
     read_vocabulary,
+    split_into_words,
     word_vocabulary,
 )
 from workflow_scripts.extraction.weighting import Weights, weigh, weight_tables
@@ -162,7 +162,7 @@ def _open_words(job: Job, biases: Mapping[str, list[str]]) -> Opened | None:
     vectors_VD = table["vector"].combine_chunks().flatten().to_numpy().reshape(len(words), -1)
     with_unknown = np.concatenate([np.zeros((1, vectors_VD.shape[1]), np.float32), vectors_VD])
     vocabulary = word_vocabulary(words, **biases)
-    vectors = TableVectors(WordTokeniser(words), [with_unknown])
+    vectors = TableVectors(partial(split_into_words, words), [with_unknown])
     return Opened(vectors, vocabulary, _counts(job, vocabulary), depth=0)
 
 
@@ -280,7 +280,7 @@ def learn(
     max_tokens: int,
     opened: Opened,
 ) -> tuple[list[Fitted], list[Scored]]:
-    """The fits that tasks use of ``cells`` on Wikitext's vectors, and the IsoScores of those in ``measured``.
+    """Fit the post-processings in ``cells`` to Wikitext's vectors: fits that tasks use, IsoScores of ``measured``.
 
     ASSUME: on Wikitext, idf^T is idf^W. Figures 1 and 2 of the paper give every weighting one IsoScore, so it cannot
     depend on a task; post-processings marked ^W are fitted to the same vectors.
