@@ -20,8 +20,8 @@ a setting, and ``config/extraction.yaml`` names each interpretation:
 * ``repeated``: whether a text that occurs several times in a task, as a caption of several images does, counts as that
   many documents (``each``) or as one (``once``). ASSUME: each, as section 3.3 counts "all samples from the given
   target task", and as post-processings are fitted. Over STS12 to STS15 and STS-B random embeddings (ten draws) are off
-  by .23 points from the paper's printed rows, .38 with ``once`` and .55 with a pair as one document, if its two idf rows are taken for
-  each other (docs/laboratory.md); draws differ by .2.
+  by .23 points from the paper's printed rows, .38 with ``once`` and .55 with a pair as one document, if its two idf
+  rows are taken for each other (docs/laboratory.md); draws differ by .2.
 
 Shape suffixes: V vocabulary, G groups of texts (subsets), F tokens of all texts, concatenated.
 """
