@@ -120,18 +120,14 @@ def encode(sentences):
     return np.array([VECTORS[sentence] for sentence in sentences], dtype=np.float32)
 
 
-def measured(comparison, threshold, normalise):
-    positives = Positives(dataset="sts", comparison=comparison, threshold=threshold, normalise=normalise)
-    config = Config(positives={"measure": positives}, max_tokens=64)
-    return scores_of(sts.load("measure", PAIRS_TABLE, config), encode)
-
-
 @pytest.mark.parametrize(
     ("comparison", "normalise", "expected", "pairs"),
     [("above", False, 16, 1), ("at_least", False, 10, 2), ("above", True, 4, 1), ("at_least", True, 2, 2)],
 )
 def test_both_readings_of_a_threshold_and_of_scale_are_measured(comparison, normalise, expected, pairs):
-    found, uniform = measured(comparison, 4.0, normalise)
+    positives = Positives(dataset="sts", comparison=comparison, threshold=4, normalise=normalise)
+    config = Config(positives={"measure": positives}, max_tokens=64)
+    found, uniform = scores_of(sts.load("measure", PAIRS_TABLE, config), encode)
     assert (found.metric, found.n) == ("alignment", pairs)
     assert found.value == pytest.approx(expected)
     assert uniform.n == 6  # both sides of every pair

@@ -145,21 +145,12 @@ def test_a_soft_class_of_3_6_lies_between_3_and_4():
     np.testing.assert_allclose(soft_classes(np.array([0.2]), (0, 5)), [[0.8, 0.2, 0, 0, 0, 0]])
 
 
-def graded_task(random):
-    firsts = sentences(random, 400)
-    truth = np.abs(encode(firsts)[:, :3]).sum(axis=1)
-    scores = np.clip(1 + truth, 1, 5).round(2)
-    columns = [
-        ["train"] * 250 + ["dev"] * 50 + ["test"] * 100,
-        firsts,
-        ["0 " * (WIDTH - 1) + "0"] * 400,  # so that |u - v| is |u|, and scores are linear in it
-        [str(score) for score in scores],
-    ]
-    return pa.table(columns, schema=LABELLED)
-
-
 def test_a_graded_task_predicts_expected_classes(random):
-    table = graded_task(random)
+    firsts = sentences(random, 400)
+    scores = np.clip(1 + np.abs(encode(firsts)[:, :3]).sum(axis=1), 1, 5).round(2)
+    splits = ["train"] * 250 + ["dev"] * 50 + ["test"] * 100
+    zeros = ["0 " * (WIDTH - 1) + "0"] * 400  # so that |u - v| is |u|, and scores are linear in it
+    table = pa.table([splits, firsts, zeros, list(map(str, scores))], schema=LABELLED)
     found = scores_of(table, graded=["task"])
     assert [score.metric for score in found] == ["spearman", "pearson", "dev_pearson"]
     assert all(0.9 < score.value <= 1 for score in found)

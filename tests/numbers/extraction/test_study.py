@@ -50,20 +50,17 @@ def load_sts(name, pairs):
     return sts.load(name, pairs, sts.Config(datasets=[name], max_tokens=32))
 
 
-ALL_KINDS = ["sts", "clustering", "transfer", "geometry", "isotropy"]
-
-
 def study(representations, **axes):
     """The paper's definitions with one block."""
     block = {
-        "kinds": ALL_KINDS, "representations": representations, "mixing_weights": [0], "layers": ["last"], "weightings": ["avg"],
-        "postprocessings": ["none"],
+        "kinds": ["sts", "clustering", "transfer", "geometry", "isotropy"], "representations": representations,
+        "mixing_weights": [0], "layers": ["last"], "weightings": ["avg"], "postprocessings": ["none"],
     }  # fmt: skip
     return PAPER | {"blocks": [block | axes]}
 
 
-def settings_of(extraction, representation, kind="sts"):
-    return JobSettings.parse(job_settings(extraction, kind, representation), "extraction")
+def settings_of(extraction, representation):
+    return JobSettings.parse(job_settings(extraction, "sts", representation), "extraction")
 
 
 def test_a_block_that_asks_for_a_layer_which_the_encoder_has_not_is_an_error():
