@@ -36,12 +36,20 @@ def test_alignment_of_identical_pairs_is_0_and_of_antipodes_4(random):
     assert alignment(2 * points, -2 * points) == pytest.approx(16)  # O-14: the square of the scale
 
 
-def test_uniformity_of_known_point_sets(random):
-    assert uniformity(np.ones((4, 3))) == pytest.approx(0)  # O-13
-    assert uniformity(np.eye(9)) == pytest.approx(-4)  # O-13
-    assert uniformity(np.array([[1.0, 0.0], [-1.0, 0.0]])) == pytest.approx(-8)  # O-13
-    assert uniformity(np.array([[0.0], [100.0]])) == pytest.approx(-2 * 100**2)  # no underflow
-    assert uniformity(on_sphere(random, 2000, 768)) == pytest.approx(-4 + 8 / 768, abs=0.003)  # O-13
+@pytest.mark.parametrize(
+    ("points", "expected", "tolerance"),
+    [
+        (np.ones((4, 3)), 0, 1e-12),
+        (np.eye(9), -4, 1e-6),
+        (np.array([[1.0, 0.0], [-1.0, 0.0]]), -8, 1e-6),
+        (on_sphere(np.random.default_rng(0), 2000, 768), -4 + 8 / 768, 0.003),
+        (np.array([[0.0], [100.0]]), -2 * 100**2, 1e-6),  # where the potential underflows
+    ],
+    ids=["equal", "orthogonal", "opposite", "on a sphere", "far apart"],
+)
+def test_uniformity_of_known_point_sets(points, expected, tolerance):
+    """O-13."""
+    assert uniformity(points) == pytest.approx(expected, abs=tolerance)
 
 
 def test_uniformity_over_blocks_equals_the_whole_distance_matrix(random):

@@ -90,10 +90,10 @@ def test_a_sum_that_might_have_been_rounded_stops():
         list(sums.means())
 
 
-def test_bert_and_its_averages_are_mixed_by_equation_ten():
+@pytest.mark.parametrize(
+    ("mixing_weight", "expected"),
+    [(0, [2, 4]), (1, [6, 0]), (0.5, [4, 2]), (-0.5, [1.5 * 2 - 0.5 * 6, 1.5 * 4])],
+)
+def test_bert_and_its_averages_are_mixed_by_equation_ten(mixing_weight, expected):
     """O-73"""
-    bert, average = np.float32([[2, 4]]), np.float32([[6, 0]])
-    assert mixed(bert, average, 0).tolist() == bert.tolist()
-    assert mixed(bert, average, 1).tolist() == average.tolist()
-    assert mixed(bert, average, 0.5).tolist() == [[4, 2]]
-    assert mixed(bert, average, -0.5).tolist() == [[1.5 * 2 - 0.5 * 6, 1.5 * 4]]
+    assert mixed(np.float32([[2, 4]]), np.float32([[6, 0]]), mixing_weight).tolist() == [expected]
