@@ -15,7 +15,6 @@ from workflow_scripts.columns.scores import ATTENTION
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import load_figure
 from workflow_scripts.figures.inside_models import (
-    COSINES,
     LAYER_WEIGHTS,
     cosines_of,
     single_encoders,
@@ -217,17 +216,6 @@ def test_cosines_are_those_of_the_states_of_a_layer(tiny_models, kind, layer):
     (own,) = [row for row in rows if (row["sentence"], row["row_place"], row["column_place"]) == places]
     assert (own["row_unit"], own["column_unit"]) == ("old", "town")
     assert own["cosine"] == pytest.approx(expected, abs=1e-6)
-
-
-def test_every_pair_of_words_stands_there_and_a_word_is_like_itself(tiny_bert):
-    table = words_of(tiny_bert)
-    assert table.schema == COSINES
-    assert len(table) == 4**2 + 7**2
-    rows = table.to_pylist()
-    cosines = {(row["sentence"], row["row_place"], row["column_place"]): row["cosine"] for row in rows}
-    for (sentence, row, column), value in cosines.items():
-        assert value == pytest.approx(cosines[sentence, column, row], abs=1e-9)
-        assert (value == pytest.approx(1)) == (row == column)
 
 
 def test_the_cosine_of_the_sentences_is_that_of_the_runs_own_vectors(tiny_bert):

@@ -1,4 +1,3 @@
-import csv
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,11 +27,6 @@ def test_the_papers_words_stand_beside_ours_of_the_same_rank():
     assert rows[103] == ["w103", 1897, 0.103, "second", 13874, 0.0105]
     assert rows[197] == ["w197", 1803, 0.197, "word not legible", 8143, None]
     assert rows[99] == ["w99", 1901, 0.099, None, None, None]
-
-
-def test_every_number_of_the_printed_table_is_read():
-    numbers = [len(row) - 1 for row in printed_words(PRINTED).values()]
-    assert sum(numbers) == len(list(csv.DictReader(PRINTED.open(encoding="utf-8", newline="")))) == 29
 
 
 def test_a_grid_of_several_corpora_is_refused_in_words():
