@@ -1,5 +1,6 @@
 """Maps of attention weights, and of what is inside small models."""
 
+from contextlib import chdir
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +11,6 @@ from matplotlib.text import Text
 
 from tests import tiny
 from tests.rooms.figures.conftest import FOOTNOTE, drawn, request_of
-from tests.rooms.reporting.conftest import inside
 from workflow_scripts.columns.scores import ATTENTION
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import load_figure
@@ -117,7 +117,7 @@ def saved(folder, encoder, tokenizer, seed):
 @pytest.mark.parametrize("figure", BLOCKS)
 def test_every_seed_is_looked_into(tiny_bert, tmp_path, figure):
     tokenizer, encoder = load_tokenizer(tiny_bert), encoder_of(tiny_bert, figure)
-    with inside(tmp_path):
+    with chdir(tmp_path):
         root = tmp_path / "results/lab/runs/a.b"
         models = [saved(root / f"seed{seed}/model", encoder, tokenizer, seed) for seed in "12"]
         data = load_figure(figure).points(request_of(figure, BLOCKS[figure], inputs={"models": models}))
@@ -128,7 +128,7 @@ def test_every_seed_is_looked_into(tiny_bert, tmp_path, figure):
 def test_a_run_of_several_encoders_is_refused(tiny_bert, tmp_path):
     member = encoder_of(tiny_bert, "token_similarity")
     twins = Ensemble([member, member], [0.5, 0.5])
-    with inside(tmp_path):
+    with chdir(tmp_path):
         path = saved(tmp_path / "model", twins, load_tokenizer(tiny_bert), "1")
         with pytest.raises(ConfigError, match=r"a\.b holds several encoders"):
             list(single_encoders([path]))

@@ -1,8 +1,8 @@
 """A small study made up for reporting: its artefacts as the pipeline leaves them."""
 
-import os
 from collections.abc import Mapping
-from contextlib import contextmanager
+from contextlib import chdir
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -63,20 +63,20 @@ CALLED = {
     "corpora": {"wiki_extract": "Wikipedia"},
 }
 TRAINING = {"batch_size": 64, "last_batch": "drop", "max_tokens": 32, "learning_rate": 3e-5}
-WORDS = ("the", "of", "and", "in", "to", "a")
+RUNS = [(name, seed) for name, run in runs_of(GRID).items() for seed in run.seeds]
+UNMEASURED = "s2sent.minilm_mlm.wiki_extract"
+"""The run whose speed nobody has measured."""
 
 
+@dataclass
 class Study:
     """Files of a study below ``root``, a path relative to the working directory, as in a job."""
 
-    def __init__(
-        self, root: Path, grid: dict[str, Any] = GRID, labels: tuple[str, ...] = (ADAPTED, STAND_IN)
-    ) -> None:
-        self.root, self.grid, self.labels = root, grid, labels
-        self.words = WORDS
-        self.gap_reason = "no source of the dataset is available"
-        self.slower, self.unmeasured = 0.0, ("s2sent.minilm_mlm.wiki_extract",)
-        self.runs = [(name, seed) for name, run in runs_of(grid).items() for seed in run.seeds]
+    root: Path = Path("results/demo")
+    labels: tuple[str, ...] = (ADAPTED, STAND_IN)
+    words: tuple[str, ...] = ("the", "of", "and", "in", "to", "a")
+    gap_reason: str = "no source of the dataset is available"
+    slower: float = 0.0
 
     def write(
         self,
@@ -98,7 +98,7 @@ class Study:
     def scores(self) -> list[Path]:
         """A suite per run and seed; STS16 is a gap."""
         files = []
-        for name, seed in self.runs:
+        for name, seed in RUNS:
             quality = QUALITY[name.split(".")[0]] + 0.004 * np.sin(7 * seed + len(name))
             note = "stsb_dev, score > 4, normalised"
             found = [
@@ -118,7 +118,7 @@ class Study:
         files = []
         made = {"settings": {"training": TRAINING}}
         made |= {"inputs": {"corpus": corpus["train"], "dev": corpus["development"]}}
-        for name, seed in self.runs:
+        for name, seed in RUNS:
             if seed:
                 random = np.random.default_rng(seed)
                 step = np.arange(1, 151)
@@ -130,18 +130,18 @@ class Study:
                 files.append(self.write(path, table, "train_encoder", **made, run=name, seed=str(seed)))
         return files
 
-    def speed(self, run: str, seed: int) -> Path:
-        """What a training leaves: 64 sentences a step, each step in 1 or 1.1 seconds; one of three seeds went on at 100."""
-        file = Path(f"benchmarks/demo/train_encoder/{run}/seed{seed}.speed.parquet")
-        if run not in self.unmeasured:
-            steps = range(101 if seed == 3 else 1, 151)
-            write_speed(file, dict.fromkeys(steps, 1.0 + self.slower + 0.1 * (seed == 2)), 64)
-        return file
+    def speeds(self) -> None:
+        """What trainings leave: 64 sentences a step, each step in 1 or 1.1 seconds; one of three seeds went on at 100."""
+        for run, seed in RUNS:
+            if seed and run != UNMEASURED:
+                steps = range(101 if seed == 3 else 1, 151)
+                file = Path(f"benchmarks/demo/train_encoder/{run}/seed{seed}.speed.parquet")
+                write_speed(file, dict.fromkeys(steps, 1.0 + self.slower + 0.1 * (seed == 2)), 64)
 
     def similarities(self) -> list[Path]:
         """700 pairs of one task for every run and seed."""
         files = []
-        for name, seed in self.runs:
+        for name, seed in RUNS:
             random = np.random.default_rng(seed)
             gold = random.uniform(0, 5, 700).round(1)
             start, slope = (0.62, 0.05) if "frozen" in name else (0.15, 0.15)
@@ -155,8 +155,14 @@ class Study:
     def corpus(self) -> dict[str, Path]:
         """Dataset, corpus, words and development set, by their roles in the report."""
         sentences = pa.table([["A sentence."] * 15402, [0] * 15402, range(15402)], schema=SENTENCES)
-        words = [range(1, len(self.words) + 1), self.words, [60000 - 7 * n for n in range(len(self.words))]]
-        words += [[None] * len(self.words), [False] * len(self.words)]
+        count = len(self.words)
+        words = [
+            range(1, count + 1),
+            self.words,
+            range(60000, 60000 - count, -1),
+            [None] * count,
+            [False] * count,
+        ]
         pool = [
             ["The town is old.", "It is in the north."],
             [6, 8],
@@ -234,8 +240,7 @@ class Study:
         tables, figures = self.root / "tables", self.root / "figures" / "lab"
         scores = self.scores()
         table = tables / "lab.parquet"
-        for run in (run for run in self.runs if run[1]):
-            self.speed(*run)
+        self.speeds()
         corpus = self.corpus()
         histories = self.histories(corpus)
         read = {
@@ -246,7 +251,7 @@ class Study:
         jobs = [
             command(
                 "make_table",
-                {"experiment": self.grid, "significance": SIGNIFICANCE},
+                {"experiment": GRID, "significance": SIGNIFICANCE},
                 experiment="lab",
                 scores=scores,
                 published=[],
@@ -254,7 +259,7 @@ class Study:
             )
         ]
         asked = {name: (REPORT[name], files) for name, files in read.items()}
-        jobs.append(drawing(figures, asked, title=self.grid["title"]))
+        jobs.append(drawing(figures, asked, title=GRID["title"]))
         jobs.append(
             command(
                 "write_report",
@@ -295,27 +300,13 @@ def command(rule: str, settings: dict[str, Any], **named: Any) -> tuple[str, dic
     return rule, call_of(rule, settings, **named)
 
 
-@contextmanager
-def inside(folder: Path):
-    """Work in ``folder``, as Snakemake works in its own: records keep relative paths."""
-    before = Path.cwd()
-    folder.mkdir(parents=True, exist_ok=True)
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)
-
-
 def finish(folder: Path, **changes: Any) -> Path:
     """Make a study and its whole reporting stage below ``folder``; returns the study's folder."""
-    with inside(folder):
-        study = Study(Path("results/demo"))
-        for name, value in changes.items():
-            setattr(study, name, value)
+    study = Study(**changes)
+    with chdir(folder):  # as Snakemake works in its own: records keep relative paths
         for rule, call in study.jobs():
             begin_here(rule, call)
-    return folder / "results/demo"
+    return folder / study.root
 
 
 @pytest.fixture(scope="session")

@@ -95,6 +95,9 @@ READ = {
     "a gap is a word with a footnote and not a number": (
         [row(RUNS[0]), LOST], 0.05, ["gap [1]", "[1] STS16 is not there"], ["None", "nan"],
     ),
+    "a note that a whole column shares stands at its heading": (
+        [row(run, note="score > 4") for run in RUNS], 0.05, ["A [1]", "[1] score > 4"], ["0.14 [1]", "0.14* [1]"],
+    ),
     "every substitution is marked on the runs that it reached": (
         [row(RUNS[0], labels=LABELS[:1]), row(RUNS[1], labels=[*LABELS[:1], "a surrogate"])], 0.05,
         ["frozen_cls.mini (a) ", "simcse.mini.wiki (a,b)", "(a) substitution: MiniLM for BERT",
@@ -114,12 +117,6 @@ def test_a_reader_is_told(rows, alpha, said, unsaid):
     text = " ".join(as_printed(sheet(rows, alpha=alpha)).split())
     assert [part for part in said if " ".join(part.split()) not in text] == []
     assert [part for part in unsaid if part in text] == []
-
-
-def test_a_note_that_a_whole_column_shares_stands_at_its_heading():
-    shared = sheet([row(run, note="lee, score > 4") for run in RUNS])
-    assert shared.heads[0].notes == [1]
-    assert all(cell.notes == [] for line in shared.lines for cell in line.cells)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
