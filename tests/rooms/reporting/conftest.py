@@ -1,6 +1,6 @@
 """A small study made up for reporting: its artefacts as the pipeline leaves them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,8 +64,29 @@ CALLED = {
 }
 TRAINING = {"batch_size": 64, "last_batch": "drop", "max_tokens": 32, "learning_rate": 3e-5}
 RUNS = [(name, seed) for name, run in runs_of(GRID).items() for seed in run.seeds]
+TRAINED = [(name, seed) for name, seed in RUNS if seed]
 UNMEASURED = "s2sent.minilm_mlm.wiki_extract"
 """The run whose speed nobody has measured."""
+
+
+def history(run: str, seed: int) -> pa.Table:
+    """150 steps, evaluated every 25."""
+    random = np.random.default_rng(seed)
+    step = np.arange(1, 151)
+    loss = 0.02 + 1.6 * np.exp(-step / 12) * random.uniform(0.8, 1.2, 150)
+    score = QUALITY[run.split(".")[0]] - 0.11 * np.exp(-step / 40) + random.normal(0, 0.004, 150)
+    dev = [value if number % 25 == 0 else None for number, value in zip(step, score, strict=True)]
+    return pa.table([step, loss, loss, loss, dev], names=HISTORY.names).cast(HISTORY)
+
+
+def similarities(run: str, seed: int) -> pa.Table:
+    """700 pairs of one task."""
+    random = np.random.default_rng(seed)
+    gold = random.uniform(0, 5, 700).round(1)
+    start, slope = (0.62, 0.05) if "frozen" in run else (0.15, 0.15)
+    noise = random.normal(0, slope * (1.9 - 1.6 * QUALITY[run.split(".")[0]]), 700)
+    cosine = np.clip(start + slope * gold + noise, -1, 1)
+    return pa.table([["stsb_test"] * 700, [""] * 700, gold, cosine], schema=SIMILARITIES)
 
 
 @dataclass
@@ -95,62 +116,39 @@ class Study:
         write_table(file, table, made)
         return file
 
-    def scores(self) -> list[Path]:
-        """A suite per run and seed; STS16 is a gap."""
-        files = []
-        for name, seed in RUNS:
-            quality = QUALITY[name.split(".")[0]] + 0.004 * np.sin(7 * seed + len(name))
-            note = "stsb_dev, score > 4, normalised"
-            found = [
-                Score("sts12", "all", "spearman", quality - 0.03, 3108),
-                gap("sts16", self.gap_reason),
-                Score("stsb_test", "all", "spearman", quality, 1379),
-                Score("space", "", "alignment", 0.9 - quality + 0.01 * seed, 300, note),
-                Score("space", "", "uniformity", 0.6 - 4 * quality + 0.03 * seed, 3000, note),
-            ]
-            wildcards = {"run": name, "seed": str(seed), "suite": "sts"}
-            path = f"scores/sts/sts/{name}/seed{seed}.parquet"
-            files.append(self.write(path, score_table(found, **wildcards), **wildcards))
-        return files
+    def of_runs(
+        self,
+        path: str,
+        table_of: Callable[[str, int], pa.Table],
+        runs: Sequence[tuple[str, int]] = RUNS,
+        **more: Any,
+    ) -> list[Path]:
+        """A file of every run and seed, whose names stand in ``path``."""
+        return [
+            self.write(path.format(name, seed), table_of(name, seed), run=name, seed=str(seed), **more)
+            for name, seed in runs
+        ]
 
-    def histories(self, corpus: Mapping[str, Path]) -> list[Path]:
-        """150 steps of every trained run, evaluated every 25."""
-        files = []
-        made = {"settings": {"training": TRAINING}}
-        made |= {"inputs": {"corpus": corpus["train"], "dev": corpus["development"]}}
-        for name, seed in RUNS:
-            if seed:
-                random = np.random.default_rng(seed)
-                step = np.arange(1, 151)
-                loss = 0.02 + 1.6 * np.exp(-step / 12) * random.uniform(0.8, 1.2, 150)
-                score = QUALITY[name.split(".")[0]] - 0.11 * np.exp(-step / 40) + random.normal(0, 0.004, 150)
-                dev = [value if number % 25 == 0 else None for number, value in zip(step, score, strict=True)]
-                table = pa.table([step, loss, loss, loss, dev], names=HISTORY.names).cast(HISTORY)
-                path = f"runs/{name}/seed{seed}/history.parquet"
-                files.append(self.write(path, table, "train_encoder", **made, run=name, seed=str(seed)))
-        return files
+    def scores(self, run: str, seed: int) -> pa.Table:
+        """A suite in which STS16 is a gap."""
+        quality = QUALITY[run.split(".")[0]] + 0.004 * np.sin(7 * seed + len(run))
+        note = "stsb_dev, score > 4, normalised"
+        found = [
+            Score("sts12", "all", "spearman", quality - 0.03, 3108),
+            gap("sts16", self.gap_reason),
+            Score("stsb_test", "all", "spearman", quality, 1379),
+            Score("space", "", "alignment", 0.9 - quality + 0.01 * seed, 300, note),
+            Score("space", "", "uniformity", 0.6 - 4 * quality + 0.03 * seed, 3000, note),
+        ]
+        return score_table(found, run=run, seed=str(seed), suite="sts")
 
     def speeds(self) -> None:
         """What trainings leave: 64 sentences a step, each step in 1 or 1.1 seconds; one of three seeds went on at 100."""
-        for run, seed in RUNS:
-            if seed and run != UNMEASURED:
+        for run, seed in TRAINED:
+            if run != UNMEASURED:
                 steps = range(101 if seed == 3 else 1, 151)
                 file = Path(f"benchmarks/demo/train_encoder/{run}/seed{seed}.speed.parquet")
                 write_speed(file, dict.fromkeys(steps, 1.0 + self.slower + 0.1 * (seed == 2)), 64)
-
-    def similarities(self) -> list[Path]:
-        """700 pairs of one task for every run and seed."""
-        files = []
-        for name, seed in RUNS:
-            random = np.random.default_rng(seed)
-            gold = random.uniform(0, 5, 700).round(1)
-            start, slope = (0.62, 0.05) if "frozen" in name else (0.15, 0.15)
-            noise = random.normal(0, slope * (1.9 - 1.6 * QUALITY[name.split(".")[0]]), 700)
-            cosine = np.clip(start + slope * gold + noise, -1, 1)
-            table = pa.table([["stsb_test"] * 700, [""] * 700, gold, cosine], schema=SIMILARITIES)
-            path = f"scores/sts/sts/{name}/seed{seed}.pairs.parquet"
-            files.append(self.write(path, table, run=name, seed=str(seed), suite="sts"))
-        return files
 
     def corpus(self) -> dict[str, Path]:
         """Dataset, corpus, words and development set, by their roles in the report."""
@@ -238,14 +236,22 @@ class Study:
     def jobs(self) -> list[tuple[str, dict[str, Any]]]:
         """Rule and call of every job of the reporting stage, in order; writes their inputs."""
         tables, figures = self.root / "tables", self.root / "figures" / "lab"
-        scores = self.scores()
+        scores = self.of_runs("scores/sts/sts/{}/seed{}.parquet", self.scores, suite="sts")
+        pairs = self.of_runs("scores/sts/sts/{}/seed{}.pairs.parquet", similarities, suite="sts")
         table = tables / "lab.parquet"
         self.speeds()
         corpus = self.corpus()
-        histories = self.histories(corpus)
+        histories = self.of_runs(
+            "runs/{}/seed{}/history.parquet",
+            history,
+            TRAINED,
+            rule="train_encoder",
+            settings={"training": TRAINING},
+            inputs={"corpus": corpus["train"], "dev": corpus["development"]},
+        )
         read = {
             "learning_curves": {"histories": histories},
-            "cosine_density": {"similarities": self.similarities()},
+            "cosine_density": {"similarities": pairs},
             "alignment_uniformity": {"table": [table], "scores": scores},
         }
         jobs = [

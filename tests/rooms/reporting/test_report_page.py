@@ -45,7 +45,7 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.tags, self.text, self.stack, self.comments, self.scripts = [], "", [], 0, []
+        self.tags, self.text, self.stack, self.scripts = [], "", [], []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
@@ -62,9 +62,6 @@ class Page(HTMLParser):
         if self.stack and self.stack[-1] == "script":
             self.scripts.append(data)
 
-    def handle_comment(self, _):
-        self.comments += 1
-
     def all(self, *names):
         return [attributes for tag, attributes in self.tags if tag in names]
 
@@ -75,8 +72,8 @@ def page(finished):
 
 
 def test_nothing_is_fetched_and_nothing_runs_but_the_pages_own_script(page, finished):
-    assert page.stack == [] and page.comments == 1  # its record
     text = (finished / "report.html").read_text()
+    assert page.stack == [] and text.count("<!--") == 1  # its record
     links = [a[key] for _, a in page.tags for key in ("href", "src", "action") if key in a]
     fetched = [link for link in links if not link.startswith("data:image/svg+xml;base64,")]
     assert len(fetched) > 10 and len(links) == len(fetched) + 3
