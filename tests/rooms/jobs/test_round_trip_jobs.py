@@ -80,10 +80,8 @@ def test_two_parts_become_pairs_and_every_row_is_accounted_for(shop):
         asked = len(server.requests)
     assert asked == 80  # 40 sentences, all different, both ways
     assert shop.gather(["2-of-2", "1-of-2"])[0] == 0  # in any order
-    pairs, dropped = (
-        read_table(shop.folder / "train.parquet", TRIPLES),
-        read_table(shop.folder / "dropped.parquet", DROPPED),
-    )
+    pairs = read_table(shop.folder / "train.parquet", TRIPLES)
+    dropped = read_table(shop.folder / "dropped.parquet", DROPPED)
     with_town = [sentence for sentence in tiny.sentences(40) if "town" in sentence]
     assert 0 < len(with_town) < 40
     assert pairs["anchor"].to_pylist() == with_town
