@@ -5,7 +5,6 @@ from xml.sax.saxutils import escape
 
 import gensim
 import numpy as np
-import pytest
 
 from workflow_scripts.data.readers.wikipedia_xml import Config, read
 
@@ -62,8 +61,8 @@ def write(folder, *pages):
     return {"dump": folder / "dump.bz2"}
 
 
-@pytest.fixture
-def parsed(tmp_path):
+def test_running_text_is_kept_and_markup_is_not_and_what_was_dropped_is_counted(tmp_path):
+    """Positions count every sentence of a document: sentences that followed each other are known."""
     files = write(
         tmp_path,
         page("Talk:River", "A sentence of a talk page that should not be here.", namespace="1"),
@@ -73,11 +72,7 @@ def parsed(tmp_path):
         page("Nothing", ""),
         page("Alba", TOWN),
     )
-    return read(files, Config(min_words=4, max_words=50))
-
-
-def test_running_text_is_kept_and_markup_is_not_and_what_was_dropped_is_counted(parsed):
-    """Positions count every sentence of a document: sentences that followed each other are known."""
+    parsed = read(files, Config(min_words=4, max_words=50))
     assert [tuple(row.values()) for row in parsed.table.to_pylist()] == [
         ("The Great River is a river in the north of the country.", 0, 0),
         ("It flows to the sea in summer.", 0, 1),
