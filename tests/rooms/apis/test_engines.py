@@ -41,16 +41,6 @@ def test_a_fault_that_stays_ends_the_job_and_keeps_what_was_done(make, ask, name
         assert len(server.requests) == 8 + len(TEXTS) - 5
 
 
-@pytest.mark.parametrize("body", [HTML, '{"error": {"message": "busy"}}', '{"error": "busy", "choices": []}'])
-def test_a_page_or_an_error_that_stays_is_a_failure_that_the_next_job_asks_again(make, ask, name, body):
-    with FaultServer(lambda asked: body) as server:
-        (row,) = ask(make(name, server, attempts=2), TEXTS[:1])
-        assert (row.status, len(server.requests)) == ("failed", 2)
-        assert row.reason in ("no completion", "garbled", "no translation")
-    with FaultServer(PROPER[name]) as server:
-        assert answers(ask(make(name, server), TEXTS[:1])) == WELL[:1]
-
-
 ENDS = {
     "a wrong key": (fault(401, f"Invalid API key {KEY}"), "key is wrong or missing"),
     "no right": (fault(403, f"Invalid API key {KEY}"), "key is wrong or missing"),

@@ -48,8 +48,8 @@ SUITES = {
 }
 
 
-def evaluated(kind, model, scores, datasets):
-    suite = SUITES[kind][0] | {"datasets": [path.stem for path in datasets], "max_tokens": 32}
+def evaluated(kind, model, scores, datasets, **more):
+    suite = SUITES[kind][0] | {"datasets": [path.stem for path in datasets], "max_tokens": 32} | more
     wildcards = WILDCARDS | {"kind": kind}
     run("evaluate_suite", {"suite": suite}, wildcards, model=model, datasets=datasets, scores=scores)
     return scores_in(scores)
@@ -69,16 +69,7 @@ def test_a_readout_of_the_suite_takes_the_place_of_the_runs_own(model, tmp_path)
     """Of [CLS] in place of the mean."""
     there, readout = classes(tmp_path), {"kind": "pooling", "pooler": "cls_before_pooler", "layers": None}
     own = evaluated("clustering", model, tmp_path / "own.parquet", [there])
-    suite = CLUSTERING | {"datasets": ["classes"], "max_tokens": 32, "readout": readout}
-    run(
-        "evaluate_suite",
-        {"suite": suite},
-        WILDCARDS | {"kind": "clustering"},
-        model=model,
-        datasets=[there],
-        scores=tmp_path / "cls.parquet",
-    )
-    assert scores_in(tmp_path / "cls.parquet") != own
+    assert evaluated("clustering", model, tmp_path / "cls.parquet", [there], readout=readout) != own
 
 
 COST = {"tokens": 8, "batch_sizes": [2], "repeats": 2, "warmup": 0}
@@ -111,19 +102,16 @@ ATTENTION_SUITE = {
 }
 
 
-def run_attention(model, folder, table):
-    scores, maps = folder / "scores.parquet", folder / "maps.parquet"
-    run("map_attention", {"suite": ATTENTION_SUITE}, model=model, dataset=table, scores=scores, maps=maps)
-    return scores_in(scores), read_table(maps, ATTENTION)
-
-
 @pytest.mark.parametrize(
     ("schema", "columns"), [(SENTENCES, ["sentence"]), (PAIRS, ["sentence1", "sentence2"]), (SENTENCES, [])]
 )
 def test_attention_is_measured_on_sentences_or_pairs_and_drawn_without(model, tmp_path, schema, columns):
     texts = TEXTS if columns else []
     rows = [dict.fromkeys(schema.names) | dict.fromkeys(columns, text) for text in texts]
-    scores, maps = run_attention(model, tmp_path, dataset(tmp_path, "text", schema, rows))
+    files = {"scores": tmp_path / "scores.parquet", "maps": tmp_path / "maps.parquet"}
+    table = dataset(tmp_path, "text", schema, rows)
+    run("map_attention", {"suite": ATTENTION_SUITE}, model=model, dataset=table, **files)
+    scores, maps = scores_in(files["scores"]), read_table(files["maps"], ATTENTION)
     measured = [("layer:1", 5), ("layer:2", 5), ("mean", 5)]
     assert [(row["aggregation"], row["n"]) for row in scores if row["n"]] == (measured if texts else [])
     assert gaps_of(scores) == ({} if texts else {"text": GONE})
