@@ -19,7 +19,7 @@ class Verb(NamedTuple):
     module: str
     asks: str
     packages: str = ""
-    """What alone it needs, as pip is told it, on a machine that has nothing else of this pipeline."""
+    """All that it needs, as arguments of pip, on a machine that has nothing else of this pipeline."""
 
 
 VERBS = {

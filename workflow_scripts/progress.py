@@ -2,8 +2,9 @@
 
 import sys
 import time
+from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from tqdm import tqdm
 
@@ -13,7 +14,7 @@ _SOONEST_SECONDS = 5.0
 _LATEST_SECONDS = 600.0
 
 
-class Progress:
+class Progress(AbstractContextManager["Progress"]):
     """A count of ``unit``s up to ``total``, to be used in a ``with``.
 
     Args:
@@ -22,7 +23,7 @@ class Progress:
         unit: What is counted, in the singular.
         done: How many are done already.
         hidden: Show nothing.
-        brief: Leave no line in a log of what is done within seconds.
+        brief: Leave no line in a log if all is done within seconds.
     """
 
     def __init__(
@@ -38,10 +39,6 @@ class Progress:
         shown = not hidden and sys.stderr.isatty()
         self._bar: Any = tqdm(total=total, initial=done, desc=what, unit=unit) if shown else None
 
-    def __enter__(self) -> Self:
-        """Nothing more than the object itself."""
-        return self
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -52,7 +49,7 @@ class Progress:
             self._say()
 
     def update(self, count: int = 1, note: str = "") -> None:
-        """Count ``count`` more; ``note`` is shown behind, until another one is."""
+        """Count ``count`` more; ``note`` stands at the end of the line until another one takes its place."""
         self._done += count
         self._note = note or self._note
         if self._bar is not None:

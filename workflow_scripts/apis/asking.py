@@ -1,7 +1,7 @@
 """Asking an engine for what the ledger lacks: claims, several requests at once, an end where the engine is at fault.
 
-When an answer is in the ledger, it survives whatever happens to the process. A process that is killed loses the answers
-that are under way, at most ``workers`` requests, and nothing else; who goes on takes over its claims.
+An answer that is in the ledger survives whatever happens to the process. A process that is killed loses the answers
+that are under way, at most ``workers`` requests, and nothing else; whoever goes on takes over its claims.
 
 Of a call for several requests, each answer counts for itself: good ones are kept, and what got none is asked again, one
 by one, since one of them may be why a whole call came to nothing.

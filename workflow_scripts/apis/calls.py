@@ -47,7 +47,7 @@ class Transient(Exception):  # noqa: N818  (a state of the server)
 
 
 class NoAnswer(Exception):  # noqa: N818  (an answer, if an unwelcome one)
-    """None came: the server refuses this one call, or failed, as with an error message and status 200."""
+    """No answer came: the server refuses this one call, or failed, as with an error message and status 200."""
 
     def __init__(self, status: Status, reason: str, said: str | None = None) -> None:
         """``reason`` in a few words, and what the server said."""
@@ -57,7 +57,7 @@ class NoAnswer(Exception):  # noqa: N818  (an answer, if an unwelcome one)
         self.said = None if said is None else redacted(said)
 
     def rows(self, requests: Sequence[Request]) -> list[Row]:
-        """What came of the requests of the call; a list that is refused may hold one text that would be alone."""
+        """What came of the call's requests; of a list that is refused, one text may be the reason."""
         status: Status = self.status if len(requests) == 1 else "failed"
         return [Row(request, self.said, status, self.reason) for request in requests]
 
@@ -156,7 +156,7 @@ class Client:
             self.session.mount(scheme, HTTPAdapter(pool_maxsize=calls.workers))
 
     def fetch(self, method: str, url: str, **sent: Any) -> str:
-        """The body of the first answer that is one.
+        """The body of the first attempt that succeeds.
 
         Raises:
             NoAnswer: if the server refuses the request.
@@ -177,9 +177,9 @@ class Client:
         return response.content.decode("utf-8", "replace")
 
     def _attempt(self, method: str, url: str, sent: Mapping[str, Any]) -> requests.Response:
-        """One answer, once it is this one's turn, from a thread that is left behind where the answer has no end.
+        """One answer, when it is this call's turn, read by a thread that is abandoned if the answer has no end.
 
-        A timeout ends a silence alone: of a server that sends a byte now and then one would read for ever.
+        A timeout ends only a silence: a server that sends a byte now and then would be read for ever.
         """
         time.sleep(self._ledger.turn(self._place, self._calls.per_second, self._calls.per_day))
         answer: Future[requests.Response] = Future()

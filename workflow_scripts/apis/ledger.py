@@ -12,9 +12,9 @@ decide the answer), its answer and its status:
 The first three stay until ``answers forget`` takes them out; what failed is asked again by the next job. Where a
 server is, and which client asked it, are attributes of a row and decide nothing.
 
-A request is claimed before it is sent, so that two processes never pay for it twice. A claim ends with its process: one
-on this machine is asked after by number and time of start, one on another machine lapses. Rates and daily budgets of
-providers are in the same file, so that all jobs share them.
+A request is claimed before it is sent, so that two processes never pay for it twice. A claim ends with its process: on
+this machine, that is looked up by its number and start time; a claim of another machine lapses. Rates and daily budgets
+of providers are in the same file, so that all jobs share them.
 
 Each row carries a checksum of all its columns. A row that damage hides would be asked, and paid, again without a word;
 so before a process believes that a row is missing, it has read the whole file once and found it undamaged.

@@ -55,7 +55,7 @@ class Translator(Engine):
     name = ""
     """The engine's, in requests."""
     model = ""
-    """What of the engine decides an answer, where it says."""
+    """The engine's model or data, which decide an answer, where it names them."""
     settings = "{}"
 
     def __init__(self, direction: Direction) -> None:
@@ -74,7 +74,7 @@ class Translator(Engine):
 
 
 def _call_of(requests: Sequence[Request]) -> dict[str, str]:
-    """What tells the rows of one call for several requests from those of others."""
+    """The name of a call for several requests, which its rows have in common."""
     return {"call": requests[0].key.hex()[:16]} if len(requests) > 1 else {}
 
 

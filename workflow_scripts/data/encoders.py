@@ -41,7 +41,7 @@ def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[
     def find(source: EncoderSource) -> tuple[Path, dict[str, Input]]:
         label = label_of(source)
         if isinstance(source, SplitEncoder):
-            # Of a path it has all that is asked of the folder here and in ``published``.
+            # It has all of a Path's methods that are called here and in ``published``.
             folder = cast(Path, folder_in(_parts_of(source, data_root), source.archive, source.path))
         else:
             folder = folder_of(source, data_root, "model", [*FILES, *published.ON_HUB])
@@ -54,7 +54,7 @@ def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[
 
 
 def files_of(folder: Path, pins: Collection[str] | None = None) -> list[str]:
-    """Files of an encoder's folder that are taken: what was published behind it only where it is pinned, or nothing is.
+    """The files to take of an encoder's folder; modules and prompts only where they are pinned, or nothing is.
 
     Raises:
         DataError: if a name in one of them leads out of the folder.
@@ -86,7 +86,7 @@ def _parts_of(source: SplitEncoder, data_root: Path | None) -> list[Path]:
 
 
 def not_applied(origin: Path) -> Iterator[str]:
-    """A label for each thing by which its authors' sentence-transformers folder makes other vectors than its encoder.
+    """A label for each module or prompt with which a published folder makes other vectors than its encoder alone.
 
     Raises:
         DataError: if it runs code of its own, or another class than Transformers' encoders.

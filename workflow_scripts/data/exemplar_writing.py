@@ -1,6 +1,5 @@
 """A pool of exemplars written by a language model, which is called until its sentences cover the list."""
 
-import json
 import math
 import re
 from collections import Counter
@@ -36,13 +35,13 @@ _DECORATION = ' \t*_`"“”'
 
 
 class ModelValidator(Validator):
-    """Checks what a model wrote: it may leave out full stops; it also may break off, or change the language.
+    """Checks what a model wrote: it may leave out full stops, break off, or change the language.
 
     Each call asks for other words, so what comes in answer to several of them was written for none.
     """
 
     def without_canned(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Those that no later call was answered with, too; the others are counted."""
+        """Those that no later call was given as well; the others are counted."""
         kept = [c for c in candidates if self.repeated_in.get(words_of(c.sentence), c.place) == c.place]
         self.refused += Counter({"in several answers": len(candidates) - len(kept)})
         return kept
@@ -128,7 +127,7 @@ def sentences_in(completion: str, *, cut_off: bool = False) -> tuple[list[str], 
         cut_off: The model was stopped, so that its last line has no end.
 
     Returns:
-        The sentences, and how many lines are none, by reason.
+        The sentences, and how many lines are not sentences, by reason.
     """
     lines = without_thinking(completion).splitlines()
     plain = [_EMPHASIS.sub("", line) for line in lines if not _NO_TEXT.match(line)]
@@ -156,13 +155,12 @@ def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Itera
 
 
 def _usable(row: Row, call: int, validator: ModelValidator, most: int) -> list[Candidate]:
-    """Sentences of a completion; one that is of no use is counted, and has none."""
+    """The sentences of a completion; none if it is of no use, which is counted."""
     if row.status != "usable" or row.answer is None:
         reason = f": {row.reason}" if row.status == "rejected" else ""  # the others' is what a server said
         validator.refused[f"completion {row.status}{reason}"] += 1
         return []
-    noted = json.loads(row.attributes)
-    sentences, dropped = sentences_in(row.answer, cut_off=noted["finish_reason"] == "length")
+    sentences, dropped = sentences_in(row.answer, cut_off=row.noted["finish_reason"] == "length")
     dropped["more than asked for"] = max(0, len(sentences) - most)
     validator.refused += dropped
-    return validator.accept(sentences[:most], noted["model"], [call] * len(sentences[:most]))
+    return validator.accept(sentences[:most], row.noted["model"], [call] * len(sentences[:most]))

@@ -67,7 +67,7 @@ class Validator:
         self._tokens_of = tokens_of
         self._seen: set[tuple[str, ...]] = set()
         self.repeated_in: dict[tuple[str, ...], int] = {}
-        """Where a sentence that repeats another was last, by its words."""
+        """By its words, the place at which a sentence was last repeated."""
 
     def accept(self, sentences: list[str], source: str, places: Iterable[int]) -> list[Candidate]:
         """Those of ``sentences`` that qualify for the pool, in order."""

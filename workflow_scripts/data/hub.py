@@ -1,13 +1,13 @@
 """Access to the Hugging Face Hub: what is not there, what may not be read, and what cannot be reached are three things.
 
-Only a definite answer, HTTP 404, says that something is not there. Anything else may be otherwise tomorrow, so it stops
+Only a definite answer, HTTP 404, says that something is not there. Anything else may be different tomorrow, so it stops
 a job and never becomes a gap.
 """
 
 import errno
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -58,13 +58,13 @@ def download(repository: str, revision: str | None, kind: Kind, patterns: list[s
     Args:
         repository: Its name.
         revision: The commit.
-        kind: Of the repository.
-        patterns: Of the names of the files; None for all.
+        kind: Whether it holds a dataset or a model.
+        patterns: Which files, by patterns of their names; None for all.
 
     Raises:
         MissingError: no such repository or commit.
         UnreachableError: it cannot be asked and not all is here, breaks off again and again, or may not be read.
-        DataError: no commit is given, and what the newest is.
+        DataError: no commit is given; the message names the newest.
     """
     from huggingface_hub import snapshot_download  # slow to import, and needed only for this kind of source
 
@@ -124,7 +124,7 @@ def reaching(place: str) -> Iterator[None]:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error, and what lies behind it even where a library hides that."""
+    """An error and its causes, also those that a library hides."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
@@ -166,17 +166,15 @@ def answers() -> bool:
     from huggingface_hub.constants import ENDPOINT, HF_HUB_OFFLINE
 
     found: list[bool] = []
+
+    def ask() -> None:
+        import requests
+
+        with suppress(requests.RequestException):
+            found.append(requests.head(ENDPOINT, timeout=_SECONDS).status_code < 500)
+
     if not HF_HUB_OFFLINE:
-        asking = threading.Thread(target=lambda: found.append(_answers(ENDPOINT)), daemon=True)
+        asking = threading.Thread(target=ask, daemon=True)
         asking.start()
         asking.join(_SECONDS)
     return found == [True]
-
-
-def _answers(endpoint: str) -> bool:
-    import requests
-
-    try:
-        return requests.head(endpoint, timeout=_SECONDS).status_code < 500
-    except requests.RequestException:
-        return False

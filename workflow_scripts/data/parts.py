@@ -40,7 +40,7 @@ class Joined(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """Read as much as fits and as the part has that is read now; 0 at the end."""
+        """Read what fits and is left of the current part; 0 bytes at the end."""
         number = bisect_right(self._ends, self._at)
         if number == len(self._files):
             return 0

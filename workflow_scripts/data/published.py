@@ -22,7 +22,7 @@ ON_HUB = (SHARDS, "model-*.safetensors", MODULES, PROMPTS, f"*_*/{WEIGHTS}", "*_
 HONOURED = ("Pooling", "Dense", "LayerNorm", "Normalize")
 """Modules that may follow the encoder."""
 ALONE = "readout as_published alone"
-"""Who applies what is published behind an encoder."""
+"""What applies modules and prompts that were published with an encoder."""
 _FLAGS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
@@ -31,14 +31,14 @@ _FLAGS = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-"""What Pooling's modes were before they had names."""
+"""Pooling's modes by the flags that older releases wrote."""
 _WEIGHTED = ("Dense", "LayerNorm")
 _NAME = re.compile(r"\w[\w.-]*")
 FileT = TypeVar("FileT", bound=BaseModel)
 
 
 class _File(BaseModel):
-    """What is read of a file."""
+    """Base of the files: the keys that are read."""
 
     model_config = ConfigDict(strict=True)
 
@@ -62,7 +62,7 @@ class _Prompts(_File):
 
 
 class _Input(_File):
-    """What the encoder reads; all but the first setting change it."""
+    """Settings of the encoder's input; all but the first change the text."""
 
     max_seq_length: int | None = None
     do_lower_case: bool | None = None
@@ -145,7 +145,7 @@ def modules_of(folder: Path) -> list[Module]:
 
 
 def _shards(folder: Path) -> list[str]:
-    """Files that its index names; none where there is no index."""
+    """The files that the index of the weights names; none without an index."""
     return sorted({*_read(folder / SHARDS, _Shards, weight_map={}).weight_map.values()})
 
 
@@ -223,7 +223,7 @@ def other_pooling(folder: Path, readout: ReadoutConfig) -> Iterator[str]:
 
 
 def _following(folder: Path, module: Module) -> _Following:
-    """Settings of a module; none of one that is not done here, which may mean others by these names."""
+    """Settings of a module; defaults for one that is not supported, which may mean other things by these names."""
     known = module.kind in HONOURED
     return _read(folder / module.path / "config.json", _Following) if known else _Following()
 
@@ -231,7 +231,7 @@ def _following(folder: Path, module: Module) -> _Following:
 def _unmet(
     folder: Path, texts: _Prompts, modules: Sequence[Module], following: Sequence[_Following]
 ) -> Iterator[str]:
-    """What is not done here of what sentence-transformers would do."""
+    """What sentence-transformers would do, and this pipeline does not."""
     if not modules:
         yield f"{folder} has no {MODULES} (of a pinned source, only files that it pins are taken)"
         return
@@ -254,7 +254,7 @@ def _unmet(
 
 
 def _unmet_by(place: Path, kind: str, settings: _Following, width: int | None) -> Iterator[str]:
-    """What of one module; it is given vectors of ``width``, None where nobody knows."""
+    """The same of one module, which is given vectors of ``width``; None if that is unknown."""
     if kind in _WEIGHTED and not place.is_dir():
         yield f"{place} is not there"
     elif kind in _WEIGHTED and not (place / WEIGHTS).exists():

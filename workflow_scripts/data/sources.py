@@ -32,7 +32,7 @@ S = TypeVar("S", bound=FileSource | HubSource | EncoderSource)
 T = TypeVar("T")
 
 _DAMAGE = (pa.ArrowException, UnicodeError, SyntaxError, EOFError, lzma.LZMAError, zlib.error, OSError)
-"""What readers and the libraries below them raise of files that are cut, of another format, or no text."""
+"""What readers and the libraries below them raise for files that are cut off, in another format, or not text."""
 _LONGEST = 500_000  # characters of a text: a longer one is a file without line ends, or of another kind
 _MAY_BE_NULL = ("text2", "negative", "subset", "split")
 
@@ -173,10 +173,8 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
     except _DAMAGE as error:
         if getattr(error, "errno", None) is not None:  # of this machine; Arrow's of a format have none
             raise
-        names, first = (
-            " and ".join(map(str, files.values())),
-            (str(error).splitlines() or [""])[0].rstrip("."),
-        )
+        names = " and ".join(map(str, files.values()))
+        first = (str(error).splitlines() or [""])[0].rstrip(".")
         advice = "Download the file again, or name its reader."
         raise DataError(f"{names}: not what reader {source.reader} reads: {first}. {advice}") from error
 
@@ -274,9 +272,9 @@ def check_contract(name: str, dataset: Dataset, table: pa.Table) -> None:
 
 
 def _findings(form: str, promise: Contract, table: pa.Table) -> dict[str, tuple[Any, Any]]:
-    """What a contract promises, None for nothing, and what a table has.
+    """What a contract promises (None: nothing), and what a table has.
 
-    Rows a group, which is a subset or split, are not promised of a source that does not tell them.
+    Rows of each group (a subset or split) are compared only where the source names groups.
     """
     groups = pc.value_counts(table["subset" if form == "pairs" else "split"]) if promise.groups else []
     counts = {group["values"].as_py(): group["counts"].as_py() for group in groups}

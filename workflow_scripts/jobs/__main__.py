@@ -38,12 +38,15 @@ def main(arguments: Sequence[str]) -> None:
     script.main(job)
 
 
+def _said(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
 def command(
     module: Sequence[str],
     processes: int,
     job: str | None,
-    say: Say | None = None,
-    python: str = sys.executable,
+    say: Say = _said,
 ) -> list[str]:
     """What starts the processes.
 
@@ -52,13 +55,12 @@ def command(
         processes: In all, each with a GPU where there are GPUs.
         job: Number of the SLURM job that this runs in, if any.
         say: What a command prints; asked about the job's nodes.
-        python: The interpreter.
 
     Raises:
         ConfigError: if the processes cannot be dealt out evenly to the nodes.
     """
-    nodes = nodes_of(job, say or _said) if job else []
-    torchrun = [python, "-m", "torch.distributed.run"]
+    nodes = nodes_of(job, say) if job else []
+    torchrun = [sys.executable, "-m", "torch.distributed.run"]
     if len(nodes) < 2:
         return [*torchrun, "--standalone", f"--nproc-per-node={processes}", "-m", *module]
     if processes % len(nodes):
@@ -75,10 +77,6 @@ def nodes_of(job: str, say: Say) -> list[str]:
     """Names of a job's nodes, the one first that its script runs on."""
     listed = say("squeue", "--noheader", f"--jobs={job}", "--format=%N").strip()
     return say("scontrol", "show", "hostnames", listed).split() if listed else []
-
-
-def _said(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
 def become(module: Sequence[str], processes: int) -> None:

@@ -26,9 +26,9 @@ from workflow_scripts.settings.style import FigureStyle
 def main(job: Job) -> None:
     """Draw what is not drawn yet; write every picture and the numbers that it shows."""
     before, was = _before(job)
-    told = job.settings["figures"]
-    drawn = {name for name in told if was and _decides(was, name) == _decides(job.start, name)}
-    kinds = {name: load_figure(told[name]["module"]) for name in told if name not in drawn}
+    figures = job.settings["figures"]
+    drawn = {name for name in figures if was and _decides(was, name) == _decides(job.start, name)}
+    kinds = {name: load_figure(figures[name]["module"]) for name in figures if name not in drawn}
     with writing_model_folder(job.artefacts[0], job.record()) as folder:
         for file in (f"{name}.{form}" for name in drawn for form in ("svg", "parquet")):
             link_or_copy(str(before / file), str(folder / file))
@@ -54,14 +54,14 @@ def _decides(record: Record, name: str) -> Sequence[Any]:
 
 def _draw(job: Job, name: str, kind: FigureKind, folder: Path) -> None:
     """Read what one figure needs, compute its points, draw and write them."""
-    told = job.settings["figures"][name]
-    settings = FIGURES[told["module"]]
+    figure = job.settings["figures"][name]
+    settings = FIGURES[figure["module"]]
     place = (settings.needs.config or "").format(figure=name, **job.wildcards)
-    config, called = settings.parse(told["config"], place), Called.parse(told["called"], "names")
+    config, called = settings.parse(figure["config"], place), Called.parse(figure["called"], "names")
     inputs = {role: job.many(f"{name}.{role}") for role in settings.needs.inputs}
     records = (read_record(path) for paths in inputs.values() for path in paths)
     labels = {label for record in records if record for label in record.labels}
-    braces = config.model_dump() | {"title": told["title"]}
+    braces = config.model_dump() | {"title": figure["title"]}
     if "task" in braces:
         braces["task"] = called.dataset(braces["task"])
     title, description = (text.format_map(braces) for text in (kind.title, kind.description))
@@ -69,7 +69,7 @@ def _draw(job: Job, name: str, kind: FigureKind, folder: Path) -> None:
         config=config,
         inputs=inputs,
         called=called,
-        names=told["names"],
+        names=figure["names"],
         style=FigureStyle.parse(job.settings["style"], "report.figure"),
         title=title,
         footnotes=split_labels(labels).sentences(),

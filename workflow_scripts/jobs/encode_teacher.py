@@ -10,15 +10,12 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.training import TeacherEncoding
 from workflow_scripts.training.data import read_columns
 
-_GPUS = 1
-"""That the rule asks for."""
-
 
 def main(job: Job) -> None:
     """Load, encode, write."""
     settings = TeacherEncoding.parse(job.settings["teacher"], "teacher")
     encoder, tokenizer = load_encoder(job.inputs["model"].parent)
-    encoder.to(granted_device(_GPUS))
+    encoder.to(granted_device(1))  # which the rule asks for
     vectors_ND = encode(
         encoder, tokenizer, read_columns(job.inputs["sentences"])["anchor"], settings.max_tokens
     )

@@ -29,8 +29,8 @@ from workflow_scripts.training.sampler import Sampler
 def main(job: Job) -> None:
     """Load, train, keep the best weights on the development set, write model, history and speed."""
     seed = int(job.wildcards["seed"])
-    told = {name: value for name, value in job.operational.items() if name in Training.model_fields}
-    training = Training.parse(job.settings["training"] | told, "training")
+    how = {name: value for name, value in job.operational.items() if name in Training.model_fields}
+    training = Training.parse(job.settings["training"] | how, "training")
     method = load_method(job.settings["method"]["module"])
     config = MethodConfig.parse(job.settings["method"], f"methods ({job.wildcards['run']})")
     device = prepare(training, seed)

@@ -135,15 +135,15 @@ def test_two_nodes_have_the_loss_and_the_gradients_of_the_joint_batch(one, tmp_p
 
 def test_a_launch_says_where_its_nodes_meet():
     said = {"squeue": "gpu[3-4]\n", "scontrol": "gpu3\ngpu4\n"}
-    started = command(["train", "--seed", "1"], 8, "123456", lambda name, *_: said[name], "python")
+    started = command(["train", "--seed", "1"], 8, "123456", lambda name, *_: said[name])
     assert started[0] == "srun" and {"--nodes=2", "--ntasks=2", "--ntasks-per-node=1"} <= {*started}
-    rest = started[started.index("python") :]
+    rest = started[started.index(sys.executable) :]
     assert rest[3:] == [
         "--nnodes=2", "--nproc-per-node=4", "--rdzv-backend=c10d", "--rdzv-id=123456", "--rdzv-endpoint=gpu3:23456",
         "-m", "train", "--seed", "1",
     ]  # fmt: skip
-    alone = command(["train"], 4, "123456", lambda name, *_: "gpu3\n", "python")
+    alone = command(["train"], 4, "123456", lambda name, *_: "gpu3\n")
     assert alone[3:] == ["--standalone", "--nproc-per-node=4", "-m", "train"]
-    assert alone == command(["train"], 4, None, python="python")
+    assert alone == command(["train"], 4, None)
     with pytest.raises(ConfigError, match="3 processes on 2 nodes"):
         command(["train"], 3, "1", lambda name, *_: said[name])

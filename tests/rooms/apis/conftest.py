@@ -6,6 +6,7 @@ import pytest
 from requests.adapters import HTTPAdapter
 
 from tests import fault_server, tiny
+from tests.workshop import CALLS
 from workflow_scripts.apis.asking import Watch, settled
 from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.apis.llm import Llm
@@ -17,10 +18,6 @@ KEY = "sk-canary-8899aabbccdd"
 HTML = "<html><body>Please log in to the network.</body></html>"
 TEXTS = tiny.sentences(8)
 WELL = [fault_server.foreign(text, "es") for text in TEXTS]
-CALLS = {
-    "timeout_seconds": 30, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 1, "workers": 1,
-    "per_second": None, "per_day": None,
-}  # fmt: skip
 PRICE = {"input_usd_per_million": 1, "output_usd_per_million": 2, "as_of": "2026-01-01"}
 MODEL = {
     "model": "deepseek-chat", "answers_as": None, "key_variable": "TOY_KEY", "temperature": 1.0, "seed": 7,

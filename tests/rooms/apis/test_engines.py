@@ -41,16 +41,6 @@ def test_a_fault_that_stays_ends_the_job_and_keeps_what_was_done(make, ask, name
         assert len(server.requests) == 8 + len(TEXTS) - 5
 
 
-@pytest.mark.parametrize("body", [HTML, '{"error": {"message": "busy"}}', '{"error": "busy", "choices": []}'])
-def test_a_page_or_an_error_that_stays_is_a_failure_that_the_next_job_asks_again(make, ask, name, body):
-    with FaultServer(lambda asked: body) as server:
-        (row,) = ask(make(name, server, attempts=2), TEXTS[:1])
-        assert (row.status, len(server.requests)) == ("failed", 2)
-        assert row.reason in ("no completion", "garbled", "no translation")
-    with FaultServer(PROPER[name]) as server:
-        assert answers(ask(make(name, server), TEXTS[:1])) == WELL[:1]
-
-
 ENDS = {
     "a wrong key": (fault(401, f"Invalid API key {KEY}"), "key is wrong or missing"),
     "no right": (fault(403, f"Invalid API key {KEY}"), "key is wrong or missing"),
@@ -76,14 +66,6 @@ def test_a_server_that_will_not_is_asked_once_whatever_the_number_of_workers(
     assert len(ledger) == 0
 
 
-def test_nothing_is_sent_on_to_another_server(make, ask, name):
-    with FaultServer(PROPER[name]) as other, FaultServer(PROPER[name]) as server:
-        server.script = [fault(307, "", Location=f"{other.url}translate")] * 9
-        with pytest.raises(ApiError, match=r"HTTP 307.* where nothing is sent"):
-            ask(make(name, server))
-        assert (len(server.requests), other.requests) == (1, [])
-
-
 @pytest.mark.parametrize("step", [DRIP, DRIPPING_HEADERS])
 def test_an_answer_without_an_end_ends_the_job(make, ask, name, monkeypatch, step):
     with FaultServer(PROPER[name], [None, None, step]) as server:
@@ -107,17 +89,6 @@ def test_an_end_in_the_middle_keeps_what_was_under_way(make, ask, name, ledger):
         server.script.clear()
         assert len(ask(make(name, server), texts)) == 60
         assert len(server.requests) - before == 30
-
-
-def test_a_refused_request_stays_refused_until_it_is_forgotten(make, ask, name, ledger):
-    with FaultServer(PROPER[name], [None, fault(413, f"too long {KEY}")]) as server:
-        first = ask(make(name, server))
-        assert [row.status for row in first] == ["usable", "refused", *["usable"] * 6]
-        assert "HTTP 413 (too long [key])" in first[1].reason
-        assert ask(make(name, server)) == first
-        assert len(server.requests) == len(TEXTS)
-        ledger.forget([first[1].request])
-        assert answers(ask(make(name, server))) == WELL
 
 
 SAYS = f"The key {KEY} is on the river."

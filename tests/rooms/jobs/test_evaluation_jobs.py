@@ -1,7 +1,5 @@
 """The entry scripts of evaluation, whole, on a tiny encoder: what they write, and what becomes of absent data."""
 
-from pathlib import Path
-
 import pyarrow.parquet as pq
 import pytest
 
@@ -9,7 +7,6 @@ from tests import tiny
 from tests.evaluations import WILDCARDS, dataset, made, run, scores_in
 from workflow_scripts.columns.corpora import CONTAMINATION, LABELLED, PAIRS, SENTENCES
 from workflow_scripts.columns.scores import ATTENTION
-from workflow_scripts.columns.tasks import TASKS
 from workflow_scripts.models.encoder import load_backbone
 from workflow_scripts.provenance.artefacts import (
     read_record,
@@ -51,8 +48,8 @@ SUITES = {
 }
 
 
-def evaluated(kind, model, scores, datasets):
-    suite = SUITES[kind][0] | {"datasets": [path.stem for path in datasets], "max_tokens": 32}
+def evaluated(kind, model, scores, datasets, **more):
+    suite = SUITES[kind][0] | {"datasets": [path.stem for path in datasets], "max_tokens": 32} | more
     wildcards = WILDCARDS | {"kind": kind}
     run("evaluate_suite", {"suite": suite}, wildcards, model=model, datasets=datasets, scores=scores)
     return scores_in(scores)
@@ -72,16 +69,7 @@ def test_a_readout_of_the_suite_takes_the_place_of_the_runs_own(model, tmp_path)
     """Of [CLS] in place of the mean."""
     there, readout = classes(tmp_path), {"kind": "pooling", "pooler": "cls_before_pooler", "layers": None}
     own = evaluated("clustering", model, tmp_path / "own.parquet", [there])
-    suite = CLUSTERING | {"datasets": ["classes"], "max_tokens": 32, "readout": readout}
-    run(
-        "evaluate_suite",
-        {"suite": suite},
-        WILDCARDS | {"kind": "clustering"},
-        model=model,
-        datasets=[there],
-        scores=tmp_path / "cls.parquet",
-    )
-    assert scores_in(tmp_path / "cls.parquet") != own
+    assert evaluated("clustering", model, tmp_path / "cls.parquet", [there], readout=readout) != own
 
 
 COST = {"tokens": 8, "batch_sizes": [2], "repeats": 2, "warmup": 0}
@@ -114,125 +102,20 @@ ATTENTION_SUITE = {
 }
 
 
-def run_attention(model, folder, table):
-    scores, maps = folder / "scores.parquet", folder / "maps.parquet"
-    run("map_attention", {"suite": ATTENTION_SUITE}, model=model, dataset=table, scores=scores, maps=maps)
-    return scores_in(scores), read_table(maps, ATTENTION)
-
-
 @pytest.mark.parametrize(
     ("schema", "columns"), [(SENTENCES, ["sentence"]), (PAIRS, ["sentence1", "sentence2"]), (SENTENCES, [])]
 )
 def test_attention_is_measured_on_sentences_or_pairs_and_drawn_without(model, tmp_path, schema, columns):
     texts = TEXTS if columns else []
     rows = [dict.fromkeys(schema.names) | dict.fromkeys(columns, text) for text in texts]
-    scores, maps = run_attention(model, tmp_path, dataset(tmp_path, "text", schema, rows))
+    files = {"scores": tmp_path / "scores.parquet", "maps": tmp_path / "maps.parquet"}
+    table = dataset(tmp_path, "text", schema, rows)
+    run("map_attention", {"suite": ATTENTION_SUITE}, model=model, dataset=table, **files)
+    scores, maps = scores_in(files["scores"]), read_table(files["maps"], ATTENTION)
     measured = [("layer:1", 5), ("layer:2", 5), ("mean", 5)]
     assert [(row["aggregation"], row["n"]) for row in scores if row["n"]] == (measured if texts else [])
     assert gaps_of(scores) == ({} if texts else {"text": GONE})
     assert set(maps["layer"].to_pylist()) == {2}
-
-
-MTEB = {
-    "lists": ["mine"],
-    "max_tokens": 32,
-    "batch_size": 8,
-    "device": "cpu",
-    "metrics": [],
-    "missing_data": "gap",
-}
-
-
-@pytest.fixture
-def mteb_task(monkeypatch):
-    """A task of mteb with data of its own, under the name STSBenchmark; counts its runs."""
-    from datasets import Dataset, DatasetDict
-    from mteb.abstasks import AbsTaskSTS
-    from mteb.tasks.sts.eng.sts_benchmark_sts import STSBenchmarkSTS
-
-    from workflow_scripts.evaluation import mteb_tasks
-
-    class Local(AbsTaskSTS):
-        metadata = STSBenchmarkSTS.metadata
-        loads = 0
-
-        def load_data(self, **_):
-            type(self).loads += 1
-            half = len(TEXTS) // 2
-            columns = {
-                "sentence1": TEXTS[:half],
-                "sentence2": TEXTS[half:],
-                "score": [float(n % 5) for n in range(half)],
-            }
-            self.dataset = DatasetDict({"test": Dataset.from_dict(columns)})
-            self.data_loaded = True
-
-    monkeypatch.setattr(mteb_tasks, "find_tasks", lambda names: [Local() for _ in names])
-    return Local
-
-
-def brought(folder, **missing):
-    """What fetch_tasks says of tasks, of which some have no data."""
-    names = ["STSBenchmark", *missing]
-    rows = [
-        {"task": name, "repository": "team/toy", "revision": "0", "missing": missing.get(name)}
-        for name in names
-    ]
-    return dataset(folder, "tasks", TASKS, [{"sha256": None} | row for row in rows])
-
-
-def test_mteb_goes_on_where_a_job_was_stopped_and_its_cache_is_not_judged(model, tmp_path, mteb_task):
-    scores = tmp_path / "results/demo/scores/mteb/demo/run/seed0.parquet"
-    lists = {"lists": {"mine": {"STS-B": "STSBenchmark"}}, "not_in_this_mteb": {}}
-    files = {"model": model, "tasks": brought(tmp_path), "scores": scores}
-    run("evaluate_mteb", {"suite": MTEB, "mteb": lists}, **files)
-    first = scores.read_bytes()
-    assert mteb_task.loads == 1
-    scores.unlink()
-    run("evaluate_mteb", {"suite": MTEB, "mteb": lists}, **files)
-    assert mteb_task.loads == 1
-    assert scores.read_bytes() == first  # no time or date is in it
-
-    (finished,) = scores.with_suffix(".checkpoints").iterdir()
-    scores.unlink()
-    finished.rename(finished.with_name("key-of-other-packages"))
-    run("evaluate_mteb", {"suite": MTEB, "mteb": lists}, **files)
-    assert mteb_task.loads == 2
-    assert [*scores.with_suffix(".checkpoints").iterdir()] == [finished]
-
-    from workflow_scripts.audit.records import Records
-
-    listed = Records([tmp_path / "results/demo"], hashing=False).sizes
-    assert [Path(name).resolve() for name in listed] == [scores]
-
-
-def test_a_task_of_mteb_that_raises_is_a_labelled_gap_and_tried_again(
-    model, tmp_path, mteb_task, monkeypatch
-):
-    class Broken(mteb_task):
-        metadata = mteb_task.metadata.model_copy(update={"name": "Broken"})
-        whole = False
-
-        def evaluate(self, *given, **named):
-            if not self.whole:
-                raise RuntimeError("no such column")
-            return super().evaluate(*given, **named)
-
-    from workflow_scripts.evaluation import mteb_tasks
-
-    monkeypatch.setattr(mteb_tasks, "find_tasks", lambda names: [mteb_task(), Broken()])
-    scores = tmp_path / "scores.parquet"
-    lists = {"lists": {"mine": {"STS-B": "STSBenchmark", "B": "Broken"}}, "not_in_this_mteb": {}}
-    files = {"model": model, "tasks": brought(tmp_path), "scores": scores}
-    run("evaluate_mteb", {"suite": MTEB, "mteb": lists}, **files)
-    assert "RuntimeError: no such column" in gaps_of(scores_in(scores))["Broken"]
-    assert {row["task"] for row in scores_in(scores) if row["value"] is not None} == {"STSBenchmark"}
-    assert "task Broken of frozen_avg.tiny, seed 0, failed" in read_record(scores).labels[0]
-    Broken.whole = True
-    run("evaluate_mteb", {"suite": MTEB, "mteb": lists}, **files)
-    assert gaps_of(scores_in(scores)) == {}
-    assert read_record(scores).labels == []
-    assert mteb_task.loads == 1
 
 
 def test_contamination_reads_every_form_and_absent_data(tmp_path):

@@ -50,6 +50,9 @@ class Workshop(workshop.Workshop):
 
     def __init__(self, folder):
         super().__init__(folder, "TOY_KEY", KEY)
+
+    def fill(self):
+        folder = self.folder
         record = job_record("split_corpus", settings={}, inputs={}, outputs=[])
         texts = wikipedia_sentences(4000)
         self.write_sentences("train.parquet", texts)
@@ -86,18 +89,17 @@ class Workshop(workshop.Workshop):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return Workshop(tmp_path_factory.mktemp("exemplars"))
+def filled(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exemplars")
+    Workshop(folder).fill()
+    return folder
 
 
 @pytest.fixture
-def shop(made, tmp_path):
-    """A folder of its own for every test; making one takes seconds."""
-    copy = Workshop.__new__(Workshop)
-    copy.folder = tmp_path / "shop"
-    shutil.copytree(made.folder, copy.folder)
-    copy.environment = made.environment | {"SEMBLANCE_ANSWERS": str(copy.folder / "answers/answers.sqlite")}
-    return copy
+def shop(filled, tmp_path):
+    """A folder of its own for every test; filling one takes seconds."""
+    shutil.copytree(filled, tmp_path / "shop")
+    return Workshop(tmp_path / "shop")
 
 
 def assert_covers(folder, list_words, share=0.5):
@@ -107,15 +109,10 @@ def assert_covers(folder, list_words, share=0.5):
     assert len(sentences) == len(set(sentences)) == 64
     tokenizer = load_tokenizer(folder / "encoder")
     assert max(len(ids) for ids in tokenizer(sentences)["input_ids"]) <= 32
-    listed = {
-        spoken(word)
-        for word in top_words(
-            read_table(folder / "words.parquet", WORD_COUNTS), list_words, drop_capitalised=True
-        )
-    }
+    counts = read_table(folder / "words.parquet", WORD_COUNTS)
+    listed = {*map(spoken, top_words(counts, list_words, drop_capitalised=True))} - {""}
     used = [spoken(word) for sentence in sentences for word in sentence.split()]
-    assert len(listed - {""}) > 0.9 * list_words
-    assert all(used.count(word) >= 2 for word in listed - {""})
+    assert len(listed) > 0.9 * list_words and all(used.count(word) >= 2 for word in listed)
     assert all(sum(spoken(w) in listed for w in s.split()) >= share * len(s.split()) for s in sentences)
     return pool
 
@@ -140,6 +137,7 @@ def test_a_model_writes_a_pool_that_covers_its_list(shop):
         }
         finish(shop.write(server))
         assert len(server.requests) == calls  # all answers were there
+    assert shop.holds(KEY) == []
     shop.environment["SEMBLANCE_OFFLINE"] = "1"
     del shop.environment["TOY_KEY"]
     assert finish(shop.write(server))[0] == 0
@@ -148,55 +146,23 @@ def test_a_model_writes_a_pool_that_covers_its_list(shop):
     assert "answers are not in the ledger, and the study is offline" in one_line(*finish(shop.write(server)))
 
 
-@pytest.mark.parametrize(
-    ("step", "message"),
-    [
-        (
-            fault(401, f'{{"error": {{"message": "Incorrect API key provided: {KEY}"}}}}'),
-            "key is wrong or missing",
-        ),
-        (fault(200, '{"choices": [{"mess'), "5 of them in a row; the last was rejected, garbled"),
-    ],
-    ids=["key", "cut"],
-)
-def test_a_fault_is_one_line_calls_are_kept_and_the_key_is_nowhere(shop, step, message):
-    with FaultServer(fault_server.chat(obedient), [None] * 4 + [step] * 99) as server:
-        code, printed = finish(shop.write(server))
-        assert message in one_line(code, printed)
-        assert KEY not in printed
-        assert shop.holds(KEY) == []
-        assert list(shop.folder.glob("*pool*")) == []
-        before = len(server.requests)
-        server.script.clear()
-        assert finish(shop.write(server))[0] == 0
-        calls = read_table(shop.folder / "usage.parquet", USAGE)["calls"][0].as_py()
-        assert len(server.requests) - before == calls - 4
-
-
 def test_a_model_that_is_not_up_to_it_ends_with_a_clear_count(shop):
     with FaultServer(fault_server.chat()) as server:  # the same sentence over and over
         message = one_line(*finish(shop.write(server, max_calls=8)))
         assert len(server.requests) == 8
     assert re.search(
-        r"exemplars\.toy: after 8 calls with 0 usable sentences, 0 of 64 sentences use 0 of 2\d\d words 2 times",
-        message,
+        r"toy: after 8 calls with 0 usable sentences, 0 of 64 sentences use 0 of 2\d\d words", message
     )
     assert "'repeated': 7" in message and "'in several answers': 1" in message
 
 
 def test_empty_refused_and_cut_completions_are_counted_and_never_become_sentences(shop):
-    bad = [fault_server.chat(lambda asked: "", finish="stop")(None), fault_server.chat(lambda asked: None, finish="content_filter")(None),
-           fault_server.chat(lambda asked: "1. The old town is", finish="length")(None)]  # fmt: skip
+    ends = [("", "stop"), (None, "content_filter"), ("1. The old town is", "length")]
+    bad = [fault_server.chat(lambda asked, said=said: said, finish=finish)(None) for said, finish in ends]
     with FaultServer(fault_server.chat(obedient), [fault(200, body) for body in bad]) as server:
         assert finish(shop.write(server))[0] == 0
-    assert_covers(shop.folder, 300)
-    dropped = shop.dropped()
-    assert (
-        dropped["completion rejected: empty"]
-        == dropped["completion rejected: content filter"]
-        == dropped["cut off"]
-        == 1
-    )
+    counted = {"completion rejected: empty": 1, "completion rejected: content filter": 1, "cut off": 1}
+    assert counted.items() <= shop.dropped().items()
 
 
 def test_a_corpus_gives_a_pool_of_its_own_sentences_that_says_so(shop):

@@ -80,10 +80,8 @@ def test_two_parts_become_pairs_and_every_row_is_accounted_for(shop):
         asked = len(server.requests)
     assert asked == 80  # 40 sentences, all different, both ways
     assert shop.gather(["2-of-2", "1-of-2"])[0] == 0  # in any order
-    pairs, dropped = (
-        read_table(shop.folder / "train.parquet", TRIPLES),
-        read_table(shop.folder / "dropped.parquet", DROPPED),
-    )
+    pairs = read_table(shop.folder / "train.parquet", TRIPLES)
+    dropped = read_table(shop.folder / "dropped.parquet", DROPPED)
     with_town = [sentence for sentence in tiny.sentences(40) if "town" in sentence]
     assert 0 < len(with_town) < 40
     assert pairs["anchor"].to_pylist() == with_town
@@ -108,8 +106,6 @@ def test_a_second_run_asks_nothing_and_gives_the_same_bytes(shop):
     shop.environment["SEMBLANCE_OFFLINE"] = "1"  # and the server is gone
     assert shop.translated(settings)[0] == 0
     assert (shop.folder / "trips/1-of-1.parquet").read_bytes() == first
-    message = one_line(*shop.translated(shop.settings(server.url, via="fr")))
-    assert "40 of 40 answers are not in the ledger, and the study is offline" in message
 
 
 def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):

@@ -4,14 +4,12 @@ import importlib
 import shutil
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from tests import jobs, tiny
-from workflow_scripts.columns.corpora import PAIRS, SENTENCES
 from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import method_modules, simcse
@@ -23,10 +21,8 @@ from workflow_scripts.provenance.artefacts import (
     read_record,
     read_table,
     verify_checksum,
-    write_table,
     writing_model_folder,
 )
-from workflow_scripts.training.loop import development_score
 
 RULES = ("train_encoder", "continue_mlm")
 HISTORY_FILE = Path("run/history.parquet")
@@ -40,12 +36,6 @@ def workshop(tmp_path, monkeypatch, torch_settings):
         "workflow_scripts.provenance.record.git_state", lambda: (None, False)
     )  # somebody may commit meanwhile
     return tmp_path
-
-
-def write_corpus(texts):
-    rows = [{"sentence": text, "document": number, "position": 0} for number, text in enumerate(texts)]
-    record = job_record("split_corpus", settings={}, inputs={}, outputs=[])
-    write_table(Path("corpus/train.parquet"), pa.Table.from_pylist(rows, schema=SENTENCES), record)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -68,39 +58,22 @@ def test_a_training_writes_checksummed_outputs_and_leaves_nothing_else(workshop,
     assert {"torch", "transformers"} <= record.packages.keys()
     history = read_table(HISTORY_FILE, HISTORY)
     assert history["step"].to_pylist() == list(range(1, jobs.STEPS + 1))
+    scored = [
+        step for step, score in enumerate(history["dev_score"].to_pylist(), start=1) if score is not None
+    ]
+    assert scored == ([3, 6, 9, 12] if rule == "train_encoder" else [])
     assert pq.read_table("speed.parquet").column_names == ["step", "sentences_per_second"]
     assert load_backbone(jobs.MODEL).config.hidden_size == tiny.WIDTH
     labels = ["a tiny encoder stands in for a real one"] if rule == "continue_mlm" else []
     assert read_record(HISTORY_FILE).labels == labels
 
 
-def test_the_checkpoint_that_scored_best_is_the_one_that_is_saved(workshop):
-    jobs.make_inputs(workshop)
-    jobs.run_here("train_encoder", jobs.config("train_encoder", learning_rate=0.03))
-    scores = read_table(HISTORY_FILE, HISTORY)["dev_score"].to_pylist()
-    evaluated = {step: score for step, score in enumerate(scores, start=1) if score is not None}
-    assert list(evaluated) == [3, 6, 9, 12]
-    assert max(evaluated.values()) > evaluated[12]  # else the last would do
-    encoder, tokenizer = load_encoder(jobs.MODEL)
-    again = development_score(encoder, tokenizer, read_table(Path("corpus/dev.parquet"), PAIRS), 16)()
-    assert again == max(evaluated.values())
-
-
 def test_what_the_metrics_tell_of_a_run_goes_with_its_model_and_its_path(workshop, monkeypatch):
     jobs.make_inputs(workshop)
-    seen = []
-
-    def findings(_self, paths):
-        seen.append(dict(paths))
-        return ["it went wrong"]
-
-    monkeypatch.setattr(simcse.Objective, "findings", findings)
+    monkeypatch.setattr(simcse.Objective, "findings", lambda _self, paths: [f"it went wrong {paths}"])
     jobs.run_here("train_encoder", jobs.config("train_encoder"))
-    assert seen == [{}]  # SimCSE has no metrics
     for file in (jobs.MODEL / "record.json", HISTORY_FILE, HISTORY_FILE.with_name("metrics.parquet")):
-        assert read_record(file).labels == ["it went wrong"]
-    jobs.run_here("train_encoder", jobs.config("train_encoder"))
-    assert len(seen) == 1  # put back, not trained again
+        assert read_record(file).labels == ["it went wrong {}"]  # SimCSE has no metrics
 
 
 def test_continued_training_changes_the_encoder_and_not_its_pooler(workshop):
@@ -110,8 +83,6 @@ def test_continued_training_changes_the_encoder_and_not_its_pooler(workshop):
     assert before.keys() == after.keys()
     same = {name for name in before if torch.equal(before[name], after[name])}
     assert same == {"pooler.dense.weight", "pooler.dense.bias"}
-    history = read_table(HISTORY_FILE, HISTORY)
-    assert history["dev_score"].null_count == jobs.STEPS
     assert load_file(jobs.MODEL / "mlm_head.safetensors").keys() == {
         "bias", "dense.weight", "dense.bias", "norm.weight", "norm.bias",
     }  # fmt: skip
@@ -141,9 +112,6 @@ def test_a_training_in_chunks_makes_the_weights_of_one_without_under_the_same_ke
         records.append(check_model_folder(jobs.MODEL))
         assert sizes.count(5) == (0 if chunk is None else 6 * jobs.STEPS)
     whole, chunked = made
-    before = load_file("encoder/model.safetensors")
-    moved = max((whole[name] - before[name]).abs().max() for name in whole)
-    assert moved > 0.01
     no_effect = "self.key.bias"  # softmax cancels it: its gradient is rounding, which Adam scales up
     for name, weights in whole.items():
         if not name.endswith(no_effect):
@@ -227,27 +195,25 @@ def test_what_stops_a_training_is_one_line_and_leaves_no_model(workshop, rule, n
 # Frozen runs
 
 
-def pool(settings):
-    files = {
-        "run": "frozen_avg",
-        "seed": "1",
-        "encoder": "encoder/record.json",
-        "record": jobs.MODEL / "record.json",
-    }
-    jobs.call("pool_encoder", settings, method_modules(settings["method"]), **files)
+TEMPLATE = {"text": 'This sentence : "[X]" means [MASK].', "add_period": False}
+FROZEN = {"module": "frozen", "readout": {"kind": "mask_token"}, "template": TEMPLATE}
 
 
-FROZEN = {"module": "frozen", "readout": {"kind": "pooling", "pooler": "avg", "layers": None}}
+def pool():
+    """Make a frozen run."""
+    files = {"encoder": "encoder/record.json", "record": jobs.MODEL / "record.json"}
+    jobs.call("pool_encoder", {"method": FROZEN}, method_modules(FROZEN), run="frozen", seed="1", **files)
 
 
-def test_an_frozen_run_is_the_encoder_with_a_pooler(workshop):
+def test_a_frozen_run_is_the_encoder_and_keeps_its_prompt_and_knows_its_mask(workshop):
     jobs.make_inputs(workshop)
-    pool({"method": FROZEN})
+    pool()
     assert check_model_folder(jobs.MODEL).rule == "pool_encoder"
-    before, after = (load_file(folder / "model.safetensors") for folder in (Path("encoder"), jobs.MODEL))
+    encoder, tokenizer = load_encoder(jobs.MODEL)
+    before, after = load_backbone(Path("encoder")).state_dict(), encoder.backbone.state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before)
-    encoder, _ = load_encoder(jobs.MODEL)
-    assert (encoder.readout_settings.pooler, encoder.head) == ("avg", None)
+    assert encoder.template.model_dump() == TEMPLATE
+    assert int(encoder.readout.mask_id) == tokenizer.mask_token_id
 
 
 @pytest.mark.parametrize("rule", ["pool_encoder", "train_encoder"])
@@ -261,13 +227,4 @@ def test_an_encoder_that_tells_no_words_apart_ends_the_job(workshop, monkeypatch
     monkeypatch.setattr("workflow_scripts.models.encoder.load_backbone", alike)
     monkeypatch.setattr(f"workflow_scripts.jobs.{rule}.load_backbone", alike)
     with pytest.raises((ConfigError, SystemExit), match="sentences of different words have one vector"):
-        pool({"method": FROZEN}) if rule == "pool_encoder" else jobs.run_here(rule, jobs.config(rule))
-
-
-def test_a_frozen_run_keeps_its_prompt_and_knows_its_mask(workshop):
-    jobs.make_inputs(workshop)
-    template = {"text": 'This sentence : "[X]" means [MASK].', "add_period": False}
-    pool({"method": {"module": "frozen", "readout": {"kind": "mask_token"}, "template": template}})
-    encoder, tokenizer = load_encoder(jobs.MODEL)
-    assert encoder.template.model_dump() == template
-    assert int(encoder.readout.mask_id) == tokenizer.mask_token_id
+        pool() if rule == "pool_encoder" else jobs.run_here(rule, jobs.config(rule))
