@@ -1,3 +1,4 @@
+import gzip
 import os
 from pathlib import Path
 
@@ -20,7 +21,9 @@ POOL = ExtractivePool(
     corpus="toy", encoder="toy", list_words=5, drop_capitalised=True, sentences=4, uses=2, max_tokens=12,
     listed_share=0.5, generator="extractive", max_candidates=100,
 )  # fmt: skip
-WIKI1M = Path(os.environ.get("SEMBLANCE_DATA", "/nonexistent"), "corpus/wiki1m_for_simcse.txt")
+DATA = os.environ.get("SEMBLANCE_DATA")
+WIKI1M = Path(DATA or "/nonexistent", "corpus/wiki1m_for_simcse.txt")
+HEAD = Path(DATA or "/nonexistent", "corpus/wiki1m_head.txt.gz")
 
 
 def test_the_most_frequent_word_comes_first_and_ties_are_alphabetical():
@@ -90,3 +93,12 @@ def test_the_counts_of_the_whole_corpus_are_those_of_3r():
     }  # fmt: skip
     found = dict(zip(counts["word"].to_pylist(), counts["count"].to_pylist(), strict=True))
     assert {word: found.get(word) for word in published} == published
+
+
+@pytest.mark.skipif(not HEAD.exists(), reason="wiki1m_head.txt.gz is not below SEMBLANCE_DATA")
+def test_the_head_of_the_corpus_shows_why_a_list_leaves_out_the():
+    with gzip.open(HEAD, "rt", encoding="utf-8") as lines:
+        counts = count_words(lines, WORDS)
+    assert (counts["word"][8].as_py(), counts["count"][8].as_py()) == ("The", 1938)
+    listed = top_words(counts, 10, drop_capitalised=True)
+    assert set(listed) - {"for"} < {"the", "of", "in", "and", "a", "to", "was", "is", "on", "as"}
