@@ -20,7 +20,7 @@ rule translate_shard:
     input:
         sentences=CORPORA.base,
         prompt=CORPORA.translation_prompt,
-        code=code_of("jobs.translate_shard"),
+        code=code_of("translate_shard"),
     output:
         trips="<results>/corpora/{corpus}/round_trip/{scatteritem}.parquet",
     log:
@@ -36,7 +36,7 @@ rule translate_shard:
         api_calls=1,
         service=CORPORA.translation_service,
     params:
-        **call(CORPORA.translation, versions("jobs.translate_shard")),
+        **call("translate_shard", CORPORA.translation),
     shell:
         command("translate_shard")
 
@@ -46,7 +46,7 @@ rule gather_round_trips:
     input:
         sentences=CORPORA.base,
         trips=gather.round_trip("<results>/corpora/{{corpus}}/round_trip/{scatteritem}.parquet"),
-        code=code_of("jobs.gather_round_trips"),
+        code=code_of("gather_round_trips"),
     output:
         train="<results>/corpora/{corpus}/train.parquet",
         dropped="<results>/corpora/{corpus}/dropped.parquet",
@@ -60,7 +60,7 @@ rule gather_round_trips:
         mem=REQUESTS.memory(4),
         runtime="15m",
     params:
-        **call(CORPORA.round_trip_form, versions("jobs.gather_round_trips")),
+        **call("gather_round_trips", CORPORA.round_trip_form),
     shell:
         command("gather_round_trips")
 
@@ -71,7 +71,7 @@ rule write_exemplars:
         words=filled(config, "exemplars.{pool}", "<results>/corpora/{corpus}/words.parquet"),
         encoder=filled(config, "exemplars.{pool}", "<results>/encoders/{encoder}/record.json"),
         prompt=filled(config, "exemplars.{pool}", "resources/prompts/{prompt}.txt"),
-        code=code_of("jobs.write_exemplars"),
+        code=code_of("write_exemplars"),
     output:
         exemplars="<results>/exemplars/{pool}.parquet",
         dropped="<results>/exemplars/{pool}.dropped.parquet",
@@ -89,7 +89,7 @@ rule write_exemplars:
         api_calls=1,
         service=CORPORA.pool_service,
     params:
-        **call(CORPORA.written_pool, versions("jobs.write_exemplars")),
+        **call("write_exemplars", CORPORA.written_pool),
     shell:
         command("write_exemplars")
 
@@ -100,7 +100,7 @@ rule pick_exemplars:
         sentences=filled(config, "exemplars.{pool}", "<results>/corpora/{corpus}/train.parquet"),
         words=filled(config, "exemplars.{pool}", "<results>/corpora/{corpus}/words.parquet"),
         encoder=filled(config, "exemplars.{pool}", "<results>/encoders/{encoder}/record.json"),
-        code=code_of("jobs.pick_exemplars"),
+        code=code_of("pick_exemplars"),
     output:
         exemplars="<results>/exemplars/{pool}.parquet",
         dropped="<results>/exemplars/{pool}.dropped.parquet",
@@ -114,6 +114,6 @@ rule pick_exemplars:
         mem=REQUESTS.memory(4),
         runtime="15m",
     params:
-        **call(config_slice(config, pool="exemplars.{pool}"), versions("jobs.pick_exemplars")),
+        **call("pick_exemplars", config_slice(config, pool="exemplars.{pool}")),
     shell:
         command("pick_exemplars")

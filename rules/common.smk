@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.graph.call import call, code_of, code_with, command, versions, versions_with
+from workflow_scripts.graph.call import call, code_of, code_with, command
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.corpora import Corpora
 from workflow_scripts.graph.evaluation import Evaluation
@@ -16,7 +16,7 @@ from workflow_scripts.graph.reporting import Claims, Models, Reporting
 from workflow_scripts.graph.slices import as_json, config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.settings.study import EVALUATORS
-from workflow_scripts.graph.targets import tell
+from workflow_scripts.graph.targets import print_about
 from workflow_scripts.graph.training import Requests, Training
 
 with one_line_errors():
@@ -27,7 +27,7 @@ with one_line_errors():
         OVER, GIVEN = workflow.overwrite_configfiles, workflow.config_settings.config
         config = load_config(Path(CLONE), OVER, as_in_a_file(GIVEN))
 STUDY = open_study(config, Path(CLONE))
-tell(STUDY, OVER)
+print_about(STUDY, OVER)
 CORPORA = Corpora(STUDY)
 TRAINING = Training(STUDY)
 REQUESTS = Requests(STUDY)

@@ -16,7 +16,7 @@ rule evaluate_sts:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=EVALUATION.datasets,
-        code=code_with("jobs.evaluate_sts", EVALUATION.modules),
+        code=code_with("evaluate_sts", EVALUATION.modules),
     output:
         scores="<results>/scores/sts/{suite}/{run}/seed{seed}.parquet",
         pairs="<results>/scores/sts/{suite}/{run}/seed{seed}.pairs.parquet",
@@ -29,10 +29,7 @@ rule evaluate_sts:
         mem=REQUESTS.memory(8, "run"),
         runtime=REQUESTS.minutes(60, "run"),
     params:
-        **call(
-            config_slice(config, suite="suites.sts.{suite}"),
-            versions_with("jobs.evaluate_sts", EVALUATION.modules),
-        ),
+        **call("evaluate_sts", config_slice(config, suite="suites.sts.{suite}"), EVALUATION.modules),
     shell:
         command("evaluate_sts")
 
@@ -42,7 +39,7 @@ rule evaluate_suite:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=EVALUATION.datasets,
-        code=code_with("jobs.evaluate_suite", EVALUATION.suite_modules),
+        code=code_with("evaluate_suite", EVALUATION.suite_modules),
     output:
         scores="<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet",
     log:
@@ -57,8 +54,7 @@ rule evaluate_suite:
         runtime=REQUESTS.minutes(4 * 60, "run"),
     params:
         **call(
-            config_slice(config, suite="suites.{kind}.{suite}"),
-            versions_with("jobs.evaluate_suite", EVALUATION.suite_modules),
+            "evaluate_suite", config_slice(config, suite="suites.{kind}.{suite}"), EVALUATION.suite_modules
         ),
     shell:
         command("evaluate_suite")
@@ -69,7 +65,7 @@ rule evaluate_cost:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         base=EVALUATION.single_encoder,
-        code=code_with("jobs.evaluate_cost", EVALUATION.modules),
+        code=code_with("evaluate_cost", EVALUATION.modules),
     output:
         scores="<results>/scores/cost/{suite}/{run}/seed{seed}.parquet",
         times="<benchmarks>/evaluate_cost/{suite}/{run}/seed{seed}.times.parquet",
@@ -81,10 +77,7 @@ rule evaluate_cost:
         mem=REQUESTS.memory(8, "run"),
         runtime="30m",
     params:
-        **call(
-            config_slice(config, suite="suites.cost.{suite}"),
-            versions_with("jobs.evaluate_cost", EVALUATION.modules),
-        ),
+        **call("evaluate_cost", config_slice(config, suite="suites.cost.{suite}"), EVALUATION.modules),
     shell:
         command("evaluate_cost")
 
@@ -94,7 +87,7 @@ rule map_attention:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         dataset=filled(config, "suites.attention.{suite}.energy", "<results>/datasets/{dataset}.parquet"),
-        code=code_with("jobs.map_attention", EVALUATION.modules),
+        code=code_with("map_attention", EVALUATION.modules),
     output:
         scores="<results>/scores/attention/{suite}/{run}/seed{seed}.parquet",
         maps="<results>/scores/attention/{suite}/{run}/seed{seed}.maps.parquet",
@@ -106,10 +99,7 @@ rule map_attention:
         mem=REQUESTS.memory(8, "run"),
         runtime="30m",
     params:
-        **call(
-            config_slice(config, suite="suites.attention.{suite}"),
-            versions_with("jobs.map_attention", EVALUATION.modules),
-        ),
+        **call("map_attention", config_slice(config, suite="suites.attention.{suite}"), EVALUATION.modules),
     shell:
         command("map_attention")
 
@@ -119,7 +109,7 @@ rule evaluate_mteb:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         tasks="<results>/mteb/{suite}.parquet",
-        code=code_of("jobs.evaluate_mteb"),
+        code=code_of("evaluate_mteb"),
     output:
         scores="<results>/scores/mteb/{suite}/{run}/seed{seed}.parquet",
     log:
@@ -131,7 +121,7 @@ rule evaluate_mteb:
         mem=REQUESTS.memory(32, "run"),
         runtime=REQUESTS.minutes(24 * 60, "run"),
     params:
-        **call(EVALUATION.mteb_settings, versions("jobs.evaluate_mteb")),
+        **call("evaluate_mteb", EVALUATION.mteb_settings),
     shell:
         command("evaluate_mteb")
 
@@ -141,7 +131,7 @@ rule measure_contamination:
     input:
         train="<results>/corpora/{corpus}/train.parquet",
         datasets=[f"<results>/datasets/{name}.parquet" for name in STUDY.evaluation_sets],
-        code=code_of("jobs.measure_contamination"),
+        code=code_of("measure_contamination"),
     output:
         table="<results>/contamination/{corpus}.parquet",
     log:
@@ -152,6 +142,6 @@ rule measure_contamination:
         mem=REQUESTS.memory(8),
         runtime="30m",
     params:
-        **call(config_slice(config, contamination="contamination"), versions("jobs.measure_contamination")),
+        **call("measure_contamination", config_slice(config, contamination="contamination")),
     shell:
         command("measure_contamination")

@@ -17,7 +17,7 @@ wildcard_constraints:
 rule read_word_vectors:
     """Convert static word vectors into a table, which is empty if the file is missing."""
     input:
-        code=code_of("jobs.read_word_vectors"),
+        code=code_of("read_word_vectors"),
     output:
         vectors="<results>/extraction/words/{representation}.parquet",
     log:
@@ -28,7 +28,7 @@ rule read_word_vectors:
         mem=REQUESTS.memory(16),
         runtime="30m",
     params:
-        **call(EXTRACTION.word_vectors, versions("jobs.read_word_vectors")),
+        **call("read_word_vectors", EXTRACTION.word_vectors),
     shell:
         command("read_word_vectors")
 
@@ -39,7 +39,7 @@ rule count_tokens:
         sentences=EXTRACTION.wikitext,
         encoder=EXTRACTION.vocabulary_encoder,
         words=EXTRACTION.vocabulary_words,
-        code=code_of("jobs.count_tokens"),
+        code=code_of("count_tokens"),
     output:
         documents="<results>/extraction/documents/{vocabulary}.parquet",
     log:
@@ -50,7 +50,7 @@ rule count_tokens:
         mem=REQUESTS.memory(4),
         runtime="15m",
     params:
-        **call(config_slice(config, wikitext="extraction.wikitext"), versions("jobs.count_tokens")),
+        **call("count_tokens", config_slice(config, wikitext="extraction.wikitext")),
     shell:
         command("count_tokens")
 
@@ -60,7 +60,7 @@ rule average_tokens:
     input:
         encoder=EXTRACTION.encoder,
         sentences=EXTRACTION.averaged_corpus,
-        code=code_of("jobs.average_tokens"),
+        code=code_of("average_tokens"),
     output:
         averages="<results>/extraction/averages.parquet",
     log:
@@ -72,7 +72,7 @@ rule average_tokens:
         mem=REQUESTS.memory(20, "extraction"),
         runtime=REQUESTS.minutes(12 * 60, "extraction"),
     params:
-        **call(config_slice(config, averages="extraction.averages"), versions("jobs.average_tokens")),
+        **call("average_tokens", config_slice(config, averages="extraction.averages")),
     shell:
         command("average_tokens")
 
@@ -86,7 +86,7 @@ rule fit_wikitext:
         words=EXTRACTION.words,
         documents=EXTRACTION.documents,
         averages=EXTRACTION.averages,
-        code=code_of("jobs.fit_wikitext"),
+        code=code_of("fit_wikitext"),
     output:
         fitted="<results>/extraction/wikitext/{representation}.parquet",
         scores="<results>/extraction/scores/isotropy/{representation}/wikitext.parquet",
@@ -99,7 +99,7 @@ rule fit_wikitext:
         mem=REQUESTS.memory(32),
         runtime="2h",
     params:
-        **call(EXTRACTION.wikitext_settings, versions("jobs.fit_wikitext")),
+        **call("fit_wikitext", EXTRACTION.wikitext_settings),
     shell:
         command("fit_wikitext")
 
@@ -114,7 +114,7 @@ rule extract_scores:
         documents=EXTRACTION.documents,
         averages=EXTRACTION.averages,
         fitted=EXTRACTION.fitted,
-        code=code_with("jobs.extract_scores", EXTRACTION.modules),
+        code=code_with("extract_scores", EXTRACTION.modules),
     output:
         scores="<results>/extraction/scores/{kind}/{representation}/{task}.parquet",
     log:
@@ -128,6 +128,6 @@ rule extract_scores:
         mem=REQUESTS.memory(32),
         runtime="12h",
     params:
-        **call(EXTRACTION.task_settings, versions_with("jobs.extract_scores", EXTRACTION.modules)),
+        **call("extract_scores", EXTRACTION.task_settings, EXTRACTION.modules),
     shell:
         command("extract_scores")

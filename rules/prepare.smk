@@ -10,7 +10,7 @@ rule split_corpus:
     input:
         sentences=filled(config, "corpora.{corpus}", "<results>/datasets/{dataset}.parquet"),
         also=filled(config, "corpora.{corpus}", "<results>/datasets/{also}.parquet"),
-        code=code_of("jobs.split_corpus"),
+        code=code_of("split_corpus"),
     output:
         train="<results>/corpora/{corpus}/train.parquet",
         dev="<results>/corpora/{corpus}/dev.parquet",
@@ -24,7 +24,7 @@ rule split_corpus:
         mem=REQUESTS.memory(4),
         runtime="15m",
     params:
-        **call(config_slice(config, corpus="corpora.{corpus}"), versions("jobs.split_corpus")),
+        **call("split_corpus", config_slice(config, corpus="corpora.{corpus}")),
     shell:
         command("split_corpus")
 
@@ -33,7 +33,7 @@ rule count_words:
     """Word frequencies of the training text."""
     input:
         sentences="<results>/corpora/{corpus}/train.parquet",
-        code=code_of("jobs.count_words"),
+        code=code_of("count_words"),
     output:
         counts="<results>/corpora/{corpus}/words.parquet",
     log:
@@ -44,6 +44,6 @@ rule count_words:
         mem=REQUESTS.memory(4),
         runtime="15m",
     params:
-        **call(config_slice(config, words="words"), versions("jobs.count_words")),
+        **call("count_words", config_slice(config, words="words")),
     shell:
         command("count_words")

@@ -19,7 +19,7 @@ rule make_table:
         scores=REPORTING.scores,
         metrics=REPORTING.metrics,
         published=REPORTING.published,
-        code=code_of("jobs.make_table"),
+        code=code_of("make_table"),
     output:
         table="<results>/tables/{experiment}.parquet",
     log:
@@ -31,7 +31,7 @@ rule make_table:
         mem=REQUESTS.memory(2),
         runtime="10m",
     params:
-        **call(REPORTING.table_settings, versions("jobs.make_table")),
+        **call("make_table", REPORTING.table_settings),
     shell:
         command("make_table")
 
@@ -41,7 +41,7 @@ rule tabulate_times:
     input:
         scores=REPORTING.times,
         published=REPORTING.published,
-        code=code_of("jobs.tabulate_times"),
+        code=code_of("tabulate_times"),
     output:
         table="<benchmarks>/tabulate_times/{experiment}.parquet",
     log:
@@ -53,7 +53,7 @@ rule tabulate_times:
         mem=REQUESTS.memory(2),
         runtime="10m",
     params:
-        **call(REPORTING.table_settings, versions("jobs.tabulate_times")),
+        **call("tabulate_times", REPORTING.table_settings),
     shell:
         command("tabulate_times")
 
@@ -63,7 +63,7 @@ rule tabulate_extraction:
     input:
         scores=EXTRACTION.table_scores,
         published=EXTRACTION.published,
-        code=code_of("jobs.tabulate_extraction"),
+        code=code_of("tabulate_extraction"),
     output:
         cells="<results>/tables/{table}.parquet",
     log:
@@ -77,7 +77,7 @@ rule tabulate_extraction:
         mem=REQUESTS.memory(4),
         runtime="10m",
     params:
-        **call(EXTRACTION.table_settings, versions("jobs.tabulate_extraction")),
+        **call("tabulate_extraction", EXTRACTION.table_settings),
     shell:
         command("tabulate_extraction")
 
@@ -88,7 +88,7 @@ rule describe_datasets:
         encoder=EXTRACTION.encoder,
         datasets=EXTRACTION.described_datasets,
         published=EXTRACTION.published,
-        code=code_of("jobs.describe_datasets"),
+        code=code_of("describe_datasets"),
     output:
         cells="<results>/tables/{statistics}.parquet",
     log:
@@ -101,10 +101,7 @@ rule describe_datasets:
         mem=REQUESTS.memory(4),
         runtime="15m",
     params:
-        **call(
-            config_slice(config, table="extraction.statistics.{statistics}"),
-            versions("jobs.describe_datasets"),
-        ),
+        **call("describe_datasets", config_slice(config, table="extraction.statistics.{statistics}")),
     shell:
         command("describe_datasets")
 
@@ -115,7 +112,7 @@ rule judge_claims:
         tables=CLAIMS.tables(),
         figures=CLAIMS.figures(),
         pairs=CLAIMS.pairs(),
-        code=code_of("jobs.judge_claims"),
+        code=code_of("judge_claims"),
     output:
         verdicts="<results>/claims.parquet",
     log:
@@ -127,7 +124,7 @@ rule judge_claims:
         mem=REQUESTS.memory(4),
         runtime="10m",
     params:  # functions, since braces in a string would be wildcards
-        **call(lambda _: CLAIMS.settings(), versions("jobs.judge_claims")),
+        **call("judge_claims", lambda _: CLAIMS.settings()),
     shell:
         command("judge_claims")
 
@@ -136,7 +133,7 @@ rule draw_figures:
     """All figures of an experiment, or of the extraction study, each with the data that it shows."""
     input:
         unpack(FIGURES.inputs),
-        code=code_with("jobs.draw_figures", FIGURES.modules),
+        code=code_with("draw_figures", FIGURES.modules),
     output:
         figures="<results>/figures/{experiment}/record.json",
     log:
@@ -149,7 +146,7 @@ rule draw_figures:
         mem=REQUESTS.memory(4),
         runtime="30m",
     params:
-        **call(FIGURES.settings, versions_with("jobs.draw_figures", FIGURES.modules)),
+        **call("draw_figures", FIGURES.settings, FIGURES.modules),
     shell:
         command("draw_figures")
 
@@ -165,7 +162,7 @@ rule write_report:
         claims=CLAIMS.verdicts,
         captions=FIGURES.caption_files(),
         template="resources/report/report.html.j2",
-        code=code_of("jobs.write_report"),
+        code=code_of("write_report"),
     output:
         report=report(
             "<results>/report.html",
@@ -182,7 +179,7 @@ rule write_report:
         mem=REQUESTS.memory(4),
         runtime="10m",
     params:  # functions, since braces in a string would be wildcards
-        **call(lambda _: REPORTING.page_settings(), versions("jobs.write_report")),
+        **call("write_report", lambda _: REPORTING.page_settings()),
     shell:
         command("write_report")
 

@@ -14,7 +14,7 @@ rule write_model_card:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         scores=STUDY.scores_of,
         history=STUDY.history,
-        code=code_with("jobs.write_model_card", MODELS.modules),
+        code=code_with("write_model_card", MODELS.modules),
     output:
         card="<results>/runs/{run}/seed{seed}/README.md",
     log:
@@ -26,7 +26,7 @@ rule write_model_card:
         mem=REQUESTS.memory(2),
         runtime="10m",
     params:
-        **call(MODELS.card, versions_with("jobs.write_model_card", MODELS.modules)),
+        **call("write_model_card", MODELS.card, MODELS.modules),
     shell:
         command("write_model_card")
 
@@ -42,7 +42,7 @@ rule drop_models:
     input:
         MODELS.readers,
         MODELS.of_run,
-        code=code_of("jobs.drop_models"),
+        code=code_of("drop_models"),
     output:
         dropped="<results>/runs/{run}/dropped_weights.parquet",
     log:
@@ -55,6 +55,6 @@ rule drop_models:
         mem=REQUESTS.memory(2),
         runtime="10m",
     params:
-        **call(MODELS.seeds, versions("jobs.drop_models")),
+        **call("drop_models", MODELS.seeds),
     shell:
         command("drop_models")

@@ -14,7 +14,7 @@ and language models. `make fetch` runs them alone.
 rule fetch_encoder:
     """One published encoder: weights in safetensors, configuration and tokeniser, but no pickles."""
     input:
-        code=code_of("jobs.fetch_encoder"),
+        code=code_of("fetch_encoder"),
     output:
         "<results>/encoders/{encoder}/config.json",  # its weights may be in shards
         record="<results>/encoders/{encoder}/record.json",
@@ -30,7 +30,7 @@ rule fetch_encoder:
         runtime="30m",
         downloads=1,
     params:
-        **call(TRAINING.fetching_settings, versions("jobs.fetch_encoder")),
+        **call("fetch_encoder", TRAINING.fetching_settings),
     shell:
         command("fetch_encoder")
 
@@ -38,7 +38,7 @@ rule fetch_encoder:
 rule read_dataset:
     """One dataset in its form, checked against its contract."""
     input:
-        code=code_with("jobs.read_dataset", CORPORA.readers),
+        code=code_with("read_dataset", CORPORA.readers),
     output:
         table="<results>/datasets/{dataset}.parquet",
         dropped="<results>/datasets/{dataset}.dropped.parquet",
@@ -52,7 +52,7 @@ rule read_dataset:
         runtime="30m",
         downloads=1,
     params:
-        **call(CORPORA.dataset, versions_with("jobs.read_dataset", CORPORA.readers)),
+        **call("read_dataset", CORPORA.dataset, CORPORA.readers),
     shell:
         command("read_dataset")
 
@@ -60,7 +60,7 @@ rule read_dataset:
 rule fetch_tasks:
     """Data of mteb's tasks in the cache of the Hub's client, each at the commit that mteb names; a job per suite."""
     input:
-        code=code_of("jobs.fetch_tasks"),
+        code=code_of("fetch_tasks"),
     output:
         tasks="<results>/mteb/{suite}.parquet",
     log:
@@ -73,6 +73,6 @@ rule fetch_tasks:
         runtime="4h",
         downloads=1,
     params:
-        **call(EVALUATION.mteb_data, versions("jobs.fetch_tasks")),
+        **call("fetch_tasks", EVALUATION.mteb_data),
     shell:
         command("fetch_tasks")

@@ -13,7 +13,7 @@ rule continue_mlm:
     input:
         base=filled(config, "encoders.{encoder}.adapt", "<results>/encoders/{base}/record.json"),
         corpus=filled(config, "encoders.{encoder}.adapt", "<results>/corpora/{corpus}/train.parquet"),
-        code=code_of("jobs.continue_mlm"),
+        code=code_of("continue_mlm"),
     output:
         "<results>/encoders/{encoder}/model.safetensors",
         record="<results>/encoders/{encoder}/record.json",
@@ -32,7 +32,7 @@ rule continue_mlm:
         runtime="4h",
         checkpoint_minutes=TRAINING.of_training("checkpoint_minutes", str),
     params:
-        **call(TRAINING.adapting_settings, versions("jobs.continue_mlm")),
+        **call("continue_mlm", TRAINING.adapting_settings),
     shell:
         command("continue_mlm")
 
@@ -41,7 +41,7 @@ rule pool_encoder:
     """A frozen encoder as a run: only a readout is added."""
     input:
         encoder=TRAINING.encoder,
-        code=code_with("jobs.pool_encoder", TRAINING.modules),
+        code=code_with("pool_encoder", TRAINING.modules),
     output:
         "<results>/runs/{run}/seed{seed}/model/modules.json",
         record="<results>/runs/{run}/seed{seed}/model/record.json",
@@ -55,7 +55,7 @@ rule pool_encoder:
         mem=REQUESTS.memory(8, "run"),
         runtime="15m",
     params:
-        **call(TRAINING.frozen_settings, versions_with("jobs.pool_encoder", TRAINING.modules)),
+        **call("pool_encoder", TRAINING.frozen_settings, TRAINING.modules),
     shell:
         command("pool_encoder")
 
@@ -64,7 +64,7 @@ rule join_encoders:
     """A run made from finished runs: the sum of their vectors, or one of them with another readout."""
     input:
         encoder=TRAINING.encoder,
-        code=code_with("jobs.join_encoders", TRAINING.modules),
+        code=code_with("join_encoders", TRAINING.modules),
     output:
         "<results>/runs/{run}/seed{seed}/model/modules.json",
         record="<results>/runs/{run}/seed{seed}/model/record.json",
@@ -78,7 +78,7 @@ rule join_encoders:
         mem=REQUESTS.memory(8, "run"),
         runtime="15m",
     params:
-        **call(TRAINING.frozen_settings, versions_with("jobs.join_encoders", TRAINING.modules)),
+        **call("join_encoders", TRAINING.frozen_settings, TRAINING.modules),
     shell:
         command("join_encoders")
 
@@ -86,9 +86,9 @@ rule join_encoders:
 rule encode_teacher:
     """A finished run's vectors of a corpus, for its students; one job per teacher, corpus and seed."""
     input:
-        model=TRAINING.teacher_models,
+        model=TRAINING.teacher_model,
         sentences="<results>/corpora/{corpus}/train.parquet",
-        code=code_with("jobs.encode_teacher", TRAINING.teacher_modules),
+        code=code_with("encode_teacher", TRAINING.teacher_modules),
     output:
         vectors="<results>/teachers/{teacher}/{corpus}/seed{seed}.parquet",
     log:
@@ -102,10 +102,7 @@ rule encode_teacher:
         mem=REQUESTS.memory(16, "teacher"),
         runtime="4h",
     params:
-        **call(
-            config_slice(config, teacher="teacher"),
-            versions_with("jobs.encode_teacher", TRAINING.teacher_modules),
-        ),
+        **call("encode_teacher", config_slice(config, teacher="teacher"), TRAINING.teacher_modules),
     shell:
         command("encode_teacher")
 
@@ -119,7 +116,7 @@ rule train_encoder:
         exemplars=TRAINING.exemplars,
         words=TRAINING.words,
         teacher=TRAINING.teacher,
-        code=code_with("jobs.train_encoder", TRAINING.modules),
+        code=code_with("train_encoder", TRAINING.modules),
     output:
         "<results>/runs/{run}/seed{seed}/model/modules.json",
         record="<results>/runs/{run}/seed{seed}/model/record.json",
@@ -141,6 +138,6 @@ rule train_encoder:
         checkpoint_minutes=TRAINING.of_training("checkpoint_minutes", str),
         chunk=TRAINING.of_training("chunk", as_json),
     params:
-        **call(TRAINING.settings, versions_with("jobs.train_encoder", TRAINING.modules)),
+        **call("train_encoder", TRAINING.settings, TRAINING.modules),
     shell:
         command("train_encoder")

@@ -26,15 +26,10 @@ def dataset(folder: Path, name: str, schema: pa.Schema, rows: Iterable[dict[str,
     return path
 
 
-def call(rule: str, settings: Any, wildcards: Mapping[str, str] = WILDCARDS, **files: Any) -> dict[str, Any]:
-    """The call of a job as its rule makes it."""
-    asked = {"gpu": 0} if "datasets" in files and rule.startswith("evaluate_") else {}
-    return call_of(rule, settings, **asked, **wildcards, **files)
-
-
 def run(rule: str, settings: Any, wildcards: Mapping[str, str] = WILDCARDS, **files: Any) -> None:
-    """Run a job in this process."""
-    begin_here(rule, call(rule, settings, wildcards, **files))
+    """Run a job in this process, called as its rule calls it."""
+    asked = {"gpu": 0} if "datasets" in files and rule.startswith("evaluate_") else {}
+    begin_here(rule, call_of(rule, settings, **asked, **wildcards, **files))
 
 
 def scores_in(path: Path) -> list[dict[str, Any]]:

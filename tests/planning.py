@@ -44,7 +44,7 @@ def copy_tree(folder: Path) -> Path:
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        elif source.exists():
+        else:
             shutil.copy(source, folder / name)
     return folder
 

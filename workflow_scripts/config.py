@@ -43,11 +43,13 @@ class Settings(BaseModel):
 
     @classmethod
     def strictly(cls, section: Any) -> Self:
-        """Read ``section`` as JSON is read: a text is no number, and a number no text.
+        """Read ``section`` as JSON is read: a text is no number, and a number no text; settings stay as they are.
 
         Raises:
             ValidationError: with everything that is wrong in it.
         """
+        if isinstance(section, cls):
+            return section
         return cls.class_of(section).model_validate_json(json.dumps(section, default=str), strict=True)
 
     @classmethod

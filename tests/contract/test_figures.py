@@ -5,10 +5,7 @@ import pytest
 from tests.planning import ROOT
 from tests.rooms.figures.conftest import drawn, request_of
 from workflow_scripts.figures.base import FigureKind, load_figure
-from workflow_scripts.graph.configuration import read_yaml
-from workflow_scripts.graph.runs import one_column_a_task, runs_of
 from workflow_scripts.settings.figures import FIGURES
-from workflow_scripts.settings.study import Grid
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -39,12 +36,3 @@ def test_a_figure_of_nothing_says_so(finished, name):
     block, said = NOTHING[name]
     request = request_of(name, block, inputs={"table": [finished / "tables/lab.parquet"]})
     assert said in " ".join(drawn(load_figure(name).columns.empty_table(), request, name)[1])
-
-
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "config/experiments").glob("*.yaml")), ids=lambda path: path.stem
-)
-def test_words_are_compared_in_runs_that_the_grid_has(path):
-    grid = Grid.parse(one_column_a_task(read_yaml(path)), path.stem)
-    if grid.token_similarity:
-        assert {*grid.token_similarity.runs} <= {*runs_of(read_yaml(path))}

@@ -27,11 +27,13 @@ def test_every_block_of_the_configuration_parses(name):
 
 @pytest.mark.parametrize("name", names_in("workflow_scripts.settings.methods"))
 def test_every_method_keeps_the_contract(name):
-    """``methods.base``: names, and parameters under their names."""
+    """``methods.base``: names, parameters under their names, and what its settings say that it needs."""
     method = load_method(name)
     config = MethodConfig.class_of({"module": name})
     assert get_args(config.model_fields["module"].annotation) == (name,)
     assert method.__doc__
+    assert config.has_teacher == ("data.teacher" in inspect.getsource(method))
+    assert bool(config.columns) == hasattr(method, "Objective")
     parameters = inspect.signature(method.build).parameters.values()
     first, *others = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
     assert first == "config"
@@ -42,6 +44,7 @@ def test_every_method_keeps_the_contract(name):
     assert base.Objective in method.Objective.__mro__
     assert list(inspect.signature(method.Objective).parameters) == ["config", "encoder", "data"]
     assert method.Objective.loss is not base.Objective.loss
+    assert config.reducible == hasattr(method.Objective, "contrast")
 
 
 def test_labels_of_a_readout_reach_every_method_that_has_one():

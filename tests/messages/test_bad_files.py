@@ -100,12 +100,17 @@ def test_what_breaks_off_or_is_of_another_kind_is_one_line_and_not_half_a_corpus
             found = r"/\S+: not what reader \w+ reads: .*Download the file again"
             with pytest.raises(DataError, match=found):
                 loaded(kind, damaged)
-    with pytest.raises(DataError, match=r"dump.bz2: not what reader wikipedia_xml reads"):
-        loaded("dump", bz2.compress(b"<mediawiki><page>"))
-    with pytest.raises(DataError, match=r"train.parquet: not what reader wikitext reads: .*text"):
-        loaded("wikitext", parquet(tmp_path / "other", words=["x"]))
-    with pytest.raises(DataError, match="row 2: text is missing"):
-        loaded("wikitext", parquet(tmp_path / "null", text=["x", None]))
+    for kind, content, found in (
+        ("dump", bz2.compress(b"<mediawiki><page>"), r"dump.bz2: not what reader wikipedia_xml reads"),
+        (
+            "wikitext",
+            parquet(tmp_path / "other", words=["x"]),
+            r"train.parquet: not what reader wikitext reads: .*text",
+        ),
+        ("wikitext", parquet(tmp_path / "null", text=["x", None]), "row 2: text is missing"),
+    ):
+        with pytest.raises(DataError, match=found):
+            loaded(kind, content)
 
 
 def test_a_file_cut_in_a_word_breaks_a_contract_of_exact_rows(loaded):

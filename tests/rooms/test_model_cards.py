@@ -15,13 +15,23 @@ from workflow_scripts.reporting.model_card import Config
 
 CONFIG = merged_config(ROOT, DEMO)
 GRIDS = read_grids(CONFIG, ROOT / "config")[0]
-STUDY = Study(CONFIG, GRIDS, all_runs(GRIDS, CONFIG["encoders"]), ROOT)
-MODELS = Models(STUDY)
+
+
+def study_of(config=CONFIG, grids=GRIDS):
+    return Study(config, grids, all_runs(grids, config["encoders"]), ROOT)
+
+
+def card_of(study, run):
+    return Config.parse(json.loads(Models(study).card(SimpleNamespace(run=run, seed="1"))), "card")
+
+
+STUDY = study_of()
+SIMCSE = "simcse.minilm_mlm.wiki_extract"
 
 
 @pytest.mark.parametrize("name", STUDY.runs)
 def test_every_run_of_the_demo_has_sources_with_licences(name):
-    found = Config.parse(json.loads(MODELS.card(SimpleNamespace(run=name, seed="1"))), "card")
+    found = card_of(STUDY, name)
     assert [(source.name, source.licence) for source in found.encoders] == [("minilm", "Apache-2.0")]
     adapted = "minilm_mlm" in name or "demo_twin" in name  # both have seen the corpus
     assert [source.name for source in found.data] == (["wiki_extract"] if adapted else [])
@@ -29,33 +39,22 @@ def test_every_run_of_the_demo_has_sources_with_licences(name):
     assert all(source.licence and source.origin for source in [*found.encoders, *found.data])
 
 
-def test_a_card_shows_all_seeds_of_its_run_and_no_other_run():
-    files = STUDY.scores_of(SimpleNamespace(run="simcse.minilm_mlm.wiki_extract", seed="1"))
-    assert files == [
-        f"<results>/scores/sts/lee/simcse.minilm_mlm.wiki_extract/seed{seed}.parquet" for seed in (1, 2)
-    ]
-    assert sum(len(run.seeds) for run in STUDY.runs.values()) == 15
-
-
-def test_a_card_has_scores_that_another_experiment_asks_for():
-    grids = copy.deepcopy(GRIDS)
-    other = copy.deepcopy(grids["demo"])
-    other["suites"] = {"sts": ["stsb"]}
+def test_a_card_shows_all_seeds_of_its_run_and_no_other_run_whichever_experiment_asks_for_them():
+    other = copy.deepcopy(GRIDS["demo"]) | {"suites": {"sts": ["stsb"]}, "baseline": None}
     other["runs"] = [{"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_extract"}]
-    grids["other"] = other | {"baseline": None}
     config = CONFIG | {"experiments": [*CONFIG["experiments"], "other"]}
-    study = Study(config, grids, all_runs(grids, config["encoders"]), ROOT)
-    files = study.scores_of(SimpleNamespace(run="simcse.minilm_mlm.wiki_extract", seed="1"))
-    assert "<results>/scores/sts/stsb/simcse.minilm_mlm.wiki_extract/seed1.parquet" in files
+    asked_twice = study_of(config, GRIDS | {"other": other})
+    for study, suites in ((STUDY, ["lee"]), (asked_twice, ["lee", "stsb"])):
+        assert study.scores_of(SimpleNamespace(run=SIMCSE, seed="1")) == [
+            f"<results>/scores/sts/{suite}/{SIMCSE}/seed{seed}.parquet" for suite in suites for seed in (1, 2)
+        ]
 
 
 def test_a_card_and_a_page_name_the_sentences_that_a_corpus_adds():
     config = copy.deepcopy(CONFIG)
     config["corpora"]["wiki_extract"]["also"] = "sick_r_all"
-    study = Study(config, GRIDS, all_runs(GRIDS, config["encoders"]), ROOT)
-    wildcards = SimpleNamespace(run="simcse.minilm_mlm.wiki_extract", seed="1")
-    found = Config.parse(json.loads(Models(study).card(wildcards)), "card")
-    assert [source.name for source in found.data] == ["sick_r_all", "wiki_extract"]
+    study = study_of(config)
+    assert [source.name for source in card_of(study, SIMCSE).data] == ["sick_r_all", "wiki_extract"]
     assert "sick_r_all" in Reporting(study).datasets
 
 
@@ -69,9 +68,8 @@ def test_a_card_and_a_page_name_what_is_behind_the_teacher_and_the_base_of_a_bas
     }
     block = {"encoder": "minilm", "corpus": "wiki_extract", "method": "distil", "teacher": "taught"}
     grids["demo"]["runs"] = [block]
-    study = Study(config, grids, all_runs(grids, config["encoders"]), ROOT)
-    wildcards = SimpleNamespace(run="distil.minilm.wiki_extract.taught", seed="1")
-    found = Config.parse(json.loads(Models(study).card(wildcards)), "card")
+    study = study_of(config, grids)
+    found = card_of(study, "distil.minilm.wiki_extract.taught")
     assert [source.name for source in found.encoders] == ["bert_base", "minilm"]
     assert [source.name for source in found.data] == ["wiki1m", "wiki_extract", "wiki_sentences"]
     assert study.read_corpora == ["wiki1m", "wiki_extract", "wiki_sentences"]

@@ -1,4 +1,4 @@
-"""Columns of what is brought for evaluations through mteb."""
+"""Columns of the data that are fetched for evaluations through mteb."""
 
 import pyarrow as pa
 

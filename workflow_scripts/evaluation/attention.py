@@ -32,7 +32,7 @@ def context_projections(model: nn.Module) -> list[nn.Module]:
 
 @contextmanager
 def entering(modules: Sequence[nn.Module]) -> Iterator[list[tuple[Any, Tensor]]]:
-    """What enters some modules while they run: a list of each module with its first input, call by call."""
+    """Record what enters some modules while they run: each module with its first input, call by call."""
     entered: list[tuple[Any, Tensor]] = []
     with ExitStack() as hooks:
         for module in modules:

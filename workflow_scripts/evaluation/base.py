@@ -3,8 +3,8 @@
 Scores are in long form, a row a number, whoever computes them.
 
 A suite is a block of settings below ``suites.<kind>`` in the configuration, and ``<kind>.py`` evaluates it. Kinds
-whose jobs need more than vectors (``cost``, ``attention``, ``mteb``) have rules of their own, and their settings are
-no ``SuiteConfig``. The study of vectors without training scores its own vectors with the same tasks.
+whose jobs need more than vectors (``cost``, ``attention``, ``mteb``) have rules of their own, and settings that are no
+``SuiteConfig``. The study of vectors without training scores its own vectors with the same tasks.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -55,10 +55,10 @@ class Task(NamedTuple):
     columns: Sequence[Sequence[str]]
     """Texts column by column, as often as they occur; each distinct one is encoded once."""
     score: Callable[..., list[Score]]
-    """From the vectors (N, D) of each column, which are not to be changed, to finite numbers, the same to the bit for
-    the same vectors; ``gap`` for what cannot be scored."""
+    """Takes the vectors (N, D) of each column, which it must not change, and returns finite numbers, the same to the
+    bit for the same vectors; a ``gap`` for what cannot be scored."""
     pairs: Callable[..., pa.Table] = lambda *_: SIMILARITIES.empty_table()
-    """From the same to columns of ``columns.scores.SIMILARITIES``, of scored pairs."""
+    """Takes the same, and returns scored pairs with the columns of ``columns.scores.SIMILARITIES``."""
     groups: Sequence[str] | None = None
     """The group (subset) of every row of the columns; None where there are none."""
 
@@ -81,7 +81,7 @@ class Evaluator(Protocol):
         Args:
             task: Its name, one of ``config.tasks``.
             table: Its dataset; not empty.
-            config: Of the suite; what is about other tasks is not to be looked at (``SuiteConfig.of_task``).
+            config: Settings of the suite, of which those of other tasks must not matter (``SuiteConfig.of_task``).
 
         Raises:
             DataError: if the dataset cannot be scored at all; other tasks are.

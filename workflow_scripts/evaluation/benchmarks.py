@@ -56,7 +56,7 @@ def part_label(chosen: Selection, tasks: Collection[AbsTask]) -> str | None:
 
 
 def published(models: Sequence[str], parts: Collection[tuple[str, str, str]]) -> dict[tuple[str, str], float]:
-    """Main scores of models by model and task, each the mean over the same splits and subsets as of ours.
+    """Main scores by model and task, each the mean over the splits and subsets that ours is taken over.
 
     Args:
         models: Their names in mteb.
@@ -93,7 +93,7 @@ def _tasks_of(chosen: Selection, place: str) -> list[AbsTask]:
 
 
 def _in(languages: Collection[str] | None, task: AbsTask) -> AbsTask:
-    """A task with the subsets whose texts are all in some languages: of English alone, en and not en-de."""
+    """A task cut to the subsets whose texts are all in these languages: for English, en but not en-de."""
     if not languages:
         return task
     filtered = copy(task)  # mteb's registry holds the task itself

@@ -37,7 +37,6 @@ from workflow_scripts.evaluation.base import Score, Task, Vectors
 from workflow_scripts.settings.suites.clustering import Config as Config
 
 Labels = NDArray[np.intp]
-METRICS = ("accuracy", "nmi", "v_measure")
 
 
 def load(task: str, table: pa.Table, config: Config) -> Task:
@@ -75,12 +74,11 @@ def cluster(vectors_ND: Vectors, count: int, seed: int, n_init: int) -> Labels:
 
 def agreement(classes_N: Labels, clusters_N: Labels) -> dict[str, float]:
     """The metrics of one clustering, each from 0 to 1."""
-    values = (
-        hungarian_accuracy(classes_N, clusters_N),
-        normalized_mutual_info_score(classes_N, clusters_N),
-        v_measure_score(classes_N, clusters_N),
-    )
-    return dict(zip(METRICS, map(float, values), strict=True))
+    return {
+        "accuracy": hungarian_accuracy(classes_N, clusters_N),
+        "nmi": float(normalized_mutual_info_score(classes_N, clusters_N)),
+        "v_measure": float(v_measure_score(classes_N, clusters_N)),
+    }
 
 
 def hungarian_accuracy(classes_N: Labels, clusters_N: Labels) -> float:
@@ -98,7 +96,7 @@ def hungarian_accuracy(classes_N: Labels, clusters_N: Labels) -> float:
 def summaries(task: str, seeds: list[dict[str, float]], texts: int) -> list[Score]:
     """Mean and standard deviation of every metric over the seeds; ``texts`` is the number of clustered texts."""
     scores = []
-    for metric in METRICS:
+    for metric in seeds[0]:
         values = [seed[metric] for seed in seeds]
         scores.append(Score(task, "mean", metric, float(np.mean(values)), texts))
         scores.append(Score(task, "sd", metric, float(np.std(values, ddof=1)), texts))

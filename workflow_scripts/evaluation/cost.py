@@ -49,7 +49,7 @@ def evaluate(config: Config, encoder: Encoder, base: Encoder) -> list[Score]:
     task, note = "cost", f"one sentence of {config.tokens} tokens"
     scores, counts = [], []
     for aggregation, (module, forward) in (("", encoder), ("base", base)):
-        operations = count_operations(module, forward, config.tokens, batch_size=1)
+        operations = count_operations(module, forward, config.tokens)
         counts.append(count_parameters(module))
         scores += [
             Score(task, aggregation, "parameters", float(counts[-1]), 1),
@@ -69,8 +69,8 @@ def count_parameters(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-def count_operations(module: nn.Module, forward: Forward, tokens: int, batch_size: int) -> Operations:
-    """Multiply-accumulates of one forward pass over ``batch_size`` sentences of ``tokens`` tokens.
+def count_operations(module: nn.Module, forward: Forward, tokens: int) -> Operations:
+    """Multiply-accumulates of one forward pass over a sentence of ``tokens`` tokens.
 
     Also works on the meta device, where nothing is computed, if the pass does not read the value of a tensor.
     """
@@ -81,7 +81,7 @@ def count_operations(module: nn.Module, forward: Forward, tokens: int, batch_siz
         entering(layers) as rows,
         entering(context_projections(module)) as contexts,
     ):
-        forward(*_batch(module, batch_size, tokens))
+        forward(*_batch(module, 1, tokens))
     shapes = [context.shape for _, context in contexts]
     return Operations(
         linear=sum(row.numel() * layer.out_features for layer, row in rows),

@@ -19,7 +19,7 @@ class Failures:
         self._reasons: dict[str, str] = {}
 
     def add(self, task: str, error: Exception) -> Score:
-        """Say on stderr in one line that ``task`` failed; its gap."""
+        """The gap of a task that failed, which stderr gets as one line."""
         reason = self._reasons[task] = _reason(error)
         print(f"{self._job.rule}: task {task} failed: {reason}", file=sys.stderr, flush=True)  # noqa: T201
         return gap(
@@ -46,7 +46,7 @@ class Failures:
 
 
 def _reason(error: Exception) -> str:
-    """An error in one line; with its place, where it is not one that a user can mend."""
+    """An error in one line, with its place in the code unless it is one that a user can mend."""
     text = " ".join(str(error).split()) or "no message"
     if isinstance(error, SemblanceError):
         return f"{type(error).__name__}: {text}"

@@ -11,8 +11,8 @@ is unique, so up to the tolerance the result depends neither on the start nor on
 Method: L-BFGS (Nocedal and Wright 2006, algorithm 7.4), started with an inverse Hessian that is averaged over all
 problems and classes. On MR with all-MiniLM-L6-v2 (10,662 x 384; 110 subsets, 6 values of C), it takes about seven
 steps per value of C, 4 s on one core; on five classes of SST-5, or three of SICK-E, up to thirty. Where classes are of
-very different sizes, as in TREC, the average is far from each, and hundreds of steps may not be enough. What is open
-after ``_MAX_STEPS`` is solved by scikit-learn's Newton method, one problem at a time: some twelve steps whatever C and
+very different sizes, as in TREC, the average is far from each, and hundreds of steps may not be enough. Problems that
+are unsolved after ``_MAX_STEPS`` go to scikit-learn's Newton method, one at a time: some twelve steps whatever C and
 the classes are, a second or two for TREC's 5,452 rows.
 
 Shape suffixes: N rows, D features, F features and a constant, P problems, K logits (1 for two classes),
@@ -86,12 +86,11 @@ def solve(
     return solutions
 
 
-class _Rows:
+class _Rows(NamedTuple):
     """The rows that all problems have in common, with loss, gradient and curvature over them."""
 
-    def __init__(self, features_NF: Tensor, targets_KN: Tensor) -> None:
-        self.features_NF = features_NF
-        self.targets_KN = targets_KN
+    features_NF: Tensor
+    targets_KN: Tensor
 
     def logits(self, weights_PKF: Tensor) -> Tensor:
         """Shape (P, K, N)."""

@@ -1,8 +1,9 @@
 """Evaluation through mteb: any of its tasks, on a saved model folder, resumable task by task.
 
-Results of finished tasks are kept as mteb's own JSON in a cache folder, subset by subset, and not computed again. mteb
-tells local models apart by nothing, so that one would get another's scores: the cache of a job is a folder named by its
-model, settings, code and packages, that of mteb with the revisions of all data among them (``keyed_cache``).
+Results of finished tasks are kept as mteb's own JSON in a cache folder, subset by subset, and are not computed again.
+mteb cannot tell one local model from another, and would give one the scores of the other. Each job therefore has a
+cache of its own, a folder named by its model, settings, code and packages (``keyed_cache``); mteb's version, which is
+one of these packages, fixes the revisions of all data.
 
 mteb's JSON contains times and dates; the scores returned here do not.
 """
@@ -12,7 +13,6 @@ import json
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from itertools import chain, product
 from math import isfinite
 from pathlib import Path
@@ -111,8 +111,8 @@ _OF_EVERY_TASK = {"max_tokens", "batch_size", "device", "benchmark", "languages"
 def keyed_cache(job: Job, config: Config) -> Path:
     """A folder beside a job's scores for what it has finished, named by all that decides the score of any task.
 
-    What was finished under another key is deleted. No rule names the folder as an output, so that a job which was
-    stopped, or is to run more tasks, goes on from there.
+    What was finished under another key is deleted. No rule names the folder as an output, so a job that was stopped,
+    or that has more tasks to run, continues from there.
     """
     key = job_key(
         job.rule,
@@ -247,9 +247,8 @@ def _finished(task: AbsTask, meta: ModelMeta, cache: ResultCache) -> TaskResult 
 
 def _load_data(task: AbsTask, *, offline: bool) -> str | None:
     """Load a task's dataset; returns the reason in one line if it is unavailable."""
-    commit = task.metadata.dataset.get("revision")
     try:
-        with at_commit(str(commit), offline=offline) if commit else nullcontext():
+        with at_commit(task.metadata.revision, offline=offline):
             task.load_data()
     except Exception as error:  # every dataset has its own loader, which fails in its own way
         first_line = (str(error).splitlines() or [""])[0]

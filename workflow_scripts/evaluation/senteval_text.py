@@ -1,13 +1,13 @@
 """Sentences as SentEval feeds them: tokenised by Moses, lower-cased, joined by blanks again.
 
-Conneau and Kiela 2018, https://aclanthology.org/L18-1269. Its STS files are made from the released ones so; SICK's are
-tokenised and keep their case. The numbers of SimCSE and of all that follow it are computed on them. An uncased
-tokeniser splits off punctuation by itself and gives one sentence in a thousand other ids; a cased one, RoBERTa's say,
-gives most of them others. For bags of tokens, on STS12 to STS15, that is up to .02 points of Spearman with BERT's
-WordPiece, and 2.1, 5.4, 2.5 and 3.4 points more with a cased byte-level BPE of 30,000 (trained on Wikipedia).
+Conneau and Kiela 2018, https://aclanthology.org/L18-1269. SentEval's STS files were made in this way from the released
+ones; SICK's are tokenised and keep their case. The numbers of SimCSE and of all that follow it are computed on them.
+With an uncased tokeniser, which splits off punctuation by itself, one sentence in a thousand gets other ids; with a
+cased one, such as RoBERTa's, most do. For bags of tokens, on STS12 to STS15, that is up to .02 points of Spearman with
+BERT's WordPiece, and 2.1, 5.4, 2.5 and 3.4 points more with a cased byte-level BPE of 30,000 (trained on Wikipedia).
 
-This is a tokeniser of the project's own with the rules that English needs. On STS12 to STS15, where SentEval's own
-files are at hand, all but 4 of the 22,716 sentences come out the same.
+This tokeniser is the project's own, with the rules that English needs. On STS12 to STS15, where SentEval's own files
+are at hand, all but 4 of the 22,716 sentences come out the same.
 """
 
 import re

@@ -4,10 +4,10 @@ Over seeds, runs with the same seed are compared by a paired t-test, and the sma
 could detect is computed. Over sentence pairs, one run of each system is compared by a bootstrap that resamples the
 pairs of one task.
 
-With a margin, the claim is that two numbers are the same, and it is tested for equivalence: its p is that of a
-difference within the margin by two one-sided tests (Schuirmann 1987, https://doi.org/10.1007/BF01068419) where the
-difference lies within, and that of one beyond, on either side, where it lies beyond: that p is two-sided, and for a
-margin of 0 that of a difference.
+With a margin, the claim is that two numbers are the same, and it is tested for equivalence. If the observed difference
+lies within the margin, p is that of two one-sided tests (Schuirmann 1987, https://doi.org/10.1007/BF01068419). If it
+lies beyond, p is that of a true difference beyond the margin on either side: it is two-sided, and with a margin of 0 it
+is the p of a difference.
 
 Shape suffixes: R resamples, N sentence pairs, S seeds (or draws, or tasks), G groups of tied values.
 """
@@ -88,20 +88,24 @@ def _t_test(mean: float, error: float, n: int, margin: float) -> float:
 def over_resamples(
     difference: float, resampled_R: Floats, pairs: int, config: Config, margin: float | None = None
 ) -> Evidence:
-    """Evidence of a bootstrap over sentence pairs.
+    """Evidence of a bootstrap over sentence pairs, with its percentile interval.
+
+    Without a margin, p is twice the share of resamples on the rarer side of 0, at most 1.
 
     Args:
         difference: On the pairs as they are.
-        resampled_R: In each resample, of R.
+        resampled_R: The difference in each resample.
         pairs: Number of sentence pairs.
         config: Level, power and resamples.
         margin: As in ``over_pairs``.
     """
-    low, high, p = percentile_interval(resampled_R, config)
-    if margin is not None:
+    low, high = np.quantile(resampled_R, [config.alpha / 2, 1 - config.alpha / 2])
+    if margin is None:
+        p = min(1.0, 2 * _share(resampled_R <= 0), 2 * _share(resampled_R >= 0))
+    else:
         p = _equivalence(resampled_R * (np.sign(difference) or 1.0), abs(difference) < margin, margin)
     steps = float(special.ndtri(1 - config.alpha / 2) + special.ndtri(config.power))
-    return Evidence(pairs, difference, low, high, p, steps * float(resampled_R.std()))
+    return Evidence(pairs, difference, float(low), float(high), p, steps * float(resampled_R.std()))
 
 
 def _equivalence(resampled_R: Floats, within: bool, margin: float) -> float:
@@ -171,19 +175,8 @@ def resampled(gold: Floats, ours: Floats, theirs: Floats, config: Config) -> Flo
     return np.concatenate(differences)
 
 
-def percentile_interval(resampled_R: Floats, config: Config) -> tuple[float, float, float]:
-    """Ends of the percentile interval of a resampled difference at level 1 - alpha, and its two-sided p.
-
-    That is twice the fraction of resamples on the rarer side of 0, at most 1. One more is counted there, so that p is
-    never 0.
-    """
-    low, high = np.quantile(resampled_R, [config.alpha / 2, 1 - config.alpha / 2])
-    rarer = min(_share(resampled_R <= 0), _share(resampled_R >= 0))
-    return float(low), float(high), min(1.0, 2 * rarer)
-
-
 def _share(found_R: NDArray[np.bool_]) -> float:
-    """The share of resamples in which something was found, the observed sample counted among them."""
+    """The share of resamples in which something was found; the observed sample is one more, so it is never 0."""
     return float((found_R.sum() + 1) / (len(found_R) + 1))
 
 

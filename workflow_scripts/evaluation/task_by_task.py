@@ -1,12 +1,11 @@
 """The tasks of a suite one by one: a finished task is on disk at once, and a failing one costs its own cells.
 
 Finished tasks lie beside the scores in ``<scores>.checkpoints``, which no rule names as an output, so that Snakemake
-leaves the folder alone: a file for each task and table, sealed like every artefact, under a key of the
-task's own. A job that was killed goes on behind them, and a suite with another list of tasks takes over what it has in
-common with the one before. A file that is damaged, or of another key, is made again.
+leaves the folder alone: a file for each task and table, sealed like every artefact, under a key of the task's own. A
+job that was killed continues after them, and a suite whose list of tasks has changed takes over those that it still
+has. A file that is damaged, or of another key, is made again.
 
-A failed task leaves no file. It is tried again by the next job of the same place, which is never put back from
-``.kept`` instead.
+A failed task leaves no file, and a job with one is not kept, so the next job of the same place tries it again.
 """
 
 from collections import defaultdict
@@ -34,13 +33,13 @@ from workflow_scripts.provenance.record import Record
 from workflow_scripts.settings.suites import SuiteConfig
 
 COLUMNS = {"scores": SCORES, "pairs": SIMILARITIES}
-"""Of each output that a rule may have."""
+"""Columns of each table that a rule may write, by the role of that output."""
 Tables = dict[str, pa.Table]
-"""What is written of a task or suite, by the job's output."""
+"""The tables of a task or suite, by the role of the output that they go to."""
 
 
 def evaluate_suite(job: Job, evaluator: Evaluator) -> None:
-    """Score a run on a suite and write: tasks that are not finished yet, each text of them encoded once.
+    """Score a run on those tasks of a suite that are not finished yet, each text encoded once, and write all.
 
     Args:
         job: With the inputs ``model`` and ``datasets``, the wildcards suite, run and seed, and the output ``scores``,
@@ -77,7 +76,7 @@ def evaluate_suite(job: Job, evaluator: Evaluator) -> None:
 
 
 def _read(path: Path, config: SuiteConfig) -> pa.Table:
-    """A dataset; of the form that the suite's kind reads, unless a task of another name reads it."""
+    """A dataset: of the form of the suite's kind, or, where only a measure reads it, of any form."""
     return read_table(path, FORMS[config.form]) if path.stem in config.datasets else read_dataset_table(path)
 
 
@@ -87,12 +86,12 @@ def _loaded(evaluator: Evaluator, name: str, table: pa.Table, config: SuiteConfi
         return not_scored(name, "no source of the dataset is available")
     try:
         return evaluator.load(name, table, config)
-    except Exception as error:  # as above
+    except Exception as error:  # again any reason
         return Task([], partial(_fail, error))
 
 
 def _at_widths(task: Task, vectors: Sequence[Vectors], widths: Sequence[int]) -> Iterator[Score]:
-    """A task's scores, and those of first entries of its vectors, whose aggregations end in @ and the width.
+    """A task's scores; then those of its vectors cut to each width, whose aggregations end in @ and the width.
 
     Raises:
         DataError: if a width is more than the vectors have.
@@ -110,7 +109,7 @@ def _fail(error: Exception) -> list[Score]:
 
 
 def _tables(job: Job, scores: Iterable[Score], pairs: pa.Table) -> Tables:
-    """What the rule writes of a task."""
+    """The tables of a task that the rule writes."""
     names = {name: job.wildcards[name] for name in ("suite", "run", "seed")}
     made = {"scores": score_table(scores, **names), "pairs": pairs}
     return {role: table for role, table in made.items() if role in job.outputs}
@@ -186,7 +185,7 @@ def _paths_of_task(job: Job, task: str) -> dict[str, Path]:
 
 
 def _record_of_task(job: Job, config: SuiteConfig, task: str) -> Record:
-    """The job's, without datasets and settings of its other tasks; its key is a hash of what decides the task."""
+    """The job's record without datasets and settings of other tasks; its key hashes what decides the task."""
     start, of = job.start, config.tasks[task]
     others = {f"datasets/{path.as_posix()}" for path in job.many("datasets") if path.stem != of}
     inputs = {role: given for role, given in start.inputs.items() if role not in others}

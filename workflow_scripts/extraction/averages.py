@@ -44,7 +44,7 @@ class States(NamedTuple):
 
 
 TOKENS_PER_BATCH = 4096
-"""Padding included: more than encoding alone likes, since every cell of the study costs some calls a batch."""
+"""Padding included. More than suits encoding alone, since every cell of the study costs some calls per batch."""
 
 
 def passes(
@@ -72,7 +72,7 @@ _STEP = 2.0**-24
 _LIMIT = 2.0**29
 _ROUNDER = 1.5 * 2.0**52 * _STEP  # a float64 of this size has the last digit _STEP, so that adding it rounds
 _TOKENS = 1 << 10
-"""Whose means are written at a time, a row group."""
+"""Tokens whose means are written at a time, as one row group."""
 
 
 class TokenSums:

@@ -1,4 +1,4 @@
-"""What the extraction study scores: settings of its jobs, score files and names, and mistakes in all that."""
+"""What the extraction study scores: settings of its jobs, its score files and names, and mistakes in them."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
@@ -10,7 +10,7 @@ from workflow_scripts.settings.study import SUITES
 from workflow_scripts.settings.suites import Cells
 
 ISOTROPY: Cells = frozenset({("", "isoscore")})
-"""Of Wikitext's sentences, which are no suite's."""
+"""The score of Wikitext's sentences, which belong to no suite."""
 
 Config = Mapping[str, Any]
 """The whole configuration, or its section ``extraction``, or a part of that."""
@@ -33,7 +33,7 @@ def job_settings(extraction: Config, kind: str, representation: str) -> dict[str
 
 
 def wikitext_settings(extraction: Config, representation: str) -> dict[str, Any]:
-    """What the job that encodes Wikitext with a representation reads: what it fits there, and what it measures."""
+    """What the job that encodes Wikitext with a representation reads: what to fit there, and what to measure."""
     fits = {name: block["fit"] for name, block in extraction["postprocessings"].items()}
     learnt = [
         block | {"postprocessings": names}
@@ -216,7 +216,7 @@ def _called(config: Config, measures: Iterable[Config]) -> dict[str, str]:
 
 
 def extraction_findings(config: Config) -> Iterator[str]:
-    """What measures and figures of the extraction study ask for that is not there, shown or not."""
+    """What measures and figures, shown or not, ask for that is not there."""
     extraction = config["extraction"]
     for name, measure in extraction["measures"].items():
         yield from _of_measure(config, measure, f"extraction.measures.{name}")
@@ -230,7 +230,7 @@ def block_findings(extraction: Config, depth: int | None) -> Iterator[str]:
 
     Args:
         extraction: The section, every name of which is defined.
-        depth: Layers of the study's encoder; None where nobody can say before it is fetched.
+        depth: Layers of the study's encoder; None where they are unknown before it is fetched.
     """
     for number, block in enumerate(extraction["blocks"]):
         for name in block["representations"]:
@@ -239,7 +239,7 @@ def block_findings(extraction: Config, depth: int | None) -> Iterator[str]:
 
 
 def _of_measure(config: Config, measure: Config, place: str) -> Iterator[str]:
-    """Tasks of any suite of its kind, or any data of the form: the study's own suite may leave some out."""
+    """Mistakes of one measure, which may name any task of its kind: the study's own suite may leave some out."""
     kind, aggregation, metrics = (measure[key] for key in ("kind", "aggregation", "metrics"))
     cells = ISOTROPY
     if kind != "isotropy":

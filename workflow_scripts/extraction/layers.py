@@ -1,4 +1,4 @@
-"""Combinations of layers by name, so that one configuration serves encoders of any depth, and what cannot be asked.
+"""Combinations of layers by name, so that one configuration serves encoders of any depth, and what they lack.
 
     static        the table of input embeddings, before positions and normalisation: the paper's layer -1
     0, 1, 2, ...  hidden states; 0 is the output of the embedding layer
@@ -46,13 +46,13 @@ def every_layer(names: Iterable[str], depth: int) -> list[str]:
 
 
 def impossible(settings: Mapping[str, Any], depth: int | None) -> Iterator[str]:
-    """What blocks ask of a representation that it does not have, in words.
+    """Messages about layers or masks that blocks ask for and the representation does not have.
 
-    It is found before any job, and again by a job that knows the encoder itself.
+    Asked before any job, and again by the job, which knows the encoder itself.
 
     Args:
         settings: As ``graph.extraction.job_settings`` has them.
-        depth: Layers of the encoder; None while nobody can say, and layers are not looked at.
+        depth: Layers of the encoder; None while that is unknown: then layers are not checked.
     """
     template = settings["template"]
     has_masks = template is not None and "[MASK]" in template["text"]

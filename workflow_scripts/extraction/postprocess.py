@@ -20,12 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_scripts.settings.extraction.vectors import (
-    Abtt,
-    Plain,
-    Postprocessing,
-    Quantile,
-)
+from workflow_scripts.settings.extraction.vectors import Abtt, Plain, Postprocessing, Quantile
 
 Vectors = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -37,9 +32,9 @@ _NO_VARIANCE = 1e-10
 
 
 class Sample:
-    """Vectors to fit to and to transform, and what several post-processings need of them, which is kept once asked for.
+    """Vectors to fit to and to transform; what several post-processings need of them is computed once and kept.
 
-    At the most that is one and a half times the memory of the vectors, and once more with every repetition.
+    That takes at most one and a half times the memory of the vectors, plus that of the vectors with repetitions.
 
     Args:
         vectors_UD: The distinct vectors, at least one.
@@ -71,7 +66,7 @@ class Sample:
 
     @cached_property
     def rising(self) -> tuple[NDArray[np.int32], Vectors]:
-        """By every feature, smallest first: the numbers of the distinct vectors (D, U), and their values (D, U)."""
+        """For every feature, the distinct vectors from smallest to largest: their numbers (D, U) and values (D, U)."""
         values_DU = np.ascontiguousarray(self.vectors_UD.T)
         return np.argsort(values_DU, axis=1).astype(np.int32), np.sort(values_DU, axis=1)
 

@@ -39,10 +39,10 @@ from workflow_scripts.extraction.representations import (
 from workflow_scripts.extraction.vocabulary import (
     Counts,
     Vocabulary,
-    WordTokeniser,
     count_documents,
     read_counts,
     read_vocabulary,
+    split_into_words,
     word_vocabulary,
 )
 from workflow_scripts.extraction.weighting import Weights, weigh, weight_tables
@@ -64,7 +64,7 @@ from workflow_scripts.settings.templates import Template
 Vectors = NDArray[np.float32]
 Integers = NDArray[np.int64]
 Cells = Mapping[Key, Sequence[str]]
-"""Vectors of sentences, and the post-processings that each gets."""
+"""Keys of sentence vectors, each with the post-processings to apply to them."""
 Fits = Mapping[tuple[Key, str], Fit]
 """What was fitted on Wikitext for a key and a post-processing."""
 Scored = tuple[Key, str, Score]
@@ -162,7 +162,7 @@ def _open_words(job: Job, biases: Mapping[str, list[str]]) -> Opened | None:
     vectors_VD = table["vector"].combine_chunks().flatten().to_numpy().reshape(len(words), -1)
     with_unknown = np.concatenate([np.zeros((1, vectors_VD.shape[1]), np.float32), vectors_VD])
     vocabulary = word_vocabulary(words, **biases)
-    vectors = TableVectors(WordTokeniser(words), [with_unknown])
+    vectors = TableVectors(partial(split_into_words, words), [with_unknown])
     return Opened(vectors, vocabulary, _counts(job, vocabulary), depth=0)
 
 
@@ -225,7 +225,7 @@ def token_weights(
 
 
 def _once(texts: Sequence[str], numbers_U: Integers) -> Integers:
-    """1 for the first text of its kind within its numbered part, 0 for what repeats it."""
+    """1 for the first occurrence of a text within its numbered part, 0 for every other."""
     first: dict[tuple[int, str], int] = {}
     for row, text in enumerate(zip(numbers_U.tolist(), texts, strict=True)):
         first.setdefault(text, row)
@@ -280,15 +280,15 @@ def learn(
     max_tokens: int,
     opened: Opened,
 ) -> tuple[list[Fitted], list[Scored]]:
-    """Fit the post-processings in ``cells`` to Wikitext's vectors, keep the fits that tasks use, score ``measured``.
+    """Fit the post-processings in ``cells`` to Wikitext's vectors: fits that tasks use, IsoScores of ``measured``.
 
     ASSUME: on Wikitext, idf^T is idf^W. Figures 1 and 2 of the paper give every weighting one IsoScore, so it cannot
     depend on a task; post-processings marked ^W are fitted to the same vectors.
 
     Args:
         settings: Of the job.
-        cells: What is fitted or measured.
-        measured: Those whose IsoScore is wanted.
+        cells: All that is fitted or measured.
+        measured: Those of them whose IsoScore is wanted.
         wikitext: Name of the dataset, and its distinct sentences.
         max_tokens: Longer sentences are truncated.
         opened: The representation.
@@ -311,7 +311,7 @@ def learn(
 
 
 def absent(task: str) -> list[Scored]:
-    """The single row of a task whose dataset or word vectors are missing."""
+    """The only row of a task whose dataset or word vectors are missing."""
     return [(_NO_KEY, "", gap(task, "no source of the dataset or of the word vectors is available"))]
 
 

@@ -85,24 +85,22 @@ def word_vocabulary(words: Sequence[str], frequent: Sequence[str], punctuation: 
     return Vocabulary(["", *words], frozenset(), None, biased)
 
 
-class WordTokeniser:
-    """Splits texts into lower-cased words and punctuation marks; a text without a known word becomes the id 0."""
+def split_into_words(words: Sequence[str], texts: Sequence[str], max_tokens: int) -> TokenisedText:
+    """The known ``words`` (ids from 1) and punctuation marks of lower-cased texts, at most ``max_tokens`` each.
 
-    def __init__(self, words: Sequence[str]) -> None:
-        self._ids = {word: number for number, word in enumerate(words, start=1)}
-
-    def __call__(self, texts: Sequence[str], max_tokens: int) -> TokenisedText:
-        """Known words of every text, at most ``max_tokens`` each."""
-        rows = []
-        for text in texts:
-            found = (self._ids.get(word) for word in re.findall(r"\w+|[^\w\s]", text.lower()))
-            rows.append([number for number in found if number is not None][:max_tokens] or [0])
-        starts = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)])
-        return TokenisedText(np.array([number for row in rows for number in row], np.int32), starts, pad_id=0)
+    A text without a known word becomes the id 0.
+    """
+    known = {word: number for number, word in enumerate(words, start=1)}
+    rows = []
+    for text in texts:
+        found = (known.get(word) for word in re.findall(r"\w+|[^\w\s]", text.lower()))
+        rows.append([number for number in found if number is not None][:max_tokens] or [0])
+    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)])
+    return TokenisedText(np.array([number for row in rows for number in row], np.int32), starts, pad_id=0)
 
 
 def count_documents(text: TokenisedText, vocabulary: int, times_U: Integers | None = None) -> Counts:
-    """Count the texts that contain each id, each text as often as ``times_U`` says, or once."""
+    """Number of texts that contain each id, where each text counts as often as ``times_U`` says, or once."""
     times_U = np.ones(len(text), dtype=np.int64) if times_U is None else times_U
     rows_F = np.repeat(np.arange(len(text)), text.lengths)
     pairs = np.unique(rows_F * vocabulary + text.ids)

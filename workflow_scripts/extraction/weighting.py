@@ -17,11 +17,11 @@ a setting, and ``config/extraction.yaml`` names each interpretation:
 * F9, ``formula``: ``documents`` is Equation 4; ``tokens`` is log(tokens / df_t), which is flatter and comes closer
   to the paper's rows for random embeddings (unresolved).
 
-* ``repeated``: whether a text that a task has several times, as images of one caption do, is so many documents
-  (``each``) or one (``once``). ASSUME: each, as section 3.3 counts "all samples from the given target task", and as
-  post-processings are fitted. Over STS12 to STS15 and STS-B random embeddings (ten draws) are off by .23 points from
-  the paper's printed rows, .38 with ``once`` and .55 with a pair as one document, if its two idf rows are taken for
-  each other (docs/laboratory.md); draws differ by .2.
+* ``repeated``: whether a text that occurs several times in a task, as a caption of several images does, counts as that
+  many documents (``each``) or as one (``once``). ASSUME: each, as section 3.3 counts "all samples from the given
+  target task", and as post-processings are fitted. Over STS12 to STS15 and STS-B random embeddings (ten draws) are off
+  by .23 points from the paper's printed rows, .38 with ``once`` and .55 with a pair as one document, if its two idf
+  rows are taken for each other (docs/laboratory.md); draws differ by .2.
 
 Shape suffixes: V vocabulary, G groups of texts (subsets), F tokens of all texts, concatenated.
 """

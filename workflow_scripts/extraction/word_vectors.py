@@ -57,7 +57,7 @@ def read(files: dict[str, Path], drop_frequent: int) -> pa.Table:
         drop_frequent: Words to skip.
 
     Raises:
-        DataError: naming the file, and the line of a text, that is not as its format has it.
+        DataError: if a file is not in its format; names it, and the line if it is text.
     """
     if "words" in files:
         words = pq.read_table(files["words"])[0].to_pylist()
@@ -82,7 +82,7 @@ def read(files: dict[str, Path], drop_frequent: int) -> pa.Table:
 def _files(
     source: LocalWords | PackagedWords, data_root: Path | None
 ) -> tuple[Path | None, str, dict[str, tuple[str, str | None]]]:
-    """The folder that holds the files, what their names begin with in records, and path and pinned hash by role."""
+    """The folder of the files, the prefix of their names in records, and path and pinned hash by role."""
     if isinstance(source, LocalWords):
         return data_root, "local:", {"vectors": (source.path, source.sha256)}
     spec = find_spec(source.package)

@@ -42,7 +42,7 @@ class Request(NamedTuple, Generic[ConfigT]):
     """Sentences to print below the panels, after the figure's own: substitutions and gaps."""
 
     def new_figure(self, panels_inches: float, notes: Sequence[str]) -> Figure:
-        """A figure with title, notes and footnotes, and room for panels that are so high."""
+        """A figure with title, notes and footnotes, and room for panels of that height."""
         return new_figure(self.style, panels_inches, self.title, notes, self.footnotes)
 
     def empty(self, message: str, panels_inches: float = 1, notes: Sequence[str] = ()) -> Figure:

@@ -7,7 +7,6 @@ so that each integrates to 1 over the cosines that there are.
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import FigureKind, Request
-from workflow_scripts.figures.style import COLOURS, INK, short_names
+from workflow_scripts.figures.style import COLOURS, INK, heading, short_names
 from workflow_scripts.reporting.records import RunTable, run_tables
 from workflow_scripts.settings.figures import CosineDensity
 
@@ -43,7 +42,6 @@ _VISIBLE = 0.005  # share of the highest density; nothing lower is drawn
 _OVERLAP = 1.5  # height of the highest density over the distance of two groups
 _GROUP_INCHES = 0.34
 _COLUMNS = 2
-_LETTERS_PER_INCH = 14  # of a panel's title
 _HOW_DRAWN = "All panels have one scale. Ticks: medians."
 
 Floats = NDArray[np.float64]
@@ -128,7 +126,7 @@ def draw(points: pa.Table, request: Request[CosineDensity]) -> Figure:
         _draw_panel(axes, of_run, groups, _OVERLAP / highest)
         seeds = of_run["seeds"][0].as_py()
         name = f"{names.short[runs[number]]} ({'1 seed' if seeds == 1 else f'{seeds} seeds pooled'})"
-        axes.set_title(fill(name, int(_LETTERS_PER_INCH * request.style.width_inches / columns)))
+        axes.set_title(heading(name, request.style, columns))
         if number + columns >= len(runs):
             axes.set_xlabel("cosine")
         axes.tick_params(labelbottom=True)

@@ -49,7 +49,7 @@ def _curve(history: RunTable, metric: str, steps: Any, values: Any) -> pa.Table:
 
 
 def _how_lines_are_drawn(points: pa.Table) -> str:
-    """What thick and thin lines are."""
+    """A note on what the lines are, thick and thin, and the diamonds."""
     seeds = len(pc.unique(points["seed"]))
     if seeds > 1 and len(pc.unique(points["run"])) <= _SEEDS_UP_TO:
         return f"Thick lines: mean over {seeds} seeds; thin lines: single seeds. {_what_diamonds_are(points)}"
@@ -57,7 +57,7 @@ def _how_lines_are_drawn(points: pa.Table) -> str:
 
 
 def _what_diamonds_are(points: pa.Table) -> str:
-    """What the marks of values are that were measured once, where there are some."""
+    """A note on the marks of what was measured once; empty where nothing was."""
     steps = points.group_by(["run", "metric"]).aggregate([("step", "count_distinct")])
     return "Diamonds: measured at one step only. " if 1 in steps["step_count_distinct"].to_pylist() else ""
 

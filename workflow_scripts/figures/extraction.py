@@ -43,7 +43,7 @@ UNITS = f"Means over tasks; {HUNDRED[0].lower()}{HUNDRED[1:]}"
 
 
 def _names(request: Request[Any]) -> Names:
-    """What a figure's block names."""
+    """The definitions of what a figure's block names."""
     return Names.parse(dict(request.names), "extraction")
 
 
@@ -206,7 +206,7 @@ def _line(axes: Axes, rows: Sequence[dict[str, Any]], label: str, look: Mapping[
     if not rows:
         return
     x, y, spread = (np.array([row[key] or 0 for row in rows], float) for key in ("x", "y", "spread"))
-    # A line of one point is not seen.
+    # A line through one point cannot be seen.
     mark: dict[str, Any] = {"marker": "D", "ms": 4.5} if len(rows) == 1 else {}
     axes.plot(x, y, label=label, lw=1.2, **look, **mark)
     axes.fill_between(x, y - spread, y + spread, color=look["color"], alpha=0.12, lw=0)

@@ -1,4 +1,4 @@
-"""Maps of what is inside encoders, a row of them a run, a column a sentence; the figures here load models.
+"""Maps of what is inside encoders, a row per run, a column per sentence; these figures load models.
 
 One shows attention over layers (LayerAttPooler, Fig. 3). The other shows how alike words are (3R, Figs. 1 and 3 and
 Table 4). That paper shows cosines of "token embeddings" and names words; it says neither which layer is used nor what

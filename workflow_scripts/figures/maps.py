@@ -29,7 +29,7 @@ _ON_LIGHT, _ON_DARK = "#111112", "#f8f8f9"  # of numbers, whatever the paper
 
 
 class Map(NamedTuple):
-    """Numbers between each two of some things, which stand downwards and to the right."""
+    """A number for each pair of some things, which are named from top to bottom and from left to right."""
 
     names: Sequence[str]
     values: NDArray[np.float64]
@@ -65,20 +65,19 @@ def maps_of(table: pa.Table, column: str, sides: Sequence[str], value: str) -> d
     }
 
 
-def heat_map(axes: Axes, shown: Map, shades: Normalize | None, *, numbers: bool = False) -> ScalarMappable:
+def heat_map(axes: Axes, shown: Map, shades: Normalize, *, numbers: bool) -> None:
     """Draw one map, darker for more, with names at its sides and, where asked for, the numbers in it."""
-    mesh = axes.pcolormesh(shown.values, cmap=SHADES, norm=shades)
+    axes.pcolormesh(shown.values, cmap=SHADES, norm=shades)
     axes.invert_yaxis()
     places = np.arange(len(shown.names)) + 0.5
     axes.set_xticks(places, shown.names, rotation=90)
     axes.set_yticks(places, shown.names)
     axes.tick_params(length=0)
-    dark = np.asarray(mesh.norm(shown.values)) > 0.55
+    dark = np.asarray(shades(shown.values)) > 0.55
     for (row, column), value in np.ndenumerate(shown.values) if numbers else ():
         colour = _ON_DARK if dark[row, column] else _ON_LIGHT
         text = f"{value:z.2f}".replace("0.", ".", 1)
         axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=6.5, color=colour)
-    return mesh
 
 
 def draw_maps(

@@ -141,7 +141,7 @@ def draw_marks(axes: Axes, marks: Sequence[Mark], colours: Sequence[Any], names:
         places = _places(point, extent.width, extent.height)
         inside = (places[:, :2] >= panel.min).all(axis=1) & (places[:, 2:] <= panel.max).all(axis=1)
         free = np.flatnonzero(inside & ~_overlap(places, taken))
-        at = int(free[0]) if len(free) else 0  # where there is no room at all, none is left out
+        at = int(free[0]) if len(free) else 0  # without room anywhere, a name covers something, but is there
         text.set_position((places[at, 0] - point[0], places[at, 1] - point[1]))
         if _RINGS[at // len(_TURNS)] >= _LEADER_FROM:
             end = axes.transData.inverted().transform(np.clip(point, places[at, :2], places[at, 2:]))

@@ -91,7 +91,7 @@ def figure_style() -> Iterator[None]:
 
 
 def line_look(index: int) -> dict[str, Any]:
-    """Colour and dashes of the line of a number; six colours, then the same with other dashes."""
+    """Colour and dashes of the line with this number: six colours, then the same with other dashes."""
     colour, dash = index % len(COLOURS), index // len(COLOURS)
     return {"color": COLOURS[colour], "linestyle": DASHES[dash % len(DASHES)]}
 
@@ -106,7 +106,7 @@ def new_figure(
         panels_inches: Height that the panels share.
         title: Printed above them.
         notes: How the figure is drawn, printed below them.
-        footnotes: What is not of the figure alone, such as substitutions; printed last.
+        footnotes: What does not concern this figure alone, such as substitutions; printed last.
     """
     width = style.width_inches
     head, said, labels = (
@@ -137,12 +137,12 @@ def _lines(text: str, inches: float, size: str) -> list[str]:
 
 
 def upright(label: str, inches: float) -> str:
-    """The label of an upright axis, in lines that are no longer than its panel is high, with ticks and label."""
+    """The label of an upright axis, in lines no longer than the axis; the panel's height includes ticks and label."""
     return "\n".join(_lines(label, inches - _BELOW_AXIS_INCHES, "text"))
 
 
 def heading(label: str, style: FigureStyle, columns: int) -> str:
-    """What stands above one of several panels side by side, in lines that are no longer than it is wide."""
+    """What stands above one of several panels side by side, in lines no longer than the panel is wide."""
     return "\n".join(_lines(label, _PANELS_SHARE * style.width_inches / columns, "small"))
 
 
@@ -172,7 +172,7 @@ def short_names(runs: Sequence[str], called: Called) -> Names:
 
 
 def in_lines(name: str, inches: float) -> str:
-    """A run's name with a line for each of its parts, or more, for the side of a panel that is so high."""
+    """A run's name for the side of a panel of that height, with a line or more for each of its parts."""
     parts = name.replace(", ", ",\n").replace(" + ", "\n+ ").splitlines()
     return "\n".join(upright(part, inches) for part in parts)
 

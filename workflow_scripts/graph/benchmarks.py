@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.graph.place import write_note
+from workflow_scripts.graph.place import read_note, write_note
 from workflow_scripts.graph.slices import as_json
 from workflow_scripts.settings.suites.mteb import Selection
 
@@ -42,10 +42,7 @@ def selection(block: Mapping[str, Any]) -> dict[str, Any]:
 def _types(chosen: dict[str, Any], place: str) -> dict[str, str]:
     """The tasks that are chosen, with their types."""
     asked = f"mteb {version('mteb')} {as_json(chosen)}"
-    try:
-        noted: dict[str, dict[str, str]] = json.loads(NOTES.read_text("utf-8"))
-    except (FileNotFoundError, ValueError):
-        noted = {}
+    noted: dict[str, dict[str, str]] = read_note(NOTES)
     if asked not in noted:
         from workflow_scripts.evaluation.benchmarks import select  # imports mteb
 

@@ -14,12 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from workflow_scripts.graph.place import write_note
+from workflow_scripts.graph.place import read_note, write_note
 from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.provenance.closure import meanings, packages, read_before
 
 OPERATIONAL = ("checkpoint_minutes", "chunk", "gpu", "service")
-"""Resources that a job is told: they decide no result, and so Snakemake does not compare them."""
+"""Resources that reach a job in its JSON: they decide no result, so Snakemake does not compare them."""
 CALLS = re.compile(r"-m workflow_scripts\.jobs (\w+) [^\n]*<<'END'\n(.*?)\nEND$", re.DOTALL | re.MULTILINE)
 """Entry script and JSON of every job in a text of commands."""
 
@@ -37,20 +37,26 @@ def command(script: str) -> str:
     return f"python -m workflow_scripts.jobs {script} >{{log:q}} 2>&1 <<'END'\n{call}\nEND\n"
 
 
-def call(settings: Any, packages: Any) -> dict[str, Any]:
+Modules = Callable[[Wildcards], Iterable[str]]
+"""What a job imports by name, besides its script."""
+
+
+def call(script: str, settings: Any, modules: Modules | None = None) -> dict[str, Any]:
     """The params of a rule: what decides its result besides its inputs, which Snakemake compares, and its files.
 
     Args:
+        script: The rule's entry script, such as ``train_encoder``.
         settings: JSON of the part of the configuration that a job reads, or a function of its wildcards.
-        packages: JSON of versions, or such a function.
+        modules: What a job imports by name, if that depends on its wildcards.
     """
-    return {"settings": settings, "packages": packages, "files": _files}
+    of_job = modules and (lambda wildcards: versions(script, *modules(wildcards)))
+    return {"settings": settings, "packages": of_job or versions(script), "files": _files}
 
 
 def _files(wildcards: Wildcards, input: Named, output: Named, resources: Any) -> str:
     """What a job is handed besides settings and packages; the names are Snakemake's.
 
-    Made of inputs, which Snakemake compares themselves, and not the params that are made of them.
+    A function of ``input``, because Snakemake compares inputs themselves, but no param that is computed from them.
     """
     asked = ((name, getattr(resources, name, None)) for name in OPERATIONAL)
     return json.dumps(
@@ -74,20 +80,22 @@ READ_BEFORE = FOLDER / f"read_by_{sys.implementation.cache_tag}.json"
 
 
 @cache
-def code_of(*modules: str) -> str:
-    """Write what running ``modules`` means, if that has changed, and return the path of the file.
+def code_of(script: str, *modules: str) -> str:
+    """Write what running an entry script means, if that has changed, and return the path of the file.
 
     Args:
-        modules: The entry script first, such as ``jobs.train_encoder``, then what it imports by name.
+        script: Such as ``train_encoder``.
+        modules: What it imports by name.
 
     Raises:
         ConfigError: if there is no file for one of ``modules``.
     """
     _recall()
     # A folder each, because Snakemake looks into a folder once and takes what is written there later for missing.
-    path = FOLDER / _name(modules) / "meaning.json"
+    others = hashlib.sha256(" ".join(sorted(modules)).encode()).hexdigest()[:12]
+    path = FOLDER / (f"{script}-{others}" if modules else script) / "meaning.json"
     known = len(read_before)
-    text = json.dumps(meanings(*modules), indent=1, sort_keys=True) + "\n"
+    text = json.dumps(meanings(f"jobs.{script}", *modules), indent=1, sort_keys=True) + "\n"
     if not path.exists() or path.read_text("utf-8") != text:
         write_note(path, text)
     if len(read_before) > known:
@@ -97,34 +105,16 @@ def code_of(*modules: str) -> str:
 
 @cache
 def _recall() -> None:
-    """Take over what earlier processes have read of sources; a file that is no JSON is written anew."""
-    try:
-        read_before.update(json.loads(READ_BEFORE.read_text("utf-8")))
-    except (FileNotFoundError, ValueError):
-        return
-
-
-def _name(modules: tuple[str, ...]) -> str:
-    script = modules[0].removeprefix("jobs.")
-    others = sorted(modules[1:])
-    return f"{script}-{hashlib.sha256(' '.join(others).encode()).hexdigest()[:12]}" if others else script
+    """Take over what earlier processes have read of sources."""
+    read_before.update(read_note(READ_BEFORE))
 
 
 @cache  # reading the versions takes 30 ms, and thousands of jobs ask for the same few
-def versions(*modules: str) -> str:
-    """Versions of the packages that running ``modules`` imports, as a param: an upgrade reruns its users."""
-    return json.dumps(packages(*modules), sort_keys=True)
-
-
-Modules = Callable[[Wildcards], Iterable[str]]
-"""What a job imports by name, besides its script."""
+def versions(script: str, *modules: str) -> str:
+    """Versions of the packages that running an entry script imports, as a param: an upgrade reruns its users."""
+    return json.dumps(packages(f"jobs.{script}", *modules), sort_keys=True)
 
 
 def code_with(script: str, modules: Modules) -> Callable[[Wildcards], str]:
     """An input function: the code of a script, and of what its job imports by name."""
     return lambda wildcards: code_of(script, *modules(wildcards))
-
-
-def versions_with(script: str, modules: Modules) -> Callable[[Wildcards], str]:
-    """A param function: versions of the packages behind both."""
-    return lambda wildcards: versions(script, *modules(wildcards))

@@ -1,7 +1,7 @@
 """The check of a whole study before any job: files, keys, names, and every run, column and resource it asks for.
 
-It is made whenever the graph is built and takes no import of what jobs import. All mistakes are found at once, in
-two steps: what the files hold, and, once that is sound, what it means together.
+It is made whenever the graph is built, so that it imports nothing that jobs alone need. All mistakes are found at once,
+in two steps: what each file holds, and, once that is sound, what the files mean together.
 """
 
 import json
@@ -85,7 +85,7 @@ def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any],
             findings.append(f"experiments: no file {name}.yaml in config/experiments. {known}")
             continue
         if (paper := paper_of(name)) in rules:
-            found = f"its tables and figures are made by the name {paper}, which is a rule's"
+            found = f"its tables and figures would be the target {paper}, which is the name of a rule"
             findings.append(f"experiments/{name}.yaml: {found}. Rename the file.")
         try:
             grids[name] = read_yaml(files[name])
@@ -154,10 +154,10 @@ def study_findings(
         yield from published_findings(config, grids, root)
         yield from claim_findings(config, grids, root)
     if not references:  # what a run is merged from is all there
-        yield from _of_runs(config, grids, root, data_root)
+        yield from _run_findings(config, grids, root, data_root)
 
 
-def _of_runs(
+def _run_findings(
     config: dict[str, Any], grids: Mapping[str, Any], root: Path, data_root: Path | None
 ) -> Iterator[str]:
     sizes = Sizes(config, root, data_root)
@@ -220,7 +220,7 @@ class RunChecks:
         """
         found: dict[str, list[str]] = defaultdict(list)
         for name, run in runs.items():
-            for finding in self._of_run(run):
+            for finding in self._mistakes(run):
                 found[finding].append(name)
         for finding, names in found.items():
             more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
@@ -229,7 +229,7 @@ class RunChecks:
     def length_findings(
         self, place: str, suites: Mapping[str, Iterable[str]], encoders: Iterable[str]
     ) -> Iterator[str]:
-        """Suites whose sentences may be longer, or their vectors wider, than one of the encoders has them."""
+        """Suites that ask for longer sentences, or for wider vectors, than one of the encoders has."""
         encoders = set(encoders)
         sizes = ((size.width, name) for name in encoders for size in self._sizes_of(name))
         least, encoder = min(sizes, default=(None, ""))
@@ -285,7 +285,7 @@ class RunChecks:
         joins = merged and merged.method.starts_from in ("pair", "runs")
         return bool(joins) or any(map(self._joins, members))
 
-    def _of_run(self, run: Run) -> Sequence[str]:
+    def _mistakes(self, run: Run) -> Sequence[str]:
         readings = self._config["methods"][run.method].get("readings", {})
         if run.reading != "default" and run.reading not in readings:
             return [
@@ -321,7 +321,7 @@ class RunChecks:
             yield f"development.dataset: {found}. Name one, or set corpora.{corpus}.dev_sentences."
 
     def _start(self, run: Run, pool: str | None) -> Start:
-        """What a method's settings are held against."""
+        """What a run starts from, against which its method's settings are checked."""
         members = members_of(self._config["encoders"], run.encoder, (0,))
         return Start(
             encoder=run.encoder,
@@ -378,7 +378,7 @@ class RunChecks:
         """Two of an encoder's runs that differ in nothing that decides a model, where all of its runs are sound."""
         first: dict[str, str] = {}
         members = members_of(self._config["encoders"], encoder, (0,))
-        for name, run in () if any(map(self._of_run, members.values())) else members.items():
+        for name, run in () if any(map(self._mistakes, members.values())) else members.items():
             settings = run_settings(self._config, run)
             settings["training"] = deciding(settings["training"], Training)
             other = first.setdefault(as_json([run.encoder, run.corpus, run.teacher, settings]), name)

@@ -1,11 +1,12 @@
 """The configuration of a study: the files of ``config``, those laid over them, and what a command line gives.
 
 Mappings are merged key by key; a list is replaced, or added to by ``key+``: ``datasets+: [mine]`` puts ``mine`` behind
-what the files below say of ``datasets``.
+what earlier files say of ``datasets``.
 """
 
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,9 @@ def read_yaml(path: Path) -> Any:
     except yaml.YAMLError as error:  # a character that YAML does not know, such as a control character
         raise ConfigError(f"{path}: {' '.join(str(error).split())}. Fix the YAML.") from error
     if _size(content, {}) > _MOST_VALUES:
-        raise ConfigError(f"{path}: aliases repeat what they name beyond measure. Write out what is meant.")
+        raise ConfigError(
+            f"{path}: its aliases stand for more than {_MOST_VALUES:,} values. Write out what is meant."
+        )
     return content
 
 
@@ -52,14 +55,6 @@ def _size(value: Any, sizes: dict[int, float]) -> float:
         parts = value.values() if isinstance(value, dict) else value
         sizes[id(value)] = 1 + sum(_size(part, sizes) for part in parts)
     return sizes[id(value)]
-
-
-def read_text(text: str) -> Any:
-    """What ``text`` would be in a YAML file; itself where YAML cannot read it."""
-    try:
-        return yaml.load(text, Loader=_Loader)
-    except yaml.YAMLError:
-        return text
 
 
 class _Loader(yaml.CSafeLoader):
@@ -130,10 +125,10 @@ def load_config(
         root: Folder of the Snakefile.
         configfiles: As after --configfile.
         given: What is laid over all files.
-        place: What messages call it.
+        place: What messages call ``given``.
 
     Raises:
-        ConfigError: with a line for each file that cannot be read, or each list that is not there to be added to.
+        ConfigError: with a line for each file that cannot be read, and each ``key+`` that has no list to add to.
     """
     config: Config = {}
     for name, layer in (read_layers([*base_files(root), *configfiles]) | {place: given or {}}).items():
@@ -166,7 +161,7 @@ def _layer(file: Path) -> Mapping[str, Any]:
 
 
 def _lay_over(config: Config, above: Mapping[str, Any], whole: Config, path: str = "") -> Iterator[str]:
-    """Merge ``above`` into ``config``, and say which lists are not there to be added to."""
+    """Merge ``above`` into ``config``; a line for each ``key+`` that has no list to add to."""
     for key, value in above.items():
         name, place = str(key).removesuffix(_ADD), f"{path}{key}"
         if isinstance(value, Mapping):
@@ -180,7 +175,7 @@ def _lay_over(config: Config, above: Mapping[str, Any], whole: Config, path: str
         elif not isinstance(value, list):
             yield f"{place}: {value!r} is no list. Write [{value}]."
         elif not isinstance(config.get(name), list):
-            yield f"{place}: no file below has such a list. {advice(place.removesuffix(_ADD), _lists(whole))}"
+            yield f"{place}: no earlier file has such a list. {advice(place.removesuffix(_ADD), _lists(whole))}"
         else:
             config[name] = [*config[name], *value]
 
@@ -201,7 +196,9 @@ def as_in_a_file(value: Any) -> Any:
     configuration says what is wrong with it.
     """
     if isinstance(value, str):
-        return read_text(value)
+        with suppress(yaml.YAMLError):
+            value = yaml.load(value, Loader=_Loader)
+        return value
     if isinstance(value, Mapping):
         return {key: as_in_a_file(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

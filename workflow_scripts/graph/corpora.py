@@ -71,7 +71,7 @@ class Corpora(Lookups):
         )
 
     def translation_service(self, wildcards: Wildcards) -> str:
-        """Who translates, and how, a resource: what Snakemake passes on and does not compare."""
+        """Who translates, and how: a resource, which Snakemake passes on without comparing it."""
         return as_json(self._blocks(self._round_trip(wildcards)["translator"]))
 
     def translation_prompt(self, wildcards: Wildcards) -> list[str]:
@@ -98,5 +98,5 @@ class Corpora(Lookups):
         return as_json({"pool": pool, "llm": llm})
 
     def pool_service(self, wildcards: Wildcards) -> str:
-        """The language model that writes a pool, and how it is asked, a resource."""
+        """The language model that writes a pool, and how it is asked: a resource."""
         return as_json({"llm": self._config["llms"][self._config["exemplars"][wildcards.pool]["llm"]]})

@@ -42,7 +42,7 @@ class Evaluation(Lookups):
         return as_json({"suite": suite, "mteb": {"lists": lists, "not_in_this_mteb": {}}})
 
     def mteb_data(self, wildcards: Wildcards) -> str:
-        """The tasks of an mteb suite, whose data are to be brought."""
+        """The tasks of an mteb suite, whose data are to be fetched."""
         suite, lists = self._mteb(wildcards.suite)
         tasks = dict.fromkeys(task for tasks in lists.values() for task in tasks.values())
         asked = {"tasks": list(tasks), "missing_data": suite["missing_data"]}

@@ -33,7 +33,7 @@ class Extraction(Lookups):
 
     def _settings(self, wildcards: Wildcards) -> dict[str, Any]:
         """What a job of one representation reads, of one kind of task where it has one."""
-        if "kind" in wildcards.keys():  # type: ignore[operator]  # noqa: SIM118  (wildcards iterate over values)
+        if "kind" in dict(wildcards.items()):
             return job_settings(self._extraction, wildcards.kind, wildcards.representation)
         learnt: dict[str, Any] = wikitext_settings(self._extraction, wildcards.representation)["learnt"]
         return learnt

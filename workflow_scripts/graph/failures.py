@@ -1,7 +1,6 @@
-"""Jobs on the terminal: a line for each that starts, and at the very end the sentence that each failed one left.
+"""Jobs on the terminal: a line for each that starts, and at the very end a sentence for each that failed, saying why.
 
-Snakemake prints a failed job's command twice, and all of its log. Both stand in the run's own log, which is left as it
-is.
+Snakemake prints a failed job's command twice, and its whole log. Both stay in the run's own log, which is not changed.
 """
 
 import logging
@@ -17,7 +16,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 _SENTENCE = re.compile(
     r"[\w.]*(?:Error|Exception|Interrupt|Exit)\b|(?:Preempted|Interrupted)\b|slurmstepd\S*: error: |Killed$"
 )
-"""How a line begins that says why a job ended."""
+"""How a line that says why a job ended begins."""
 _NOT_SAID_TWICE = (
     "Exiting because a job execution failed",
     "WorkflowError:\nAt least one job did not complete",
@@ -25,14 +24,14 @@ _NOT_SAID_TWICE = (
 
 
 class Failures(logging.Filter):
-    """What is printed in the place of Snakemake's messages about jobs that start or fail."""
+    """Prints lines of its own in place of Snakemake's messages about jobs that start or fail."""
 
     def __init__(self) -> None:
         super().__init__()
         self._failed: dict[int, str] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Print a failed job's log, or all sentences at the end; whether Snakemake prints ``record`` itself."""
+        """Print the log of a failed job, or at the end all sentences; returns whether Snakemake prints ``record``."""
         event, text = getattr(record, "event", None), str(record.msg)
         if event == LogEvent.JOB_INFO:
             vars(record)["rule_msg"] = _named(vars(record))
@@ -52,14 +51,16 @@ class Failures(logging.Filter):
 
 
 def report_failures() -> None:
-    """Have failed jobs named by a sentence on the terminal of this run."""
+    """Let the terminal of this run end with a sentence for each failed job."""
     for handler in logger.handlers:
         if handler.name == "DefaultStreamHandler":
-            handler.filters.insert(0, Failures())  # before the one that hides failures from who hides rules
+            handler.filters.insert(
+                0, Failures()
+            )  # before the filter that hides failures where --quiet hides rules
 
 
 def _named(job: Mapping[str, Any]) -> str:
-    """Rule and wildcards, in the place of a message and of all files."""
+    """Rule and wildcards, in place of a message and all files."""
     wildcards = (f"{name}={value}" for name, value in (job["wildcards"] or {}).items())
     return " ".join([job["rule_name"], *wildcards])
 
@@ -71,11 +72,11 @@ def _sentence(logs: list[str], cause: str | None) -> str:
 
 
 def why(logs: Iterable[Path], otherwise: str = "") -> str:
-    """The line that says why a job ended, of the first of its logs that has one.
+    """The line that says why a job ended, from the first of its logs that has one.
 
     Args:
-        logs: Its own, and those that a cluster has kept of it.
-        otherwise: What is said where there is none, in the place of the last line of all.
+        logs: The job's own, then those that a cluster kept.
+        otherwise: What is said if none has such a line; if empty, the last line of the first log.
     """
     lines = [lines_of(log) for log in logs]
     found = [line for said in lines for line in reversed(said) if _SENTENCE.match(line)]

@@ -1,8 +1,8 @@
-"""Holding a part of the configuration to the class that reads it, a line for each mistake.
+"""A part of the configuration checked against the class that reads it, a line for each mistake.
 
-Pydantic says whether all is well. If not, the part is walked again beside its classes, and what is wrong is put into
-words that say where it is, what was found and what to do. Of several forms, such as one block or another, a value is
-held to the nearest.
+Pydantic says whether all is well. If not, the part and its classes are walked again together, and what is wrong is put
+into words that say where it is, what was found and what to do. Where several forms are allowed, such as one block or
+another, a value is compared with the nearest.
 """
 
 import difflib
@@ -68,7 +68,7 @@ class Form(NamedTuple):
         return next((mark.description for mark in self.marks if getattr(mark, "description", "")), "")
 
     @property
-    def told_by(self) -> str | None:
+    def discriminating_key(self) -> str | None:
         """The key whose value tells several classes apart, if one does."""
         return next((mark.discriminator for mark in self.marks if getattr(mark, "discriminator", None)), None)
 
@@ -122,7 +122,7 @@ class _Walk:
         elif blocks:
             yield from self._in_block(blocks, value, path)
         else:
-            yield from _of_limits(fitting[0], value, path)
+            yield from _limit_mistakes(fitting[0], value, path)
             if fitting[0].plain in (list, tuple, dict):
                 yield from self._in_entries(fitting[0], value, path)
 
@@ -131,7 +131,7 @@ class _Walk:
         if form.plain is dict:
             of_key, of_value = get_args(form.kind)
             for key, one in value.items():
-                wrong = [*_of_name(of_key, key, (*path, key))]  # what stands under a wrong name is not read
+                wrong = [*_name_mistakes(of_key, key, (*path, key))]  # a block of a wrong name is not read
                 yield from wrong or self.lines(Annotated[of_value, described], one, (*path, key))
         else:
             for number, one in enumerate(value):
@@ -139,7 +139,7 @@ class _Walk:
 
     def _in_block(self, forms: Sequence[Form], value: Mapping[str, Any], path: Path) -> Iterator[str]:
         """One class of settings, or the nearest of several."""
-        if key := forms[0].told_by:
+        if key := forms[0].discriminating_key:
             named = {
                 name: form for form in forms for name in get_args(form.kind.model_fields[key].annotation)
             }
@@ -231,7 +231,7 @@ def _wrong_keys(kind: type[Settings], value: Mapping[str, Any]) -> list[str]:
     return [*_missing(kind, value), *(key for key in value if key not in kind.model_fields)]
 
 
-def _of_limits(form: Form, value: Any, path: Path) -> Iterator[str]:
+def _limit_mistakes(form: Form, value: Any, path: Path) -> Iterator[str]:
     """What is wrong with a value that has the right type; what is inside of it is left out."""
     kind: Any = Annotated[form.plain if form.plain in _TYPES else form.kind, *form.marks, None]
     try:
@@ -240,7 +240,7 @@ def _of_limits(form: Form, value: Any, path: Path) -> Iterator[str]:
         yield from _words(error, path, form.meaning)
 
 
-def _of_name(kind: Any, name: str, path: Path) -> Iterator[str]:
+def _name_mistakes(kind: Any, name: str, path: Path) -> Iterator[str]:
     """What is wrong with a key that a user of the configuration chose."""
     try:
         TypeAdapter(kind).validate_python(name)

@@ -41,13 +41,13 @@ class Here(NamedTuple):
     needed: frozenset[str]
     """Those without which the source is not available."""
     roles: Mapping[str, str] = {}
-    """File to what it is to the reader; a file that is not here is what it is called."""
+    """File to its role for the reader; a file that is left out has its name for a role."""
     reading: tuple[Any, ...] = ()
-    """How they are read."""
+    """Reader and options."""
     is_open: bool = False
-    """Whether it has whatever files are there."""
+    """Whether all files of the folder belong to it."""
     parts: Sequence["Here"] = ()
-    """Those of the archive that the files are in, which then are no files of a folder."""
+    """Parts of the archive that holds the files; none where they lie in a folder."""
 
     @property
     def lacks(self) -> str:
@@ -109,7 +109,7 @@ def source_now(study: Study, artefact: str, sources: Iterable[Config], *, option
 
 
 def note_planned() -> None:
-    """Leave word of what was planned, at the start of a run that is not a dry one."""
+    """Note what was planned when a run starts that is no dry run."""
     for note, name in _planned.items():
         write_note(note, name)
 
@@ -168,20 +168,21 @@ def sources_here(sources: Iterable[Config], data_root: Path | None) -> Iterator[
             yield Here(None, label, pins, frozenset(pins), parts=parts)
         elif source["kind"] not in ON_HUB:
             root, label = root_of(source, data_root), _label_of(source)
-            yield _dataset(root, label, source) if "files" in source else _encoder(root, label, source)
+            here = _dataset_here if "files" in source else _encoder_here
+            yield here(root, label, source)
 
 
 def _label_of(source: Config) -> str:
     return "local:" if source["kind"] == "local" else f"package:{source['package']}/"
 
 
-def _dataset(root: Path | None, label: str, source: Config) -> Here:
+def _dataset_here(root: Path | None, label: str, source: Config) -> Here:
     pins = {file["path"]: file["sha256"] for file in source["files"].values()}
     roles = {file["path"]: role for role, file in source["files"].items()}
     return Here(root, label, pins, frozenset(pins), roles, (source.get("reader"), source.get("options", {})))
 
 
-def _encoder(root: Path | None, label: str, source: Config) -> Here:
+def _encoder_here(root: Path | None, label: str, source: Config) -> Here:
     from workflow_scripts.data.encoders import files_of  # slow to import
 
     folder, label = root / source["path"] if root else None, f"{label}{source['path']}/"
@@ -279,37 +280,39 @@ def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None
             case "translate_shard":
                 translator = config["corpora"][name]["round_trip"]["translator"]
                 block = config["translators"][translator]
-                yield from _key(config, f"corpus {name}", "translators", translator)
-                yield from _key(config, f"corpus {name}", "llms", block.get("llm"))
+                yield from _key_findings(config, f"corpus {name}", "translators", translator)
+                yield from _key_findings(config, f"corpus {name}", "llms", block.get("llm"))
                 if block["engine"] == "apertium" and not is_offline() and not shutil.which("apertium"):
                     found = f"translators.{translator}: corpus {name} needs apertium, which is not installed"
                     yield f"{found}. Install it (Debian: apertium), or name another translator."
             case "write_exemplars":
-                yield from _key(config, f"pool {name}", "llms", config["exemplars"][name]["llm"])
+                yield from _key_findings(config, f"pool {name}", "llms", config["exemplars"][name]["llm"])
             case "read_dataset":
                 dataset = config["datasets"][name]
                 optional = dataset.get("optional")
                 if not optional:
-                    yield from _source(f"datasets.{name}", dataset["sources"], data_root, "dataset")
+                    yield from _source_findings(f"datasets.{name}", dataset["sources"], data_root, "dataset")
                 if not optional or config["broken"] == "stop":
                     or_gap = ", or set broken: gap" if optional else ""
                     remedy = f"list both hashes in its sha256{or_gap}"
-                    yield from _files(f"datasets.{name}", dataset["sources"], data_root, remedy)
+                    yield from _hash_findings(f"datasets.{name}", dataset["sources"], data_root, remedy)
             case "fetch_encoder":
                 block = config["encoders"][name]["fetch"]
                 sources = block["sources"]
-                yield from _source(f"encoders.{name}", sources, data_root, "model", block.get("install"))
-                yield from _files(f"encoders.{name}", sources, data_root, "pin this one")
+                yield from _source_findings(
+                    f"encoders.{name}", sources, data_root, "model", block.get("install")
+                )
+                yield from _hash_findings(f"encoders.{name}", sources, data_root, "pin this one")
 
 
-def _key(config: Config, what: str, section: str, name: str | None) -> Iterator[str]:
+def _key_findings(config: Config, what: str, section: str, name: str | None) -> Iterator[str]:
     variable = config[section][name].get("key_variable") if name else None
     if variable and not os.environ.get(variable, "").strip() and not is_offline():
         found = f"{section}.{name}: {what} needs it, and environment variable {variable} is not set"
         yield f"{found}. Set it, or run with --config offline=true if all answers are kept."
 
 
-def _source(
+def _source_findings(
     place: str, sources: Sequence[Config], data_root: Path | None, kind: Kind, install: str | None = None
 ) -> Iterator[str]:
     """A finding where no source can be there."""
@@ -328,7 +331,9 @@ def _source(
     yield f"{place}: no source is there: {'; '.join(tried)}. {advice}"
 
 
-def _files(place: str, sources: Iterable[Config], data_root: Path | None, remedy: str) -> Iterator[str]:
+def _hash_findings(
+    place: str, sources: Iterable[Config], data_root: Path | None, remedy: str
+) -> Iterator[str]:
     """A finding for each file of another hash than is pinned, of the source on this machine that would be read."""
     read = next((one for one in sources_here(sources, data_root) if not one.lacks), None)
     if read is None or read.folder is None:

@@ -24,7 +24,7 @@ RESOURCES = "resources"
 def clone_of(workflow: Any) -> str:
     """The folder of the Snakefile that is being read, seen from the working directory.
 
-    Ends the process with a line where it is no folder of this machine, whose Python package jobs could import.
+    Ends the process with a line if it is no folder on this machine: jobs import the Python package in it.
     """
     folder: str = workflow.current_basedir.get_path_or_uri(secret_free=True)
     if not Path(folder).is_dir():
@@ -72,14 +72,14 @@ def words_of_call() -> list[str]:
 STUDIES = Path(".snakemake/studies")
 """Below the working directory: the configuration with which each study was run last."""
 HASHES = Path(".snakemake/hashes.json")
-"""Hashes of files outside the repository, each computed once: one of the same size, date and inode has the same."""
+"""File outside the repository to its size, date, inode and sha256, which is computed again if one of them differs."""
 UNREADABLE = "unreadable"
 _SETTLED_SECONDS = 2.0
-"""A file that was written so lately may be written again under the same date."""
+"""A file that was written this recently may be written again under the same date."""
 
 
 class Call(NamedTuple):
-    """The configuration of a call of snakemake, beside the files of the Snakefile."""
+    """What a call of snakemake adds to the configuration files of the repository."""
 
     configfiles: list[str]
     config: dict[str, Any]
@@ -87,7 +87,7 @@ class Call(NamedTuple):
 
 
 def note_call(study: str, configfiles: Iterable[str | Path], config: Mapping[str, Any]) -> None:
-    """Leave word of a study's configuration, at the start of a run that is not a dry one."""
+    """Note a study's configuration when a run starts that is no dry run."""
     asked = {"configfiles": [*map(from_here, configfiles)], "config": dict(config)}
     write_note(STUDIES / f"{study}.json", json.dumps(asked, indent=1))
 
@@ -99,7 +99,7 @@ def from_here(file: str | Path) -> str:
 
 
 def last_call(study: str) -> Call | None:
-    """What the last run of a study in this folder was asked with; None if there was none."""
+    """The call of a study's last run in this folder; None if there was none."""
     note = STUDIES / f"{study}.json"
     return Call(**json.loads(note.read_text("utf-8"))) if note.is_file() else None
 
@@ -115,9 +115,18 @@ def write_note(path: Path, text: str) -> None:
     temporary.replace(path)
 
 
+def read_note(path: Path) -> dict[str, Any]:
+    """The JSON of a note; nothing where it is missing or damaged."""
+    with suppress(OSError, ValueError):
+        note = json.loads(path.read_text("utf-8"))
+        if isinstance(note, dict):
+            return note
+    return {}
+
+
 def sha256_now(path: Path) -> str:
-    """The sha256 of a file, from the notes if it is as it was noted; a word in its place if it cannot be read."""
-    name, notes = str(path.absolute()), _noted()
+    """The SHA-256 of a file, from the notes if the file has not changed since; ``UNREADABLE`` if it cannot be read."""
+    name, notes = str(path.absolute()), read_note(HASHES)
     try:
         stat = path.stat()
         state = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
@@ -132,12 +141,3 @@ def sha256_now(path: Path) -> str:
         with suppress(OSError):  # then it is hashed again next time
             write_note(HASHES, json.dumps({**notes, name: [*state, found]}))
     return found
-
-
-def _noted() -> dict[str, list[int | str]]:
-    """File to its size, date, inode and sha256; nothing where the notes are missing or damaged."""
-    with suppress(OSError, ValueError):
-        notes = json.loads(HASHES.read_text("utf-8"))
-        if isinstance(notes, dict):
-            return notes
-    return {}

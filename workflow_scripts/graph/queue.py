@@ -1,11 +1,11 @@
 """Whether a SLURM cluster would take the jobs of a study: asked once, for seconds, before anything is submitted.
 
 The executor plugin (2.8.0) meets an unknown account or a missing command in a thread that nobody listens to, and
-Snakemake then waits for ever; what sbatch refuses comes one job at a time, and of a group Snakemake (9.27) does not say
-it. So each distinct request is shown to ``sbatch --test-only``, with the options that the plugin would give it.
+Snakemake then waits for ever; what sbatch refuses comes one job at a time, and for a group Snakemake (9.27) does not
+print it. So each distinct request is shown to ``sbatch --test-only``, with the options that the plugin would give it.
 
-That takes a time limit above the partition's, unless a site sets EnforcePartLimits, and the queue would hold the job
-for ever. So limits are compared here, and with them what is no matter of sbatch's: whether the plugin knows the
+sbatch accepts a time limit above the partition's, unless a site sets EnforcePartLimits, and the queue would hold the
+job for ever. So limits are compared here, and with them what sbatch does not check: whether the plugin knows the
 account, whether it will learn that jobs have ended, whether they are in the queue already.
 """
 
@@ -166,7 +166,7 @@ def _in_one_line(error: Exception) -> str:
 
 
 SECONDS = 10
-"""That a command may take; a slurmctld or slurmdbd that is down costs minutes otherwise."""
+"""The longest that a command may take; a slurmctld or slurmdbd that is down would cost minutes."""
 PLUGIN_CALLS = ("sbatch", "squeue", "scancel", "sinfo", "scontrol", "sacct", "sacctmgr")
 """Commands without which the executor plugin hangs or fails; Debian and most sites install them together."""
 _CORRECT = (
@@ -174,11 +174,11 @@ _CORRECT = (
 )
 _WAIT = "Wait until slurmctld is up; its administrators know"
 _NO_ANSWER = 124
-"""Exit code of a command that was given up, as that of ``timeout``."""
+"""Exit code of a command that did not answer in time, as ``timeout`` gives it."""
 _SHOWN = 3
 """Jobs that a line names; of more, their number."""
 _POLLS = 3
-"""Times the seconds between polls that the plugin wants a finished job to be remembered."""
+"""Number of polls for which the plugin wants a finished job to be remembered."""
 
 
 Target = tuple[str, frozenset[str]]
@@ -279,7 +279,7 @@ def _answer(ask: Ask, *command: str, may_fail: bool = False) -> tuple[int, str]:
 
 
 def queued_here(ask: Ask = ask) -> list[Queued]:
-    """Jobs of this user that Snakemake has put into the queue from this working directory, and that have not ended.
+    """This user's jobs that Snakemake queued from this working directory and that have not ended.
 
     Raises:
         ConfigError: if the queue does not answer.
@@ -293,7 +293,7 @@ def queued_here(ask: Ask = ask) -> list[Queued]:
 
 
 def _queued(number: str, state: str, name: str, ask: Ask) -> Queued:
-    """A job with what its command says of it; that of an array is the first task's."""
+    """A job with what its command says; the command of an array would be its first task's."""
     code, script = _answer(ask, "scontrol", "write", "batch_script", number, "-", may_fail=True)
     after = re.search(r"--target-jobs (.*)", script) if code == 0 and "_" not in number else None
     words = shlex.split(after[1]) if after else []
@@ -361,7 +361,7 @@ def _limits_of(listed: str) -> dict[str, float]:
 
 
 def _account_findings(accounts: Sequence[str], ask: Ask) -> Iterator[str]:
-    """Accounts that accounting does not know, which sbatch refuses at some sites and the plugin at all."""
+    """Accounts that accounting does not know, which sbatch refuses at some sites and the plugin everywhere."""
     if not accounts:
         return
     code, listed = ask("sacctmgr", "-n", "-s", "list", "user", getuser(), "format=account%256")
@@ -405,4 +405,4 @@ def _request_findings(
             yield f"{place}: sbatch refuses {shlex.join(options)}: {reason}; {has}. {_CORRECT}."
         elif hours > longest:
             found = f"asks for {hours:.3g} h, and the limit of its partition is {longest:.3g} h"
-            yield f"{place}: {found}. Set its runtime in {RESOURCES}; it goes on in a new try."
+            yield f"{place}: {found}. Set its runtime in {RESOURCES}; a stopped job goes on in its next try."

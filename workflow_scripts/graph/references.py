@@ -128,14 +128,14 @@ def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
     yield from misnamed(config, references(Study.strictly(config), Study))
     for name, encoder in config["encoders"].items():
         for number, block in enumerate(encoder.get("runs", [])):
-            yield from _of_seeds(config, block, f"encoders.{name}.runs.{number}")
+            yield from _seed_findings(config, block, f"encoders.{name}.runs.{number}")
         if name in encoders_behind(config["encoders"], name):
             yield f"encoders.{name}: it starts from itself, by way of its runs or base. Name another."
-    yield from _of_suites(config)
-    yield from _of_densities(config)
+    yield from _suite_findings(config)
+    yield from _density_findings(config)
 
 
-def _of_suites(config: Mapping[str, Any]) -> Iterator[str]:
+def _suite_findings(config: Mapping[str, Any]) -> Iterator[str]:
     kinds: dict[str, str] = {}
     for kind, suites in config["suites"].items():
         for name, suite in suites.items():
@@ -150,10 +150,10 @@ def _of_suites(config: Mapping[str, Any]) -> Iterator[str]:
             for task in suite.get("graded", []):
                 yield from unknown(task, suite["datasets"], f"{place}.graded")
             for task, one in suite.get("positives", {}).items():
-                yield from _of_threshold(config, one, f"{place}.positives.{task}.threshold")
+                yield from _threshold_findings(config, one, f"{place}.positives.{task}.threshold")
 
 
-def _of_threshold(config: Mapping[str, Any], measure: Mapping[str, Any], place: str) -> Iterator[str]:
+def _threshold_findings(config: Mapping[str, Any], measure: Mapping[str, Any], place: str) -> Iterator[str]:
     """A threshold outside the range of scores, which no pair or every pair passes."""
     low, high = _score_range(config, measure["dataset"])
     threshold, comparison = measure["threshold"], measure["comparison"]
@@ -168,7 +168,7 @@ def _score_range(config: Mapping[str, Any], dataset: str) -> tuple[float, float]
     return low, high
 
 
-def _of_densities(config: Mapping[str, Any]) -> Iterator[str]:
+def _density_findings(config: Mapping[str, Any]) -> Iterator[str]:
     """Figures of cosines by judgement that would be empty, or leave out some judgements."""
     task, edges = (config["report"]["cosine_density"][key] for key in ("task", "edges"))
     place = "report.cosine_density"
@@ -191,7 +191,7 @@ def grid_findings(config: Mapping[str, Any], grid: Mapping[str, Any], place: str
         config, (one for one in named if not one[2].section.startswith("grid.")), f"{place}: "
     )
     for number, block in enumerate(grid["runs"]):
-        yield from _of_seeds(config, block, f"{place}: runs.{number}")
+        yield from _seed_findings(config, block, f"{place}: runs.{number}")
     try:
         runs, baselines = runs_of(grid), baselines_of(grid).values()
     except ConfigError as error:
@@ -201,9 +201,9 @@ def grid_findings(config: Mapping[str, Any], grid: Mapping[str, Any], place: str
     yield from misnamed(there, (one for one in named if one[2].section.startswith("grid.")), f"{place}: ")
     for baseline in dict.fromkeys(filter(None, baselines)):
         yield from unknown(baseline, runs, f"{place}: baseline")
-    yield from _of_words(config, grid, runs, place)
+    yield from _word_findings(config, grid, runs, place)
     yield from ambiguity_findings(config.get("names", {}), runs, place)
-    yield from _of_columns(config, grid, place)
+    yield from _findings_in_columns(config, grid, place)
 
 
 def _names_in(
@@ -227,7 +227,7 @@ def _names_in(
     }
 
 
-def _of_words(
+def _word_findings(
     config: Mapping[str, Any], grid: Mapping[str, Any], runs: Mapping[str, Any], place: str
 ) -> Iterator[str]:
     named = {run.corpus for run in runs.values()} & config["corpora"].keys()
@@ -237,7 +237,7 @@ def _of_words(
         yield f"{place}: word_frequencies: {found}. Leave it out, or give each corpus an experiment of its own."
 
 
-def _of_columns(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) -> Iterator[str]:
+def _findings_in_columns(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) -> Iterator[str]:
     """Columns against what their suites write."""
     lists = dict.fromkeys(chain.from_iterable(grid["suites"].values()), config["mteb"]["lists"])
     for suite in grid["suites"].get("mteb", ()):
@@ -283,7 +283,7 @@ def column_findings(
         yield f'{place}.aggregation: suite {suite} has no "{aggregation}" of {metric}. Known: {known}.'
 
 
-def _of_seeds(config: Mapping[str, Any], block: Mapping[str, Any], place: str) -> Iterator[str]:
+def _seed_findings(config: Mapping[str, Any], block: Mapping[str, Any], place: str) -> Iterator[str]:
     """Whether runs made of runs say that they have their seeds, and no others."""
     of_seeds = block.get("of_seeds", False)
     for encoder in listed(block["encoder"]):
@@ -309,10 +309,10 @@ def reader_findings(config: Mapping[str, Any]) -> Iterator[str]:
     for name, block in config["datasets"].items():
         for number, source in enumerate(block.get("sources", [])):
             if "reader" in source:
-                yield from _of_source(source, block["form"], f"datasets.{name}.sources.{number}")
+                yield from _source_findings(source, block["form"], f"datasets.{name}.sources.{number}")
 
 
-def _of_source(source: Mapping[str, Any], form: str, place: str) -> Iterator[str]:
+def _source_findings(source: Mapping[str, Any], form: str, place: str) -> Iterator[str]:
     name, files = source["reader"], source["files"]
     if found := [*unknown(name, names_in(READERS), f"{place}.reader")]:
         yield from found

@@ -37,7 +37,7 @@ def resource_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root:
 
 
 def published_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:
-    """Printed numbers that belong to no cell of their grid, or to no grid, or are none: a table would lack them.
+    """Printed numbers that belong to no cell of their grid, or to no grid, or are no numbers: a table would lack them.
 
     Args:
         config: The configuration.
@@ -134,13 +134,13 @@ def claim_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Pa
         yield from found
         for name, compared in {} if found else comparisons(content, config["claims"]["scale"]).items():
             place = f"claims/{paper}.yaml: claims.{name}.tested.{config['claims']['scale']}"
-            yield from _of_claim(config, grids, root, compared, place)
+            yield from _cell_findings(config, grids, root, compared, place)
 
 
-def _of_claim(
+def _cell_findings(
     config: Mapping[str, Any], grids: Mapping[str, Any], root: Path, compared: Mapping[str, Any], place: str
 ) -> Iterator[str]:
-    """A table that is none, and cells that a table of this study does not have."""
+    """A table that does not exist, and cells that a table of this study does not have."""
     table, of_extraction = compared["table"], tables_of(config["extraction"])
     if table in grids:
         columns = [column for _, column in numbered_columns(grids[table]) if not column.get("measured")]

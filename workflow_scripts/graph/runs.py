@@ -17,6 +17,9 @@ EXTRACTION = "extraction"
 
 AXES = ("method", "encoder", "corpus", "reading", "teacher")
 
+COMPUTED_FROM = ("mean_of", "ratio_of", "gain_of")
+"""Settings of a column that name the columns that it is computed from."""
+
 
 class Run(NamedTuple):
     """One encoder of an experiment: which method, on what, read how, and how often."""
@@ -250,7 +253,7 @@ def scored_columns(columns: Iterable[Mapping[str, Any]], heading: str) -> list[M
     """The columns that one heading of a grid is computed from, itself if it is computed from no other."""
     by_heading = {column["heading"]: column for column in columns}
     column = by_heading[heading]
-    behind = column.get("mean_of") or column.get("ratio_of") or [*filter(None, [column.get("gain_of")])]
+    behind = [part for key in COMPUTED_FROM for part in listed(column.get(key, []))]
     if not behind:
         return [column]
     return [one for part in behind for one in scored_columns(by_heading.values(), part)]

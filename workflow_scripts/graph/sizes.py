@@ -54,7 +54,7 @@ class Sizes:
         self.of = cache(self._of)
 
     def _of(self, encoder: str) -> Size | None:
-        """The size of an encoder that is fetched or adapted; None where nobody can say before it is fetched."""
+        """The size of an encoder that is fetched or adapted; None if nothing is known before it is fetched."""
         block = self._encoders.get(encoder, {})
         if "adapt" in block:
             base, scratch = self.of(block["adapt"]["base"]), block["adapt"].get("from_scratch") or {}
@@ -138,7 +138,7 @@ class Rows:
         self.most = cache(self._of_corpus)
 
     def _of_corpus(self, corpus: str) -> int | None:
-        """Rows that a corpus has at most; None where nobody can say, or none are left."""
+        """Rows that a corpus has at most; None if nothing is known, or none are left."""
         block = self._corpora[corpus]
         if block.get("also"):
             return None

@@ -29,7 +29,7 @@ ENSEMBLE = "models.ensemble"
 
 @dataclass(frozen=True)
 class Study:
-    """What all lookups of the graph start from; nothing in it is changed after it was made."""
+    """What all lookups of the graph start from; nothing in it changes once it is made."""
 
     config: Config
     grids: dict[str, Config]
@@ -96,7 +96,7 @@ class Study:
         return f"<results>/runs/{run}/seed{seed}/model/record.json"
 
     def files(self, pattern: str, runs: Mapping[str, Run]) -> list[str]:
-        """``pattern`` filled with every run and seed; what names neither is there once."""
+        """``pattern`` for every run and seed; once, if it names neither."""
         filled = (pattern.format(run=name, seed=seed) for name, run in runs.items() for seed in run.seeds)
         return list(dict.fromkeys(filled))
 

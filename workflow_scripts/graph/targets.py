@@ -1,4 +1,4 @@
-"""Whether somebody makes what this call of snakemake asks for, and what it is told of its study.
+"""Whether some rule makes what this call of snakemake asks for, and what is worth knowing of the study.
 
 Snakemake takes a file that is there for a source if no rule makes it, and says that nothing is to be done.
 """
@@ -23,7 +23,7 @@ _IN_A_GRID = (
 def check_targets(workflow: Any, study: Study) -> None:
     """Check the targets of this call.
 
-    Ends the process with a line for each that nobody makes.
+    Ends the process with a line for each that no rule makes.
 
     Args:
         workflow: Snakemake's, once all rules are known.
@@ -35,7 +35,7 @@ def check_targets(workflow: Any, study: Study) -> None:
 
 
 def _targets() -> list[str]:
-    """Targets on snakemake's command line, of which it tells its Snakefile nothing, as it looks for their makers."""
+    """Targets on snakemake's command line, which it does not show its Snakefile, as the paths that it looks for."""
     from snakemake.cli import get_argument_parser  # there already, since it runs this
 
     words = words_of_call()
@@ -58,13 +58,13 @@ def target_findings(targets: Iterable[str], rules: Sequence[Any], study: Study) 
             yield f"{target}: no rule makes it. {_IN_A_GRID if kind else advice(target, known)}"
 
 
-def tell(study: Study, configfiles: Iterable[str | Path]) -> None:
+def print_about(study: Study, configfiles: Iterable[str | Path]) -> None:
     """Print on the terminal what is worth knowing of a study; nothing where Snakemake runs one of its jobs."""
     if not is_in_job():
-        print("\n".join(lines_of(study, configfiles)), file=sys.stderr)  # noqa: T201
+        print("\n".join(lines_about(study, configfiles)), file=sys.stderr)  # noqa: T201
 
 
-def lines_of(study: Study, configfiles: Iterable[str | Path]) -> Iterator[str]:
+def lines_about(study: Study, configfiles: Iterable[str | Path]) -> Iterator[str]:
     """The study that is planned, files whose name for it is another one, and threads that this machine lacks.
 
     Args:

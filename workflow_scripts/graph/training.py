@@ -24,9 +24,10 @@ class Training(Lookups):
         encoder = self._run(wildcards).encoder
         return self._study.models(encoder, wildcards.seed) or f"<results>/encoders/{encoder}/record.json"
 
-    def teacher_models(self, wildcards: Wildcards) -> list[str]:
-        """Models of the runs that a teacher consists of."""
-        return self._study.models(wildcards.teacher, wildcards.seed)
+    def teacher_model(self, wildcards: Wildcards) -> str:
+        """The model of the one run that a teacher is."""
+        (model,) = self._study.models(wildcards.teacher, wildcards.seed)
+        return model
 
     def teacher(self, wildcards: Wildcards) -> list[str]:
         """Vectors of a student's teacher, if it has one."""

@@ -3,10 +3,10 @@
 from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.columns.extraction import WORD_VECTORS
 from workflow_scripts.extraction.vocabulary import (
-    WordTokeniser,
     count_documents,
     counts_table,
     read_vocabulary,
+    split_into_words,
 )
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
@@ -23,7 +23,7 @@ def main(job: Job) -> None:
     if words := job.many("words"):
         known = read_table(words[0], WORD_VECTORS, ["word"])["word"].to_pylist()
         tokens = ["", *known]
-        text = WordTokeniser(known)(sentences, settings.max_tokens)
+        text = split_into_words(known, sentences, settings.max_tokens)
     else:
         tokenizer = load_tokenizer(job.many("encoder")[0].parent)
         text = tokenise(tokenizer, sentences, settings.max_tokens)

@@ -1,8 +1,8 @@
 """Estimate what a study would take, without running it: jobs, GPU hours, disk and requests; and what it would read.
 
 Jobs come from Snakemake's own plan, as if no file existed yet. GPU hours and storage are the product of these jobs and
-the numbers in config/rates.yaml, which says whether each was measured, published or assumed; what nobody knows is
-unknown, and counted as such. Memory and hours are the most that a job of the row asks a queue for. Without a target,
+the numbers in config/rates.yaml, which says whether each was measured, published or assumed; jobs without a number
+are counted as unknown. Memory and hours are the most that a job of the row asks a queue for. Without a target,
 everything that the configuration asks for is planned; targets are those of snakemake: a paper (jtcse), a table
 (results/paper/tables/jtcse_table1.parquet), the scores behind a cell. What requests cost follows from the prices and
 rates of config/apis.yaml.
@@ -56,7 +56,7 @@ class Requests(NamedTuple):
 
 
 class Estimator:
-    """Jobs of one graph times rates. What nobody knows is no number (NaN), and so is what is computed from it."""
+    """Jobs of one graph times rates. What is unknown is NaN, and so is what is computed from it."""
 
     def __init__(self, graph: Graph, rates: Rates) -> None:
         self._graph = graph
@@ -124,7 +124,7 @@ class Estimator:
         return flops / (speed.value * 1e12) / _SECONDS_PER_HOUR
 
     def _mteb_flops(self, job: PlannedJob) -> float:
-        """Encoding alone: a GPU that waits while vectors are compared is lent for no other reason."""
+        """Operations of encoding: while vectors are compared, the GPU waits."""
         tokens = sum(_value(self._rates.list_tokens, name, 0) for name in job.settings["mteb"]["lists"])
         return (tokens or math.nan) * self._sum(self.encoders(job), lambda size: size.forward_flops(1))
 

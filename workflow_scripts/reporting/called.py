@@ -37,7 +37,7 @@ class Called(Settings):
     corpora: dict[str, str] = Field(default={}, description="Corpus to its name.")
 
     def parts(self, run: str) -> list[str]:
-        """The name of a run part by part; that of a series is what the names of its runs begin with."""
+        """The name of a run, part by part; a series is called by what the names of its runs begin with."""
         return self._named(run) or run.split(".")
 
     def run(self, run: str) -> str:

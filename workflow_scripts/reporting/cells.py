@@ -59,7 +59,7 @@ def cell(
 
 
 def paired(sides: Sequence[Mapping[int, float]], fixed: Sequence[bool]) -> dict[int, tuple[float, float]]:
-    """Values of two sides by seed; one that is fixed has the same value for every seed of the other."""
+    """Values of two sides, seed by seed; a fixed side has one value, which stands against every seed of the other."""
     ours, theirs = sides
     if fixed[1]:
         return {seed: (value, fmean(theirs.values())) for seed, value in ours.items()}

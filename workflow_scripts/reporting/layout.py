@@ -156,7 +156,7 @@ class Sheet(NamedTuple):
 
 
 def lay_out(view: View, names: Mapping[str, str] = MappingProxyType({})) -> Sheet:
-    """Format a table as text; ``names`` are those of runs, beside the table's own.
+    """Format a table as text; ``names`` adds names of runs to the table's own.
 
     A substitution is marked by a letter on each run that it affects, a note by a number on each of its cells, or on the
     heading if it applies to all cells of a column.
@@ -169,12 +169,12 @@ def lay_out(view: View, names: Mapping[str, str] = MappingProxyType({})) -> Shee
     baselines = _lettered([run for run in runs if run in against.values()], ascii_uppercase)
     labels = split_labels(label for row in view.rows for label in row["labels"])
     letters = _lettered(labels.substitutions, ascii_lowercase)
-    # What all cells of a column rest on is marked at its heading, unless it is what all columns rest on.
+    # A substitution behind all cells of a column is marked at its heading, unless it is behind all columns.
     within = {
         heading: set.intersection(*({*row["labels"]} for row in rows)) for heading, rows in columns.items()
     }
     whole = {heading: reached - set.intersection(*within.values()) for heading, reached in within.items()}
-    # A note that all cells of a column have stands there too.
+    # So is a note that all cells of a column share.
     shared = {
         heading: rows[0]["note"]
         for heading, rows in columns.items()

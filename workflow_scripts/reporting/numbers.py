@@ -22,7 +22,7 @@ def score_text(mean: float | None, sd: float | None, digits: int) -> str:
 
 
 def p_text(p: float | None) -> str:
-    """A p-value of a claim with two digits that count, or as below a thousandth; empty where nothing was tested."""
+    """A p-value of a claim with two significant digits, or as <.001; empty where nothing was tested."""
     if p is None:
         return ""
     return "<.001" if p < 0.001 else f"{p:.2g}".replace("0.", ".", 1)
@@ -34,7 +34,7 @@ def p_equation(p: float) -> str:
 
 
 def brief(value: float) -> str:
-    """A number with two decimals, or two digits where it is small."""
+    """A number with two decimals, or with two significant digits where it is small."""
     return f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}"
 
 

@@ -86,7 +86,7 @@ def page(job: Job) -> str:
 
 
 def _policy_hash(script: str) -> str:
-    """What a content security policy names an inline script by."""
+    """The hash by which a content security policy names an inline script."""
     digest = b64encode(hashlib.sha256(str(script).encode()).digest()).decode()
     return f"'sha256-{digest}'"
 
@@ -203,7 +203,7 @@ def compare_runs(sheet: Sheet, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _sections(job: Job, called: Called) -> list[Shown]:
-    """One for each table of the study, in order; what they share is read once, since histories may be thousands."""
+    """A section for each table of the study, in order; shared files are read once, as histories may be thousands."""
     figures, histories = defaultdict[str, list[Shown]](list), defaultdict[str, list[Path]](list)
     for path in job.many("figures"):
         record = record_of(path)
@@ -308,7 +308,7 @@ def _checkpoint(history: pa.Table) -> str:
 def _seconds(job: Job, history: Path, batch_size: int, trained_steps: int) -> float | None:
     """How long the steps of a training took, its development scores included; None where nothing was measured.
 
-    Of a training that was stopped and went on, the file of its speed has the steps since: their mean stands for all.
+    If a training was stopped and resumed, its file of speeds has only the steps since; their mean stands for all.
 
     Raises:
         DataError: if the file is damaged.
@@ -321,13 +321,13 @@ def _seconds(job: Job, history: Path, batch_size: int, trained_steps: int) -> fl
         rates = pq.read_table(speed)["sentences_per_second"].to_pylist()
     except (pa.ArrowException, OSError, KeyError) as error:
         raise DataError(
-            f"{speed}: no table of speeds. Delete it: the page says then that nothing was measured."
+            f"{speed}: no table of speeds. Delete it: the page then says that nothing was measured."
         ) from error
     return trained_steps * fmean(batch_size / rate for rate in rates) if rates else None
 
 
 def sentences(trained_steps: int, rows: int | None, batch_size: int, last_batch: LastBatch) -> int:
-    """Sentences that so many steps read; where nobody knows the rows of the corpus, as if all batches were whole."""
+    """Number of sentences that some steps read; if the corpus's rows are not known, all batches count as whole."""
     if rows is None or rows < batch_size:
         return trained_steps * batch_size
     per_epoch = batches(rows, batch_size, last_batch)

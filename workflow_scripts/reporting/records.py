@@ -97,7 +97,7 @@ def steps(history: pa.Table) -> int:
 def kept(history: pa.Table) -> tuple[int, float | None]:
     """Step and development score of the weights that a training kept.
 
-    They have the best score, the first of equal ones; they are the last, without one, where none was measured.
+    Those of the best score, the first among equals; where no score was measured, the last weights and None.
     """
     measured = history.filter(pc.field("dev_score").is_valid()).to_pylist()
     if not measured:

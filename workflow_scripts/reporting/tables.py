@@ -180,7 +180,7 @@ class _Table:
         return Values(dict(sorted(found.items())), 1, ())
 
     def _gain(self, run: str, heading: str) -> Values:
-        """Ours less theirs."""
+        """The value of a run less that of its baseline."""
         baseline = self._baselines[run]
         if baseline is None:
             return Values({}, 0, ("nothing that it is compared with",))
@@ -194,7 +194,7 @@ class _Table:
         return Values({}, 0, tuple(notes))
 
     def _gains(self, run: str, baseline: str, heading: str) -> dict[int, float]:
-        """What a cell has more than that of the baseline, by seed; nothing where one of them is a gap."""
+        """By how much a cell exceeds that of the baseline, by seed; empty where either is a gap."""
         sides = [self.values(name, heading).by_seed for name in (run, baseline)]
         pairs = paired(sides, [name in self._fixed for name in (run, baseline)]) if all(sides) else {}
         return {seed: ours - theirs for seed, (ours, theirs) in pairs.items()}

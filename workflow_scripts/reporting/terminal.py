@@ -83,7 +83,7 @@ def _has_bases(sheet: Sheet) -> bool:
 
 
 def _base_text(sheet: Sheet, line: Line) -> str:
-    """Letter of the run that a row is compared with; in brackets, that of a baseline that is compared with none."""
+    """Letter of the run that a row is compared with; in brackets, its own, if it is only a baseline of others."""
     if line.against:
         return sheet.baselines[line.against]
     return f"({sheet.baselines[line.run]})" if line.baseline else ""
@@ -109,7 +109,7 @@ def _numbers(notes: Sequence[int]) -> str:
 
 
 def scores_shown(scores: pa.Table, labels: Iterable[str]) -> list[RenderableType]:
-    """A row for each score, unscaled and unrounded but for its sixth digit, and the labels of their files.
+    """A row for each score, unscaled, with six significant digits, and the labels of their files.
 
     Columns of text are continued below where the terminal is narrow.
     """

@@ -55,7 +55,7 @@ class Table(NamedTuple):
 
     @classmethod
     def of(cls, made_by: Path, table: pa.Table) -> "Table":
-        """A table, and the file whose record says what made it."""
+        """A table; the record of ``made_by`` says what made it."""
         grid = experiment_of(made_by) if record_of(made_by).rule == "make_table" else None
         return cls(grid, {(row["run"], row["heading"]): row for row in table.to_pylist()})
 

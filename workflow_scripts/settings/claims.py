@@ -69,7 +69,7 @@ class Statement(Settings):
     printed: Printed
 
     def conflicts(self) -> Iterator[str]:
-        """A margin goes with the same."""
+        """A margin is given where sameness is claimed, and nowhere else."""
         if (self.expects == "same") != (self.margin is not None):
             does = "needs" if self.expects == "same" else "reads no"
             yield f"margin: a claim that expects {self.expects} {does} margin. Correct it."

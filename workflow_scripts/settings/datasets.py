@@ -49,14 +49,19 @@ class PackageFiles(_Files):
     package: str = Field(description="Import name.")
 
 
-class HubFiles(_Files):
-    """Files of a dataset of the Hugging Face Hub at one commit."""
+class Pinned(Settings):
+    """A repository of the Hugging Face Hub at one commit."""
 
-    kind: Literal["hub_files"]
     repository: Repository
     revision: Commit | None = Field(
         default=None, description="Commit; without one, the job stops with the Hub's newest commit."
     )
+
+
+class HubFiles(_Files, Pinned):
+    """Files of a dataset of the Hugging Face Hub at one commit."""
+
+    kind: Literal["hub_files"]
 
 
 FileSource = LocalFiles | PackageFiles | HubFiles

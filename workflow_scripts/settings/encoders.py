@@ -5,39 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.settings.datasets import Below, Commit, Repository, Sha256
-
-
-class _Source(Settings):
-    sha256: dict[str, Sha256] | None = Field(
-        default=None,
-        description="Of each file that is taken, by its name; null where a commit pins them, or nothing.",
-    )
-
-
-class LocalEncoder(_Source):
-    """A folder below the data root."""
-
-    kind: Literal["local"]
-    path: Below
-
-
-class PackageEncoder(_Source):
-    """A folder in an installed Python package."""
-
-    kind: Literal["package"]
-    package: str = Field(description="Import name.")
-    path: Below
-
-
-class HubEncoder(_Source):
-    """A repository of the Hugging Face Hub at one commit."""
-
-    kind: Literal["hub"]
-    repository: Repository
-    revision: Commit | None = Field(
-        default=None, description="Commit; without one, the job stops with the Hub's newest commit."
-    )
+from workflow_scripts.settings.datasets import Below, Pinned, Sha256
 
 
 class LocalPart(Settings):
@@ -53,6 +21,27 @@ class PackagePart(Settings):
     kind: Literal["package"]
     package: str = Field(description="Import name.")
     path: Below
+
+
+class _Source(Settings):
+    sha256: dict[str, Sha256] | None = Field(
+        default=None,
+        description="Of each file that is taken, by its name; null where a commit pins them, or nothing.",
+    )
+
+
+class LocalEncoder(_Source, LocalPart):
+    """A folder below the data root."""
+
+
+class PackageEncoder(_Source, PackagePart):
+    """A folder in an installed Python package."""
+
+
+class HubEncoder(_Source, Pinned):
+    """A repository of the Hugging Face Hub at one commit."""
+
+    kind: Literal["hub"]
 
 
 class SplitEncoder(Settings):

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import unknown
-from workflow_scripts.graph.runs import listed, runs_of, written_out
+from workflow_scripts.graph.runs import COMPUTED_FROM, listed, runs_of, written_out
 from workflow_scripts.settings.names import Defined, Name, Place, Refers, Seed, Setting
 
 
@@ -84,10 +84,6 @@ def is_measured(column: AnyColumn) -> bool:
     return isinstance(column, Column) and column.measured
 
 
-COMPUTED_FROM = ("mean_of", "ratio_of", "gain_of")
-"""Settings of columns that name the columns that they are computed from."""
-
-
 def read_by(column: AnyColumn) -> list[str]:
     """Headings of the columns that a column is computed from."""
     return [
@@ -96,7 +92,7 @@ def read_by(column: AnyColumn) -> list[str]:
 
 
 class RunBlock(Settings):
-    """Some runs of a grid, expanded by ``dag.runs_of``; an axis may list several values."""
+    """Some runs of a grid, expanded by ``graph.runs.runs_of``; an axis may list several values."""
 
     method: Annotated[Defined, Refers("methods")]
     encoder: Annotated[Defined, Refers("encoders")]
@@ -131,7 +127,7 @@ class RunBlock(Settings):
 
 
 class Experiment(Settings):
-    """One grid in ``config/experiments``, without the blocks that ask for figures (``figures.base``)."""
+    """One grid in ``config/experiments``, without the blocks that ask for figures (``settings.figures``)."""
 
     title: str
     source: str = Field(description="Paper and table.")

@@ -227,7 +227,7 @@ class Sweep(FigureSettings):
 
 
 class ThresholdPath(FigureSettings):
-    """It has none."""
+    """No settings."""
 
     needs: ClassVar[Needs] = Needs(
         module="curves",

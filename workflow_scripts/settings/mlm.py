@@ -26,7 +26,7 @@ class ContinueMlm(Settings):
 
 
 class Sizes(Settings):
-    """Of an encoder that starts from random weights."""
+    """Sizes of an encoder that starts from random weights."""
 
     layers: int = Field(gt=0)
     width: int = Field(gt=0, description="Of the hidden states; a multiple of the heads.")

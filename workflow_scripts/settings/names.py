@@ -20,7 +20,7 @@ class Refers:
     section: str
     """Dotted; ``grid`` is the grid that the name is in."""
     forms: tuple[str, ...] = ()
-    """Of the block (``graph.references``); any where there are none."""
+    """Forms that the block may have (``graph.references``); none if it may have any."""
 
 
 AnyDataset = Annotated[str, Refers("datasets")]
@@ -31,7 +31,7 @@ Texts = Annotated[str, Refers("datasets", ("sentences", "pairs"))]
 CorpusName = Annotated[Name, Refers("corpora", ("sentences", "round trips"))]
 EncoderName = Annotated[Name, Refers("encoders", ("single encoders",))]
 Heading = Annotated[str, Refers("grid.headings")]
-"""Of a column that is no time."""
+"""Heading of a column that shows no times."""
 LlmName = Annotated[Name, Refers("llms")]
 Measured = Annotated[str, Refers("extraction.measures")]
 Represented = Annotated[str, Refers("extraction.representations")]

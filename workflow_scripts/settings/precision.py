@@ -1,6 +1,12 @@
 """In what precision an encoder multiplies."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-Precision = Literal["auto", "float32", "bfloat16"]
-PRECISION = "Of the encoder's matrix products; auto is bfloat16 where the GPU has it, and never on a CPU."
+from pydantic import Field
+
+Precision = Annotated[
+    Literal["auto", "float32", "bfloat16"],
+    Field(
+        description="Of the encoder's matrix products; auto is bfloat16 where the GPU has it, and never on a CPU."
+    ),
+]

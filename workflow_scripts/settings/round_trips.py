@@ -1,4 +1,4 @@
-"""What is translated there and back, and what is made of it: settings alone, for those who read no translation."""
+"""Settings of round trips: what is translated there and back, and what is made of it."""
 
 from typing import Annotated, Literal
 

@@ -15,9 +15,9 @@ class Published(NamedTuple):
     prompts: tuple[tuple[str, str], ...] = ()
     """Name and text."""
     default: str | None = None
-    """The name of the prompt that is taken where none is named."""
+    """Name of the prompt that is used where none is named."""
     unmet: tuple[str, ...] = ()
-    """What of it is not done here."""
+    """What it asks for and is not done here."""
     first_token: bool = False
     """Whether its pooling is the first token."""
 
@@ -37,20 +37,20 @@ class Published(NamedTuple):
 
 
 class Size(NamedTuple):
-    """Of an encoder."""
+    """What is known of one encoder's architecture."""
 
     layers: int
     width: int
     positions: int | None = None
-    """Tokens of a sentence at most; None where there is no such limit, or nobody can say."""
+    """Longest sentence in tokens; None if there is no such limit, or it is unknown."""
     kind: str | None = None
-    """Its model type in Transformers; None where nobody can say."""
+    """Its model type in Transformers; None if unknown."""
     drops: bool | None = None
-    """Whether it drops anything of its own in training; None where nobody can say."""
+    """Whether it has dropout of its own in training; None if unknown."""
     causal: bool | None = None
-    """Whether a token attends to those before it alone; None where nobody can say."""
+    """Whether a token attends to those before it alone; None if unknown."""
     published: Published | None = None
-    """None where nobody can say."""
+    """None if unknown."""
 
 
 class Start(NamedTuple):
@@ -59,7 +59,7 @@ class Start(NamedTuple):
     encoder: str = "the encoder"
     """What it is called in messages."""
     sizes: Sequence[Size] = ()
-    """Known ones: of the encoder, or of those of the runs that it consists of."""
+    """Known sizes of the encoder, or of the encoders of the runs that it consists of."""
     members: int | None = None
     """Number of runs that the encoder consists of; None for one that is fetched or adapted."""
     frozen: Sequence[str] = ()
@@ -67,7 +67,7 @@ class Start(NamedTuple):
     teacher: str = "the teacher"
     teacher_sizes: Sequence[Size] = ()
     pool_sentences: int | None = None
-    """Of the pool of exemplars that the method names, if it names one."""
+    """Sentences of the pool of exemplars that the method names, if it names one."""
 
     @property
     def depths(self) -> list[int]:
@@ -81,7 +81,7 @@ class Start(NamedTuple):
 
 
 def layers_outside(layers: Sequence[int], place: str, start: Start) -> Iterator[str]:
-    """A finding where an encoder lacks one of its hidden states that are named."""
+    """A finding where an encoder lacks one of the hidden states that are named."""
     for depth in start.depths[:1]:
         if outside := [layer for layer in layers if not -depth - 1 <= layer <= depth]:
             yield f"{place}: {outside[0]}; {start.encoder} has hidden states 0 to {depth}. Name one of them."

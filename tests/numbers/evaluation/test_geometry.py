@@ -36,11 +36,20 @@ def test_alignment_of_identical_pairs_is_0_and_of_antipodes_4(random):
     assert alignment(2 * points, -2 * points) == pytest.approx(16)  # O-14: the square of the scale
 
 
-def test_uniformity_of_known_point_sets(random):
-    assert uniformity(np.ones((4, 3))) == pytest.approx(0)  # O-13
-    assert uniformity(np.eye(9)) == pytest.approx(-4)  # O-13
-    assert uniformity(np.array([[1.0, 0.0], [-1.0, 0.0]])) == pytest.approx(-8)  # O-13
-    assert uniformity(on_sphere(random, 2000, 768)) == pytest.approx(-4 + 8 / 768, abs=0.003)  # O-13
+@pytest.mark.parametrize(
+    ("points", "expected", "tolerance"),
+    [
+        (np.ones((4, 3)), 0, 1e-12),
+        (np.eye(9), -4, 1e-6),
+        (np.array([[1.0, 0.0], [-1.0, 0.0]]), -8, 1e-6),
+        (on_sphere(np.random.default_rng(0), 2000, 768), -4 + 8 / 768, 0.003),
+        (np.array([[0.0], [100.0]]), -2 * 100**2, 1e-6),  # where the potential underflows
+    ],
+    ids=["equal", "orthogonal", "opposite", "on a sphere", "far apart"],
+)
+def test_uniformity_of_known_point_sets(points, expected, tolerance):
+    """O-13."""
+    assert uniformity(points) == pytest.approx(expected, abs=tolerance)
 
 
 def test_uniformity_over_blocks_equals_the_whole_distance_matrix(random):
@@ -48,10 +57,6 @@ def test_uniformity_over_blocks_equals_the_whole_distance_matrix(random):
     points = random.normal(size=(1300, 4)).astype(np.float32)  # three blocks, the last one short
     whole = torch.pdist(torch.from_numpy(points).double(), p=2).pow(2).mul(-2).exp().mean().log()
     assert uniformity(points) == pytest.approx(float(whole), rel=1e-12)
-
-
-def test_uniformity_of_far_points_does_not_underflow():
-    assert uniformity(np.array([[0.0], [100.0]])) == pytest.approx(-2 * 100**2)
 
 
 def test_uniformity_holds_no_matrix_of_all_distances(random):
@@ -123,18 +128,14 @@ def encode(sentences):
     return np.array([VECTORS[sentence] for sentence in sentences], dtype=np.float32)
 
 
-def measured(comparison, threshold, normalise):
-    positives = Positives(dataset="sts", comparison=comparison, threshold=threshold, normalise=normalise)
-    config = Config(positives={"measure": positives}, max_tokens=64)
-    return scores_of(sts.load("measure", PAIRS_TABLE, config), encode)
-
-
 @pytest.mark.parametrize(
     ("comparison", "normalise", "expected", "pairs"),
     [("above", False, 16, 1), ("at_least", False, 10, 2), ("above", True, 4, 1), ("at_least", True, 2, 2)],
 )
 def test_both_readings_of_a_threshold_and_of_scale_are_measured(comparison, normalise, expected, pairs):
-    found, uniform = measured(comparison, 4.0, normalise)
+    positives = Positives(dataset="sts", comparison=comparison, threshold=4, normalise=normalise)
+    config = Config(positives={"measure": positives}, max_tokens=64)
+    found, uniform = scores_of(sts.load("measure", PAIRS_TABLE, config), encode)
     assert (found.metric, found.n) == ("alignment", pairs)
     assert found.value == pytest.approx(expected)
     assert uniform.n == 6  # both sides of every pair

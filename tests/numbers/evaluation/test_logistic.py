@@ -59,14 +59,6 @@ def soft(labels, classes):
     return targets
 
 
-def test_the_solution_of_soft_classes_has_no_gradient_left(random):
-    features, labels = made(random, 3)
-    targets = soft(labels, 3)
-    (weights,) = solve(features, targets, np.ones((1, 300), dtype=bool), [2.0])[0]
-    assert gradient_left(weights, features, targets, 2.0) < 1e-3  # of a loss of hundreds
-    assert penalised_loss(weights, features, targets, 2.0) > 100
-
-
 @pytest.mark.parametrize("classes", [2, 4])
 def test_what_is_open_after_the_usual_steps_has_the_same_solution(classes, random, monkeypatch):
     features, labels = made(random, classes)

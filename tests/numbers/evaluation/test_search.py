@@ -28,19 +28,12 @@ def test_the_query_itself_is_taken_out_of_its_hits():
 def test_a_task_searches_every_question2_or_every_question():
     table = pairs(("a", "b", "1"), ("a", "c", "0"), ("d", "a", "1"), ("e", "f", "0"))
     narrow = questions_of(table, "question2", None)
-    assert narrow.queries == ["a", "d"]
-    assert narrow.corpus == ["b", "c", "a", "f"]
-    assert narrow.relevant == [{0}, {2}]
-    assert narrow.own == [2, -1]
+    assert narrow == (["a", "d"], ["b", "c", "a", "f"], [{0}, {2}], [2, -1])
     wide = questions_of(table, "all", None)
-    assert wide.corpus == ["a", "d", "e", "b", "c", "f"]
-    assert wide.relevant == [{3, 1}, {0}]
-    assert wide.own == [0, 1]
-    alone = questions_of(pairs(("a", "a", "1"), ("b", "c", "1"), ("c", "d", "1")), "question2", 2)
-    assert (alone.queries, alone.corpus) == (
-        ["b"],
-        ["a", "c"],
-    )  # of the first two pairs; nothing repeats itself
+    assert wide == (["a", "d"], ["a", "d", "e", "b", "c", "f"], [{3, 1}, {0}], [0, 1])
+    # Of the first two pairs; nothing repeats itself.
+    few = questions_of(pairs(("a", "a", "1"), ("b", "c", "1"), ("c", "d", "1")), "question2", 2)
+    assert few == (["b"], ["a", "c"], [{1}], [-1])
 
 
 def test_near_duplicates_are_found_first_and_the_length_of_vectors_decides_nothing():

@@ -1,6 +1,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import pearsonr, spearmanr
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
@@ -15,23 +16,20 @@ from workflow_scripts.settings.suites.transfer import Config
 WIDTH = 8
 
 
-def settings(**changes):
-    given = {
-        "datasets": ["task"],
-        "graded": [],
-        "grades": (1, 5),
-        "classifier": "exact",
-        "folds": 4,
-        "seed": 1111,
-        "standardise": False,
-        "max_tokens": 64,
-    }
-    return Config(**given | changes)
-
-
 def encode(sentences):
     """A vector that the sentence determines: its numbers."""
     return np.array([[float(word) for word in sentence.split()] for sentence in sentences], dtype=np.float32)
+
+
+SETTINGS = Config(
+    datasets=["task"], graded=[], grades=(1, 5), classifier="exact", folds=4, seed=1111, standardise=False,
+    max_tokens=64,
+)  # fmt: skip
+
+
+def scores_of(table, encoder=encode, **changes):
+    """Scores of a table, with some settings changed."""
+    return evaluate(transfer, {"task": table}, encoder, SETTINGS.model_copy(update=changes))
 
 
 def sentences(random, count):
@@ -99,7 +97,7 @@ def test_nested_cross_validation_equals_a_loop_over_scikit_learn(random):
         strength, best = chosen_by_folds(features[kept], labels[kept], strengths)
         tested.append(fitted(features[kept], labels[kept], strength).score(features[left], labels[left]))
         dev.append(best)
-    found = values(evaluate(transfer, {"MR": table}, encode, settings()))
+    found = values(scores_of(table))
     assert found["accuracy"] == pytest.approx(np.mean(tested))
     assert found["dev_accuracy"] == pytest.approx(np.mean(dev), abs=1e-4)
     assert 0.6 < found["accuracy"] < 0.99
@@ -120,7 +118,7 @@ def test_a_task_with_train_and_test_chooses_by_folds_of_train(random):
     train, test = split == "train", split == "test"
     strength, dev = chosen_by_folds(features[train], labels[train], [2.0**power for power in range(-1, 6)])
     predicted = fitted(features[train], labels[train], strength).predict(features[test].astype(float))
-    found = evaluate(transfer, {"MRPC": table}, encode, settings())
+    found = scores_of(table)
     assert values(found) == {
         "accuracy": pytest.approx((predicted == labels[test]).mean()),
         "dev_accuracy": pytest.approx(dev, abs=1e-4),
@@ -135,8 +133,7 @@ def test_a_task_with_dev_chooses_there_and_does_not_train_on_it(random):
     models = [fitted(features[train], labels[train], 2.0**power) for power in range(-2, 4)]
     accuracies = [model.score(features[dev], labels[dev]) for model in models]
     best = models[int(np.argmax(np.round(accuracies, 4)))]
-    found = values(evaluate(transfer, {"SST5": table}, encode, settings()))
-    assert found == {
+    assert values(scores_of(table)) == {
         "accuracy": pytest.approx(best.score(features[test], labels[test])),
         "dev_accuracy": pytest.approx(max(accuracies)),
     }
@@ -149,27 +146,34 @@ def test_a_soft_class_of_3_6_lies_between_3_and_4():
     np.testing.assert_allclose(soft_classes(np.array([0.2]), (0, 5)), [[0.8, 0.2, 0, 0, 0, 0]])
 
 
-def graded_task(random):
+def expected_classes(features, scores, train, strength):
+    """By scikit-learn, with a row for each class that a score lies between, weighted by its share."""
+    shares = soft_classes(scores, (1, 5))[:train]
+    rows, classes = np.nonzero(shares)
+    model = LogisticRegression(C=strength, tol=1e-8, max_iter=5000)
+    model.fit(features[rows], classes, sample_weight=shares[rows, classes])
+    return model.predict_proba(features) @ np.arange(1, 6)
+
+
+def test_a_graded_task_predicts_expected_classes_with_the_penalty_that_is_best_on_dev(random):
     firsts = sentences(random, 400)
-    truth = np.abs(encode(firsts)[:, :3]).sum(axis=1)
-    scores = np.clip(1 + truth, 1, 5).round(2)
-    columns = [
-        ["train"] * 250 + ["dev"] * 50 + ["test"] * 100,
-        firsts,
-        ["0 " * (WIDTH - 1) + "0"] * 400,  # so that |u - v| is |u|, and scores are linear in it
-        [str(score) for score in scores],
-    ]
-    return pa.table(columns, schema=LABELLED)
-
-
-def test_a_graded_task_predicts_expected_classes(random):
-    table = graded_task(random)
-    found = evaluate(transfer, {"SICK-R": table}, encode, settings(graded=["SICK-R"]))
-    assert [score.metric for score in found] == ["spearman", "pearson", "dev_pearson"]
-    assert all(0.9 < score.value <= 1 for score in found)
+    features = np.abs(encode(firsts)).astype(float)
+    scores = np.clip(1 + features[:, :3].sum(axis=1), 1, 5).round(2)
+    splits = ["train"] * 250 + ["dev"] * 50 + ["test"] * 100
+    zeros = ["0 " * (WIDTH - 1) + "0"] * 400  # so that |u - v| is |u|, and scores are linear in it
+    table = pa.table([splits, firsts, zeros, list(map(str, scores))], schema=LABELLED)
+    peers = [expected_classes(features, scores, 250, 2.0**power) for power in range(-2, 4)]
+    dev = [pearsonr(scores[250:300], peer[250:300]).statistic for peer in peers]
+    assert max(dev) > min(dev) + 1e-4
+    predicted = peers[int(np.argmax(dev))][300:]
+    found = scores_of(table, graded=["task"])
+    assert values(found) == {
+        "spearman": pytest.approx(spearmanr(scores[300:], predicted).statistic, abs=1e-4),
+        "pearson": pytest.approx(pearsonr(scores[300:], predicted).statistic, abs=1e-5),
+        "dev_pearson": pytest.approx(max(dev), abs=1e-5),
+    }
     assert found[0].n == 100
-    as_classes = evaluate(transfer, {"SICK-R": table}, encode, settings())
-    assert {score.metric for score in as_classes} == {"accuracy", "dev_accuracy"}
+    assert values(scores_of(table)).keys() == {"accuracy", "dev_accuracy"}
 
 
 def test_standardised_features_forgive_scale_and_plain_ones_do_not(random):
@@ -180,17 +184,13 @@ def test_standardised_features_forgive_scale_and_plain_ones_do_not(random):
         return encode(texts) * scales
 
     for standardise, same in [(True, True), (False, False)]:
-        plain, stretched = (
-            evaluate(transfer, {"SST5": table}, coder, settings(standardise=standardise))
-            for coder in (encode, scaled)
-        )
+        plain, stretched = (scores_of(table, coder, standardise=standardise) for coder in (encode, scaled))
         assert (plain == stretched) is same
 
 
 def test_sentevals_classifier_runs_nested_folds(random):
     table, *_ = task(random, {"": 100})
-    found = values(evaluate(transfer, {"MPQA": table}, encode, settings(classifier="senteval_fast", folds=2)))
-    assert found["accuracy"] > 0.6
+    assert values(scores_of(table, classifier="senteval_fast", folds=2))["accuracy"] > 0.6
 
 
 @pytest.mark.parametrize(
@@ -200,12 +200,11 @@ def test_sentevals_classifier_runs_nested_folds(random):
         (40, "40 rows of 40 classes, the largest of 1; 4 folds need two"),
     ],
 )
-def test_labels_that_teach_nothing_are_refused(random, classes, found):
-    table, *_ = task(random, {"": 40})
-    names = pa.array([str(number % classes) for number in range(40)])
-    wrong = table.set_column(table.schema.get_field_index("label"), table.schema.field("label"), names)
+def test_labels_that_teach_nothing_are_refused(classes, found):
+    labels = [str(number % classes) for number in range(40)]
+    table = pa.table([[""] * 40, ["a text"] * 40, [None] * 40, labels], schema=LABELLED)
     with pytest.raises(DataError, match=f"toy: {found}"):
-        evaluate(transfer, {"toy": wrong}, encode, settings(folds=4))
+        transfer.load("toy", table, SETTINGS)
 
 
 def test_rows_are_in_sentevals_order_before_they_are_folded():

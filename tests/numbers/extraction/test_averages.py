@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 import torch
 
-from tests.tiny import DEPTH, sentences
+from tests.tiny import DEPTH
 from workflow_scripts.errors import DataError
 from workflow_scripts.extraction.averages import TokenSums, sum_states, tables_of
 from workflow_scripts.extraction.representations import mixed
@@ -11,7 +11,6 @@ from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 
 BLOCK = 8
-TEXTS = sentences(60)
 
 
 @pytest.fixture(scope="module")
@@ -29,20 +28,17 @@ def averages(backbone, tokenizer, texts):
     return pa.concat_tables(sums.means())
 
 
-def states_of(backbone, tokenizer, text):
-    batch = tokenise(tokenizer, [text], 32).batch([0])
+def test_a_token_seen_once_has_its_contextual_vector_and_one_never_seen_the_mean_of_all(backbone, tokenizer):
+    """O-74 and F4."""
+    text = tokenise(tokenizer, ["The old river"], 32).batch([0])
     with torch.no_grad():
-        layers = backbone(input_ids=batch.ids_BT, output_hidden_states=True).hidden_states
-    return batch.ids_BT[0].tolist(), torch.stack([layer[0] for layer in layers]).numpy()
-
-
-def test_a_token_seen_once_has_its_contextual_vector(backbone, tokenizer):
-    """O-74"""
-    ids, states = states_of(backbone, tokenizer, "The old river")
+        states = backbone(input_ids=text.ids_BT, output_hidden_states=True).hidden_states
+    ids = text.ids_BT[0].tolist()
     tables, seen = tables_of(averages(backbone, tokenizer, ["The old river"]), len(tokenizer))
     assert len(tables) == DEPTH + 1
-    for layer, table in enumerate(tables):
-        np.testing.assert_allclose(table[ids], states[layer], atol=1e-6)
+    for layer, table in zip(states, tables, strict=True):
+        np.testing.assert_allclose(table[ids], layer[0], atol=1e-6)
+        np.testing.assert_allclose(table[~seen] - table[seen].mean(axis=0), 0, atol=1e-6)
     assert sorted(np.flatnonzero(seen)) == sorted(ids)
 
 
@@ -52,15 +48,6 @@ def test_tokens_of_a_corpus_are_counted_by_hand(backbone, tokenizer):
     table = averages(backbone, tokenizer, texts).to_pylist()
     counts = {tokenizer.convert_ids_to_tokens(row["token_id"]): row["count"] for row in table}
     assert counts == {"[CLS]": 2, "[SEP]": 2, "the": 4, "river": 1, "is": 1, "road": 1}
-
-
-def test_a_token_never_seen_has_the_mean_of_all_means(backbone, tokenizer):
-    """F4"""
-    tables, seen = tables_of(averages(backbone, tokenizer, TEXTS[:5]), len(tokenizer))
-    assert not seen.all()
-    np.testing.assert_allclose(
-        tables[1][~seen], np.tile(tables[1][seen].mean(axis=0), (int((~seen).sum()), 1)), atol=1e-6
-    )
 
 
 def test_a_corpus_without_sentences_has_no_averages(backbone, tokenizer):
@@ -103,10 +90,10 @@ def test_a_sum_that_might_have_been_rounded_stops():
         list(sums.means())
 
 
-def test_bert_and_its_averages_are_mixed_by_equation_ten():
+@pytest.mark.parametrize(
+    ("mixing_weight", "expected"),
+    [(0, [2, 4]), (1, [6, 0]), (0.5, [4, 2]), (-0.5, [1.5 * 2 - 0.5 * 6, 1.5 * 4])],
+)
+def test_bert_and_its_averages_are_mixed_by_equation_ten(mixing_weight, expected):
     """O-73"""
-    bert, average = np.float32([[2, 4]]), np.float32([[6, 0]])
-    assert mixed(bert, average, 0).tolist() == bert.tolist()
-    assert mixed(bert, average, 1).tolist() == average.tolist()
-    assert mixed(bert, average, 0.5).tolist() == [[4, 2]]
-    assert mixed(bert, average, -0.5).tolist() == [[1.5 * 2 - 0.5 * 6, 1.5 * 4]]
+    assert mixed(np.float32([[2, 4]]), np.float32([[6, 0]]), mixing_weight).tolist() == [expected]

@@ -49,9 +49,6 @@ def test_z_scores_are_scikit_learns_and_a_constant_feature_is_zero(vectors):
     vectors[:, 4] = 0.1
     ours = shaped(ZSCORE, vectors)
     np.testing.assert_allclose(ours, StandardScaler().fit_transform(vectors.astype(np.float64)), atol=1e-5)
-    varied = np.delete(ours, 4, axis=1)
-    np.testing.assert_allclose(varied.mean(axis=0), 0, atol=1e-5)
-    np.testing.assert_allclose(varied.std(axis=0), 1, atol=1e-5)
     assert not ours[:, 4].any()
 
 
@@ -76,7 +73,6 @@ def test_all_but_the_top_lowers_the_rank_and_is_idempotent(vectors, directions):
     centred = vectors - vectors.mean(axis=0)
     assert np.linalg.matrix_rank(rest, tol=1e-2) == 12 - directions
     top = PCA(directions or 1).fit(vectors.astype(np.float64)).components_[:directions]
-    np.testing.assert_allclose(rest @ top.T, 0, atol=1e-4)
     np.testing.assert_allclose(rest, centred - centred @ top.T @ top, atol=1e-4)
     again = shaped(abtt(directions), vectors, rest + vectors.mean(axis=0))
     np.testing.assert_allclose(again, rest, atol=1e-4)

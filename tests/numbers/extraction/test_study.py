@@ -2,7 +2,6 @@
 
 import json
 import os
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,11 +13,12 @@ from sklearn.preprocessing import StandardScaler, normalize
 
 from benchmarks.material import minilm
 from tests import tiny
-from tests.evaluations import run
+from tests.datasets import dataset
+from tests.evaluations import dataset as written
+from tests.evaluations import made, run
 from tests.planning import ROOT
 from workflow_scripts.columns.corpora import LABELLED, PAIRS, SENTENCES
 from workflow_scripts.columns.extraction import EXTRACTION
-from workflow_scripts.data.sources import load
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.base import Task
@@ -36,14 +36,7 @@ from workflow_scripts.extraction.study import (
 from workflow_scripts.extraction.vocabulary import read_vocabulary
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.provenance.artefacts import (
-    job_record,
-    read_record,
-    read_table,
-    write_table,
-    writing_model_folder,
-)
-from workflow_scripts.settings.datasets import DatasetBlock
+from workflow_scripts.provenance.artefacts import read_record, read_table, writing_model_folder
 from workflow_scripts.settings.extraction.vectors import Idf, RandomRepresentation
 from workflow_scripts.settings.suites.sts import RELEASED
 
@@ -51,41 +44,28 @@ DATA = os.environ.get("SEMBLANCE_DATA")
 PAPER = yaml.safe_load((ROOT / "config/extraction.yaml").read_text())["extraction"]
 BIASES = ROOT / "resources/tokens/bert.json"
 TEXTS = tiny.sentences(60, seed=3)
-SUITE = {"datasets": ["toy"], "max_tokens": 32}
 
 
 def load_sts(name, pairs):
-    return sts.load(name, pairs, sts.Config(**SUITE | {"datasets": [name]}))
-
-
-ALL_KINDS = ["sts", "clustering", "transfer", "geometry", "isotropy"]
+    return sts.load(name, pairs, sts.Config(datasets=[name], max_tokens=32))
 
 
 def study(representations, **axes):
     """The paper's definitions with one block."""
     block = {
-        "kinds": ALL_KINDS, "representations": representations, "mixing_weights": [0], "layers": ["last"], "weightings": ["avg"],
-        "postprocessings": ["none"],
+        "kinds": ["sts", "clustering", "transfer", "geometry", "isotropy"], "representations": representations,
+        "mixing_weights": [0], "layers": ["last"], "weightings": ["avg"], "postprocessings": ["none"],
     }  # fmt: skip
     return PAPER | {"blocks": [block | axes]}
 
 
-def settings_of(extraction, representation, kind="sts"):
-    return JobSettings.parse(job_settings(extraction, kind, representation), "extraction")
+def settings_of(extraction, representation):
+    return JobSettings.parse(job_settings(extraction, "sts", representation), "extraction")
 
 
-@pytest.mark.parametrize(
-    ("representation", "axes", "message"),
-    [
-        ("random", {}, r"layers to \[static\]"),
-        ("plain", {"weightings": ["masks"]}, "no mask"),
-        ("random", {"layers": ["static"], "mixing_weights": [0.5]}, r"mixing_weights to \[0\]"),
-        ("plain", {"layers": ["1+9"]}, "no layer of the encoder"),
-    ],
-)
-def test_a_block_that_asks_for_layers_or_masks_which_are_not_there_is_an_error(representation, axes, message):
-    with pytest.raises(ConfigError, match=message):
-        plan(settings_of(study([representation], **axes), representation), 2)
+def test_a_block_that_asks_for_a_layer_which_the_encoder_has_not_is_an_error():
+    with pytest.raises(ConfigError, match=r"extraction\.blocks: layers 1\+9: 9 is no layer of the encoder"):
+        plan(settings_of(study(["plain"], layers=["1+9"]), "plain"), 2)
 
 
 # The jobs in their order, on a tiny encoder.
@@ -98,26 +78,14 @@ GRID = {
 }
 
 
-def made(path):
-    return job_record("read_dataset", settings={}, inputs={}, outputs=[path])
-
-
-def table(path, schema, rows):
-    write_table(path, pa.Table.from_pylist(rows, schema=schema), made(path))
-    return path
-
-
 @pytest.fixture(scope="module")
 def place(tiny_bert, tmp_path_factory):
     """A folder with an encoder, a corpus, its averages and document frequencies, and what Wikitext taught."""
     folder = tmp_path_factory.mktemp("extraction")
     with writing_model_folder(folder / "encoder", made(folder / "encoder")) as place:
         tiny.write_model(place, "bert")
-    corpus = table(
-        folder / "corpus.parquet",
-        SENTENCES,
-        [{"sentence": text, "document": n, "position": 0} for n, text in enumerate(TEXTS)],
-    )
+    sentences = [{"sentence": text, "document": n, "position": 0} for n, text in enumerate(TEXTS)]
+    corpus = written(folder, "corpus", SENTENCES, sentences)
     encoder = folder / "encoder/record.json"
     averages = {
         "dataset": "corpus",
@@ -145,9 +113,10 @@ def place(tiny_bert, tmp_path_factory):
     return folder
 
 
-def extract(place, kind, suite, dataset, out, task="toy"):
+def extract(place, kind, suite, dataset, out, task="toy", extraction=None):
     run(
-        "extract_scores", {"job": job_settings(study(["plain"], **GRID), kind, "plain"), "suite": suite},
+        "extract_scores",
+        {"job": job_settings(extraction or study(["plain"], **GRID), kind, "plain"), "suite": suite | {"max_tokens": 32}},
         {"kind": kind, "representation": "plain", "task": task},
         encoder=place / "encoder/record.json", biases=BIASES, dataset=dataset, words=[],
         documents=place / "documents.parquet", averages=place / "averages.parquet",
@@ -164,34 +133,26 @@ CLASS_ROWS = [
     {"split": "", "text1": text, "text2": None, "label": f"{n % 2}"} for n, text in enumerate(TEXTS)
 ]
 CELLS = 3 * 2 * 4 * 4
+AXES = ("mixing_weight", "layers", "weighting", "postprocess")
+MEASURE = {"dataset": "toy", "comparison": "at_least", "threshold": 5, "normalise": False}
+STS = {"datasets": ["toy"]}
 
 
-def test_every_kind_scores_every_cell_of_its_grid(place, tmp_path):
-    pairs = table(tmp_path / "toy.parquet", PAIRS, PAIR_ROWS)
-    classes = table(tmp_path / "classes.parquet", LABELLED, CLASS_ROWS)
-    measure = {"dataset": "toy", "comparison": "at_least", "threshold": 5, "normalise": False}
-    suites = {
-        "sts": ({"datasets": ["toy"], "max_tokens": 32}, pairs, "spearman"),
-        "clustering": (
-            {"datasets": ["toy"], "max_tokens": 32, "seeds": 2, "n_init": 1, "label": None},
-            classes,
-            "accuracy",
-        ),
-        "geometry": ({"positives": {"toy": measure}, "max_tokens": 32}, pairs, "alignment"),
-    }
-    for kind, (suite, dataset, metric) in suites.items():
-        rows = extract(place, kind, suite, dataset, tmp_path / f"{kind}.parquet")
-        aggregation = {"sts": "all", "clustering": "mean", "geometry": ""}[kind]
-        found = [row for row in rows if (row["metric"], row["aggregation"]) == (metric, aggregation)]
-        assert (
-            len(
-                {(row["mixing_weight"], row["layers"], row["weighting"], row["postprocess"]) for row in found}
-            )
-            == len(found)
-            == CELLS
-        )
-        assert all(row["value"] is not None and row["kind"] == kind for row in found)
-        assert read_record(tmp_path / f"{kind}.parquet").labels == ["toy averages"]
+@pytest.mark.parametrize(
+    ("kind", "suite", "metric", "aggregation"),
+    [
+        ("sts", STS, "spearman", "all"),
+        ("clustering", {"datasets": ["toy"], "seeds": 2, "n_init": 1, "label": None}, "accuracy", "mean"),
+        ("geometry", {"positives": {"toy": MEASURE}}, "alignment", ""),
+    ],
+)
+def test_every_kind_scores_every_cell_of_its_grid(place, tmp_path, kind, suite, metric, aggregation):
+    form, rows = (LABELLED, CLASS_ROWS) if kind == "clustering" else (PAIRS, PAIR_ROWS)
+    found = extract(place, kind, suite, written(tmp_path, "toy", form, rows), tmp_path / "scores.parquet")
+    found = [row for row in found if (row["metric"], row["aggregation"]) == (metric, aggregation)]
+    assert len({tuple(row[axis] for axis in AXES) for row in found}) == len(found) == CELLS
+    assert all(row["value"] is not None and row["kind"] == kind for row in found)
+    assert read_record(tmp_path / "scores.parquet").labels == ["toy averages"]
 
 
 def test_isotropy_is_measured_on_wikitext_alone(place):
@@ -202,33 +163,24 @@ def test_isotropy_is_measured_on_wikitext_alone(place):
 
 
 def test_a_dataset_that_is_not_there_is_one_gap(place, tmp_path):
-    absent = table(tmp_path / "toy.parquet", PAIRS, [])
-    (row,) = extract(place, "sts", {"datasets": ["toy"], "max_tokens": 32}, absent, tmp_path / "sts.parquet")
+    (row,) = extract(place, "sts", STS, written(tmp_path, "toy", PAIRS), tmp_path / "sts.parquet")
     assert row["value"] is None
     assert row["note"].startswith("no source")
 
 
 def test_a_cell_does_not_depend_on_what_else_a_job_asks_for(place, tmp_path):
     """One pass for the whole grid gives what a job of one cell gives."""
-    pairs = table(tmp_path / "toy.parquet", PAIRS, PAIR_ROWS)
-    suite = {"datasets": ["toy"], "max_tokens": 32}
-    whole = extract(place, "sts", suite, pairs, tmp_path / "whole.parquet")
-    one = study(
-        ["plain"],
-        layers=["1+last"],
-        mixing_weights=[0.5],
-        weightings=["idf_task"],
-        postprocessings=["zscore"],
-    )
-    run(
-        "extract_scores", {"job": job_settings(one, "sts", "plain"), "suite": suite},
-        {"kind": "sts", "representation": "plain", "task": "toy"},
-        encoder=place / "encoder/record.json", biases=BIASES, dataset=pairs, words=[], documents=[],
-        averages=place / "averages.parquet", fitted=[], scores=tmp_path / "one.parquet", gpu=0,
-    )  # fmt: skip
-    alone = read_table(tmp_path / "one.parquet", EXTRACTION).to_pylist()
-    wanted = {key: alone[0][key] for key in ("mixing_weight", "layers", "weighting", "postprocess")}
-    same = [row for row in whole if all(row[key] == value for key, value in wanted.items())]
+    pairs = written(tmp_path, "toy", PAIRS, PAIR_ROWS)
+    axes = {
+        "layers": ["1+last"],
+        "mixing_weights": [0.5],
+        "weightings": ["idf_task"],
+        "postprocessings": ["zscore"],
+    }
+    one = study(["plain"], **axes)
+    whole = extract(place, "sts", STS, pairs, tmp_path / "whole.parquet")
+    alone = extract(place, "sts", STS, pairs, tmp_path / "one.parquet", extraction=one)
+    same = [row for row in whole if all(row[axis] == alone[0][axis] for axis in AXES)]
     assert len(alone) == len(same) > 4
     for ours, theirs in zip(alone, same, strict=True):
         assert ours["value"] == pytest.approx(theirs["value"], abs=1e-5)
@@ -256,15 +208,11 @@ def opened_random(settings):
     )
 
 
-def real_task(name):
-    block = yaml.safe_load((ROOT / "config/datasets.yaml").read_text())["datasets"][name]
-    parsed, _ = load(name, DatasetBlock.parse(block, name), Path(DATA))
-    return load_sts(name, parsed.table)
-
-
 def spearman_of(name, *weightings):
     settings = random_study(weightings)
-    found = evaluate(settings, plan(settings, 0), real_task(name), 512, opened_random(settings), {})
+    found = evaluate(
+        settings, plan(settings, 0), load_sts(name, dataset(name)), 512, opened_random(settings), {}
+    )
     return {
         key.weighting: 100 * score.value
         for key, _, score in found
@@ -344,11 +292,10 @@ def test_scores_of_a_grid_are_those_of_scikit_learn_and_scipy_cell_by_cell():
 
 
 def test_scores_of_a_cased_tokeniser_on_released_text_carry_the_label(place, tmp_path, monkeypatch):
-    pairs = table(tmp_path / "sts12.parquet", PAIRS, PAIR_ROWS)
-    suite, out = {"datasets": ["sts12"], "max_tokens": 32}, tmp_path / "out.parquet"
+    pairs, out = written(tmp_path, "sts12", PAIRS, PAIR_ROWS), tmp_path / "out.parquet"
     for pieces, labels in ((Opened.pieces, []), (lambda _, text: text, [RELEASED])):
         monkeypatch.setattr(Opened, "pieces", pieces)
-        extract(place, "sts", suite, pairs, out, task="sts12")
+        extract(place, "sts", {"datasets": ["sts12"]}, pairs, out, task="sts12")
         assert [*read_record(out).labels] == [*labels, "toy averages"]
 
 

@@ -25,11 +25,6 @@ TEMPLATES = {
 SENTENCE = "The river is old"
 
 
-def test_the_papers_templates_have_its_number_of_masks():
-    """O-88"""
-    assert [TEMPLATES[name].masks for name in ("t0", "t1", "t2", "t3", "t4")] == [1, 2, 3, 2, 3]
-
-
 @pytest.mark.parametrize(
     ("sentence", "plain", "stopped"),
     [
@@ -49,18 +44,6 @@ def test_prompts_have_the_bytes_of_their_papers(sentence, plain, stopped):
     assert fill(TEMPLATES["t4"], sentence, "[MASK]") == t4
 
 
-def read_at_masks(folder, template, texts):
-    """What the extraction study reads of texts in a template at its masks."""
-    backbone, tokenizer = load_backbone(folder), load_tokenizer(folder)
-    representation = EncoderVectors(backbone, tokenizer, template, None, "float32")
-    text = representation.tokens(texts, 32).filled
-    tables = weight_tables(Masks(kind="masks", label=""), read_vocabulary(tokenizer, [], []), None, [])
-    weights = {"masks": weigh(text, tables, np.zeros(len(text), np.int64))}
-    (made,) = representation.make(text, weights, [Key(0.0, 0, "last", "masks")])
-    assert made.note == ""
-    return made.vectors_UD
-
-
 @pytest.mark.parametrize(
     ("template", "masks"),
     [
@@ -78,8 +61,13 @@ def test_a_sentence_in_a_prompt_is_the_mean_of_the_last_states_of_its_masks(tmp_
     folder = tiny.write_model(tmp_path / "bert", "bert", max_position_embeddings=256)
     backbone, tokenizer = load_backbone(folder), load_tokenizer(folder)
     texts = tiny.sentences(4)
-    found = read_at_masks(folder, template, texts)
-    for text, vector in zip(texts, found, strict=True):
+    representation = EncoderVectors(backbone, tokenizer, template, None, "float32")
+    text = representation.tokens(texts, 32).filled
+    tables = weight_tables(Masks(kind="masks", label=""), read_vocabulary(tokenizer, [], []), None, [])
+    weights = {"masks": weigh(text, tables, np.zeros(len(text), np.int64))}
+    (made,) = representation.make(text, weights, [Key(0.0, 0, "last", "masks")])
+    assert made.note == ""
+    for text, vector in zip(texts, made.vectors_UD, strict=True):
         tokens = tokenizer(template.text.replace("[X]", text), return_tensors="pt")
         with torch.no_grad():
             states = backbone(**tokens).last_hidden_state[0]

@@ -2,6 +2,8 @@ import math
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer, models
+from transformers import PreTrainedTokenizerFast
 
 from tests.tiny import sentences
 from workflow_scripts.extraction.vocabulary import Counts, count_documents, read_vocabulary
@@ -36,9 +38,8 @@ def vocabulary(tokenizer):
     return read_vocabulary(tokenizer, frequent=["the", "a", "absent"], punctuation=[".", ","])
 
 
-def weights_of(text, tables, groups=None):
-    groups = np.zeros(len(text), np.int64) if groups is None else groups
-    return weigh(text, tables, groups)
+def weights_of(text, tables):
+    return weigh(text, tables, np.zeros(len(text), np.int64))
 
 
 def per_text(text, weights):
@@ -53,24 +54,23 @@ def test_idf_has_its_worked_values():
     np.testing.assert_allclose(idf(counts, idf_of(formula="tokens"))[1], math.log(20_000))
 
 
-def test_a_repeated_text_is_one_document_or_so_many(tokenizer, vocabulary):
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [(None, (3, 4 + 5 + 4, [2, 2, 1, 1, 0])), (np.array([2, 1, 4]), (7, 2 * 4 + 5 + 4 * 4, [3, 6, 1, 4, 0]))],
+)
+def test_a_repeated_text_is_one_document_or_so_many(tokenizer, times, expected):
     """O-75, counted by hand: three texts, of which the first occurs twice and the last four times."""
-    texts, times = ["the town", "the king the", "a town"], np.array([2, 1, 4])
-    text = tokenise(tokenizer, texts, 32)
-    ids = {word: tokenizer.convert_tokens_to_ids(word) for word in ("the", "town", "king", "a", "river")}
-    once = count_documents(text, len(vocabulary.tokens))
-    each = count_documents(text, len(vocabulary.tokens), times)
-    assert (once.documents, once.tokens) == (3, 4 + 5 + 4)
-    assert (each.documents, each.tokens) == (7, 2 * 4 + 5 + 4 * 4)
-    assert [int(once.documents_V[number]) for number in ids.values()] == [2, 2, 1, 1, 0]
-    assert [int(each.documents_V[number]) for number in ids.values()] == [3, 6, 1, 4, 0]
+    text = tokenise(tokenizer, ["the town", "the king the", "a town"], 32)
+    ids = tokenizer.convert_tokens_to_ids(["the", "town", "king", "a", "river"])
+    found = count_documents(text, len(tokenizer), times)
+    assert (found.documents, found.tokens, found.documents_V[ids].tolist()) == expected
 
 
 def test_a_text_is_weighed_by_the_table_of_its_own_group(tokenizer):
     text = tokenise(tokenizer, ["the town", "the town"], 32)
     tables = np.ones((2, len(tokenizer)))
     tables[1, tokenizer.convert_tokens_to_ids("town")] = 7
-    second, first = per_text(text, weights_of(text, tables, np.array([1, 0])))
+    second, first = per_text(text, weigh(text, tables, np.array([1, 0])))
     np.testing.assert_allclose(second, [0.1, 0.1, 0.7, 0.1], rtol=1e-6)
     np.testing.assert_allclose(first, [0.25] * 4, rtol=1e-6)
 
@@ -78,7 +78,6 @@ def test_a_text_is_weighed_by_the_table_of_its_own_group(tokenizer):
 def test_weights_of_a_text_sum_to_one_and_equal_idf_is_the_average(tokenizer, vocabulary):
     """O-71; the base of the logarithm cancels too."""
     text = tokenise(tokenizer, sentences(20), 32)
-    assert len(text)
     equal = weights_of(text, np.full((1, len(vocabulary.tokens)), 3.7))
     average = weights_of(text, weight_tables(AVERAGE, vocabulary, None, []))
     np.testing.assert_allclose(equal.weights_F, average.weights_F, rtol=1e-6)
@@ -102,23 +101,25 @@ def test_a_text_without_a_weighted_token_falls_back_to_the_average(tokenizer, vo
     assert second.tolist() == [0, 0, 1, 0]
 
 
-def test_masks_and_specials_count_where_the_variant_says_so(tokenizer, vocabulary):
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (Masks(kind="masks", label=""), [0, 0, 0.5, 0, 0.5, 0]),
+        (Uniform(kind="uniform", label="", specials=True, masks=False), [0.25, 0.25, 0, 0.25, 0, 0.25]),
+        (Uniform(kind="uniform", label="", specials=False, masks=False), [0, 0.5, 0, 0.5, 0, 0]),
+    ],
+)
+def test_masks_and_specials_count_where_the_variant_says_so(tokenizer, vocabulary, settings, expected):
     text = tokenise(tokenizer, ["river [MASK] town [MASK]"], 32)
-    of = {
-        "masks": Masks(kind="masks", label=""),
-        "without": Uniform(kind="uniform", label="", specials=True, masks=False),
-        "words": Uniform(kind="uniform", label="", specials=False, masks=False),
-    }
-    found = {
-        name: weights_of(text, weight_tables(one, vocabulary, None, [])).weights_F.tolist()
-        for name, one in of.items()
-    }
-    assert found["masks"] == [0, 0, 0.5, 0, 0.5, 0]
-    assert found["without"] == [0.25, 0.25, 0, 0.25, 0, 0.25]
-    assert found["words"] == [0, 0.5, 0, 0.5, 0, 0]
+    found = weights_of(text, weight_tables(settings, vocabulary, None, []))
+    assert found.weights_F.tolist() == expected
 
 
-def test_bert_and_roberta_tell_subwords_by_their_own_marks(tiny_models):
-    bert = read_vocabulary(load_tokenizer(tiny_models["bert"]), [], [])
-    names = [bert.tokens[number] for number in bert.biased["subword"]]
+def test_bert_and_roberta_tell_subwords_by_their_own_marks(vocabulary):
+    names = [vocabulary.tokens[number] for number in vocabulary.biased["subword"]]
     assert names and all(name.startswith("##") for name in names)
+    byte_level = models.WordLevel(
+        {"<unk>": 0, "\N{LATIN CAPITAL LETTER G WITH DOT ABOVE}river": 1, "side": 2}, "<unk>"
+    )
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(byte_level), unk_token="<unk>")
+    assert read_vocabulary(tokenizer, [], []).biased["subword"] == [2]

@@ -1,7 +1,5 @@
-import hashlib
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,10 +12,11 @@ from tests.jobs import call
 from tests.planning import ROOT, merged_config
 from workflow_scripts.columns.extraction import WORD_VECTORS
 from workflow_scripts.errors import DataError
-from workflow_scripts.extraction.vocabulary import WordTokeniser, word_vocabulary
+from workflow_scripts.extraction.vocabulary import split_into_words, word_vocabulary
 from workflow_scripts.extraction.word_vectors import locate, read
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.provenance.artefacts import read_record, read_table
+from workflow_scripts.provenance.record import sha256_of
 from workflow_scripts.settings.extraction.words import WordRepresentation
 
 LABEL = "toy vectors stand in for others"
@@ -32,14 +31,15 @@ def file(tmp_path):
     return path
 
 
-def test_words_are_read_in_order_with_their_vectors(file):
+@pytest.mark.parametrize("dropped", [0, 1])
+def test_words_are_read_in_order_with_their_vectors(file, dropped):
     """F16: X2Static ends every line with a blank."""
-    table = read({"vectors": file}, 0)
-    assert table["word"].to_pylist() == ["the", "river", ","]
-    assert table["rank"].to_pylist() == [1, 2, 3]
-    np.testing.assert_allclose(table["vector"].to_pylist(), [[0.5, 1], [-1, 0.002], [3, 4]], rtol=1e-6)
-    rest = read({"vectors": file}, 1)
-    assert (rest["word"].to_pylist(), rest["rank"].to_pylist()) == (["river", ","], [2, 3])
+    table = read({"vectors": file}, dropped)
+    assert table["word"].to_pylist() == ["the", "river", ","][dropped:]
+    assert table["rank"].to_pylist() == [1, 2, 3][dropped:]
+    np.testing.assert_allclose(
+        table["vector"].to_pylist(), [[0.5, 1], [-1, 0.002], [3, 4]][dropped:], rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,10 +60,6 @@ def test_a_file_that_is_not_whole_is_refused(file, content, message):
 # Of an installed package.
 
 
-def sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     """The folder of a package that can be imported."""
@@ -76,21 +72,17 @@ def package(tmp_path, monkeypatch):
     return folder
 
 
-def block(folder: Path, **changes: object) -> dict[str, object]:
+def block(folder):
+    """The representation of a package, pinned as it is now."""
     files = {"vectors": "data/vectors.npy", "words": "data/words.parquet"}
-    pinned = {role: {"path": path, "sha256": sha256(folder / path)} for role, path in files.items()}
+    pinned = {role: {"path": path, "sha256": sha256_of(folder / path)} for role, path in files.items()}
     source = {"kind": "package", "package": folder.name} | pinned
-    made = {"kind": "words", "source": source, "drop_frequent": 0, "licence": "PDDL-1.0", "label": LABEL}
-    return made | changes
-
-
-def parsed(folder: Path, **changes: object) -> WordRepresentation:
-    return WordRepresentation.parse(block(folder, **changes), "toy")
+    return {"kind": "words", "source": source, "drop_frequent": 0, "licence": "PDDL-1.0", "label": LABEL}
 
 
 def test_an_array_and_its_words_are_read_in_order(package):
     """In Fortran's order, as GloVe's is saved."""
-    files, origin = locate(parsed(package), None)
+    files, origin = locate(WordRepresentation.parse(block(package), "toy"), None)
     table = read(files, 1)
     assert (table["word"].to_pylist(), table["rank"].to_pylist()) == (WORDS[1:], [2, 3])
     np.testing.assert_array_equal(table["vector"].to_pylist(), VECTORS[1:])
@@ -101,56 +93,45 @@ def test_an_array_and_its_words_are_read_in_order(package):
 
 
 def test_bytes_that_are_not_pinned_are_refused(package):
-    representation = parsed(package)
+    representation = WordRepresentation.parse(block(package), "toy")
     np.save(package / "data/vectors.npy", VECTORS[::-1])
     with pytest.raises(DataError, match=r"vectors\.npy: sha256 is \w+, expected \w+"):
         locate(representation, None)
 
 
-def planned(representation: Mapping[str, object], tmp_path: Path) -> dict[str, object]:
-    """The slice of the job, as the graph makes it."""
+def read_as_planned(representation, folder):
+    """The source that the graph names for the job, the rows that the job then reads, and their labels."""
     config = merged_config(ROOT, "config/demo.yaml")
     config["extraction"]["representations"]["toy"] = representation
     study = SimpleNamespace(
-        config=config, folder=tmp_path.as_posix(), shown_extraction={"statistics": [], "tables": []}
+        config=config, folder=folder.as_posix(), shown_extraction={"statistics": [], "tables": []}
     )
-    found: dict[str, object] = json.loads(
-        Extraction(study).word_vectors(SimpleNamespace(representation="toy"))
-    )  # type: ignore[arg-type]
-    return found
+    slice_ = json.loads(Extraction(study).word_vectors(SimpleNamespace(representation="toy")))
+    call("read_word_vectors", slice_, representation="toy", vectors="toy.parquet")
+    rows = len(read_table(Path("toy.parquet"), WORD_VECTORS))
+    return slice_["source"], rows, read_record(Path("toy.parquet")).labels
 
 
 def test_the_job_reads_what_the_graph_has_planned_and_labels_it(package, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    slice_ = planned(block(package), tmp_path)
-    files = {path: sha256(package / path) for path in ("data/vectors.npy", "data/words.parquet")}
-    assert slice_["source"] == "; ".join(
-        f"package:toy_vectors/{path} sha256:{found}" for path, found in files.items()
+    source = "; ".join(
+        f"package:toy_vectors/{path} sha256:{sha256_of(package / path)}"
+        for path in ("data/vectors.npy", "data/words.parquet")
     )
-    call("read_word_vectors", slice_, representation="toy", vectors="toy.parquet")
-    assert len(read_table(Path("toy.parquet"), WORD_VECTORS)) == 3
-    record = read_record(Path("toy.parquet"))
-    assert record is not None and record.labels == [LABEL]
+    assert read_as_planned(block(package), tmp_path) == (source, 3, [LABEL])
 
 
 def test_a_package_that_is_not_installed_is_a_gap_that_names_its_files(package, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    representation = block(package)
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(package.parent)])
-    slice_ = planned(representation, tmp_path)
-    assert slice_["source"] == "none"
-    call("read_word_vectors", slice_, representation="toy", vectors="toy.parquet")
-    assert len(read_table(Path("toy.parquet"), WORD_VECTORS)) == 0
-    record = read_record(Path("toy.parquet"))
-    assert record is not None
-    (label,) = record.labels
+    source, rows, (label,) = read_as_planned(block(package), tmp_path)
+    assert (source, rows) == ("none", 0)
     assert label.startswith("gap: toy: not there; expected package:toy_vectors/data/vectors.npy (sha256 ")
-    assert label.endswith(f"words.parquet (sha256 {sha256(package / 'data/words.parquet')})")
+    assert label.endswith(f"words.parquet (sha256 {sha256_of(package / 'data/words.parquet')})")
 
 
 def test_whole_words_are_looked_up_in_lower_case_and_unknown_ones_left_out():
-    tokenise = WordTokeniser(["the", "river", ","])
-    text = tokenise(["The river, the sea", "sea", ""], 10)
+    text = split_into_words(["the", "river", ","], ["The river, the sea", "sea", ""], 10)
     assert np.split(text.ids, text.starts[1:-1])[0].tolist() == [1, 2, 3, 1]
     assert text.lengths.tolist() == [4, 1, 1]
     assert text.ids[-2:].tolist() == [0, 0]

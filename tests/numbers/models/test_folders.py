@@ -32,7 +32,7 @@ from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.readouts.base import bypass_layernorms
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
 from workflow_scripts.settings import readouts as readout_settings
-from workflow_scripts.settings.readouts import parse_readout
+from workflow_scripts.settings.readouts import ReadoutConfig
 from workflow_scripts.settings.templates import Template
 
 MAX_TOKENS = 12
@@ -73,7 +73,7 @@ BUILT_IN = [
 def encoder_of(folder, case="cls", scale=1.0):
     """An encoder of a folder, its first layer scaled; of the readout cls with a head that is saved in any case."""
     block, head_at_test, template = CASES[case]
-    readout = parse_readout(block)
+    readout = ReadoutConfig.strictly(block)
     torch.manual_seed(5)
     encoder = SentenceEncoder(
         load_backbone(folder),
@@ -175,7 +175,7 @@ def test_an_encoder_that_is_half_a_model_is_refused_by_auto_model_and_is_as_it_w
 
 def test_a_pooler_removed_at_search_time_leaves_cls_of_the_last_layer(tiny_bert, tmp_path):
     """O-59: bit-equal, whatever the pooler's and the head's weights are."""
-    readout = parse_readout(pooling("cls_before_pooler"))
+    readout = ReadoutConfig.strictly(pooling("cls_before_pooler"))
     own = save(tmp_path / "model", encoder_of(tiny_bert, "pooler"), tiny_bert)
     encoder, tokenizer = load_encoder(tmp_path / "model", readout)
     found = encode(encoder, tokenizer, TEXTS, MAX_TOKENS)
@@ -211,7 +211,10 @@ def test_a_published_mpnet_keeps_the_length_that_it_was_published_for(tmp_path, 
     (tmp_path / "fetched").mkdir()
     copy_files(tmp_path / "plain", tmp_path / "fetched", files_of(tmp_path / "plain"))
     plain = SentenceEncoder(
-        load_backbone(tmp_path / "fetched"), parse_readout(pooling("avg")), head=False, head_at_test=False
+        load_backbone(tmp_path / "fetched"),
+        ReadoutConfig.strictly(pooling("avg")),
+        head=False,
+        head_at_test=False,
     )
     save(tmp_path / "model", plain, tmp_path / "fetched")
     encoder, tokenizer = load_encoder(tmp_path / "model")
@@ -271,7 +274,7 @@ def test_a_readout_that_imports_the_project_needs_it_and_another_does_not(
     place = tmp_path / "model"
     encoder = SentenceEncoder(
         load_backbone(tiny_bert),
-        parse_readout({"kind": "last_token", "scale": 2.0}),
+        ReadoutConfig.strictly({"kind": "last_token", "scale": 2.0}),
         head=True,
         head_at_test=True,
     )

@@ -8,8 +8,7 @@ import pytest
 from tests.rooms.figures.conftest import drawn, request_of
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.cosine_density import COLUMNS, densities, draw, kernel_density
-from workflow_scripts.figures.style import figure_style, to_svg
+from workflow_scripts.figures.cosine_density import COLUMNS, densities, kernel_density
 from workflow_scripts.reporting.records import RunTable
 
 REQUEST = request_of("cosine_density", {"task": "lee", "edges": [0, 1, 2], "bandwidth": 0.05})
@@ -68,14 +67,3 @@ def test_the_highest_group_is_on_top_and_a_tick_is_at_its_median():
     assert labels == {0: "0 to 1\n3 pairs", 1: "1 to 2\n3 pairs"}
     medians = {line.get_ydata()[0]: line.get_xdata()[0] for line in axes.lines if line.get_zorder() == 20}
     assert medians == {0: pytest.approx(0.1, abs=0.011), 1: pytest.approx(0.9, abs=0.011)}
-
-
-def test_a_figure_drawn_again_and_again_has_the_same_bytes():
-    """Layout by a solver that orders by memory address differs in its last digits, now and then."""
-    data = found(*(similarities([0.5, 1.5], [0.1, 0.9], run=f"method{n}.mini") for n in range(4)))
-    kept, pictures = [], set()
-    for turn in range(12):
-        kept.append([bytearray(977) for _ in range(1000 * (turn % 3))])  # other addresses every time
-        with figure_style():
-            pictures.add(to_svg(draw(data, REQUEST), "figure", "Title", "About"))
-    assert len(pictures) == 1

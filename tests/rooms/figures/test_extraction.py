@@ -40,24 +40,27 @@ def asked_for(kind, scores=Path("none"), **changes):
     return request_of(kind, block, inputs={"scores": [scores]}, names=NAMES.model_dump())
 
 
+def made(kind, scores, **changes):
+    """What is asked of a figure, and its points."""
+    request = asked_for(kind, scores, **changes)
+    return request, load_figure(kind).points(request)
+
+
 def said_of(kind, points, request):
     """All texts of a figure, as one."""
     return " ".join(drawn(points, request, kind)[1])
 
 
 @pytest.mark.parametrize("kind", FIGURES)
-def test_a_figure_shows_what_was_scored_and_is_drawn_the_same_each_time(scores, kind):
-    request = asked_for(kind, scores)
-    points = load_figure(kind).points(request)
+def test_a_figure_shows_what_was_scored_and_says_its_unit(scores, kind):
+    request, points = made(kind, scores)
     assert len(points) == COUNTS[kind]
     said = said_of(kind, points, request)
-    assert said == said_of(kind, points, request)
     assert said.index("orrelations and accuracies are times 100.") < said.index(FOOTNOTE)
 
 
 def test_what_was_scored_in_one_layer_is_a_diamond_and_said_to_be_one(scores):
-    request = asked_for("layer_lines", scores)
-    points = load_figure("layer_lines").points(request)
+    request, points = made("layer_lines", scores)
     plain = points.filter(pc.equal(points["series"], points["series"][0]))
     marked = said_of("layer_lines", plain.slice(0, 1), request)
     assert "times 100. Diamonds: scored in one layer only." in marked
@@ -66,8 +69,8 @@ def test_what_was_scored_in_one_layer_is_a_diamond_and_said_to_be_one(scores):
 
 def test_names_of_lines_are_above_the_panel_without_what_all_of_them_share(scores):
     """On the lines they could not be read, and the panel's title says the rest."""
-    request = asked_for("layer_lines", scores)
-    (axes,) = drawn(load_figure("layer_lines").points(request), request, "layer_lines")[0].axes
+    request, points = made("layer_lines", scores)
+    (axes,) = drawn(points, request, "layer_lines")[0].axes
     legend = axes.get_legend()
     assert legend.get_title().get_text() == "plain: avg."
     assert [text.get_text() for text in legend.get_texts()] == ["MiniLM", "random embeddings"]
@@ -75,22 +78,15 @@ def test_names_of_lines_are_above_the_panel_without_what_all_of_them_share(score
 
 
 def test_a_map_is_called_after_its_data_and_says_what_is_mixed(scores):
-    request = asked_for("mixing_map", scores)
+    request, points = made("mixing_map", scores)
     names = {**request.names, "datasets": {"sts12": "Set A"}, "representations": {"plain": "MiniLM"}}
-    said = said_of("mixing_map", load_figure("mixing_map").points(request), request._replace(names=names))
+    said = said_of("mixing_map", points, request._replace(names=names))
     assert " Set A: " in said and "MiniLM, of which a share w is its static averages." in said
 
 
 def scores_of(rows):
     table = pa.Table.from_pylist(list(rows), schema=EXTRACTION)
     return Scores([table], NAMES.measures.values())
-
-
-def map_of(given, measures=("STS",), **changes):
-    """Points of maps of some scores, and the axes that are drawn of them."""
-    request = asked_for("mixing_map", measures=[*measures], **changes)
-    points = maps(request.config, NAMES, scores_of(given))
-    return points.to_pylist(), drawn(points, request, "mixing_map")[0].axes
 
 
 def test_a_map_shows_the_mean_over_draws_whether_tasks_are_split_or_not():
@@ -100,8 +96,8 @@ def test_a_map_shows_the_mean_over_draws_whether_tasks_are_split_or_not():
         for draw, value in ((1, value), (2, value + 0.1))
     ]
     for split, expected in ((True, [25, 45]), (False, [35])):
-        points, _ = map_of(draws, representation="random", split=split)
-        assert [point["y"] for point in points] == pytest.approx(expected)
+        config = asked_for("mixing_map", representation="random", split=split).config
+        assert maps(config, NAMES, scores_of(draws))["y"].to_pylist() == pytest.approx(expected)
 
 
 def test_layers_of_a_map_are_in_their_order_where_the_first_measure_lacks_one():
@@ -111,13 +107,10 @@ def test_layers_of_a_map_are_in_their_order_where_the_first_measure_lacks_one():
         | {"aggregation": ""}
         for layer in ("0", "1", "2")
     ]
-    _, panels = map_of([*lacking, *whole], ["STS12", "IsoScore"], split=False)
-    assert [[tick.get_text() for tick in axes.get_xticklabels()] for axes in panels] == [["0", "1", "2"]] * 2
-
-
-def test_a_map_of_one_layer_has_a_width():
-    _, (axes,) = map_of([row("plain", "sts12", 0.5, layers="3", mixing_weight=0.5)], ["STS12"])
-    assert axes.get_xlim() == (0, 1)
+    request = asked_for("mixing_map", measures=["STS12", "IsoScore"], split=False)
+    figure, _ = drawn(maps(request.config, NAMES, scores_of([*lacking, *whole])), request, "mixing_map")
+    ticks = [[tick.get_text() for tick in axes.get_xticklabels()] for axes in figure.axes]
+    assert ticks == [["0", "1", "2"]] * 2
 
 
 @pytest.mark.parametrize(
@@ -138,8 +131,8 @@ def test_an_axis_names_the_data_of_its_own_measure_where_that_is_one_set(tasks, 
 
 def scatter(scores, **changes):
     """All texts of a scatter of isotropy and score."""
-    request = asked_for("variant_scatter", scores, **changes)
-    return said_of("variant_scatter", load_figure("variant_scatter").points(request), request)
+    request, points = made("variant_scatter", scores, **changes)
+    return said_of("variant_scatter", points, request)
 
 
 def test_a_scatter_says_how_measures_correlate_and_prints_its_note(scores):
@@ -149,8 +142,7 @@ def test_a_scatter_says_how_measures_correlate_and_prints_its_note(scores):
 
 
 def test_points_that_a_logarithmic_axis_cannot_show_are_counted_in_a_note(scores):
-    request = asked_for("variant_scatter", scores, y_scale="log")
-    points = load_figure("variant_scatter").points(request)
+    request, points = made("variant_scatter", scores, y_scale="log")
     lowered = {"STS: avg.": -1.0, "STS: idf^T": 0.0}
     rows = [
         row | {"mean": lowered[row["run"]]} if row["run"] in lowered and row["heading"] == "BERT" else row
@@ -160,8 +152,7 @@ def test_points_that_a_logarithmic_axis_cannot_show_are_counted_in_a_note(scores
     said = "Points at or below 0, which a logarithmic axis does not show: 2."
     assert said in said_of("variant_scatter", below, request)
     assert "does not show" not in said_of("variant_scatter", points, request)
-    linear = asked_for("variant_scatter", scores)
-    assert "does not show" not in said_of("variant_scatter", below, linear)
+    assert "does not show" not in said_of("variant_scatter", below, asked_for("variant_scatter"))
 
 
 def test_variants_without_a_point_are_named_with_the_reason(scores):
@@ -169,32 +160,20 @@ def test_variants_without_a_point_are_named_with_the_reason(scores):
     assert "Not drawn" not in scatter(scores, models=["BERT"])
 
 
-def absent(task, representation="plain"):
-    """The row of a task that nobody has."""
-    nothing = {"layers": "", "weighting": "", "postprocess": "", "metric": "", "aggregation": ""}
-    return row(representation, task, None, note="no source", **nothing)
-
-
-def test_maps_of_other_tasks_are_drawn_where_one_task_is_a_gap():
-    given = [row("plain", "sts12", 0.5, layers=layer, mixing_weight=0.5) for layer in ("0", "1")]
-    points, panels = map_of([*given, absent("sts13")], split=True)
-    assert {point["panel"] for point in points if point["y"] is not None} == {"sts12"}
-    assert {(point["panel"], point["note"]) for point in points if point["y"] is None} == {
-        ("sts13", "sts13: no source")
-    }
-    assert [axes.get_title("left") for axes in panels] == ["sts12: 50.0"]
-
-
-@pytest.mark.parametrize("kind", ["mixing_map", "layer_lines"])
-def test_what_is_a_gap_is_named_below_the_figure_with_its_reason(kind):
-    given = [
-        row("plain", "sts12", 0.5, layers=layer, mixing_weight=w) for layer in ("0", "1") for w in (0.0, 0.5)
-    ]
+@pytest.mark.parametrize(
+    ("kind", "points_of", "gap", "rest"),
+    [
+        ("mixing_map", maps, "sts13", "sts12: 50.0"),
+        ("layer_lines", lines, "STS | plain, plain, avg.", "No layer was scored."),
+    ],
+)
+def test_a_gap_is_named_below_the_figure_with_its_reason_and_the_rest_is_drawn(kind, points_of, gap, rest):
+    nothing = dict.fromkeys(("layers", "weighting", "postprocess", "metric", "aggregation"), "")
+    given = [row("plain", "sts12", 0.5, layers=layer, mixing_weight=w) for layer in "01" for w in (0.0, 0.5)]
+    given.append(row("plain", "sts13", None, note="no source", **nothing))
     request = asked_for(kind)
-    make = {"mixing_map": maps, "layer_lines": lines}[kind]
-    points = make(request.config, NAMES, scores_of([*given, absent("sts13")]))
-    name = {"mixing_map": "sts13", "layer_lines": "STS | plain, plain, avg."}[kind]
-    assert f"Not drawn, for want of scores: {name} (sts13: no source)." in said_of(kind, points, request)
+    said = said_of(kind, points_of(request.config, NAMES, scores_of(given)), request)
+    assert f"Not drawn, for want of scores: {gap} (sts13: no source)." in said and rest in said
 
 
 def test_the_shadow_of_a_line_is_the_standard_deviation_of_a_sample_of_tasks():

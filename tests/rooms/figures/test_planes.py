@@ -93,10 +93,12 @@ def space(headline, *scores):
 def test_points_are_means_and_sds_over_seeds_with_uniformity_to_the_right():
     found, figure, said = space({"a.mini": 71.0}, *(geometry("a.mini", s, 0.1 * s, -s) for s in (1, 2, 3)))
     assert found.schema.equals(PLANE)
-    point = found.to_pylist()[0]
-    assert (point["seeds"], point["score"], point["note"]) == (3, 71.0, "lee, score > 4")
-    assert (point["alignment"], point["uniformity"]) == (pytest.approx(0.2), pytest.approx(-2))
-    assert (point["alignment_sd"], point["uniformity_sd"]) == (pytest.approx(0.1), pytest.approx(1))
+    (point,) = found.to_pylist()
+    assert (point.pop("run"), point.pop("note")) == ("a.mini", "lee, score > 4")
+    assert point == pytest.approx({
+        "seeds": 3, "score": 71.0,
+        "alignment": 0.2, "alignment_sd": 0.1, "uniformity": -2, "uniformity_sd": 1,
+    })  # fmt: skip
     axes = figure.axes[0]
     (drawn_at,) = [line.get_xydata().tolist() for line in axes.lines if line.get_marker() == "o"]
     assert drawn_at == [[pytest.approx(-2), pytest.approx(0.2)]]
@@ -104,17 +106,12 @@ def test_points_are_means_and_sds_over_seeds_with_uniformity_to_the_right():
     assert {"lee: lee, score > 4.", "energy, M on lee"} <= {*said}
 
 
-def test_a_run_without_alignment_is_named_below_the_plane():
-    scores = geometry("a.mini", 1, 0.1, -1), geometry("b.mini", 1, None, None)
-    found = space({"a.mini": 71.0, "b.mini": 1.0}, *scores)[2]
-    assert "Without a point, for want of scores: b.mini." in found
-
-
-def test_a_point_without_a_score_is_open():
-    scores = geometry("a.mini", 1, 0.1, -1), geometry("b.mini", 1, 0.2, -2)
-    axes = space({"a.mini": 71.0, "b.mini": None}, *scores)[1].axes[0]
-    colours = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() == "s"]
+def test_a_point_without_a_score_is_open_and_a_run_without_alignment_is_named_below_the_plane():
+    scores = geometry("a.mini", 1, 0.1, -1), geometry("b.mini", 1, 0.2, -2), geometry("c.mini", 1, None, None)
+    _, figure, said = space({"a.mini": 71.0, "b.mini": None, "c.mini": 1.0}, *scores)
+    colours = [line.get_markerfacecolor() for line in figure.axes[0].lines if line.get_marker() == "s"]
     assert [isinstance(colour, str) and colour == "none" for colour in colours] == [False, True]
+    assert "Without a point, for want of scores: c.mini." in said
 
 
 # Names beside points

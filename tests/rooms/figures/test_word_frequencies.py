@@ -1,4 +1,3 @@
-import csv
 from pathlib import Path
 
 import pyarrow as pa
@@ -7,7 +6,7 @@ import pytest
 from tests.rooms.figures.conftest import FOOTNOTE, drawn, request_of
 from workflow_scripts.columns.corpora import WORD_COUNTS
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.word_frequencies import COLUMNS, compared_with_printed, points, printed_words
+from workflow_scripts.figures.word_frequencies import compared_with_printed, points, printed_words
 from workflow_scripts.provenance.closure import ROOT
 
 PRINTED = ROOT / "resources/published/three_r_table5.csv"
@@ -23,16 +22,11 @@ WORDS = pa.Table.from_pylist(
 
 def test_the_papers_words_stand_beside_ours_of_the_same_rank():
     table = compared_with_printed(WORDS, printed_words(PRINTED), 200)
-    assert table.schema == COLUMNS and len(table) == 200
+    assert len(table) == 200
     rows = {row["rank"]: list(row.values())[1:] for row in table.to_pylist()}
     assert rows[103] == ["w103", 1897, 0.103, "second", 13874, 0.0105]
     assert rows[197] == ["w197", 1803, 0.197, "word not legible", 8143, None]
     assert rows[99] == ["w99", 1901, 0.099, None, None, None]
-
-
-def test_every_number_of_the_printed_table_is_read():
-    numbers = [len(row) - 1 for row in printed_words(PRINTED).values()]
-    assert sum(numbers) == len(list(csv.DictReader(PRINTED.open(encoding="utf-8", newline="")))) == 29
 
 
 def test_a_grid_of_several_corpora_is_refused_in_words():

@@ -6,10 +6,9 @@ from workflow_scripts.graph.study import open_study
 
 @pytest.fixture
 def no_variables(monkeypatch):
-    """The environment without the variables that stand for settings; what a study sets of them is put back."""
+    """The environment without the variables that stand for settings."""
     for name in ("SEMBLANCE_DATA", "SEMBLANCE_OFFLINE", "SEMBLANCE_ANSWERS"):
-        monkeypatch.setenv(name, "before")  # so that it is put back
-        monkeypatch.delenv(name)
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture

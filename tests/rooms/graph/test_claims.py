@@ -1,14 +1,13 @@
 """The claims of the five papers: sound, printed as they say, and read from what a study makes anyway."""
 
-import csv
+from collections import defaultdict
+from dataclasses import replace
 from itertools import product
-from types import SimpleNamespace
 
 import pytest
-import yaml
 
 from tests.planning import DEMO, ROOT, merged_config, set_at, study_in
-from workflow_scripts.extraction.blocks import files_of, names
+from workflow_scripts.extraction.blocks import names
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.extraction import Extraction
@@ -16,6 +15,7 @@ from workflow_scripts.graph.extraction_rows import definable_rows, tables_of
 from workflow_scripts.graph.reporting import Claims, Reporting
 from workflow_scripts.graph.resources import CLAIMS, claim_findings
 from workflow_scripts.reporting.extraction import places
+from workflow_scripts.reporting.published import read_printed
 from workflow_scripts.settings.claims import ClaimFile, Comparison
 from workflow_scripts.settings.extraction.cells import Names
 from workflow_scripts.settings.extraction.tables import ExtractionTable
@@ -38,11 +38,10 @@ def study(request):
 
 def published():
     """Grid, run and heading to what papers print there."""
-    found = {}
+    found = defaultdict(set)
     for file in (ROOT / "resources/published").glob("*.csv"):
-        with file.open(encoding="utf-8", newline="") as opened:
-            for row in csv.DictReader(opened):
-                found.setdefault((row["grid"], row["run"], row["heading"]), set()).add(float(row["value"]))
+        for row in read_printed(file.read_bytes(), file.name):
+            found[row.grid, row.run, row.heading].add(row.value)
     return found
 
 
@@ -85,19 +84,13 @@ def test_every_comparison_is_in_tables_that_some_study_here_makes(study):
 
 def test_a_study_is_enlarged_by_no_claim(study):
     """All that is read for claims is there for the study's tables."""
-
-    claims, reporting, extraction = Claims(study), Reporting(study), Extraction(study)
+    claims, scores = Claims(study), {file for files in study.scores.values() for file in files}
+    assert {*claims.tables()} <= {*Reporting(study).tables(), *Extraction(study).tables}
+    assert {*Claims(replace(study, grids={})).tables()} <= {*Extraction(study).tables}
     drawn = study.shown_extraction["figures"]
-    grids = (SimpleNamespace(experiment=name) for name in study.grids)
-    tables = (SimpleNamespace(table=name) for name in study.shown_extraction["tables"])
-    figures = (study.config["extraction"]["figures"][name] for name in drawn)
-    scores = {file for grid in grids for file in reporting.scores(grid)}
-    scores |= {file for table in tables for file in extraction.table_scores(table)}
-    scores |= {f"<results>/{file}" for figure in figures for file in files_of(study.config, figure)}
-    assert set(claims.tables()) <= {*reporting.tables(), *extraction.tables}
     assert claims.figures() in ([], ["<results>/figures/extraction/record.json"][: len(drawn)])
     assert {file.replace(".pairs.parquet", ".parquet") for file in claims.pairs()} <= scores
-    compared = {file.split("/")[-2] for file in claims.pairs() if "/scores/sts/" in file}
+    compared = {file.split("/")[-2] for file in claims.pairs()}
     assert all(study.runs[run].fixed for run in compared)
     assert bool(compared) == (study.config["name"] != "demo")  # whose runs without seeds no claim compares
 
@@ -173,16 +166,12 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("path", "value", "message"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_one_line_that_says_where_what_and_the_remedy(path, value, message, tmp_path):
+def test_a_mistake_is_one_line_that_says_where_what_and_the_remedy(path, value, message, monkeypatch):
     """In the demo's claims of S2Sent and of the extraction study, or in its grid."""
-    config = merged_config(ROOT, DEMO)
-    config["claims"] = {"papers": ["s2sent", "extraction"], "scale": "demo"}
+    config = merged_config(ROOT, DEMO) | {"claims": {"papers": ["s2sent", "extraction"], "scale": "demo"}}
     grids = read_grids(config, ROOT / "config")[0]
     contents = {paper: read_yaml(ROOT / CLAIMS / f"{paper}.yaml") for paper in config["claims"]["papers"]}
     set_at(contents | grids, path, value)
-    (tmp_path / CLAIMS).mkdir(parents=True)
-    (tmp_path / "config/experiments").symlink_to(ROOT / "config/experiments")
-    for paper, content in contents.items():
-        (tmp_path / CLAIMS / f"{paper}.yaml").write_text(yaml.safe_dump(content))
-    found = list(claim_findings(config, grids, tmp_path))
+    monkeypatch.setattr("workflow_scripts.graph.resources.read_yaml", lambda file: contents[file.stem])
+    found = list(claim_findings(config, grids, ROOT))
     assert found[0].startswith(message) and (len(found) == 1 or path.startswith("demo/"))

@@ -50,12 +50,27 @@ def test_a_job_that_succeeds_when_it_is_tried_again_is_named_when_it_fails_alone
     assert "Failed: fails, log logs/one.log" in printed and "DataError" not in printed
 
 
-def test_of_several_logs_the_first_that_says_why_is_told_and_else_the_last_line(tmp_path):
-    own, cluster = tmp_path / "own.log", tmp_path / "cluster.log"
-    own.write_text("step 1\rstep 2\n\n")
-    assert why([own, cluster]) == "step 2"
-    assert why([cluster]) == "nothing written"
-    cluster.write_text("slurmstepd: error: TIME LIMIT\nsrun: error: Terminated\n")
-    assert why([own, cluster]) == "slurmstepd: error: TIME LIMIT"
-    own.write_text("ValueError: 1\ntorch.OutOfMemoryError: 2\nclosing\n")
-    assert why([own, cluster]) == "torch.OutOfMemoryError: 2"
+@pytest.mark.parametrize(
+    ("own", "cluster", "line"),
+    [
+        ("step 1\rstep 2\n\n", "", "step 2"),
+        ("", "", "nothing written"),
+        (
+            "step 1\n",
+            "slurmstepd: error: TIME LIMIT\nsrun: error: Terminated\n",
+            "slurmstepd: error: TIME LIMIT",
+        ),
+        (
+            "ValueError: 1\ntorch.OutOfMemoryError: 2\nclosing\n",
+            "slurmstepd: error: TIME LIMIT\n",
+            "torch.OutOfMemoryError: 2",
+        ),
+    ],
+)
+def test_of_several_logs_the_first_that_says_why_is_quoted_and_else_the_last_line(
+    tmp_path, own, cluster, line
+):
+    (tmp_path / "own.log").write_text(own)
+    (tmp_path / "cluster.log").write_text(cluster)
+    assert why([tmp_path / "own.log", tmp_path / "cluster.log"]) == line
+    assert why([tmp_path / "none.log"]) == "nothing written"

@@ -2,13 +2,10 @@
 
 import copy
 import json
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
 
-from tests.planning import ROOT
 from workflow_scripts.graph.figures import Figures
 from workflow_scripts.settings.extraction.cells import Names
 
@@ -125,15 +122,3 @@ def test_the_code_of_figures_is_theirs_and_the_readouts_of_what_they_load(study)
         "settings.readouts.layer_attention",
     }
     assert alone.modules(job("extraction")) == ["figures.extraction"]
-
-
-def test_the_graph_loads_nothing_that_draws_or_computes():
-    """Every job of a cluster builds the graph anew."""
-    asked = (
-        "import sys; from workflow_scripts.graph.figures import Figures; assert Figures;"
-        "print({'matplotlib', 'numpy', 'pyarrow', 'torch', 'transformers'} & sys.modules.keys())"
-    )
-    found = subprocess.run(
-        [sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert found.stdout.strip() == "set()"

@@ -62,12 +62,16 @@ HERE = {"kind": "local", "files": {"text": {"path": "a", "sha256": None}}, "read
 OTHER = HERE | {"files": {"text": {"path": "c", "sha256": None}}}
 TWICE = {"files": OTHER["files"] | {"more": {"path": "b", "sha256": None}}}
 READ_A = {"local:a": sha256("a")}
+PACKAGE = {"kind": "package", "package": "gensim", "files": {"x": {"path": "__init__.py", "sha256": PIN}}}
+IN_PACKAGE = "package:gensim/__init__.py"
 PLANNED = {
     "the first source that is there": ([AWAY, FIRST, SECOND], {}, {}, named(a="a")),
     "one whose files are all there": ([local("a", "c"), SECOND], {}, {}, named(b="b")),
     "one on this machine before the Hub": ([HUB, FIRST], {}, {}, named(a="a")),
     "all repositories": ([AWAY, HUB, HUB | {"repository": "other"}], {}, {}, f"{ON_HUB} or hub:other@{COMMIT}"),
     "nothing": ([AWAY], {}, {}, "none"),
+    "a file of a package of any release": ([PACKAGE], {}, {"root": None}, f"{IN_PACKAGE} sha256:{PIN}"),
+    "a package that is not there": ([PACKAGE | {"package": "no_such_package"}], {}, {}, "none"),
     "nothing without a data root": ([FIRST], {}, {"root": None}, "none"),
     "a pinned file, unread": ([local("a", pin=PIN)], {}, {}, f"local:a sha256:{PIN}"),
     "one of two pins": ([local("a", pin=[PIN, sha256("a")])], {}, {}, named(a="a")),
@@ -83,6 +87,8 @@ PLANNED = {
     "files of a Hub that is gone": ([AWAY, HUB | {"kind": "hub_files"}], {f"{ON_HUB}/x": PIN}, {"gap": True}, ON_HUB),
     "a Hub that does not answer": ([HUB], {}, {}, ON_HUB),
     "a gap where the Hub does not answer": ([HUB], {}, {"gap": True}, NOT_REACHED + ON_HUB),
+    "a Hub that answers": ([HUB], {}, {"gap": True, "answers": lambda: True}, ON_HUB),
+    "a copy of the Hub's": ([HUB], {}, {"gap": True, "snapshot": lambda *_: Path.cwd()}, ON_HUB),
     "a file, whatever the Hub": ([FIRST], {}, {"gap": True}, named(a="a")),
     "the same bytes elsewhere": ([OTHER, HERE], READ_A, {"c": "a"}, named(a="a")),
     "the first of the same bytes": ([OTHER, HERE], {}, {"c": "a"}, named(c="a")),
@@ -94,7 +100,9 @@ PLANNED = {
 
 
 @pytest.mark.parametrize(("sources", "recorded", "change", "name"), PLANNED.values(), ids=PLANNED)
-def test_what_would_be_read_now_is_named(root, sources, recorded, change, name):
+def test_what_would_be_read_now_is_named(root, monkeypatch, sources, recorded, change, name):
+    for known in change.keys() & {"answers", "snapshot"}:
+        monkeypatch.setattr(outside, known, change[known])
     for file in "abc":
         if text := change.get(file):
             (root / file).write_text(text)
@@ -102,13 +110,6 @@ def test_what_would_be_read_now_is_named(root, sources, recorded, change, name):
             (root / file).unlink()
     flags = {key: change[key] for key in ("gap", "broken") if key in change}
     assert now(sources, change.get("root", root), recorded, **flags) == name
-
-
-@pytest.mark.parametrize("there", [{"answers": lambda: True}, {"snapshot": lambda *_: Path.cwd()}])
-def test_a_hub_that_answers_or_was_copied_from_makes_no_gap(root, monkeypatch, there):
-    for name, known in there.items():
-        monkeypatch.setattr(outside, name, known)
-    assert now([HUB], root, gap=True) == ON_HUB
 
 
 READ = {
@@ -190,13 +191,10 @@ def test_an_encoder_is_named_by_the_files_that_are_taken(root, tiny_bert):
     assert now([pinned], root, {weights: PIN}) == f"{weights} sha256:{PIN}"
 
 
-def test_the_release_of_a_package_is_no_part_of_the_name(root):
-    source = {"kind": "package", "package": "gensim", "files": {"x": {"path": "__init__.py", "sha256": PIN}}}
-    assert now([source], None) == f"package:gensim/__init__.py sha256:{PIN}"
-    check_planned("datasets.toy", now([source], None), {"package:gensim/__init__.py": PIN})
+def test_what_is_read_is_what_was_planned():
+    check_planned("datasets.toy", f"{IN_PACKAGE} sha256:{PIN}", {IN_PACKAGE: PIN})
     with pytest.raises(DataError, match=r"datasets\.toy: read from .*, but planned with .*Run it again"):
-        check_planned("datasets.toy", now([source], None), {"package:gensim/__init__.py": "2" * 64})
-    assert now([source | {"package": "no_such_package"}], None) == "none"
+        check_planned("datasets.toy", f"{IN_PACKAGE} sha256:{PIN}", {IN_PACKAGE: "2" * 64})
 
 
 def write(path, **foreign):

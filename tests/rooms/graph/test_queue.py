@@ -7,10 +7,24 @@ from types import MappingProxyType, SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
+from snakemake.common.tbdstring import TBDString
 from snakemake_executor_plugin_slurm import ExecutorSettings
 
+from tests.planning import ROOT
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph import queue
-from workflow_scripts.graph.queue import Request, queue_findings, queued_here, target_of
+from workflow_scripts.graph.queue import (
+    Request,
+    partitions_in,
+    queue_findings,
+    queued_here,
+    requests_of,
+    sbatch_options,
+    settings_of,
+    target_of,
+)
+
+SQUEUE = ExecutorSettings(status_command="squeue", init_seconds_before_status_checks=9)
 
 PARTITIONS = """\
 PartitionName=cpu AllowGroups=ALL Default=YES QoS=N/A MaxNodes=UNLIMITED MaxTime=1-00:00:00 State=UP TRES=cpu=64,mem=250G
@@ -39,8 +53,7 @@ class Cluster:
         return next((said for part, said in self._said.items() if part in self.asked[-1]), (0, ""))
 
 
-def findings(*requests, cluster=None, plugin=None, targets=(), which=str):
-    plugin = plugin or ExecutorSettings(status_command="squeue", init_seconds_before_status_checks=9)
+def findings(*requests, cluster=None, plugin=SQUEUE, targets=(), which=str):
     asked = [Request(f"rule {rule}", resources) for rule, resources in requests]
     return list(queue_findings(asked, plugin, targets, cluster or Cluster(), which))
 
@@ -131,7 +144,7 @@ def test_a_time_limit_above_the_partitions_is_a_line():
     )
     assert default == (
         "rule a: asks for 24 h, and the limit of its partition is 24 h. "
-        "Set its runtime in set-resources of slurm/config.yaml; it goes on in a new try."
+        "Set its runtime in set-resources of slurm/config.yaml; a stopped job goes on in its next try."
     )
     assert named.startswith("rule b: asks for 0.5 h, and the limit of its partition is 0.167 h. ")
 
@@ -148,16 +161,11 @@ COMMANDS = {
     "8": ("'evaluate_sts:suite=sts,run=a,seed=1' evaluate_sts:suite=sts,run=b,seed=1", 2),
     "9": ("train_encoder:run=simcse.bert,seed=2", 1),
 }
-SCRIPTS = {number: (0, WRAPPED.format(*command)) for number, command in COMMANDS.items()}
+SCRIPTS = {f"batch_script {number} ": (0, WRAPPED.format(*command)) for number, command in COMMANDS.items()}
 
 
 def queue_of(*lines, scripts=SCRIPTS):
-    def ask(command, *options):
-        if command == "scontrol" and options[0] == "write":
-            return scripts.get(options[2], (1, "no such job"))
-        return (0, "\n".join(lines)) if command == "squeue" else (0, "")
-
-    return ask
+    return Cluster({"squeue": (0, "\n".join(lines)), **scripts, "batch_script": (1, "no such job")})
 
 
 def test_a_job_that_is_in_the_queue_already_is_not_put_there_again(tmp_path, monkeypatch):
@@ -176,19 +184,15 @@ def test_a_job_that_is_in_the_queue_already_is_not_put_there_again(tmp_path, mon
     ]  # fmt: skip
     member = target_of("evaluate_sts", {"suite": "sts", "run": "b", "seed": "1"})
     other = target_of("train_encoder", SEED | {"seed": "3"})
-
-    def refused(*targets, ask):
-        return list(queue_findings([], ExecutorSettings(status_command="squeue"), targets, ask, str))
-
-    (line,) = refused(target_of("train_encoder", SEED), member, ask=queue_of(*lines))
+    (line,) = findings(targets=[target_of("train_encoder", SEED), member], cluster=queue_of(*lines))
     assert line == (
         "queue: still there from an earlier run: 7 running rule_train_encoder_wildcards_simcse.bert_1, "
         "8 pending rule_evaluations_evaluate_sts. Wait until squeue --me shows them no more, or cancel them: scancel 7 8."
     )
-    assert not refused(other, ask=queue_of(*lines))
+    assert not findings(targets=[other], cluster=queue_of(*lines))
     # What SLURM does not give away, such as what the task of an array runs, may be anything.
     for unknown in (queue_of(lines[0], scripts={}), queue_of(lines[0].replace("7|", "7_4|"))):
-        (line,) = refused(other, ask=unknown)
+        (line,) = findings(targets=[other], cluster=unknown)
         assert line.startswith("queue: still there from an earlier run: 7")
 
 
@@ -210,7 +214,7 @@ def test_the_queue_is_asked_before_the_first_job_that_goes_to_it(monkeypatch, tm
     rule = SimpleNamespace(name="train_encoder")
     job = SimpleNamespace(is_local=True, rule=rule, group=None, resources=SMALL, wildcards_dict={})
     workflow = SimpleNamespace(
-        executor_settings=ExecutorSettings(status_command="squeue"),
+        executor_settings=SQUEUE,
         dag=SimpleNamespace(needrun_jobs=lambda: [job]),
         group_settings=SimpleNamespace(group_components={}),
         scheduler=Mock(),
@@ -219,3 +223,90 @@ def test_the_queue_is_asked_before_the_first_job_that_goes_to_it(monkeypatch, tm
     job.is_local = False
     with pytest.raises(SystemExit, match=r"SLURM: no sbatch, squeue.* on the PATH\. Run it on a login node"):
         queue.check_queue(workflow)
+
+
+# What jobs ask for: as the executor plugin says it, from the profile and the site's partitions
+
+
+def test_a_request_has_the_options_that_the_plugin_gives_sbatch():
+    asked = {
+        "gpu": 1, "gpu_model": "a100", "mem_mb": 16_000, "mem": "16 GB", "runtime": 480, "_cores": 2,
+        "slurm_account": "lab", "slurm_partition": "big", "slurm_extra": "--nice=5", "seeds": "1 2",
+    }  # fmt: skip
+    plugin = ExecutorSettings(requeue=True, qos="long", status_command="squeue")
+    assert sbatch_options(Request("rule train_encoder", asked), plugin, []) == (
+        "-A", "lab", "-p", "big", "-t", "480", "--mem", "16000", "--requeue", "--qos=long", "--cpus-per-task=2",
+        "--nice=5", "--gpus=a100:1",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("resources", "found"),
+    [
+        ({"slurm_extra": "--mem=3"}, "The --memory option is not allowed"),
+        ({"gpu": 1, "gpu_model": "no/model"}, "Invalid GPU model format"),
+    ],
+)
+def test_what_the_plugin_refuses_names_the_rule(resources, found):
+    with pytest.raises(ConfigError, match=rf"^rule a: {found}[^\n]+Correct it in set-resources"):
+        sbatch_options(Request("rule a", resources), SQUEUE, [])
+
+
+@pytest.fixture
+def site(tmp_path):
+    """The plugin's settings of a site with this partition file."""
+
+    def written(text):
+        (tmp_path / "partitions.yaml").write_text(text)
+        return ExecutorSettings(partition_config=tmp_path / "partitions.yaml", status_command="squeue")
+
+    return written
+
+
+def test_a_partition_of_the_sites_file_is_among_the_options(site):
+    plugin = site("partitions:\n  cpu: {}\n  gpu: {max_gpu: 4, max_runtime: 1-00:00:00}\n")
+    options = sbatch_options(Request("rule a", {"gpu": 4, "runtime": 60}), plugin, partitions_in(plugin))
+    assert options[:2] == ("-p", "gpu")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "partitions:\n  main {max_runtime: 1440}\n",
+        "main: {max_runtime: 1440}\n",
+        "partitions:\n  main: {max_time: 1440}\n",
+        "partitions:\n  main: {max_gpu: 4x}\n",
+        "partitions:\n  main: {max_gpu: 1\n",
+    ],
+)
+def test_a_mistake_of_the_partition_file_is_a_line(site, text):
+    with pytest.raises(
+        ConfigError, match=r"^/\S+/partitions\.yaml: [^\n]* below partitions: lines such as gpu:"
+    ):
+        partitions_in(site(text))
+
+
+def test_the_profile_as_it_is_delivered_is_read_as_snakemake_reads_it(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    found = settings_of(["--profile", "slurm"])
+    assert partitions_in(found.plugin) == []
+    assert (found.plugin.status_command, found.plugin.init_seconds_before_status_checks) == ("squeue", 9)
+    assert found.groups["evaluate_sts"] == "evaluations" and found.components["evaluations"] == 4
+    assert settings_of(["--cores", "1"]) is None
+    assert settings_of(["--profile", "elsewhere/slurm", "--directory", "."]) is None
+
+
+def test_a_group_asks_for_what_its_largest_jobs_ask_for_together():
+    """And what only a file yet to come decides is left to the run."""
+    small = {"mem_mb": 8000, "runtime": 30, "_cores": 1, "slurm_account": "lab"}
+    large = {"mem_mb": 12_000, "runtime": 90, "_cores": 2, "slurm_account": "lab"}
+    members = [("evaluate_sts", "evaluations", one) for one in (*[small] * 5, large)]
+    alone = ("train_encoder", None, {"gpu": 1, "runtime": TBDString()})
+    together = {"mem_mb": 36_000, "runtime": 90, "_cores": 5, "gpu": 0, "slurm_account": "lab"}
+    assert list(requests_of([*members, alone], {"evaluations": 4})) == [
+        Request("rule train_encoder", {"gpu": 1}),
+        Request("group evaluations", together),
+    ]
+    for some, components, memory in ((members[:2], {"evaluations": 4}, 16_000), (members, {}, 12_000)):
+        (request,) = requests_of(some, components)
+        assert request.resources["mem_mb"] == memory

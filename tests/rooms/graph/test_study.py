@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from snakemake.iocontainers import Wildcards
 
-from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.graph.call import code_of
+from tests.planning import DEMO, ROOT, merged_config, study_in
+from workflow_scripts.graph.call import call, code_of
+from workflow_scripts.graph.reporting import Models
 from workflow_scripts.graph.slices import as_json, config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
-from workflow_scripts.graph.targets import lines_of
-from workflow_scripts.graph.training import Training
+from workflow_scripts.graph.targets import lines_about
+from workflow_scripts.graph.training import Requests, Training
 
 SIMCSE = "simcse.minilm_mlm.wiki_extract"
 MORE_DROPOUT = f"{SIMCSE}.more_dropout"
@@ -50,14 +51,12 @@ def test_a_twin_reads_the_models_of_its_members_in_order_and_its_settings_are_on
 
 def test_an_adapted_encoder_may_have_steps_of_its_own(study):
     training, minilm = Training(study), wildcards(encoder="minilm_mlm")
-    shared = json.loads(training.adapting_settings(minilm))
     own = {"max_steps": 7, "cpu_threads": 3, "checkpoint_minutes": 9}
+    shared = json.loads(training.adapting_settings(minilm))
+    shared["continue_mlm"]["training"] |= {"max_steps": 7, "cpu_threads": 3}
     study.config["encoders"]["minilm_mlm"]["adapt"]["training"] = own
-    decides = own.keys() - {"checkpoint_minutes"}
-    shared["continue_mlm"]["training"] |= {name: own[name] for name in decides}
     assert json.loads(training.adapting_settings(minilm)) == shared
-    assert training.of_training("cpu_threads")(minilm) == 3
-    assert training.of_training("checkpoint_minutes", str)(minilm) == "9"
+    assert [training.of_training(key)(minilm) for key in own] == [*own.values()]
 
 
 def test_chunks_decide_no_result_and_are_told_to_the_job(study):
@@ -103,9 +102,9 @@ def test_threads_that_this_machine_lacks_and_a_name_that_is_overruled_are_told(s
     monkeypatch.setattr("os.cpu_count", lambda: 1)  # what the demo's trainings use
     monkeypatch.chdir(tmp_path)
     Path("mine.yaml").write_text("name: mine")
-    assert list(lines_of(study, [ROOT / DEMO])) == ["Study demo, in results/demo"]
+    assert list(lines_about(study, [ROOT / DEMO])) == ["Study demo, in results/demo"]
     study.config["training"]["cpu_threads"] = 2
-    assert list(lines_of(open_study(study.config, ROOT), ["mine.yaml", ROOT / DEMO])) == [
+    assert list(lines_about(open_study(study.config, ROOT), ["mine.yaml", ROOT / DEMO])) == [
         "Study demo, in results/demo; mine.yaml names mine, which is overruled",
         "training.cpu_threads is 2, and this machine has 1: here, fewer are faster.",
     ]
@@ -117,9 +116,70 @@ def test_code_is_written_once_and_a_file_for_each_set_of_modules(tmp_path, monke
     monkeypatch.setattr("workflow_scripts.graph.call.meanings", lambda *modules: dict.fromkeys(modules, "0"))
     code_of.cache_clear()
     sets = ((), ("b",), ("c",), ("b", "c"), ("c", "b"))
-    *files, last = [code_of("jobs.a", *others) for others in sets]
+    *files, last = [code_of("a", *others) for others in sets]
     assert len(set(files)) == 4 and files[3] == last
     os.utime(files[0], (1, 1))
     code_of.cache_clear()
-    assert Path(code_of("jobs.a")).stat().st_mtime == 1
+    assert Path(code_of("a")).stat().st_mtime == 1
     code_of.cache_clear()
+
+
+def test_packages_behind_what_a_job_imports_by_name_are_its_own():
+    of_method = call("train_encoder", "{}", lambda run: [f"methods.{run.method}"])["packages"]
+    found = {name: json.loads(of_method(wildcards(method=name))).keys() for name in ("llm2vec", "simcse")}
+    assert found["llm2vec"] - found["simcse"] == {"peft"}
+
+
+# Finished models
+
+
+def test_a_run_waits_for_its_scores_its_figures_and_the_runs_that_start_from_it(study):
+    assert Models(study).dropped() == []
+    models = Models(open_study(study.config | {"keep_models": "none"}, ROOT))
+    dropped = f"<results>/runs/{JTCSE}/dropped_weights.parquet"
+    assert len(models.dropped()) == 9 and dropped in models.dropped()
+    simcse, jtcse = (wildcards(run=name) for name in (SIMCSE, JTCSE))
+    scores = [f"<results>/scores/sts/lee/{SIMCSE}/seed{seed}.parquet" for seed in (1, 2)]
+    twins = [f"<results>/runs/{JTCSE}/seed{seed}/model/record.json" for seed in (1, 2)]
+    assert models.readers(simcse) == sorted([*scores, *twins, "<results>/figures/demo/record.json"])
+    assert not {*twins} & {*models.readers(jtcse)}
+    assert models.of_run(jtcse) == twins and models.seeds(simcse) == '{"seeds": [1, 2]}'
+
+
+# At the papers' scale
+
+
+@pytest.fixture(scope="module")
+def papers():
+    return study_in(ROOT, [])
+
+
+def test_a_teacher_waits_for_its_vectors(papers):
+    readers = Models(papers).readers(wildcards(run="jtcse.bert_twin.wiki1m_sick_r"))
+    assert any(file.startswith("<results>/teachers/jtcse_bert/") for file in readers)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "attempt", "memory", "minutes"),
+    [
+        ("bert_base", 1, "8GB", 60),
+        ("roberta_large", 3, "24GB", 540),
+        ("bert_twin", 1, "8GB", 120),
+        ("bert_six", 1, "8GB", 360),
+        ("llama2_7b_mntp", 1, "40GB", 3600),
+    ],
+)
+def test_a_job_asks_by_the_size_of_its_encoders_and_each_try_for_as_much_again(
+    papers, encoder, attempt, memory, minutes
+):
+    run = wildcards(run=next(name for name, run in papers.runs.items() if run.encoder == encoder))
+    assert Requests(papers).memory(8, "run")(run, attempt) == memory
+    assert Requests(papers).minutes(60, "run")(run, attempt) == minutes
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "of", "job", "memory"),
+    [(16, "teacher", {"teacher": "jtcse_bert"}, "16GB"), (20, "extraction", {}, "20GB"), (8, "", {}, "8GB")],
+)
+def test_other_jobs_ask_by_the_encoder_that_they_compute_with(papers, gigabytes, of, job, memory):
+    assert Requests(papers).memory(gigabytes, of)(wildcards(**job)) == memory

@@ -27,20 +27,13 @@ def encode(texts):
                     dtype=np.float32)  # fmt: skip
 
 
-def pairs(subsets=("one", "two")):
-    scored = [
-        [subsets[row % len(subsets)] for row in range(20)],
-        TEXTS[:20],
-        TEXTS[20:40],
-        [row % 6 for row in range(20)],
-    ]
-    return pa.table(scored, schema=PAIRS)
+SCORED = [["one", "two"] * 10, TEXTS[:20], TEXTS[20:40], [row % 6 for row in range(20)]]
 
 
-def labelled(splits=("train", "dev", "test"), second=True, labels="01"):
+def labelled(second=True, labels="01"):
     rows = [
         {
-            "split": splits[row % len(splits)],
+            "split": ("train", "dev", "test")[row % 3],
             "text1": TEXTS[row],
             "text2": TEXTS[row + 1] if second else None,
             "label": labels[row // 3 % len(labels)],
@@ -62,10 +55,15 @@ def of_vectors(kind, datasets):
     return scores
 
 
-def of_cost(suite):
-    model = tiny.make_backbone("bert", 50)
-    encoder = model, lambda ids, mask: cost.run_backbone(model, ids % 50, mask)
-    return cost.evaluate(cost.Config(**suite), encoder, encoder)
+def of_cost(measure):
+    """Scores or times of an encoder beside itself."""
+
+    def scores(suite):
+        model = tiny.make_backbone("bert", 50)
+        encoder = model, lambda ids, mask: cost.run_backbone(model, ids % 50, mask)
+        return measure(cost.Config(**suite), encoder, encoder)
+
+    return scores
 
 
 TRANSFER = {
@@ -77,7 +75,8 @@ TRANSFER = {
     "standardise": False,
 }
 POSITIVE = {"dataset": "pairs", "comparison": "above", "threshold": 2, "normalise": True}
-TEXTS_OF = {"pairs": pairs(), "texts": labelled(second=False)}
+TEXTS_OF = {"pairs": pa.table(SCORED, schema=PAIRS), "texts": labelled(second=False)}
+COST = {"tokens": 8, "batch_sizes": [1], "repeats": 1, "warmup": 0}
 CASES = {
     "sts": (
         of_vectors("sts", TEXTS_OF),
@@ -100,7 +99,7 @@ CASES = {
         of_vectors("transfer", {"texts": labelled(), "grades": labelled(labels="12345")}),
         {"datasets": ["texts", "grades"], "max_tokens": 16} | TRANSFER,
     ),
-    "cost": (of_cost, {"tokens": 8, "batch_sizes": [1], "repeats": 1, "warmup": 0}),
+    "cost": (of_cost(cost.evaluate), COST),
 }  # fmt: skip
 
 
@@ -126,10 +125,7 @@ def test_a_suite_writes_what_is_declared_and_nothing_else(kind):
 
 
 def test_the_times_of_a_suite_are_what_is_declared_and_nothing_else():
-    model = tiny.make_backbone("bert", 50)
-    encoder = model, lambda ids, mask: cost.run_backbone(model, ids % 50, mask)
-    _, suite = CASES["cost"]
-    held_against(cost.time_against_base(cost.Config(**suite), encoder, encoder), cost.Config(**suite).timed())
+    held_against(of_cost(cost.time_against_base)(COST), cost.Config(**COST).timed())
     assert Sts(**CASES["sts"][1]).timed() == {}
 
 

@@ -1,8 +1,8 @@
 """A small study made up for reporting: its artefacts as the pipeline leaves them."""
 
-import os
-from collections.abc import Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import chdir
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -63,20 +63,41 @@ CALLED = {
     "corpora": {"wiki_extract": "Wikipedia"},
 }
 TRAINING = {"batch_size": 64, "last_batch": "drop", "max_tokens": 32, "learning_rate": 3e-5}
-WORDS = ("the", "of", "and", "in", "to", "a")
+RUNS = [(name, seed) for name, run in runs_of(GRID).items() for seed in run.seeds]
+TRAINED = [(name, seed) for name, seed in RUNS if seed]
+UNMEASURED = "s2sent.minilm_mlm.wiki_extract"
+"""The run whose speed nobody has measured."""
 
 
+def history(run: str, seed: int) -> pa.Table:
+    """150 steps, evaluated every 25."""
+    random = np.random.default_rng(seed)
+    step = np.arange(1, 151)
+    loss = 0.02 + 1.6 * np.exp(-step / 12) * random.uniform(0.8, 1.2, 150)
+    score = QUALITY[run.split(".")[0]] - 0.11 * np.exp(-step / 40) + random.normal(0, 0.004, 150)
+    dev = [value if number % 25 == 0 else None for number, value in zip(step, score, strict=True)]
+    return pa.table([step, loss, loss, loss, dev], names=HISTORY.names).cast(HISTORY)
+
+
+def similarities(run: str, seed: int) -> pa.Table:
+    """700 pairs of one task."""
+    random = np.random.default_rng(seed)
+    gold = random.uniform(0, 5, 700).round(1)
+    start, slope = (0.62, 0.05) if "frozen" in run else (0.15, 0.15)
+    noise = random.normal(0, slope * (1.9 - 1.6 * QUALITY[run.split(".")[0]]), 700)
+    cosine = np.clip(start + slope * gold + noise, -1, 1)
+    return pa.table([["stsb_test"] * 700, [""] * 700, gold, cosine], schema=SIMILARITIES)
+
+
+@dataclass
 class Study:
     """Files of a study below ``root``, a path relative to the working directory, as in a job."""
 
-    def __init__(
-        self, root: Path, grid: dict[str, Any] = GRID, labels: tuple[str, ...] = (ADAPTED, STAND_IN)
-    ) -> None:
-        self.root, self.grid, self.labels = root, grid, labels
-        self.words = WORDS
-        self.gap_reason = "no source of the dataset is available"
-        self.slower, self.unmeasured = 0.0, ("s2sent.minilm_mlm.wiki_extract",)
-        self.runs = [(name, seed) for name, run in runs_of(grid).items() for seed in run.seeds]
+    root: Path = Path("results/demo")
+    labels: tuple[str, ...] = (ADAPTED, STAND_IN)
+    words: tuple[str, ...] = ("the", "of", "and", "in", "to", "a")
+    gap_reason: str = "no source of the dataset is available"
+    slower: float = 0.0
 
     def write(
         self,
@@ -95,68 +116,51 @@ class Study:
         write_table(file, table, made)
         return file
 
-    def scores(self) -> list[Path]:
-        """A suite per run and seed; STS16 is a gap."""
-        files = []
-        for name, seed in self.runs:
-            quality = QUALITY[name.split(".")[0]] + 0.004 * np.sin(7 * seed + len(name))
-            note = "stsb_dev, score > 4, normalised"
-            found = [
-                Score("sts12", "all", "spearman", quality - 0.03, 3108),
-                gap("sts16", self.gap_reason),
-                Score("stsb_test", "all", "spearman", quality, 1379),
-                Score("space", "", "alignment", 0.9 - quality + 0.01 * seed, 300, note),
-                Score("space", "", "uniformity", 0.6 - 4 * quality + 0.03 * seed, 3000, note),
-            ]
-            wildcards = {"run": name, "seed": str(seed), "suite": "sts"}
-            path = f"scores/sts/sts/{name}/seed{seed}.parquet"
-            files.append(self.write(path, score_table(found, **wildcards), **wildcards))
-        return files
+    def of_runs(
+        self,
+        path: str,
+        table_of: Callable[[str, int], pa.Table],
+        runs: Sequence[tuple[str, int]] = RUNS,
+        **more: Any,
+    ) -> list[Path]:
+        """A file of every run and seed, whose names stand in ``path``."""
+        return [
+            self.write(path.format(name, seed), table_of(name, seed), run=name, seed=str(seed), **more)
+            for name, seed in runs
+        ]
 
-    def histories(self, corpus: Mapping[str, Path]) -> list[Path]:
-        """150 steps of every trained run, evaluated every 25."""
-        files = []
-        made = {"settings": {"training": TRAINING}}
-        made |= {"inputs": {"corpus": corpus["train"], "dev": corpus["development"]}}
-        for name, seed in self.runs:
-            if seed:
-                random = np.random.default_rng(seed)
-                step = np.arange(1, 151)
-                loss = 0.02 + 1.6 * np.exp(-step / 12) * random.uniform(0.8, 1.2, 150)
-                score = QUALITY[name.split(".")[0]] - 0.11 * np.exp(-step / 40) + random.normal(0, 0.004, 150)
-                dev = [value if number % 25 == 0 else None for number, value in zip(step, score, strict=True)]
-                table = pa.table([step, loss, loss, loss, dev], names=HISTORY.names).cast(HISTORY)
-                path = f"runs/{name}/seed{seed}/history.parquet"
-                files.append(self.write(path, table, "train_encoder", **made, run=name, seed=str(seed)))
-        return files
+    def scores(self, run: str, seed: int) -> pa.Table:
+        """A suite in which STS16 is a gap."""
+        quality = QUALITY[run.split(".")[0]] + 0.004 * np.sin(7 * seed + len(run))
+        note = "stsb_dev, score > 4, normalised"
+        found = [
+            Score("sts12", "all", "spearman", quality - 0.03, 3108),
+            gap("sts16", self.gap_reason),
+            Score("stsb_test", "all", "spearman", quality, 1379),
+            Score("space", "", "alignment", 0.9 - quality + 0.01 * seed, 300, note),
+            Score("space", "", "uniformity", 0.6 - 4 * quality + 0.03 * seed, 3000, note),
+        ]
+        return score_table(found, run=run, seed=str(seed), suite="sts")
 
-    def speed(self, run: str, seed: int) -> Path:
-        """What a training leaves: 64 sentences a step, each step in 1 or 1.1 seconds; one of three seeds went on at 100."""
-        file = Path(f"benchmarks/demo/train_encoder/{run}/seed{seed}.speed.parquet")
-        if run not in self.unmeasured:
-            steps = range(101 if seed == 3 else 1, 151)
-            write_speed(file, dict.fromkeys(steps, 1.0 + self.slower + 0.1 * (seed == 2)), 64)
-        return file
-
-    def similarities(self) -> list[Path]:
-        """700 pairs of one task for every run and seed."""
-        files = []
-        for name, seed in self.runs:
-            random = np.random.default_rng(seed)
-            gold = random.uniform(0, 5, 700).round(1)
-            start, slope = (0.62, 0.05) if "frozen" in name else (0.15, 0.15)
-            noise = random.normal(0, slope * (1.9 - 1.6 * QUALITY[name.split(".")[0]]), 700)
-            cosine = np.clip(start + slope * gold + noise, -1, 1)
-            table = pa.table([["stsb_test"] * 700, [""] * 700, gold, cosine], schema=SIMILARITIES)
-            path = f"scores/sts/sts/{name}/seed{seed}.pairs.parquet"
-            files.append(self.write(path, table, run=name, seed=str(seed), suite="sts"))
-        return files
+    def speeds(self) -> None:
+        """What trainings leave: 64 sentences a step, each step in 1 or 1.1 seconds; one of three seeds went on at 100."""
+        for run, seed in TRAINED:
+            if run != UNMEASURED:
+                steps = range(101 if seed == 3 else 1, 151)
+                file = Path(f"benchmarks/demo/train_encoder/{run}/seed{seed}.speed.parquet")
+                write_speed(file, dict.fromkeys(steps, 1.0 + self.slower + 0.1 * (seed == 2)), 64)
 
     def corpus(self) -> dict[str, Path]:
         """Dataset, corpus, words and development set, by their roles in the report."""
         sentences = pa.table([["A sentence."] * 15402, [0] * 15402, range(15402)], schema=SENTENCES)
-        words = [range(1, len(self.words) + 1), self.words, [60000 - 7 * n for n in range(len(self.words))]]
-        words += [[None] * len(self.words), [False] * len(self.words)]
+        count = len(self.words)
+        words = [
+            range(1, count + 1),
+            self.words,
+            range(60000, 60000 - count, -1),
+            [None] * count,
+            [False] * count,
+        ]
         pool = [
             ["The town is old.", "It is in the north."],
             [6, 8],
@@ -232,21 +236,28 @@ class Study:
     def jobs(self) -> list[tuple[str, dict[str, Any]]]:
         """Rule and call of every job of the reporting stage, in order; writes their inputs."""
         tables, figures = self.root / "tables", self.root / "figures" / "lab"
-        scores = self.scores()
+        scores = self.of_runs("scores/sts/sts/{}/seed{}.parquet", self.scores, suite="sts")
+        pairs = self.of_runs("scores/sts/sts/{}/seed{}.pairs.parquet", similarities, suite="sts")
         table = tables / "lab.parquet"
-        for run in (run for run in self.runs if run[1]):
-            self.speed(*run)
+        self.speeds()
         corpus = self.corpus()
-        histories = self.histories(corpus)
+        histories = self.of_runs(
+            "runs/{}/seed{}/history.parquet",
+            history,
+            TRAINED,
+            rule="train_encoder",
+            settings={"training": TRAINING},
+            inputs={"corpus": corpus["train"], "dev": corpus["development"]},
+        )
         read = {
             "learning_curves": {"histories": histories},
-            "cosine_density": {"similarities": self.similarities()},
+            "cosine_density": {"similarities": pairs},
             "alignment_uniformity": {"table": [table], "scores": scores},
         }
         jobs = [
             command(
                 "make_table",
-                {"experiment": self.grid, "significance": SIGNIFICANCE},
+                {"experiment": GRID, "significance": SIGNIFICANCE},
                 experiment="lab",
                 scores=scores,
                 published=[],
@@ -254,7 +265,7 @@ class Study:
             )
         ]
         asked = {name: (REPORT[name], files) for name, files in read.items()}
-        jobs.append(drawing(figures, asked, title=self.grid["title"]))
+        jobs.append(drawing(figures, asked, title=GRID["title"]))
         jobs.append(
             command(
                 "write_report",
@@ -295,27 +306,13 @@ def command(rule: str, settings: dict[str, Any], **named: Any) -> tuple[str, dic
     return rule, call_of(rule, settings, **named)
 
 
-@contextmanager
-def inside(folder: Path):
-    """Work in ``folder``, as Snakemake works in its own: records keep relative paths."""
-    before = Path.cwd()
-    folder.mkdir(parents=True, exist_ok=True)
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)
-
-
 def finish(folder: Path, **changes: Any) -> Path:
     """Make a study and its whole reporting stage below ``folder``; returns the study's folder."""
-    with inside(folder):
-        study = Study(Path("results/demo"))
-        for name, value in changes.items():
-            setattr(study, name, value)
+    study = Study(**changes)
+    with chdir(folder):  # as Snakemake works in its own: records keep relative paths
         for rule, call in study.jobs():
             begin_here(rule, call)
-    return folder / "results/demo"
+    return folder / study.root
 
 
 @pytest.fixture(scope="session")

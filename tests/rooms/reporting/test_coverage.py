@@ -10,7 +10,6 @@ from workflow_scripts.reporting.coverage import (
     Panel,
     Reason,
     lines,
-    read_ledger,
     reasons_of,
 )
 from workflow_scripts.reporting.published import read_printed
@@ -29,14 +28,6 @@ CELLS = read_printed((CONTENT).encode(), "s2sent_table2")
 ONE = Reason(table="s2sent_table2", group="BERT", row="IS-BERT", kind="no weights", reason="nobody has them")
 OTHER = Reason(table="s2sent_table2", group="RoBERTa", kind="not described", reason="the text is silent")
 DRAWN = Panel(figure="Figure 5", panel="left", grid="s2sent_figure5", drawn="sweep")
-
-
-def test_every_cell_without_a_run_gets_its_reason():
-    blocks = "reasons: [{table: s2sent_table2, row: IS-BERT, kind: no weights, reason: nobody has them}]\npanels: []"
-    found = reasons_of(CELLS, read_ledger(blocks, "s2sent.yaml").reasons)
-    expected = [("BERT", "STS12"), ("BERT", "Avg"), ("RoBERTa", "Avg")]
-    assert [(cell.group, cell.column) for cell in found] == expected
-    assert {reason.kind for reason in found.values()} == {"no weights"}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pydantic import Field
 from workflow_scripts.config import Settings
 from workflow_scripts.settings.extraction.words import WordRepresentation as WordRepresentation
 from workflow_scripts.settings.names import Refers
-from workflow_scripts.settings.precision import PRECISION, Precision
+from workflow_scripts.settings.precision import Precision
 
 
 class EncoderRepresentation(Settings):
@@ -17,7 +17,7 @@ class EncoderRepresentation(Settings):
     template: Annotated[str, Refers("extraction.templates")] | None = Field(
         description="Name of a template; null for the sentence itself."
     )
-    precision: Precision = Field(description=PRECISION)
+    precision: Precision
 
 
 class RandomRepresentation(Settings):

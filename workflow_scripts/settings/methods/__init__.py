@@ -21,9 +21,9 @@ class MethodConfig(Settings):
     """
 
     columns: ClassVar[tuple[str, ...]] = ()
-    """Of the corpus; none for a method that trains nothing."""
+    """Columns that it reads of the corpus; none for a method that trains nothing."""
     starts_from: ClassVar[Literal["encoder", "pair", "runs", "run"]] = "encoder"
-    """One encoder, two runs, any number of them, or one run."""
+    """One encoder, two runs, any number of runs, or one run."""
     has_teacher: ClassVar[bool] = False
     """Whether it learns the vectors of a teacher."""
     reducible: ClassVar[bool] = False
@@ -57,7 +57,7 @@ class MethodConfig(Settings):
         return {}
 
     def misfits(self, start: Start) -> Iterator[str]:
-        """What these settings ask of what a run starts from, and that has not, a line each.
+        """What these settings need and what a run starts from lacks, a line each.
 
         Lines begin with ``method.`` and the setting, or with ``encoder`` or ``teacher``.
         """

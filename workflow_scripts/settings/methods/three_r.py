@@ -31,17 +31,13 @@ class ThresholdConfig(Settings):
             yield f"travel: {found}. A frozen threshold has 0, and no other has."
 
 
-def _chosen(block: Any) -> Any:
-    return block if isinstance(block, MethodConfig) else MethodConfig.strictly(block)
-
-
 class Config(MethodConfig):
     """Settings of 3R."""
 
     columns: ClassVar[tuple[str, ...]] = ("anchor", "exemplar", "word")
 
     module: Literal["three_r"]
-    base: Annotated[SerializeAsAny[MethodConfig], BeforeValidator(_chosen)] = Field(
+    base: Annotated[SerializeAsAny[MethodConfig], BeforeValidator(MethodConfig.strictly)] = Field(
         description="The method underneath; in the configuration, the name of its block."
     )
     pool: Annotated[str, Refers("exemplars")] | None = Field(

@@ -12,9 +12,9 @@ class ReaderConfig(Settings):
     """Options of a reader: every field is a key of ``options`` of a source."""
 
     forms: ClassVar[tuple[str, ...]]
-    """Of the rows that it returns."""
+    """Forms of the rows that it returns."""
     roles: ClassVar[tuple[str, ...]] = ()
-    """Of files; none where any name will do."""
+    """Roles of files; none if any name will do."""
     all_roles: ClassVar[bool] = True
     """Whether each role must have a file."""
 

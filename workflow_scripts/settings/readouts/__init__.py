@@ -3,7 +3,7 @@
 As with methods, a registry that imports them all would make every readout part of every job's code.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, SerializeAsAny
@@ -53,7 +53,7 @@ class ReadoutConfig(Settings):
 
     @property
     def labels(self) -> Sequence[str]:
-        """What a reader of any number made with it must know; that vectors depend on their batch, say."""
+        """What a reader of any number made with it must know, such as that vectors depend on their batch."""
         return ()
 
     def misfits(self, start: Start) -> Iterator[str]:
@@ -61,18 +61,5 @@ class ReadoutConfig(Settings):
         return iter(())
 
 
-def _chosen(block: Any) -> Any:
-    return block if isinstance(block, ReadoutConfig) else ReadoutConfig.strictly(block)
-
-
-AnyReadout = Annotated[SerializeAsAny[ReadoutConfig], BeforeValidator(_chosen)]
+AnyReadout = Annotated[SerializeAsAny[ReadoutConfig], BeforeValidator(ReadoutConfig.strictly)]
 """A field that holds the settings of a readout of any kind."""
-
-
-def parse_readout(block: ReadoutConfig | Mapping[str, Any]) -> ReadoutConfig:
-    """Read a readout's settings, whatever its kind.
-
-    Raises:
-        ConfigError: if there is no such kind, or a setting is wrong.
-    """
-    return block if isinstance(block, ReadoutConfig) else ReadoutConfig.parse(dict(block), "readout")

@@ -22,7 +22,7 @@ class Suite(Settings):
     """Settings of a suite: every field is a key of its block below ``suites.<kind>``."""
 
     form: ClassVar[str | None] = None
-    """Of its ``datasets``, if it has such."""
+    """Form of its ``datasets``, if it has any."""
     on_gpu: ClassVar[bool] = True
     """Whether its jobs may have a GPU."""
     scores: ClassVar[Cells] = cells(["*"], ["*"])
@@ -65,7 +65,7 @@ class SuiteConfig(Suite):
     )
 
     def conflicts(self) -> Iterator[str]:
-        """A width has one row."""
+        """No width is given twice."""
         if len({*self.widths}) < len(self.widths):
             yield f"widths: {[*self.widths]}. Give each once."
 

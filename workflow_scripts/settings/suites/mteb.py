@@ -54,7 +54,7 @@ class Config(Selection):
     )
 
     def conflicts(self) -> Iterator[str]:
-        """Tasks come from one place."""
+        """Tasks come from lists or from a benchmark, not from both."""
         if bool(self.lists) == bool(self.benchmark):
             yield f"benchmark: {self.benchmark} with lists {self.lists}. Give one of them."
         if self.lists and (self.task_types or self.tasks or self.languages):

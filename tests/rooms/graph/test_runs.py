@@ -1,49 +1,11 @@
+"""Runs of grids, their names and settings, and the columns of grids."""
+
 import pytest
 
-from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.errors import ConfigError
+from tests.planning import ROOT, merged_config
 from workflow_scripts.graph.checks import read_grids
-from workflow_scripts.graph.configuration import read_yaml
-from workflow_scripts.graph.mistakes import mistakes
-from workflow_scripts.graph.runs import all_runs, run_settings, runs_of
+from workflow_scripts.graph.runs import all_runs, numbered_columns, one_column_a_task, run_settings, runs_of
 from workflow_scripts.graph.slices import at
-from workflow_scripts.settings.study import Grid, Study
-from workflow_scripts.tools.schema import schema_of
-
-
-def test_the_schema_for_editors_has_every_key_and_every_range():
-    defined = schema_of("configuration")["$defs"]
-    assert {*defined["Study"]["properties"]} == {*merged_config(ROOT, DEMO)}
-    assert defined["Training"]["properties"]["batch_size"]["exclusiveMinimum"] == 1
-
-
-HUB_ENCODER = {"kind": "hub", "repository": "team/model"}
-
-
-@pytest.mark.parametrize(
-    ("block", "found"),
-    [
-        ({"fetch": {"sources": [HUB_ENCODER], "licence": "MIT"}}, []),
-        ({"sources": [HUB_ENCODER]}, ["encoders.mine: {'sources': [{'kind': 'hub', 'repository': 'team/model'}]} is not a block with fetch or a block with adapt or"]),
-        (5, ["encoders.mine: 5 is not a block of settings."]),
-        ({"runs": [{"method": "simcse", "encoder": "a", "corpus": "b"}], "lable": "x"}, ["encoders.mine: without label", "encoders.mine.lable: unknown key. Did you mean label"]),
-        ({"fetch": {"sources": [{"kind": "hub"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0: without repository"]),
-        ({"fetch": {"sources": [{"kind": "hubb"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.kind: 'hubb' is none of hub, local"]),
-        ({"fetch": {"sources": [{"repository": "a"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0: without kind"]),
-        ({"fetch": {"sources": [HUB_ENCODER | {"path": "a"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.path: unknown key. Known: kind, repository"]),
-    ],
-)  # fmt: skip
-def test_a_block_of_several_forms_is_told_what_its_nearest_form_lacks(block, found):
-    config = merged_config(ROOT, DEMO)
-    config["encoders"]["mine"] = block
-    lines = mistakes(Study, config, "")
-    assert len(lines) == len(found)
-    assert all(line.startswith(start) for line, start in zip(lines, found, strict=True))
-
-
-def test_every_grid_is_what_the_class_reads():
-    for file in (ROOT / "config/experiments").glob("*.yaml"):
-        Grid.strictly(read_yaml(file))
 
 
 def grid(*runs: dict, **changes: object) -> dict:
@@ -54,12 +16,6 @@ def test_axes_that_list_values_are_multiplied_and_named():
     runs = runs_of(grid({"method": ["a", "b"], "encoder": ["x", "y"], "corpus": "c", "tag": "t"}))
     assert list(runs) == ["a.x.c.t", "a.y.c.t", "b.x.c.t", "b.y.c.t"]
     assert runs_of(grid({"method": "a", "encoder": "x"}))["a.x"].seeds == (0,)  # nothing is drawn
-
-
-def test_two_different_runs_of_one_name_are_refused():
-    first = {"method": "a", "encoder": "x", "corpus": "c"}
-    with pytest.raises(ConfigError, match=r"two runs are named a\.x\.c"):
-        runs_of(grid(first, first | {"overrides": {"training": {"max_steps": 3}}}))
 
 
 def test_grids_share_runs_and_join_their_seeds():
@@ -152,3 +108,24 @@ def test_runs_lie_where_they_say_in_the_figures_of_the_papers():
                         assert at(settings, setting) == value, (name, block)
                         checked.append(setting)
     assert {"method.k", "exemplars.list_words", "method.cross_every"} <= set(checked)
+
+
+# Columns
+
+
+SHARED = {"suite": "sts", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
+MEAN = {"heading": "mean", "mean_of": ["sts12", "STS-B"], "digits": 2}
+
+
+@pytest.mark.parametrize(
+    ("tasks", "written"),
+    [
+        (["sts12", "sts13"], {"sts12": "sts12", "sts13": "sts13"}),
+        ({"STS-B": "stsb_test", "A": "sts12"}, {"STS-B": "stsb_test", "A": "sts12"}),
+    ],
+)
+def test_tasks_are_columns_in_their_order_numbered_by_their_block(tasks, written):
+    listed = {"title": "T", "columns": [SHARED | {"tasks": tasks}, MEAN]}
+    columns = [SHARED | {"heading": heading, "task": task} for heading, task in written.items()]
+    assert list(numbered_columns(listed)) == [*((0, column) for column in columns), (1, MEAN)]
+    assert one_column_a_task(listed) == {"title": "T", "columns": [*columns, MEAN]}

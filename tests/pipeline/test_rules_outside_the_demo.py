@@ -1,0 +1,64 @@
+"""Jobs of rules that the demo has no use for, as Snakemake calls them, on what the demo has trained."""
+
+import re
+
+import yaml
+
+from tests.planning import snakemake
+from tests.smoke import CONFIGS
+from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.provenance.artefacts import read_record, read_table
+
+STUDY = {
+    "experiments": ["demo", "others"],
+    "contamination": {"examples": 5},
+    "encoders": {
+        "demo_jtcse": {
+            "label": None,
+            "runs": [{"method": "jtcse", "encoder": "demo_twin", "corpus": "wiki_extract"}],
+        }
+    },
+    "methods": {"distil": {"training": {"max_steps": 2, "batch_size": 8}}},
+}
+GRID = {
+    "title": "A student and an ensemble",
+    "source": "test",
+    "seeds": [1],
+    "baseline": None,
+    "suites": {"sts": ["lee"], "cost": ["cost"]},
+    "runs": [
+        {"method": "distil", "encoder": "minilm_mlm", "corpus": "wiki_extract", "teacher": "demo_jtcse"},
+        {"method": "ensemble", "encoder": "demo_twin", "of_seeds": True},
+    ],
+    "columns": [
+        {"heading": "Lee", "suite": "lee", "task": "lee", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2},
+        {"heading": "parameters", "suite": "cost", "task": "cost", "aggregation": "", "metric": "parameters", "scale": 1, "digits": 0},
+    ],
+}  # fmt: skip
+STUDENT = "distil.minilm_mlm.wiki_extract.demo_jtcse"
+WANTED = {
+    "encode_teacher": "teachers/demo_jtcse/wiki_extract/seed1.parquet",
+    "join_encoders": "runs/ensemble.demo_twin/seed1/model/record.json",
+    "evaluate_cost": f"scores/cost/cost/{STUDENT}/seed1.parquet",
+    "measure_contamination": "contamination/wiki_extract.parquet",
+    "write_model_card": f"runs/{STUDENT}/seed1/README.md",
+}
+
+
+def test_a_student_an_ensemble_their_costs_cards_and_the_overlap_of_texts(smoke_copy):
+    (smoke_copy / "config/others.yaml").write_text(yaml.safe_dump(STUDY))
+    (smoke_copy / "config/experiments/others.yaml").write_text(yaml.safe_dump(GRID))
+    targets = [f"results/demo/{path}" for path in (*WANTED.values(), "tables/others.parquet")]
+    command = ["--cores", "2", "--quiet", "rules", "--configfile", *CONFIGS, "config/others.yaml", "--"]
+    code, printed = snakemake(smoke_copy, *command, *targets)
+    assert code == 0, printed[-3000:]
+    for rule, path in WANTED.items():
+        if not path.endswith(".md"):
+            assert read_record(smoke_copy / "results/demo" / path).rule == rule
+    cells = read_table(smoke_copy / "results/demo/tables/others.parquet", TABLE).to_pylist()
+    values = {(row["run"], row["heading"]): row["mean"] for row in cells}
+    assert len(values) == 4 and None not in values.values()
+    both, one = values["ensemble.demo_twin", "parameters"], values[STUDENT, "parameters"]
+    assert 2 * one <= both < 2.1 * one  # the student has no pooler
+    card = (smoke_copy / "results/demo" / WANTED["write_model_card"]).read_text("utf-8")
+    assert re.search(r"2 steps; ", card)

@@ -1,0 +1,157 @@
+"""Files of the configuration: how they are laid over each other, and how their mistakes are told."""
+
+import pytest
+import yaml
+from pydantic import Field
+from snakemake.utils import update_config
+
+from tests.planning import DEMO, ROOT, merged_config
+from workflow_scripts.config import Settings
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.configuration import as_in_a_file, base_files, load_config
+from workflow_scripts.graph.mistakes import mistakes
+from workflow_scripts.settings.study import Study
+from workflow_scripts.tools.schema import schema_of
+
+BELOW = {"mine": ["demo"], "suites": {"sts": {"toy": {"datasets": ["lee"]}}}, "odd": {"a": 1}}
+
+
+@pytest.fixture
+def load(tmp_path):
+    """The configuration that files with some contents make."""
+
+    def load(*contents, given=None):
+        paths = [tmp_path / f"{number}.yaml" for number in range(len(contents))]
+        for path, content in zip(paths, contents, strict=True):
+            path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+        return load_config(ROOT, paths, given)
+
+    return load
+
+
+def test_without_additions_files_are_merged_as_snakemake_merges_them():
+    theirs = {}
+    for file in (*base_files(ROOT), ROOT / DEMO):
+        update_config(theirs, yaml.safe_load(file.read_text()))
+    assert merged_config(ROOT, DEMO) == theirs
+
+
+def test_each_file_adds_to_what_those_before_it_make_and_the_command_line_last(load):
+    first = {"mine+": ["a"], "suites": {"sts": {"toy": {"datasets+": ["other"]}}}}
+    config = load(
+        BELOW, first, {"mine+": ["b", "c"]}, given={"suites": {"sts": {"toy": {"datasets+": ["d"]}}}}
+    )
+    assert config["mine"] == ["demo", "a", "b", "c"]
+    assert config["suites"]["sts"]["toy"] == {"datasets": ["lee", "other", "d"]}
+    assert config["odd"] == {"a": 1}
+
+
+def test_a_list_that_is_replaced_forgets_what_was_added_before(load):
+    assert load(BELOW, {"mine+": ["a"]}, {"mine": ["new"]}, {"mine+": ["b"]})["mine"] == ["new", "b"]
+
+
+def test_equal_numbers_have_one_form_and_text_in_quotes_stays_text(load):
+    config = load(
+        "a: [1e-4, 1.0e4, 2.0, -3E2, .5, '1e-4', 1e-4x]\n", given=as_in_a_file({"b": "{c: 1e-4}", "d": 2.0})
+    )
+    assert repr(config["a"]) == "[0.0001, 10000, 2, -300, 0.5, '1e-4', '1e-4x']"
+    assert repr((config["b"], config["d"])) == "({'c': 0.0001}, 2)"
+
+
+LAUGHS = "a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 8))
+FILES = {
+    "no such list": ([BELOW, {"mien+": ["a"]}], ["1.yaml: mien+: no earlier file has such a list. Did you mean mine?"]),
+    "no such list inside": (
+        [BELOW, {"suites": {"sts": {"toi": {"datasets+": ["a"]}}}}],
+        ["1.yaml: suites.sts.toi.datasets+: no earlier file has such a list. Did you mean suites.sts.toy.datasets?"],
+    ),
+    "a block": ([BELOW, {"odd+": ["a"]}], ["1.yaml: odd+: no earlier file has such a list."]),
+    "a number": ([BELOW, {"odd": {"a+": [2]}}], ["1.yaml: odd.a+: no earlier file has such a list."]),
+    "inside a number": ([BELOW, {"odd": {"a": {"b+": [1]}}}], ["1.yaml: odd.a.b+: no earlier file has such a list."]),
+    "text": ([BELOW, {"mine+": "a"}], ["1.yaml: mine+: 'a' is no list. Write [a]."]),
+    "both": ([BELOW, {"mine": ["a"], "mine+": ["b"]}], ["1.yaml: mine+: mine is in the same block."]),
+    "all of a file": ([BELOW, {"a+": [1], "b+": [1]}], ["1.yaml: a+: ", "1.yaml: b+: "]),
+    "all files": (["a: [", "a: 1\na: 2\n"], ["0.yaml:2: ", "1.yaml:2: key 'a' occurs twice. Fix the YAML."]),
+    "a list at the top": ([[1, 2]], ["0.yaml: list at the top. Write keys"]),
+    "a number at the top": ([3], ["0.yaml: int at the top. Write keys"]),
+    "comments alone": (["# later\n"], ["0.yaml: nothing in it. Write keys"]),
+    "no bracket": (["a: 1\nb: [1, 2\nc: 3\n"], ["0.yaml:3: did not find expected ',' or ']'. Fix the YAML."]),
+    "braces without quotes": (
+        ["a: 1\nb: {encoder: {{encoder}}}\n"],
+        ["0.yaml:2: a list or a mapping is a key; text with braces or brackets stands in quotes. Fix the YAML."],
+    ),
+    "a list for a key": (["a: 1\n? [x, y]\n: 2\n"], ["0.yaml:2: a list or a mapping is a key; text with braces"]),
+    "a tag of Python": (
+        ["a: !!python/object:os.system x\n"],
+        ["0.yaml:1: could not determine a constructor for the tag"],
+    ),
+    "an alias of what it is in": (["a: &a [*a]\n"], ["0.yaml: its aliases stand for more than 1,000,000 values."]),
+    "aliases of aliases": ([LAUGHS], ["0.yaml: its aliases stand for more than 1,000,000 values. Write out"]),
+    "a tab": (["a:\n\t- 1\n"], ["0.yaml:2: found character that cannot start any token. Fix the YAML."]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("contents", "lines"), FILES.values(), ids=FILES)
+def test_a_mistake_of_a_file_is_one_line_that_names_it(load, tmp_path, contents, lines):
+    with pytest.raises(ConfigError) as error:
+        load(*contents)
+    found = str(error.value).splitlines()
+    assert len(found) == len(lines)
+    assert all(line.startswith(f"{tmp_path}/{start}") for line, start in zip(found, lines, strict=True))
+
+
+def test_the_schema_for_editors_has_every_key_and_every_range():
+    defined = schema_of("configuration")["$defs"]
+    assert {*defined["Study"]["properties"]} == {*merged_config(ROOT, DEMO)}
+    assert defined["Training"]["properties"]["batch_size"]["exclusiveMinimum"] == 1
+
+
+# What classes of settings say
+
+
+HUB_ENCODER = {"kind": "hub", "repository": "team/model"}
+
+
+@pytest.mark.parametrize(
+    ("block", "found"),
+    [
+        ({"fetch": {"sources": [HUB_ENCODER], "licence": "MIT"}}, []),
+        ({"sources": [HUB_ENCODER]}, ["encoders.mine: {'sources': [{'kind': 'hub', 'repository': 'team/model'}]} is not a block with fetch or a block with adapt or"]),
+        (5, ["encoders.mine: 5 is not a block of settings."]),
+        ({"runs": [{"method": "simcse", "encoder": "a", "corpus": "b"}], "lable": "x"}, ["encoders.mine: without label", "encoders.mine.lable: unknown key. Did you mean label"]),
+        ({"fetch": {"sources": [{"kind": "hub"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0: without repository"]),
+        ({"fetch": {"sources": [{"kind": "hubb"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.kind: 'hubb' is none of hub, local"]),
+        ({"fetch": {"sources": [{"repository": "a"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0: without kind"]),
+        ({"fetch": {"sources": [HUB_ENCODER | {"path": "a"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.path: unknown key. Known: kind, repository"]),
+    ],
+)  # fmt: skip
+def test_a_block_of_several_forms_is_told_what_its_nearest_form_lacks(block, found):
+    config = merged_config(ROOT, DEMO)
+    config["encoders"]["mine"] = block
+    lines = mistakes(Study, config, "")
+    assert len(lines) == len(found)
+    assert all(line.startswith(start) for line, start in zip(lines, found, strict=True))
+
+
+class Small(Settings):
+    """A number below 4."""
+
+    number: int = Field(lt=4)
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"number": 4}, "here.number: Input should be less than 4; found 4."),
+        ({}, "here.number: Field required; found {}."),
+        ({"number": 2, "other": 1}, "here.other: Extra inputs are not permitted; found 1."),
+        (
+            {f"key{number}": number for number in range(1000)},
+            "here.number: Field required; found {'key0': 0, ",
+        ),
+    ],
+)
+def test_a_wrong_setting_of_a_job_is_named_with_the_beginning_of_what_was_found(section, message):
+    with pytest.raises(ConfigError) as told:
+        Small.parse(section, "here")
+    assert str(told.value).startswith(message) and len(str(told.value)) < 200
