@@ -5,10 +5,8 @@ All of them take half an hour on a quiet machine. Figures older than the code th
 
 import argparse
 import importlib
-import json
-import subprocess
-import sys
-import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks import harness, results
@@ -22,23 +20,22 @@ NAMES = sorted(
 def main() -> None:
     """Run, keep, print the whole table; benchmarks that were not run keep their rows."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument(
-        "names", nargs="*", choices=[*NAMES, []], metavar="NAME", help=f"one of {', '.join(NAMES)}"
+    add = parser.add_argument
+    add("names", nargs="*", choices=[*NAMES, []], metavar="NAME", help=f"one of {', '.join(NAMES)}")
+    add("--rounds", type=int, default=harness.ROUNDS, help="five or more, or they are not kept")
+    add("--small", action="store_true", help="try each, one round on little material; keep nothing")
+    add(
+        "--profile",
+        action="store_true",
+        help="print where the time goes, where a benchmark can; keep nothing",
     )
-    parser.add_argument(
-        "--rounds", type=int, default=harness.ROUNDS, help="five or more, or they are not kept"
-    )
-    parser.add_argument(
-        "--small", action="store_true", help="try each, one round on little material; keep nothing"
-    )
-    parser.add_argument("--show", action="store_true", help="run nothing, print the table")
-    parser.add_argument(
-        "--quote", action="store_true", help="run nothing, put the figures into the documents"
-    )
+    add("--show", action="store_true", help="run nothing, print the table")
+    add("--quote", action="store_true", help="run nothing, put the figures into the documents")
     arguments = parser.parse_args()
     chosen = arguments.names or NAMES
-    if arguments.small:
-        return try_each(chosen)
+    if arguments.small or arguments.profile:
+        timing = harness.Timing(1 if arguments.small else arguments.rounds, arguments.small)
+        return try_each(chosen, timing, profile=arguments.profile)
     rows = results.read(ROOT)
     for name in [] if arguments.show or arguments.quote else chosen:
         new = run(name, arguments.rounds)
@@ -54,21 +51,21 @@ def main() -> None:
     print("\n".join(results.report(rows.values(), ROOT)))
 
 
-def try_each(names: list[str]) -> None:
-    """Run benchmarks in their small form, here, so that what they import is imported once."""
+def try_each(names: list[str], timing: harness.Timing, *, profile: bool) -> None:
+    """Run benchmarks here, so that what they import is imported once, or have them print where the time goes."""
     for name in names:
-        module = importlib.import_module(f"benchmarks.{name}")
-        with harness.one_thread():
-            list(harness.measured(module.measure, harness.Timing(1, small=True)))
+        explain = getattr(importlib.import_module(f"benchmarks.{name}"), "explain", None)
+        if not profile:
+            harness.measured(name, timing)
+        elif explain:
+            with harness.one_thread():
+                explain(timing)
 
 
 def run(name: str, rounds: int) -> list[results.Row]:
     """Run one benchmark in a process of its own, so that none meets what another leaves behind."""
-    with tempfile.TemporaryDirectory() as folder:
-        rows = Path(folder, "rows.json")
-        command = [sys.executable, "-m", f"benchmarks.{name}", "--rounds", str(rounds), "--rows", str(rows)]
-        subprocess.run(command, check=True)
-        found = [harness.Measured(**one) for one in json.loads(rows.read_text())]
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        found = process.submit(harness.measured, name, harness.Timing(rounds, small=False)).result()
     code = (f"benchmarks/{name}.py", *importlib.import_module(f"benchmarks.{name}").CODE)
     return [results.row_of(one, code, ROOT) for one in found]
 

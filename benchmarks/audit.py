@@ -16,7 +16,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.harness import Measured, Timing, ratios, run
+from benchmarks.harness import Measured, Timing, ratios
 from workflow_scripts.audit.records import key_of
 from workflow_scripts.provenance import artefacts
 from workflow_scripts.provenance.artefacts import (
@@ -111,7 +111,3 @@ def command(*words: str) -> None:
     """Run a whole command, started anew."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run(words, check=True, env=environment, stdout=subprocess.DEVNULL)
-
-
-if __name__ == "__main__":
-    run(__doc__, measure)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import sentence_transformers as st
 
-from benchmarks.harness import Measured, Timing, ratios, run
+from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.evaluation.task_by_task import SharedTexts
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
@@ -45,7 +45,3 @@ def measure(timing: Timing) -> Iterator[Measured]:
         )
         faster = ratios(seconds, "sentence-transformers", "semblance")
         yield Measured(name, faster, "times-as-fast", "semblance-against-sentence-transformers")
-
-
-if __name__ == "__main__":
-    run(__doc__, measure)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from transformers import AutoConfig, AutoModel
 
-from benchmarks.harness import THREADS, Measured, Timing, ratios, run
+from benchmarks.harness import THREADS, Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.gpu_check.material import SMALL, training
 from workflow_scripts.gpu_check.speed import Step, ours, peer, recipe, trainer
@@ -80,7 +80,3 @@ def encoding(step: Step) -> Mapping[str, Callable[[], np.ndarray]]:
     mine, theirs = (way() for way in ways.values())
     assert np.abs(mine - theirs).max() < 1e-4
     return ways
-
-
-if __name__ == "__main__":
-    run(__doc__, measure)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.harness import THREADS, Measured, Timing, ratios, run
+from benchmarks.harness import THREADS, Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from benchmarks.preparing import largest_memory
 from workflow_scripts.gpu_check.material import SMALL, training
@@ -57,7 +57,3 @@ def step(batch: int, chunk: int | None) -> None:
     size = SMALL._replace(batch=batch, tokens=32)
     settings = training(size, cpu_threads=THREADS, chunk=chunk)
     ours(Step(minilm(), wikipedia_sentences(batch), settings, recipe("cls"), "cls", torch.device("cpu")))()
-
-
-if __name__ == "__main__":
-    run(__doc__, measure)

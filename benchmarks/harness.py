@@ -5,15 +5,13 @@ the rounds counts, shown with the lowest and the highest. Seconds are the proces
 that were started and awaited included, unless a benchmark asks for the time that passes.
 """
 
-import argparse
-import json
+import importlib
 import os
 import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from statistics import median
 from typing import Literal, NamedTuple
 
@@ -76,34 +74,6 @@ def figure(value: float) -> str:
     return f"{value:.{digits}f}"
 
 
-def run(
-    description: str | None,
-    measure: Callable[[Timing], Iterator[Measured]],
-    explain: Callable[[Timing], None] | None = None,
-) -> None:
-    """The command line of a benchmark: measure on one thread, print a line for each ratio.
-
-    Args:
-        description: What the benchmark compares.
-        measure: Measures.
-        explain: Prints where the time goes, instead; asked for by ``--profile``.
-    """
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--small", action="store_true", help="only try it: one round on little material")
-    parser.add_argument("--rows", type=Path, help="JSON to write, for python -m benchmarks")
-    if explain:
-        parser.add_argument("--profile", action="store_true", help="print shares of the time, and no ratio")
-    arguments = parser.parse_args()
-    timing = Timing(1 if arguments.small else arguments.rounds, arguments.small)
-    with one_thread():
-        if explain and arguments.profile:
-            return explain(timing)
-        found = list(measured(measure, timing))
-    if arguments.rows:
-        arguments.rows.write_text(json.dumps([one._asdict() for one in found]))
-
-
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Everything here, and in commands that are started, computes on as many threads as ``THREADS`` says."""
@@ -115,11 +85,14 @@ def one_thread() -> Iterator[None]:
         yield
 
 
-def measured(measure: Callable[[Timing], Iterator[Measured]], timing: Timing) -> Iterator[Measured]:
-    """What a benchmark measures, each printed as soon as it is known."""
-    for one in measure(timing):
-        print(one, flush=True)
-        yield one
+def measured(name: str, timing: Timing) -> list[Measured]:
+    """What the benchmark of that name measures, each printed as soon as it is known."""
+    found = []
+    with one_thread():
+        for one in importlib.import_module(f"benchmarks.{name}").measure(timing):
+            print(one, flush=True)
+            found.append(one)
+    return found
 
 
 def _cpu() -> float:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.harness import Measured, Timing, ratios, run
+from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.evaluation import sts
@@ -128,7 +128,3 @@ def measure(timing: Timing) -> Iterator[Measured]:
         "times-the-time",
         "grid-of-675-cells-against-the-bare-forward-pass",
     )
-
-
-if __name__ == "__main__":
-    run(__doc__, measure)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from benchmarks.harness import Measured, Timing, ratios, run
+from benchmarks.harness import Measured, Timing, ratios
 from workflow_scripts.provenance.closure import ROOT
 
 CODE = (
@@ -55,7 +55,3 @@ def command(module: str, *arguments: str) -> str:
         stderr=subprocess.DEVNULL,
         text=True,
     ).stdout
-
-
-if __name__ == "__main__":
-    run(__doc__, measure)

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks.harness import Measured, Timing, ratios, run
+from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import wikipedia_sentences
 from tests.jobs import call_of
 from workflow_scripts.provenance.closure import ROOT
@@ -98,7 +98,3 @@ def largest_memory(words: list[str], folder: Path) -> int:
     command = [sys.executable, "-c", STARTER, *words]
     printed = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True).stdout
     return int(printed.split()[-1])
-
-
-if __name__ == "__main__":
-    run(__doc__, measure)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from benchmarks.harness import Measured, Timing, ratios, run
+from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.extraction.averages import passes, sum_states
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
@@ -30,7 +30,3 @@ def measure(timing: Timing) -> Iterator[Measured]:
         "times-the-time",
         "sums-of-all-layers-against-the-bare-forward-pass",
     )
-
-
-if __name__ == "__main__":
-    run(__doc__, measure)

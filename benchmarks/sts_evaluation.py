@@ -19,7 +19,7 @@ from mteb.abstasks import AbsTaskSTS
 from mteb.models import SentenceTransformerEncoderWrapper
 from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
 
-from benchmarks.harness import Measured, Timing, ratios, run
+from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import minilm
 from workflow_scripts.data.sources import load
 from workflow_scripts.evaluation import sts
@@ -132,7 +132,3 @@ def by_sentence_transformers(
 ) -> dict[str, float]:
     """Spearman of each task."""
     return {name: judge(model)["spearman_cosine"] for name, judge in evaluators.items()}
-
-
-if __name__ == "__main__":
-    run(__doc__, measure)

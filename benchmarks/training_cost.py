@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import torch
 import yaml
 
-from benchmarks.harness import Measured, Timing, ratios, run
+from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.graph.runs import Run, run_settings
 from workflow_scripts.models.cross_attention import cross_layers
@@ -116,7 +116,3 @@ def measure(timing: Timing) -> Iterator[Measured]:
         if name != "simcse":
             least = f"arithmetic-needs-{minimum(name, block, batch):.2f}"
             yield Measured(f"training_cost_{name}", ratios(seconds, name, "simcse"), "simcse-steps", least)
-
-
-if __name__ == "__main__":
-    run(__doc__, measure)

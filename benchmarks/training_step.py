@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from benchmarks.harness import THREADS, Measured, Timing, ratios, run
+from benchmarks.harness import THREADS, Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.gpu_check.material import SMALL, training
 from workflow_scripts.gpu_check.speed import POOLERS, Step, ours, recipe, trainer, two_calls
@@ -98,7 +98,3 @@ def shares(profiled: profile) -> str:
     largest = sorted(rest.items(), key=lambda item: -item[1])[:6]
     others = ", ".join(f"{key} {taken / whole:.1%}" for key, taken in largest)
     return f"{', '.join(parts)}; the rest {sum(rest.values()) / whole:.1%}: {others}"
-
-
-if __name__ == "__main__":
-    run(__doc__, measure, explain)

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.harness import Measured, Timing, ratios, run
+from benchmarks.harness import Measured, Timing, ratios
 from workflow_scripts.evaluation import logistic
 
 CODE = ("workflow_scripts/evaluation/logistic.py",)
@@ -61,7 +61,3 @@ def subsets(labels: np.ndarray) -> np.ndarray:
     for mask, rows in zip(masks, inner + outer, strict=True):
         mask[rows] = True
     return masks
-
-
-if __name__ == "__main__":
-    run(__doc__, measure)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Measured, Timing, ratios, run
+from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import wikipedia_sentences
 from workflow_scripts.apis.ledger import Ledger, Row
 from workflow_scripts.apis.translators import Direction, translate_all, translator_of
@@ -139,7 +139,3 @@ def server() -> Iterator[str]:
 def say(line: str) -> None:
     """Print one line for people."""
     print(line, file=sys.stderr)
-
-
-if __name__ == "__main__":
-    run(__doc__, measure, explain)

@@ -61,3 +61,10 @@ def smoke_copy(smoke: Path, tmp_path: Path) -> Path:
     passing = shutil.ignore_patterns("*.pyc.*", "*.tmp")  # which another test's jobs may be writing there
     shutil.copytree(smoke, copy, copy_function=copy_once, symlinks=True, ignore=passing)
     return copy
+
+
+@pytest.fixture
+def bare(smoke_copy: Path) -> Path:
+    """That copy without anything that Snakemake knew."""
+    shutil.rmtree(smoke_copy / ".snakemake")
+    return smoke_copy

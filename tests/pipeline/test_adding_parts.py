@@ -20,21 +20,11 @@ def clone(tmp_path: Path) -> Path:
     return copy_tree(tmp_path)
 
 
-def follow(page: str, clone: Path) -> list[docs.Step]:
-    """Do what a page says; it may ask for settings, what computes, a block, and no more."""
-    steps = docs.follow(PAGES / page, clone)
-    assert len({step.note for step in steps if step.use in ("write", "append")}) <= 3
-    for step in steps:
-        if step.use == "write":
-            assert step.text.startswith(f"# {step.note}\n")
-    return steps
-
-
 @pytest.mark.slow
 def test_a_method_is_added_as_its_page_says_and_its_own_runs_are_all_that_starts(clone):
     pretend_finished(clone)
     assert planned_jobs(clone) == {}
-    steps = follow("method.md", clone)
+    steps = docs.follow(PAGES / "method.md", clone)
     assert planned_jobs(clone) == {}
     (line,) = [step.text for step in steps if step.use == "read"]
     grid = clone / "config/experiments/demo.yaml"
@@ -49,12 +39,12 @@ def test_a_method_is_added_as_its_page_says_and_its_own_runs_are_all_that_starts
 
 @pytest.mark.slow
 def test_a_readout_is_added_as_its_page_says(clone):
-    follow("readout.md", clone)
+    docs.follow(PAGES / "readout.md", clone)
 
 
 @pytest.mark.slow
 def test_an_evaluation_is_added_as_its_page_says_and_scores_a_run(clone):
-    follow("evaluation.md", clone)
+    docs.follow(PAGES / "evaluation.md", clone)
     file = clone / "results/demo/scores/kendall/lee_order/frozen_avg.minilm/seed0.parquet"
     (row,) = pq.read_table(file).to_pylist()
     assert (row["task"], row["metric"], row["n"]) == ("lee", "kendall", 1225)

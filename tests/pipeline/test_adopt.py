@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 
 import pytest
 import yaml
@@ -25,32 +24,25 @@ def stale_rules(found):
     return set(processes_of(entry["job"] for entry in found["stale"].values()))
 
 
-@pytest.fixture
-def restored(smoke_copy):
-    """The finished study with new dates, and nothing that Snakemake knew."""
-    shutil.rmtree(smoke_copy / ".snakemake")
-    return smoke_copy
-
-
-def test_a_copied_study_is_up_to_date(restored):
-    assert plan(restored)  # by dates, all that is older than the list of its code
-    done = audit(restored, "adopt")
+def test_a_copied_study_is_up_to_date(bare):
+    assert plan(bare)  # by dates, all that is older than the list of its code
+    done = audit(bare, "adopt")
     assert done["taken_away"] == done["missing"] == [] and len(done["noted"]) > 40
-    assert plan(restored) == {}
+    assert plan(bare) == {}
 
 
 @pytest.mark.slow
-def test_a_setting_that_was_changed_meanwhile_is_planned(restored):
-    file = restored / "overlay.yaml"
+def test_a_setting_that_was_changed_meanwhile_is_planned(bare):
+    file = bare / "overlay.yaml"
     file.write_text(yaml.safe_dump(WARMER))
-    expected = stale_rules(audit(restored, "stale", "overlay.yaml"))
-    done = audit(restored, "adopt", "overlay.yaml")
-    planned = plan(restored, "overlay.yaml")
+    expected = stale_rules(audit(bare, "stale", "overlay.yaml"))
+    done = audit(bare, "adopt", "overlay.yaml")
+    planned = plan(bare, "overlay.yaml")
     assert set(planned) == expected
     assert planned["train_encoder"] == 1 and "write_report" in planned and "continue_mlm" not in planned
-    (kept,) = (restored / "results/demo/runs").glob("*simcse_3r*/seed1/.kept/model")
+    (kept,) = (bare / "results/demo/runs").glob("*simcse_3r*/seed1/.kept/model")
     assert (kept / "model/record.json").exists() and len(done["taken_away"]) > 5
-    assert audit(restored, "adopt", "overlay.yaml")["taken_away"] == []
+    assert audit(bare, "adopt", "overlay.yaml")["taken_away"] == []
 
 
 @pytest.mark.slow

@@ -4,11 +4,10 @@ import json
 import shutil
 
 import pyarrow.parquet as pq
-import pytest
 import yaml
 
-from tests.planning import planned_jobs, processes_of, run
-from tests.smoke import CONFIGS, SMOKE
+from tests.planning import processes_of, run
+from tests.smoke import CONFIGS, SMOKE, plan
 from tests.verbs import data
 
 CANARY = "canary-51d0c9e2ab"
@@ -26,13 +25,6 @@ def text_of(path):
     if path.suffix != ".parquet":
         return path.read_bytes().decode(errors="replace")
     return f"{pq.read_metadata(path).metadata} {pq.read_table(path).to_pylist()}"
-
-
-@pytest.fixture
-def bare(smoke_copy):
-    """The finished study without Snakemake's own records."""
-    shutil.rmtree(smoke_copy / ".snakemake")
-    return smoke_copy
 
 
 def test_every_question_is_answered_from_the_artefacts_alone(bare, monkeypatch):
@@ -60,7 +52,7 @@ def test_stale_agrees_with_what_snakemake_would_run(smoke_copy):
     code, found = audit(smoke_copy, "stale", "--configfile", *CONFIGS)
     assert code == 1
     jobs = {entry["job"] for entry in found["stale"].values()}
-    assert processes_of(jobs) == planned_jobs(smoke_copy, CONFIGS[1], configfile=CONFIGS[0])
+    assert processes_of(jobs) == plan(smoke_copy)
     kinds = {reason["section"] for entry in found["stale"].values() for reason in entry["reasons"]}
     assert kinds == {"setting", "code"} == {row["what"] for row in found["causes"]}
     assert max(row["behind"] for row in found["causes"]) > 10

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.planning import planned_jobs, run
+from tests.planning import run
 from tests.smoke import CONFIGS, plan
 from workflow_scripts.provenance.artefacts import identity, read_record
 
@@ -52,7 +52,7 @@ def test_what_is_made_again_with_equal_contents_changes_nothing_behind_it(smoke_
     script = smoke_copy / SCRIPT
     script.write_text(f"{script.read_text()}\n{change}\n")
     commit(smoke_copy, f"change: {change}")
-    planned = planned_jobs(smoke_copy, CONFIGS[1], "--forcerun", "count_words", configfile=CONFIGS[0])
+    planned = plan(smoke_copy, "--forcerun", "count_words")
     assert READERS.items() <= planned.items()
     count_again(smoke_copy)
     after = artefacts(smoke_copy)

@@ -71,26 +71,22 @@ def ended(folder, *options):
     return code, (folder / "printed").read_text()
 
 
-def started(folder, number=1):
-    """Process ids of the jobs that began, once there are so many."""
+def wait_for(condition):
     for _ in range(1200):
-        lines = (folder / "started").read_text().splitlines() if (folder / "started").exists() else []
-        if len(lines) >= number:
-            return [int(line.split()[1]) for line in lines]
-        time.sleep(0.1)
-    raise AssertionError("no job began")
-
-
-def wait_until_gone(process):
-    for _ in range(600):
-        if not Path(f"/proc/{process}").exists():
+        if condition():
             return
         time.sleep(0.1)
-    raise AssertionError("still there")
+    raise AssertionError("waited two minutes")
+
+
+def started(folder):
+    """Process ids of the jobs that began, once there is one."""
+    wait_for(lambda: (folder / "started").exists() and (folder / "started").read_text().endswith("\n"))
+    return [int(line.split()[1]) for line in (folder / "started").read_text().splitlines()]
 
 
 def test_a_job_that_outlives_snakemake_is_not_run_a_second_time(folder):
-    """Kill -9 of Snakemake leaves the job running; the next run says so, and completes once it is gone."""
+    """Kill -9 of Snakemake leaves the job running; the next run says so, and completes once the job has ended."""
     driver = snakemake(folder)
     (orphan,) = started(folder)
     driver.kill()
@@ -102,18 +98,7 @@ def test_a_job_that_outlives_snakemake_is_not_run_a_second_time(folder):
     assert f"this job is running already, process {orphan} on " in printed and "Traceback" not in printed
     assert len(started(folder)) == 1
     (folder / "hold").unlink()
-    wait_until_gone(orphan)
+    wait_for(lambda: not Path(f"/proc/{orphan}").exists())
     code, printed = ended(folder)
     assert code == 0, printed
     assert (folder / "b.txt").read_text() == "done"
-
-
-@pytest.mark.slow
-def test_a_run_with_nolock_beside_another_writes_nothing_twice(folder):
-    driver = snakemake(folder)
-    started(folder)
-    code, printed = ended(folder, "--nolock")
-    assert code == 1, printed
-    assert len(started(folder)) == 1
-    (folder / "hold").unlink()
-    assert driver.wait(timeout=120) == 0

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.planning import DEMO, ROOT, copy_tree, holding, merged_config, pretend_finished
+from tests.planning import DEMO, ROOT, copy_tree, holding, merged_config, pretend_finished, set_at
 from tests.planning import planned_by_experiment as planned_jobs
 
 # The demo: three frozen runs; SimCSE, S2Sent, LayerAttPooler, 3R and JTCSE with two seeds each, and one more
@@ -286,10 +286,12 @@ OTHER_VALUES: dict[str, Any] = {
 }
 
 
-TOGETHER: dict[str, dict[str, Any]] = {
-    "methods.simcse_3r.subtract": {"methods": {"simcse_3r": {"pool": None}}},
-}
+TOGETHER: dict[str, dict[str, Any]] = {"methods.simcse_3r.subtract": {"methods.simcse_3r.pool": None}}
 """What else must change with a key for its other value to make sense."""
+NAMING = {
+    "dataset", "datasets", "base", "also", "encoder", "llm", "pool", "prompt", "corpus", "translator", "template",
+}  # fmt: skip
+"""Keys whose values name other blocks: another name would have to exist."""
 
 
 def another(path: str, value: Any) -> Any:
@@ -316,11 +318,11 @@ def another(path: str, value: Any) -> Any:
     return None
 
 
-def changed(path: str, value: Any) -> dict[str, Any]:
-    """An overlay that sets one key; lists are replaced whole."""
-    overlay: Any = value
-    for key in reversed(path.split(".")):
-        overlay = {key: overlay}
+def setting(values: dict[str, Any]) -> dict[str, Any]:
+    """An overlay that sets some keys, given by their dotted paths; lists are replaced whole."""
+    overlay: dict[str, Any] = {}
+    for path, value in values.items():
+        set_at(overlay, path.replace(".", "/"), value)
     return overlay
 
 
@@ -358,46 +360,20 @@ def one_of_each() -> list[Any]:
 
 @pytest.mark.parametrize("path", one_of_each())
 def test_a_changed_key_reruns_what_reads_it(finished, tmp_path, path):
-    overlay = changed(path, another(path, LEAVES[path]))
-    _merge(overlay, TOGETHER.get(path, {}))
+    overlay = setting({path: another(path, LEAVES[path])} | TOGETHER.get(path, {}))
     assert plan_with(finished, overlay, tmp_path) == expected(path), overlay
 
 
 def test_keys_that_the_demo_does_not_read_rerun_nothing(finished, tmp_path):
     """All of them at once: what none of them brings back, no single one does."""
-    naming = {
-        "dataset",
-        "datasets",
-        "base",
-        "also",
-        "encoder",
-        "llm",
-        "pool",
-        "prompt",
-        "corpus",
-        "translator",
-        "template",
-    }
-    # of other blocks; another name would have to exist
-    unread = [
-        path
+    unread = {
+        path: other
         for path, value in LEAVES.items()
-        if expected(path) == NOTHING and path not in STRUCTURE and another(path, value) is not None
-        if path.rsplit(".", 1)[-1] not in naming
-    ]
-    overlay: dict[str, Any] = {}
-    for path in unread:
-        _merge(overlay, changed(path, another(path, LEAVES[path])))
+        if expected(path) == NOTHING and path not in STRUCTURE and path.rsplit(".", 1)[-1] not in NAMING
+        if (other := another(path, value)) is not None
+    }
     assert len(unread) > 100
-    assert plan_with(finished, overlay, tmp_path) == {}
-
-
-def _merge(base: dict[str, Any], more: dict[str, Any]) -> None:
-    for key, value in more.items():
-        if isinstance(value, dict) and isinstance(base.get(key), dict):
-            _merge(base[key], value)
-        else:
-            base[key] = value
+    assert plan_with(finished, setting(unread), tmp_path) == {}
 
 
 def with_source(table: str, name: str, **changes: Any) -> dict[str, Any]:

@@ -1,9 +1,6 @@
 """Translators and language models through Snakemake itself: two shards at once, kill and change, on one ledger."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pyarrow.parquet as pq
 import pytest
@@ -11,7 +8,7 @@ import yaml
 
 from tests import fault_server
 from tests.fault_server import FaultServer
-from tests.planning import copy_tree
+from tests.planning import DEMO, copy_tree, run
 from workflow_scripts.apis.ledger import Ledger
 
 TARGET = "results/toy/corpora/by_llm/train.parquet"
@@ -26,13 +23,8 @@ def translated(asked):
     return words.replace("the", "this") if "into English" in prompt else words
 
 
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory):
-    """The pipeline with a corpus that a language model translates, in two shards."""
-    return copy_tree(tmp_path_factory.mktemp("services"))
-
-
-def run(tree, server_url, *arguments, **calls):
+def translate(tree, server_url, *arguments, **calls):
+    """Run the demo with a corpus that a language model translates, in two shards."""
     llm = {"base_url": f"{server_url}v1", "key_variable": "TOY_KEY", "model": "toy"}
     llm["calls"] = {"timeout_seconds": 20, "attempts": 2, "workers": 4} | calls
     trip = {
@@ -52,38 +44,37 @@ def run(tree, server_url, *arguments, **calls):
         "--cores",
         "2",
         "--configfile",
-        "config/demo.yaml",
+        DEMO,
         "study.yaml",
         *arguments,
+        "--",
+        TARGET,
     ]
-    return subprocess.run(
-        [sys.executable, *command, "--", TARGET],
-        cwd=tree, env=os.environ | {"TOY_KEY": KEY, "PYTHONPATH": str(tree)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    return run(tree, *command, TOY_KEY=KEY, PYTHONPATH=str(tree))
 
 
 @pytest.mark.slow
-def test_a_language_model_translates_a_corpus_and_another_port_changes_nothing(tree):
+def test_a_language_model_translates_a_corpus_and_another_port_changes_nothing(tmp_path):
+    tree = copy_tree(tmp_path)
     with FaultServer(fault_server.chat(translated, model="toy-2026")) as server:
-        done = run(tree, server.url)
+        done = translate(tree, server.url)
         assert done.returncode == 0, done.stdout + done.stderr
         pairs = pq.read_table(tree / TARGET).to_pylist()
         assert len(pairs) > SENTENCES / 2
         assert all(pair["positive"] == pair["anchor"].replace("the", "this") for pair in pairs)
         assert any(pair["positive"] != pair["anchor"] for pair in pairs)
+        prompts = {request["messages"][0]["content"] for request in server.requests}
         asked = len(server.requests)
-        assert (
-            len({request["messages"][0]["content"] for request in server.requests}) == asked
-        )  # nothing twice
+        assert len(prompts) == asked  # nothing twice
     with Ledger(tree / "answers/answers.sqlite", read_only=True) as ledger:
         rows = list(ledger.rows())
     assert len(rows) == asked
     assert {json.loads(row.attributes)["model"] for row in rows} == {"toy-2026"}
     first = (tree / TARGET).read_bytes()
     with FaultServer(fault_server.chat(translated)) as other:
-        again = run(tree, other.url, workers=1, timeout_seconds=3, per_second=1.0)
+        again = translate(tree, other.url, workers=1, timeout_seconds=3, per_second=1.0)
         assert again.returncode == 0 and "Nothing to be done" in again.stdout + again.stderr
-        forced = run(tree, other.url, "--forcerun", "translate_shard")
+        forced = translate(tree, other.url, "--forcerun", "translate_shard")
         assert forced.returncode == 0, forced.stdout + forced.stderr
         assert other.requests == []
     assert (tree / TARGET).read_bytes() == first

@@ -116,7 +116,7 @@ STEP_RATES = {
 def test_measured_rates_are_near_the_figures_that_are_kept(section):
     """config/rates.yaml, by which studies are planned."""
     rows, rates = results.read(ROOT), yaml.safe_load((ROOT / "config/rates.yaml").read_text("utf-8"))[section]
-    measured = {key for key, rate in rates.items() if "benchmarks.training_cost" in str(rate["source"])}
+    measured = {key for key, rate in rates.items() if "benchmarks training_cost" in str(rate["source"])}
     names = STEP_RATES[section]
     assert {key for key in measured if rates[key]["basis"] == "measured"} == set(names)
     for key in names:

@@ -57,6 +57,14 @@ def test_no_command_escapes_the_tests(page):
     assert docs.prose(text).count("```") == 0
 
 
+@pytest.mark.parametrize("recipe", docs.RECIPES, ids=lambda path: path.stem)
+def test_a_recipe_asks_for_settings_what_computes_a_block_and_no_more(recipe):
+    steps = [step for step in docs.steps(recipe.read_text()) if step.use in ("write", "append")]
+    assert 1 <= len({step.note for step in steps}) <= 3
+    code = [step for step in steps if step.use == "write" and step.language == "python"]
+    assert [step.note for step in code if not step.text.startswith(f"# {step.note}\n")] == []
+
+
 def test_that_nothing_has_run_on_a_gpu_is_said_until_a_card_was_checked():
     never = {"README.md": "has anything on a GPU yet", "docs/cluster.md": "not yet been run on a GPU"}
     is_checked = (ROOT / "benchmarks/gpu.json").exists()

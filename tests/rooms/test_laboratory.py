@@ -13,17 +13,22 @@ from workflow_scripts.evaluation.significance import detectable_difference
 
 OVERLAY = yaml.safe_load((ROOT / "config/minilm.yaml").read_text("utf-8"))
 READOUTS = yaml.safe_load((ROOT / "config/experiments/lab_readouts.yaml").read_text("utf-8"))
+PAGE, README = ((ROOT / name).read_text("utf-8") for name in ("docs/laboratory.md", "README.md"))
 RATES = ("lab_rates", "lab_twin_rates")
 RATE = re.compile(r"\.learning_rate([\dpe+-]+)$")
+
+
+def rows_in(table: str) -> list[dict[str, str]]:
+    """Rows of a CSV below the repository's root."""
+    return list(csv.DictReader((ROOT / table).read_text("utf-8").splitlines()))
 
 
 def measured(table: str) -> dict[str, dict[float, float]]:
     """Development scores by run and learning rate."""
     found: dict[str, dict[float, float]] = {}
-    with (ROOT / f"resources/laboratory/{table}.csv").open(newline="") as lines:
-        for row in csv.DictReader(lines):
-            rate = float(RATE.search(row["run"])[1].replace("p", "."))
-            found.setdefault(RATE.sub("", row["run"]), {})[rate] = float(row["mean"])
+    for row in rows_in(f"resources/laboratory/{table}.csv"):
+        rate = float(RATE.search(row["run"])[1].replace("p", "."))
+        found.setdefault(RATE.sub("", row["run"]), {})[rate] = float(row["mean"])
     return found
 
 
@@ -52,21 +57,19 @@ def test_methods_without_a_row_take_the_rate_of_the_method_below_them():
 
 @pytest.mark.parametrize("table", RATES)
 def test_the_page_has_the_scores_of_the_tables_with_the_highest_in_bold(table):
-    page = (ROOT / "docs/laboratory.md").read_text("utf-8")
     for run, scores in measured(table).items():
         best = max(scores.values())
         cells = [
             f"**{scores[rate]:.2f}**" if scores[rate] == best else f"{scores[rate]:.2f}"
             for rate in sorted(scores)
         ]
-        assert f"| `{run}` | {' | '.join(cells)} |" in page
+        assert f"| `{run}` | {' | '.join(cells)} |" in PAGE
 
 
 def shown_tables():
     """Tables of runs on the page, with the CSV that was named last before each."""
-    page = (ROOT / "docs/laboratory.md").read_text("utf-8")
-    for block in re.finditer(r"^```text\n(run .*?)^```", page, re.MULTILINE | re.DOTALL):
-        file = re.findall(r"`(\w+\.csv)`", page[: block.start()])[-1]
+    for block in re.finditer(r"^```text\n(run .*?)^```", PAGE, re.MULTILINE | re.DOTALL):
+        file = re.findall(r"`(\w+\.csv)`", PAGE[: block.start()])[-1]
         heading, *lines = block[1].splitlines()
         columns = re.split(r"\s{2,}", heading)[2:]
         cells = [re.split(r"\s{2,}| (?=-?\d+\.\d+ ±)", line) for line in lines]
@@ -80,8 +83,7 @@ def test_the_pages_show_these_tables():
 
 @pytest.mark.parametrize(("file", "columns", "rows"), [*shown_tables()])
 def test_the_pages_have_the_numbers_of_the_table_and_a_star_where_they_differ(file, columns, rows):
-    with (ROOT / "resources/laboratory" / file).open(newline="") as lines:
-        kept = {(row["run"], row["heading"]): row for row in csv.DictReader(lines)}
+    kept = {(row["run"], row["heading"]): row for row in rows_in(f"resources/laboratory/{file}")}
     assert len(rows) > 1
     for run, cells in rows.items():
         for heading, cell in zip(columns, cells, strict=True):
@@ -111,9 +113,7 @@ STEP_COSTS = {
 
 def page_rows():
     """Cells of the laboratory's table of all systems, by system."""
-    page = (ROOT / "docs/laboratory.md").read_text("utf-8")
-    table = page.partition("| system |")[2].partition("\n\n")[0]
-    return rows_of(table)
+    return rows_of(PAGE.partition("| system |")[2].partition("\n\n")[0])
 
 
 def rows_of(table):
@@ -124,7 +124,7 @@ def rows_of(table):
 
 def readme_rows():
     """The rows of them that the README shows, a dash where a cell is empty."""
-    block = (ROOT / "README.md").read_text("utf-8").partition("```text\nsystem")[2].partition("```")[0]
+    block = README.partition("```text\nsystem")[2].partition("```")[0]
     rows = [re.split(r"\s{2,}", line.strip()) for line in block.splitlines()[1:]]
     return {system: ["" if cell == "-" else cell for cell in cells] for system, *cells in rows}
 
@@ -158,14 +158,12 @@ def test_the_readme_shows_some_of_these_systems():
     shown = readme_rows()
     assert len(shown) == 9
     assert shown == {system: page_rows()[system] for system in shown}
-    text = (ROOT / "README.md").read_text("utf-8")
     untrained = [page_rows()[system][0] for system in ("average of tokens, untrained", "[CLS], untrained")]
-    assert "averages ({}) lie below [CLS] ({})".format(*untrained) in text
+    assert "averages ({}) lie below [CLS] ({})".format(*untrained) in README
 
 
 def test_the_page_counts_costs_as_they_were_measured():
-    with (ROOT / "benchmarks/results.csv").open(newline="") as lines:
-        measured = {row["name"]: float(row["median"]) for row in csv.DictReader(lines)}
+    measured = {row["name"]: float(row["median"]) for row in rows_in("benchmarks/results.csv")}
     costs = {system: cells[-1] for system, cells in page_rows().items()}
     for system, method in STEP_COSTS.items():
         assert costs[system] == f"{measured[f'training_cost_{method}']:.1f}", system
@@ -178,12 +176,11 @@ def test_the_page_counts_costs_as_they_were_measured():
     assert costs["SimCSE, as long as JTCSE"] == str(steps / OVERLAY["training"]["max_steps"])
 
 
-@pytest.mark.parametrize("page", ["docs/laboratory.md", "README.md"])
-def test_the_pages_count_verdicts_as_the_table_of_claims_does(page):
-    page, claims = ((ROOT / name).read_text("utf-8") for name in (page, "resources/laboratory/claims.md"))
+def test_the_pages_count_verdicts_as_the_table_of_claims_does():
+    claims = (ROOT / "resources/laboratory/claims.md").read_text("utf-8")
     counted, compared = claims.split("\n\n")
-    rows = [line for line in counted.splitlines() if not line.startswith("| all |")]
-    assert "\n".join(rows) in page
+    rows = "\n".join(line for line in counted.splitlines() if not line.startswith("| all |"))
+    assert rows in PAGE and rows in README
     assert sum(map(int, re.findall(r"\d+", counted.splitlines()[-1])[:3])) == len(compared.splitlines()) - 2
 
 

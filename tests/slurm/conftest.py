@@ -33,22 +33,32 @@ def node() -> Iterator[Node]:
         shutil.rmtree(node.folder, ignore_errors=True)
 
 
-def give_profile(folder: Path) -> None:
-    """The profiles as they are, but for what a site fills in: GPU jobs have a partition of their own."""
+ASKS_THE_QUEUE = """
+from workflow_scripts.graph.queue import check_queue
+
+onstart:
+    check_queue(workflow)
+"""
+"""What the project's own workflow does at its start."""
+
+
+def give_profile(folder: Path, gpus: int = 2) -> None:
+    """Write the profiles as they are, and what a site fills in: GPU jobs have a partition of their own."""
     for name in ("slurm", "profiles"):
         shutil.copytree(ROOT / name, folder / name, dirs_exist_ok=True)
-    (folder / "slurm/partitions.yaml").write_text("partitions:\n  main: {}\n  gpu: {max_gpu: 2}\n")
+    partitions = f"partitions:\n  main: {{}}\n  gpu: {{max_gpu: {gpus}}}\n"
+    (folder / "slurm/partitions.yaml").write_text(partitions)
 
 
 class Driver:
     """One call of ``snakemake --profile slurm`` in a folder."""
 
     def __init__(self, folder: Path, *options: str, scripts: Path = Path(sys.executable).parent) -> None:
-        self._printed = folder / "printed"
+        self._file = folder / "printed"
         environment = os.environ | {
             "PATH": f"{scripts}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1",
         }  # fmt: skip
-        with self._printed.open("w") as printed:
+        with self._file.open("w") as printed:
             self.process = subprocess.Popen(
                 [scripts / "snakemake", "--profile", "slurm", *options],
                 cwd=folder,
@@ -59,14 +69,14 @@ class Driver:
 
     def printed(self) -> str:
         """What it has printed so far."""
-        return self._printed.read_text()
+        return self._file.read_text()
 
     def ended(self, seconds: float = 600) -> tuple[int, str]:
         """Exit code and output, once it has ended by itself; the plugin can wait for ever."""
         try:
-            return self.process.wait(timeout=seconds), self._printed.read_text()
+            return self.process.wait(timeout=seconds), self.printed()
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"runs after {seconds} s:\n{self._printed.read_text()[-3000:]}") from None
+            raise AssertionError(f"still runs after {seconds} s:\n{self.printed()[-3000:]}") from None
 
 
 @pytest.fixture(scope="session")

@@ -324,8 +324,8 @@ def succeeds(*command: str) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def wait_for(condition: Callable[[], object], seconds: float, what: str) -> None:
-    """Wait until ``condition`` holds.
+def wait_for(condition: Callable[[], object], seconds: float, what: str, every: float = 0.2) -> None:
+    """Wait until ``condition`` holds, looking ``every`` so many seconds.
 
     Raises:
         TimeoutError: if it does not within ``seconds``.
@@ -334,4 +334,4 @@ def wait_for(condition: Callable[[], object], seconds: float, what: str) -> None
     while not condition():
         if time.monotonic() > end:
             raise TimeoutError(f"waited {seconds} s for {what}")
-        time.sleep(0.2)
+        time.sleep(every)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.slurm.conftest import give_profile, jobs_of
+from tests.slurm.conftest import ASKS_THE_QUEUE, give_profile, jobs_of
 from tests.slurm.node import Node, wait_for
 
 WAIT = 300
@@ -54,15 +54,6 @@ rule {name}:
 """
 
 
-ASKING = """
-from workflow_scripts.graph.queue import check_queue
-
-onstart:
-    check_queue(workflow)
-"""
-"""What the project's own workflow does at its start."""
-
-
 def make_study(folder: Path, **minutes: int | str) -> Path:
     """A workflow of independent jobs, each with its limit in minutes or what computes it, under the project's own profile."""
     targets = ", ".join(f'"{name}.txt"' for name in minutes)
@@ -89,18 +80,12 @@ def faulty(node: Node, start, tmp_path_factory) -> tuple[Path, int, str]:
     return folder, *driver.ended()
 
 
-def test_a_cancelled_job_is_tried_again(faulty, node):
+@pytest.mark.parametrize(("name", "state"), [("cancelled", "CANCELLED"), ("slow", "TIMEOUT")])
+def test_a_job_that_was_cancelled_or_ran_out_of_time_is_tried_again(faulty, node, name, state):
     folder, _code, printed = faulty
-    assert [job.state for job in jobs_of(node, "rule_cancelled")] == ["CANCELLED", "COMPLETED"]
-    assert (folder / "cancelled.txt").read_text() == "done"
-    assert "CANCELLED" in printed
-
-
-def test_a_job_out_of_time_is_tried_again(faulty, node):
-    folder, _code, printed = faulty
-    assert [job.state for job in jobs_of(node, "rule_slow")] == ["TIMEOUT", "COMPLETED"]
-    assert (folder / "slow.txt").read_text() == "done"
-    assert "TIMEOUT" in printed
+    assert [job.state for job in jobs_of(node, f"rule_{name}")] == [state, "COMPLETED"]
+    assert (folder / f"{name}.txt").read_text() == "done"
+    assert state in printed
 
 
 def test_a_job_out_of_memory_says_so_and_stops_no_other(faulty, node, start):
@@ -121,7 +106,7 @@ def test_a_job_out_of_memory_says_so_and_stops_no_other(faulty, node, start):
 def test_jobs_of_a_killed_driver_are_not_queued_again(node, start, tmp_path):
     """They go on, and the next run when they have ended."""
     folder = make_study(tmp_path, kept=5)
-    (folder / "Snakefile").write_text(ASKING + (folder / "Snakefile").read_text())
+    (folder / "Snakefile").write_text(ASKS_THE_QUEUE + (folder / "Snakefile").read_text())
     (folder / "hold").touch()
     killed = start(folder)
     wait_for((folder / "kept.noted").exists, WAIT, "the job")
@@ -144,7 +129,7 @@ def test_jobs_of_a_killed_driver_are_not_queued_again(node, start, tmp_path):
 def test_a_group_that_sbatch_refuses_says_why(node, start, tmp_path):
     """What no node has is a line before anything is submitted; what a second try asks for is left to sbatch's own words."""
     folder = make_study(tmp_path, failing=5, failing_too=5)
-    text = ASKING + (folder / "Snakefile").read_text().replace(
+    text = ASKS_THE_QUEUE + (folder / "Snakefile").read_text().replace(
         "resources: ", "group: 'pair'\n    resources: "
     )
     (folder / "Snakefile").write_text(text.replace('"800MB"', '"200GB"'))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.slurm.conftest import give_profile
+from tests.slurm.conftest import ASKS_THE_QUEUE, give_profile
 from tests.slurm.node import ACCOUNT, Node
 
 WRONG = {
@@ -22,16 +22,6 @@ rule {name}:
     resources: {resources}
     shell: "touch {{output}}"
 """
-START = """
-from workflow_scripts.graph.queue import check_queue
-
-onstart:
-    check_queue(workflow)
-
-rule all:
-    input: {targets}
-"""
-"""What the project's own workflow does at its start."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +33,8 @@ def refused(node: Node, start, tmp_path_factory):
         give_profile(folder)
         rules = [RULE.format(name=name, resources=asked) for name, asked in resources.items()]
         targets = ", ".join(f'"{name}.txt"' for name in resources)
-        (folder / "Snakefile").write_text(START.format(targets=targets) + "".join(rules))
+        target = f"rule all:\n    input: {targets}\n"
+        (folder / "Snakefile").write_text(f"{ASKS_THE_QUEUE}\n{target}{''.join(rules)}")
         before = len(node.jobs())
         with node.silent() if silent else nullcontext():
             code, printed = start(folder).ended(seconds=60)

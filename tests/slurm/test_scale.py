@@ -31,10 +31,12 @@ from tests.slurm.node import Claims, Node, UnavailableError, said, wait_for
 ASKED = "SEMBLANCE_SCALE"
 """Set by make scale-test to targets of snakemake, or to all."""
 TARGETS = [word for word in os.environ.get(ASKED, "").split() if word != "all"]
-HOUR = 3600
+HOUR, GPUS = 3600, 16
 CANCELLED, KILLED = 0.2, 0.4
 """The shares of jobs after which a hundred are cancelled, and the driver is killed."""
 LOOK_SECONDS = 5
+SELDOM = 1
+"""Seconds between two looks, since what is measured is not to wait for the processor."""
 ASKS_FOR_DATA = "        check_needs(STUDY, workflow.dag.needrun_jobs())\n"
 """Data, keys and engines, which a rehearsal has none of."""
 CHANGED = ("config/methods.yaml", "temperature: 0.05", "temperature: 0.06")
@@ -51,14 +53,15 @@ pytestmark = [
 def place() -> Iterator[Path]:
     """A cluster, and a folder with the study, its files to make, and a server that stands in for Python."""
     folder = Path(tempfile.mkdtemp(prefix="semblance-scale-"))
-    node = Node(folder / "node", Claims(cpus=64, memory_mb=1_024_000, gpus=16, days=7))
+    node = Node(folder / "node", Claims(cpus=64, memory_mb=1_024_000, gpus=GPUS, days=7))
     server = None
     try:
         node.folder.mkdir()
         folder.chmod(0o755)
         node.start()
         study = _study(folder)
-        server = _serve(folder, study)
+        serve = [sys.executable, "-m", "tests.slurm.stand_in", folder / "socket", *TARGETS]
+        server = subprocess.Popen(serve, cwd=study, env=_environment())
         yield folder
     except UnavailableError as reason:
         pytest.skip(f"no SLURM on this machine: {reason}")
@@ -74,21 +77,12 @@ def _study(folder: Path) -> Path:
     study = folder / "study"
     study.mkdir()
     copy_tree(study)
-    give_profile(study)
-    (study / "slurm/partitions.yaml").write_text("partitions:\n  main: {}\n  gpu: {max_gpu: 16}\n")
+    give_profile(study, gpus=GPUS)
     rules = study / "rules/common.smk"
     assert ASKS_FOR_DATA in rules.read_text()
     rules.write_text(rules.read_text().replace(ASKS_FOR_DATA, ""))
     stand_in.install(folder, sys.executable)
     return study
-
-
-def _serve(folder: Path, study: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.slurm.stand_in", folder / "socket", *TARGETS],
-        cwd=study,
-        env=_environment(),
-    )
 
 
 def _environment() -> dict[str, str]:
@@ -175,14 +169,6 @@ class Run:
         return found
 
 
-def wait_until(condition: Callable[[], object], seconds: float, what: str) -> None:
-    """As ``wait_for``, looking seldom: what is measured is not to wait for the processor."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"waited {seconds} s for {what}"
-        time.sleep(1)
-
-
 def queued() -> list[str]:
     """Numbers of the jobs that wait or run."""
     return said("squeue", "--noheader", "--format=%i").split()
@@ -199,10 +185,10 @@ def test_the_paper_scale_runs_through_a_queue(place):
         (Path(tempfile.gettempdir()) / "semblance-scale.json").write_text(json.dumps(rows, indent=1))
 
     first = Run(place)
-    wait_until(lambda: first.has_done(CANCELLED), HOUR, "a fifth of the jobs")
+    wait_for(lambda: first.has_done(CANCELLED), HOUR, "a fifth of the jobs", SELDOM)
     first.check_runs()
     row("scancel of a hundred jobs", _cancel(place, first))
-    wait_until(lambda: first.has_done(KILLED), HOUR, "two fifths of the jobs")
+    wait_for(lambda: first.has_done(KILLED), HOUR, "two fifths of the jobs", SELDOM)
     done, jobs = first.done()
     first.check_runs()
     first.driver.process.send_signal(signal.SIGKILL)
@@ -213,7 +199,7 @@ def test_the_paper_scale_runs_through_a_queue(place):
     _command(study, "snakemake", "--unlock", place=place)
     row("until the queue is empty and unlocked", {"seconds": time.monotonic() - began})
     second = Run(place)
-    wait_until(lambda: second.done()[1] or second.has_done(1), HOUR, "the first job of the second run")
+    wait_for(lambda: second.done()[1] or second.has_done(1), HOUR, "the first job of the second run", SELDOM)
     row("started again, to its first job", second.measured())
     measured = second.end()
     redone = second.done()[1] - (jobs - done)
@@ -236,7 +222,9 @@ def _cancel(place: Path, run: Run) -> dict[str, float]:
     subprocess.run(["scancel", *found], check=True)
     took = time.monotonic() - began
     hold.unlink()
-    wait_until(lambda: run.driver.printed().count("Trying to restart job") >= len(found), 600, "the restarts")
+    wait_for(
+        lambda: run.driver.printed().count("Trying to restart job") >= len(found), 600, "the restarts", SELDOM
+    )
     return {
         "jobs": len(found),
         "scancel seconds": took,

@@ -40,7 +40,7 @@ def check(folder: Path, device: torch.device) -> Iterator[Line]:
 
 
 def peak(folder: Path, size: Size, device: torch.device) -> float | None:
-    """Gigabytes of two steps at most; None where the card has too few."""
+    """The most gigabytes that two steps take; None where the card has too few."""
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats(device)
     try:

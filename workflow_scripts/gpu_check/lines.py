@@ -16,7 +16,7 @@ class Line(NamedTuple):
 
 
 def judged(part: str, what: str, found: float, most: float, unit: str = "") -> Line:
-    """A number that may be as large as ``most``; one that is not finite fails."""
+    """A line that holds where a number is at most ``most``; NaN fails."""
     verdict: Verdict = "holds" if found <= most else "fails"
     return Line(part, what, f"{found:.3g}{unit}", f"at most {most:g}{unit}", verdict)
 

@@ -80,13 +80,13 @@ def is_trained(block: Block) -> bool:
 
 def _without_the_shared_part(block: Block) -> Block:
     left = {key: value for key, value in block.items() if key not in ("training", "development", "readings")}
-    return left | (
-        {"weights": "float32"} if left.get("weights") == "bfloat16" else {}
-    )  # what is compared is rounding
+    if left.get("weights") == "bfloat16":
+        left["weights"] = "float32"  # since float32's rounding is what is compared
+    return left
 
 
 def sentences(count: int, size: Size, seed: int = 0) -> list[str]:
-    """Made-up sentences, frequent words first as in a language, of four tokens to a third more than are read."""
+    """Made-up sentences of four tokens up to a third more than are read; few words are frequent, as in a language."""
     draw = np.random.default_rng(seed)
     lengths = draw.integers(4, size.tokens * 4 // 3, count)
     most = size.vocabulary - len(_SPECIAL)

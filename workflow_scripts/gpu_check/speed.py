@@ -175,7 +175,7 @@ def check(folder: Path, device: torch.device, size: Size, steps: int) -> Iterato
 
 
 def _share_of_peak(pooler: str, step: Step, size: Size, seconds: float) -> Line:
-    """Of the card's products; two views of every token, forward and backward, six operations a weight."""
+    """Tokens a second of both views, and their share of the card's peak, at six operations a weight and token."""
     name = torch.cuda.get_device_name(step.device) if step.device.type == "cuda" else "a CPU"
     peak = next((peak for card, peak in PEAKS.items() if card in name), None)
     weights = size.layers * (4 * size.width**2 + 2 * size.width * size.feed_forward)

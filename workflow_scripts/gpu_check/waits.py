@@ -38,7 +38,7 @@ NOT_DETERMINISTIC = {
 
 
 class Watched(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Notes what operations inside it would make a card's host wait for, or a card's result change.
+    """Notes operations inside it that would make the host wait for a card, or let the card's result vary.
 
     Args:
         parameters: Of the model; they, and all that is computed from them, would lie on a card.
@@ -159,7 +159,7 @@ def _without_a_device(step: Callable[[], None]) -> Iterator[str]:
 
 
 def idle_share(step: Callable[[], None], device: torch.device, steps: int = 20) -> float:
-    """Of the time from the first kernel of some steps to their last, what no kernel fills."""
+    """The share of the time, from the first kernel of some steps to the last, in which no kernel runs."""
     step()
     torch.cuda.synchronize(device)
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiled:
