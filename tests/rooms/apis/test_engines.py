@@ -59,11 +59,14 @@ def test_a_server_that_will_not_is_asked_once_whatever_the_number_of_workers(
     make, ask, name, ledger, step, message
 ):
     with FaultServer(PROPER[name], [step] * 99) as server:
+        engine = make(name, server, workers=16)
         with pytest.raises(ApiError, match=message) as stopped:
-            ask(make(name, server, workers=16))
+            ask(engine)
         assert len(server.requests) == 1
     assert KEY not in str(stopped.value)
     assert len(ledger) == 0
+    with Ledger(ledger.path) as of_another:  # for whom nothing is claimed any more
+        assert of_another.claim([engine.request(TEXTS[0])], 60).busy == []
 
 
 @pytest.mark.parametrize("step", [DRIP, DRIPPING_HEADERS])

@@ -106,6 +106,7 @@ def test_rows_of_a_corpus_are_what_contracts_limits_and_round_trips_leave():
             "all": {"dataset": "mine", "dev_sentences": 0, "max_sentences": None},
             "two": {"dataset": "mine", "dev_sentences": 1, "max_sentences": None},
             "none": {"dataset": "mine", "dev_sentences": 3, "max_sentences": None},
+            "first": {"dataset": "mine", "dev_sentences": 0, "max_sentences": 1},
             "cut": {"dataset": "vague", "dev_sentences": 0, "max_sentences": 9},
             "vague": {"dataset": "vague", "dev_sentences": 1, "max_sentences": None},
             "twice": {"round_trip": trip},
@@ -113,4 +114,4 @@ def test_rows_of_a_corpus_are_what_contracts_limits_and_round_trips_leave():
     }
     rows = Rows(config)
     found = [rows.most(corpus) for corpus in config["corpora"]]
-    assert found == [3, 2, None, 9, None, 6]
+    assert found == [3, 2, None, 1, 9, None, 6]

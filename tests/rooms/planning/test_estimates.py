@@ -155,6 +155,16 @@ def test_translations_go_there_and_back_and_shards_share_them(changed, service, 
     assert (row["service"], row["jobs"], row["most"]) == ("translators.google", 8, requests_of_all)
 
 
+def test_a_pool_takes_as_many_calls_as_it_needs_at_least_and_may_take_at_most():
+    pool = {"llm": "toy", "sentences": 100, "sentences_per_call": 30, "max_calls": 9}
+    asking = [
+        job("write_exemplars", [f"r/exemplars/{name}.parquet"], settings={"pool": pool}) for name in "ab"
+    ]
+    assert requests(asking, estimator(*asking)) == [
+        {"service": "llms.toy", "jobs": 2, "least": 8, "most": 18}
+    ]
+
+
 TEXT, SHARD = "r/datasets/text.parquet", "r/corpora/fr/round_trip/1-of-1.parquet"
 
 
