@@ -7,6 +7,7 @@ import pytest
 from tests import fault_server, tiny
 from tests.fault_server import DRIP, DRIPPING_HEADERS, HANG, RESET, SHORT, FaultServer, fault, patience
 from tests.rooms.apis.conftest import HTML, KEY, PROPER, TEXTS, WELL, answers
+from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.llms import Calls
 
