@@ -108,21 +108,16 @@ def without_empty(rows: Sequence[Row]) -> list[Row]:
     return [{name: row[name] for name in names} for row in rows]
 
 
-def console(pipe_width: int = _PIPE_WIDTH) -> Console:
-    """Standard output; ``pipe_width`` wide where it is neither a terminal nor as wide as COLUMNS says."""
+def console() -> Console:
+    """Standard output; wide where it is no terminal and COLUMNS does not say how wide it is."""
     known = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(width=None if known else pipe_width, highlight=False, markup=False, emoji=False)
+    return Console(width=None if known else _PIPE_WIDTH, highlight=False, markup=False, emoji=False)
 
 
 def print_json(data: object) -> None:
-    """Write ``data`` to standard output as JSON."""
-    write(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
-
-
-def write(text: str) -> None:
-    """Write ``text`` to standard output; ends the process where nobody reads any more, as behind head."""
+    """Write ``data`` to standard output as JSON; ends the process where nobody reads any more, as behind head."""
     try:
-        sys.stdout.write(text)
+        sys.stdout.write(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end

@@ -220,9 +220,7 @@ class Records:
         seen.add(real)
         for path in sorted(folder.iterdir()):
             name = name_of(path)
-            if path.name.startswith(".") and path.name.endswith(
-                (".tmp", ".old")
-            ):  # as `artefacts` names them
+            if path.name.startswith(".") and path.suffix in (".tmp", ".old"):  # as `artefacts` names them
                 self.strays[name] = "left behind by a job that was killed, or being written"
             elif path.is_dir() and path.name == KEPT:
                 continue  # links to what is here or was

@@ -120,18 +120,17 @@ def merge(path: Path, given: Given) -> Answer:
 
 def whole_rows(path: Path) -> dict[bytes, Row]:
     """Every row of a file that can be read and is as it was written."""
-    query = f"SELECT {COLUMNS} FROM requests"
-    found = {packed[0]: unpacked(packed) for packed in _readable(path, query)}
+    found = {packed[0]: unpacked(packed) for packed in _readable(path)}
     return {key: row for key, row in found.items() if row is not None}
 
 
-def _readable(path: Path, query: str) -> Iterator[tuple[Any, ...]]:
-    """Lines of a table from both ends, since nothing can be read beyond a damaged page; some come twice."""
+def _readable(path: Path) -> Iterator[tuple[Any, ...]]:
+    """Rows read from both ends, since nothing can be read past a damaged page; some come twice."""
     for order in ("ASC", "DESC"):
         with closing(sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True)) as database:
             database.text_factory = lambda text: text.decode(errors="replace")  # then the checksum is wrong
             with suppress(sqlite3.DatabaseError):
-                yield from database.execute(f"{query} ORDER BY rowid {order}")
+                yield from database.execute(f"SELECT {COLUMNS} FROM requests ORDER BY rowid {order}")
 
 
 COMMANDS: dict[str, Callable[[Path, Given], Answer]] = {

@@ -58,9 +58,8 @@ def _state(job: PlannedJob, queued: Queued | None) -> tuple[str, str]:
     if queued is not None:
         again = f", try {queued.attempt}" if queued.attempt > 1 else ""
         return "queued", f"SLURM job {queued.number} is {queued.state.lower()}{again}"
-    if _changed(Path(job.log)) > _changed(
-        Path(job.times)
-    ):  # which Snakemake writes when a job has ended well
+    ended_well = _changed(Path(job.times))  # Snakemake writes that file only then
+    if _changed(Path(job.log)) > ended_well:
         return "failed", why([Path(job.log), *_last_try(job)])
     return "to come", ""
 

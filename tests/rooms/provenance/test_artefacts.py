@@ -300,14 +300,6 @@ def test_hyphens_in_a_record_do_not_end_the_comment_of_a_page(tmp_path, text):
     assert read_record(tmp_path / "report.html") == read_record(tmp_path / "figure.svg") == made
 
 
-def test_a_report_with_a_figure_drawn_into_it_keeps_its_own_record(tmp_path):
-    figure, report = record("figure.svg"), record("report.html", labels=["stand-in encoder"])
-    write_page(tmp_path / "figure.svg", SVG, figure)
-    write_page(tmp_path / "report.html", f"<html>{(tmp_path / 'figure.svg').read_text()}</html>", report)
-    assert read_record(tmp_path / "report.html") == report
-    verify_checksum(tmp_path / "report.html")
-
-
 # Model folders
 
 

@@ -101,14 +101,15 @@ def test_a_module_that_does_not_exist_is_an_error_and_no_empty_closure(package):
 
 
 def test_a_relative_import_is_followed_within_its_folder_and_refused_beyond(package):
-    package(entry="import pkg.deep.one", deep__one="from .two import function", deep__two="")
-    assert "pkg/deep/two.py" in closure.code_files("entry")
-    package(deep__two="from ..library import function", library="")
-    closure._closure.cache_clear()
-    closure._imported_names.cache_clear()
-    closure._read.cache_clear()
-    with pytest.raises(AssertionError, match=r"two\.py:1: import from a folder above"):
-        closure.code_files("entry")
+    package(
+        deep__one="from .two import function",
+        deep__two="",
+        deep__three="from ..library import function",
+        library="",
+    )
+    assert "pkg/deep/two.py" in closure.code_files("deep.one")
+    with pytest.raises(AssertionError, match=r"three\.py:1: import from a folder above"):
+        closure.code_files("deep.three")
 
 
 def test_packages_are_the_distributions_that_the_closure_imports():

@@ -74,12 +74,6 @@ def test_another_study_finds_the_same_contents_with_a_record_of_its_own(
     assert len(entries(place)) == 1
 
 
-def test_any_number_of_changed_settings_train_once_each(place, monkeypatch, capsys):
-    rates = [0.001, 0.003, 0.001, 0.01, 0.003, 0.001]
-    trained = [trains(monkeypatch, capsys, "train_encoder", learning_rate=rate) for rate in rates]
-    assert trained == [True, True, False, True, False, False]
-
-
 def test_another_input_setting_or_seed_is_another_training(place, monkeypatch, capsys):
     assert trains(monkeypatch, capsys, "train_encoder")
     assert trains(monkeypatch, capsys, "train_encoder", max_steps=6)
