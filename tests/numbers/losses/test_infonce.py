@@ -8,9 +8,13 @@ from hypothesis import strategies as st
 from workflow_scripts.losses.infonce import cosine_matrix, infonce, infonce_with_negatives
 
 
-def views(rows=5, width=7, seed=0):
+def triples(rows=5, width=7, seed=0):
     draw = torch.Generator().manual_seed(seed)
-    return torch.randn(2, rows, width, generator=draw, dtype=torch.float64)
+    return torch.randn(3, rows, width, generator=draw, dtype=torch.float64)
+
+
+def views(rows=5, width=7, seed=0):
+    return triples(rows, width, seed)[:2]
 
 
 def test_all_similarities_equal_gives_the_logarithm_of_the_batch():
@@ -51,14 +55,15 @@ def test_the_order_of_the_batch_does_not_matter(order, seed):
 
 
 @pytest.mark.parametrize("temperature", [0.01, 0.05, 1.0])
-def test_it_equals_multiple_negatives_ranking_loss_and_so_do_its_gradients(temperature):
+@pytest.mark.parametrize("negatives", [False, True])
+def test_it_equals_multiple_negatives_ranking_loss_and_so_do_its_gradients(temperature, negatives):
     """Sentence-transformers as an independent implementation, scale 1 / temperature."""
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-    ours, theirs = (views(rows=8, seed=3).requires_grad_() for _ in range(2))
-    loss = infonce(ours[0], ours[1], temperature)
+    ours, theirs = (triples(rows=8, seed=3)[: 2 + negatives].requires_grad_() for _ in range(2))
+    loss = infonce_with_negatives(*ours, temperature, 0.0) if negatives else infonce(*ours, temperature)
     peer = MultipleNegativesRankingLoss(model=None, scale=1 / temperature)
-    expected = peer.compute_loss_from_embeddings([theirs[0], theirs[1]], labels=None)
+    expected = peer.compute_loss_from_embeddings([*theirs], labels=None)
     torch.testing.assert_close(loss, expected, rtol=1e-10, atol=1e-12)
     loss.backward()
     expected.backward()
@@ -98,28 +103,3 @@ def test_triples_written_out_by_hand():
     first = math.log((math.exp(2) + 1 + math.exp(0 + 1) + 1) / math.exp(2))
     second = math.log((math.exp(2) + 1 + math.exp(2) + math.exp(-2 + 1)) / math.exp(2))
     assert loss.item() == pytest.approx((first + second) / 2, rel=1e-6)
-
-
-def test_hard_negatives_that_cannot_be_confused_leave_the_loss_without_them():
-    """O-60: Equation 6 is Equation 8 without its block of negatives."""
-    anchors, positives = (view[:, :3] for view in views(rows=5, seed=2))
-    padded = [torch.cat([part, torch.zeros(5, 1, dtype=part.dtype)], dim=1) for part in (anchors, positives)]
-    far = torch.zeros(5, 4, dtype=anchors.dtype)
-    far[:, 3] = 1.0  # cosine 0 to all; the loss then grows by a known number of candidates
-    with_block = infonce_with_negatives(*padded, far, 0.5, 0.0)
-    cosines = cosine_matrix(anchors, positives) / 0.5
-    widened = torch.cat([cosines, torch.zeros(5, 5)], dim=1)
-    expected = (torch.logsumexp(widened, 1) - cosines.diagonal()).mean()
-    torch.testing.assert_close(with_block, expected)
-    without = (torch.logsumexp(cosines, 1) - cosines.diagonal()).mean()
-    torch.testing.assert_close(infonce(anchors, positives, 0.5), without)
-
-
-def test_with_hard_negatives_it_equals_multiple_negatives_ranking_loss():
-    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
-
-    (anchors, positives), negatives = views(rows=6, seed=1), views(rows=6, seed=9)[0]
-    peer = MultipleNegativesRankingLoss(model=None, scale=20.0)
-    expected = peer.compute_loss_from_embeddings([anchors, positives, negatives], labels=None)
-    loss = infonce_with_negatives(anchors, positives, negatives, 0.05, 0.0)
-    torch.testing.assert_close(loss, expected, rtol=1e-10, atol=1e-12)

@@ -48,14 +48,11 @@ def test_it_equals_the_loss_of_sentence_transformers_and_so_do_its_gradients():
         for _ in range(2)
     )
 
-    class Model:
+    class Model(torch.nn.Module):
         """Features are the vectors."""
 
         def forward(self, features):
             return {"sentence_embedding": features["view"]}
-
-        def __call__(self, features):
-            return self.forward(features)
 
         def get_embedding_dimension(self):
             return 12

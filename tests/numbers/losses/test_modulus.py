@@ -49,39 +49,20 @@ def test_vectors_worked_by_hand():
     torch.testing.assert_close(modulus_distance(left, right), torch.tensor([1 / 3, 0.7071068, 1.0]))
 
 
-@pytest.mark.parametrize(("weight", "expected"), [(1.0, 0.0235593), (0.5, 0.0117797)])
-def test_the_weighted_term_of_either_weight(weight, expected):
-    """O-43: cosine .9 and k = 1."""
-    left, right = pair(1, 0.9)
-    assert modulus_constraint(left, right, left, right, weight=weight).item() == pytest.approx(
-        expected, abs=1e-7
-    )
+CONSTRAINED = [  # cosine of the last states; k and cosine of the poolers' outputs; weight
+    (0.9, 1, 0.9, 1.0, 0.0235593),  # O-43
+    (0.9, 1, 0.9, 0.5, 0.0117797),
+    *((cosine, 1, -1, 1.0, 9.2103404) for cosine in (-0.5, 0.0, 1e-5)),  # -ln 1e-4; the code's factor is infinite at 0
+    *((cosine, 3, 0.2, 0.5, -math.log(cosine) * math.sqrt(8.8) / 8) for cosine in (2e-4, 0.1)),
+    (1.0, 3, 0.2, 1.0, 0.0),  # O-44: whatever the poolers say
+]
 
 
-@pytest.mark.parametrize("cosine", [-0.5, 0.0, 1e-5])
-def test_a_cosine_up_to_the_smallest_counts_as_the_smallest(cosine):
-    """O-43: -ln 1e-4 = 9.2103404, times a modulus distance of 1; the code's factor is infinite at 0."""
-    last, plus = pair(1, cosine)
-    pooled, opposite = pair(1, -1)
-    value = modulus_constraint(last, plus, pooled, opposite, weight=1.0).item()
-    assert value == pytest.approx(9.2103404, abs=1e-6)
-
-
-@pytest.mark.parametrize("cosine", [2e-4, 0.1, 0.9, 1.0])
-def test_above_it_the_factor_is_the_codes(cosine):
-    """Minus the logarithm of the cosine, halved, times the distance of the poolers' outputs."""
-    last, plus = pair(2, cosine)
-    pooled, other = pair(3, 0.2)
-    distance = math.sqrt(1 + 9 - 6 * 0.2) / 4
-    value = modulus_constraint(last, plus, pooled, other, weight=0.5).item()
-    assert value == pytest.approx(-math.log(cosine) * distance / 2, rel=1e-9, abs=1e-12)
-
-
-def test_equal_directions_make_the_term_vanish_whatever_the_pooler_says():
-    """O-44."""
-    last = torch.randn(5, 8).double()
-    value = modulus_constraint(last, 3 * last, torch.randn(5, 8), torch.randn(5, 8), weight=1.0)
-    assert value.item() == pytest.approx(0, abs=1e-12)
+@pytest.mark.parametrize(("cosine", "k", "t", "weight", "expected"), CONSTRAINED)
+def test_the_constraint_at_points_worked_by_hand(cosine, k, t, weight, expected):
+    """Minus the logarithm of the cosine, which is at least 1e-4, times the distance of the poolers' outputs."""
+    value = modulus_constraint(*pair(2, cosine), *pair(k, t), weight=weight).item()
+    assert value == pytest.approx(expected, rel=1e-7, abs=1e-7)
 
 
 def test_all_similarities_equal_gives_the_logarithm_of_all_other_views():
@@ -97,7 +78,7 @@ def test_orthogonal_perfect_pairs():
 
 
 def test_the_contrast_of_views_written_out():
-    """Eq. 11 with 2B - 1 candidates, row by row."""
+    """Eqs. 11 and 12 with 2B - 1 candidates, row by row: the other way round (O-46), another loss."""
     rows, candidates = torch.randn(6, 5).double(), torch.randn(6, 5).double()
     cosines = cosine_matrix(rows, candidates).tolist()
     total = 0.0
@@ -105,20 +86,4 @@ def test_the_contrast_of_views_written_out():
         weights = {j: math.exp(cosines[i][j] / 0.3) for j in range(6) if j != i}
         total -= math.log(weights[(i + 3) % 6] / sum(weights.values()))
     assert contrast_views(rows, candidates, 0.3).item() == pytest.approx(total / 6, rel=1e-12)
-
-
-def test_across_identical_sub_encoders_it_is_the_contrast_within_one():
-    """O-46."""
-    views = torch.randn(8, 5).double()
-    assert contrast_views(views, views.clone(), 0.05).item() == contrast_views(views, views, 0.05).item()
-
-
-def test_the_other_direction_is_the_transposed_similarity():
-    """O-46."""
-    one, other = torch.randn(8, 5).double(), torch.randn(8, 5).double()
-    cosines = cosine_matrix(one, other) / 0.05
-    masked = cosines.masked_fill(torch.eye(8, dtype=torch.bool), -torch.inf)
-    partner = (torch.arange(8) + 4) % 8
-    backward = torch.nn.functional.cross_entropy(masked.T, partner)
-    torch.testing.assert_close(contrast_views(other, one, 0.05), backward)
-    assert contrast_views(one, other, 0.05).item() != pytest.approx(backward.item(), rel=1e-6)
+    assert contrast_views(candidates, rows, 0.3).item() != pytest.approx(total / 6, rel=1e-6)

@@ -15,42 +15,26 @@ def rows(count=6, width=5, seed=0):
     return torch.randn(count, width, generator=torch.Generator().manual_seed(seed))
 
 
-def test_the_deviation_divides_by_the_number_of_rows():
-    """O-64: of ((0, 1), (2, 1)) it is (1, 0)."""
-    found = deviation(torch.tensor([[0.0, 1.0], [2.0, 1.0]]))
-    assert found.tolist() == [1.0, 0.0]
-
-
 def test_two_sentences_worked_by_hand():
-    """O-64: c = .5 and hbar = (5, 1) leave ((0, 0), (2, 0))."""
+    """O-64: over both rows, deviations are (1, 0); c = .5 and hbar = (5, 1) leave ((0, 0), (2, 0))."""
     rows_BD = torch.tensor([[0.0, 1.0], [2.0, 1.0]])
+    assert deviation(rows_BD).tolist() == [1.0, 0.0]
     member_D = threshold(0.5)(deviation(rows_BD))
     assert member_D.tolist() == [0.0, 1.0]
     reduced = reduce(rows_BD.unsqueeze(0), torch.tensor([5.0, 1.0]), member_D)
     assert reduced.tolist() == [[[0.0, 0.0], [2.0, 0.0]]]
 
 
-def test_a_threshold_above_every_deviation_subtracts_everywhere():
-    """O-63: "overall subtraction"."""
-    rows_BD, redundant_D = rows(), rows(1, seed=1)[0]
-    member_D = threshold(float(deviation(rows_BD).max()) + 0.1)(deviation(rows_BD))
-    torch.testing.assert_close(reduce(rows_BD[None], redundant_D, member_D)[0], rows_BD - redundant_D)
-
-
-def test_a_redundant_vector_of_zeros_changes_nothing():
-    """O-63."""
-    rows_BD = rows()
-    assert torch.equal(reduce(rows_BD[None], torch.zeros(5), torch.ones(5))[0], rows_BD)
-
-
-def test_a_vectors_own_value_taken_away_is_a_mask():
-    """O-63: "dynamic mask"."""
-    rows_BD = rows()
-    c = float(deviation(rows_BD).median())
-    member_D = threshold(c)(deviation(rows_BD))
+def test_overall_subtraction_a_vector_of_zeros_and_the_dynamic_mask():
+    """O-63: c above all deviations; nothing redundant; each vector's own value taken away."""
+    rows_BD, redundant_D, spread_D = rows(), rows(1, seed=1)[0], deviation(rows())
+    everywhere_D = threshold(float(spread_D.max()) + 0.1)(spread_D)
+    torch.testing.assert_close(reduce(rows_BD[None], redundant_D, everywhere_D)[0], rows_BD - redundant_D)
+    assert torch.equal(reduce(rows_BD[None], torch.zeros(5), everywhere_D)[0], rows_BD)
+    c = float(spread_D.median())
+    member_D = threshold(c)(spread_D)
     assert 0 < member_D.sum() < 5
-    masked = reduce(rows_BD[None], None, member_D)[0]
-    assert torch.equal(masked, torch.where(deviation(rows_BD) < c, 0.0, rows_BD))
+    assert torch.equal(reduce(rows_BD[None], None, member_D)[0], torch.where(spread_D < c, 0.0, rows_BD))
 
 
 def test_a_translation_of_rows_and_redundant_vector_leaves_what_is_reduced_unchanged():
