@@ -11,6 +11,8 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from transformers import (
     BertConfig,
     BertModel,
+    LlamaConfig,
+    LlamaModel,
     ModernBertConfig,
     ModernBertModel,
     MPNetConfig,
@@ -21,7 +23,9 @@ from transformers import (
     RobertaModel,
 )
 
+from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.models.packed import PackedEncoder
+from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
 from workflow_scripts.settings.readouts.pooling import LAYERS
 from workflow_scripts.settings.training import Training
 
@@ -43,7 +47,7 @@ _SPECIALS = {
     "bert": {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"},
     "roberta": {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"},
 }
-_SPECIALS |= {"modernbert": _SPECIALS["bert"], "mpnet": _SPECIALS["roberta"]}
+_SPECIALS |= {"modernbert": _SPECIALS["bert"], "mpnet": _SPECIALS["roberta"], "llama": _SPECIALS["bert"]}
 _SIZE = {
     "hidden_size": WIDTH,
     "num_hidden_layers": DEPTH,
@@ -98,9 +102,11 @@ def make_tokenizer(kind: str) -> PreTrainedTokenizerFast:
 
 
 def make_backbone(kind: str, vocabulary: int, **settings: Any) -> PreTrainedModel:
-    """A model of two layers, its weights drawn by numpy, in evaluation mode."""
+    """A model of two layers, its weights drawn by numpy, in evaluation mode; ``llama`` is a causal decoder."""
     size = _SIZE | settings
-    if kind == "bert":
+    if kind == "llama":
+        model = LlamaModel(LlamaConfig(vocab_size=vocabulary, **size))
+    elif kind == "bert":
         config = BertConfig(vocab_size=vocabulary, **{"max_position_embeddings": 64} | size)
         model = BertModel(config)
     elif kind in ("roberta", "mpnet"):
@@ -139,6 +145,14 @@ def write_model(folder: Path, kind: str, **settings: Any) -> Path:
     tokenizer.save_pretrained(folder)
     assert json.loads((folder / "config.json").read_text())["vocab_size"] == len(tokenizer)
     return folder
+
+
+def save(folder: Path, encoder: Any, tokenizer: Any) -> None:
+    """Write an encoder as a job does, with a record beside it."""
+    made = job_record("pool_encoder", settings={}, inputs={}, outputs=[])
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with writing_model_folder(folder, made) as inside:
+        save_encoder(inside, encoder, tokenizer)
 
 
 def sentences(count: int, seed: int = 0) -> list[str]:

@@ -18,6 +18,7 @@ from transformers import AutoConfig, AutoModel
 
 from tests import walk
 from tests.contract.test_every_method_loads import TinySTS
+from tests.tiny import save
 from workflow_scripts.config import names_in
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation import mteb_tasks
@@ -27,9 +28,7 @@ from workflow_scripts.graph.sizes import Sizes
 from workflow_scripts.methods import frozen
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import check_tells_apart, encode
-from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.models.packed import packs
-from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.start import Start
@@ -152,9 +151,7 @@ def published(folder):
 
 def saved_alike(place, encoder, tokenizer):
     """Whether sentence-transformers gives a saved model's vectors."""
-    made = job_record("pool_encoder", settings={}, inputs={}, outputs=[])
-    with writing_model_folder(place, made) as inside:
-        save_encoder(inside, encoder, tokenizer)
+    save(place, encoder, tokenizer)
     saved = SentenceTransformer(str(place), device="cpu", trust_remote_code=True)
     vectors = encode(encoder, tokenizer, TEXTS, 64)
     np.testing.assert_allclose(saved.encode(TEXTS, batch_size=4), vectors, atol=1e-5)

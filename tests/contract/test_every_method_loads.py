@@ -18,7 +18,7 @@ from datasets import Dataset, DatasetDict
 from huggingface_hub import HfApi, ModelCard
 from mteb.abstasks import AbsTaskSTS
 from mteb.abstasks.task_metadata import TaskMetadata
-from transformers import AutoModel, LlamaConfig, LlamaModel
+from transformers import AutoModel
 
 from tests import jobs, tiny, walk
 from tests.planning import DEMO, ROOT, merged_config
@@ -64,16 +64,8 @@ def make_encoder(folder, kind):
     """A tiny encoder of four layers, with the length of its positions as its limit."""
     record = job_record("fetch_encoder", settings={}, inputs={}, outputs=[])
     with writing_model_folder(folder, record) as place:
-        tiny.write_model(place, "bert", num_hidden_layers=4, max_position_embeddings=LIMIT)
-        if kind == "decoder":
-            sizes = {"hidden_size": tiny.WIDTH, "intermediate_size": 64, "num_attention_heads": 4}
-            vocabulary = len(tiny.make_tokenizer("bert"))
-            config = LlamaConfig(
-                vocab_size=vocabulary, num_hidden_layers=2, max_position_embeddings=LIMIT, **sizes
-            )
-            torch.manual_seed(0)
-            LlamaModel(config).save_pretrained(place)
-        tokenizer = tiny.make_tokenizer("bert")
+        tiny.write_model(place, kind, num_hidden_layers=4, max_position_embeddings=LIMIT)
+        tokenizer = tiny.make_tokenizer(kind)
         tokenizer.model_max_length = LIMIT
         tokenizer.save_pretrained(place)
 
@@ -97,8 +89,8 @@ def make_inputs(folder):
         [teacher.cast(TEACHER.field("vector").type), pa.array([2] * ROWS, pa.int32())], schema=TEACHER
     )
     write_table(Path("vectors.parquet"), table, record)
-    make_encoder(Path("plain"), "encoder")
-    make_encoder(Path("decoder"), "decoder")
+    make_encoder(Path("plain"), "bert")
+    make_encoder(Path("decoder"), "llama")
     mlm = jobs.config("continue_mlm", max_steps=1)
     files = {"base": "plain/record.json", "corpus": "corpus/train.parquet", "record": "encoder/record.json"}
     jobs.call(

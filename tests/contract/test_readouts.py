@@ -3,7 +3,7 @@
 import pytest
 import torch
 from pydantic import TypeAdapter
-from transformers import LlamaConfig, LlamaModel
+from transformers import LlamaModel
 
 from tests import tiny, walk
 from workflow_scripts.config import names_in
@@ -114,15 +114,7 @@ def test_a_readout_needs_no_states_but_those_that_it_asks_for(folder, name):
 @pytest.fixture(scope="module")
 def decoder():
     """Of two layers; a token attends to those before it alone."""
-    vocabulary = len(tiny.make_tokenizer("bert"))
-    torch.manual_seed(0)
-    size = {
-        "hidden_size": tiny.WIDTH,
-        "intermediate_size": 48,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-    }
-    return LlamaModel(LlamaConfig(vocab_size=vocabulary, **size)).eval()
+    return tiny.make_backbone("llama", len(tiny.make_tokenizer("llama")))
 
 
 @pytest.mark.parametrize("name", READOUTS)

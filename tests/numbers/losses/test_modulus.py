@@ -52,7 +52,8 @@ def test_vectors_worked_by_hand():
 CONSTRAINED = [  # cosine of the last states; k and cosine of the poolers' outputs; weight
     (0.9, 1, 0.9, 1.0, 0.0235593),  # O-43
     (0.9, 1, 0.9, 0.5, 0.0117797),
-    *((cosine, 1, -1, 1.0, 9.2103404) for cosine in (-0.5, 0.0, 1e-5)),  # -ln 1e-4; the code's factor is infinite at 0
+    # -ln 1e-4; the code's factor is infinite at 0.
+    *((cosine, 1, -1, 1.0, 9.2103404) for cosine in (-0.5, 0.0, 1e-5)),
     *((cosine, 3, 0.2, 0.5, -math.log(cosine) * math.sqrt(8.8) / 8) for cosine in (2e-4, 0.1)),
     (1.0, 3, 0.2, 1.0, 0.0),  # O-44: whatever the poolers say
 ]

@@ -13,10 +13,14 @@ from workflow_scripts.settings.readouts import pooling as pooling_readout
 TEXTS = [*tiny.sentences(40), "x", "", "The town."]
 
 
+def encoder_of(folder):
+    pooling = pooling_readout.Config(kind="pooling", pooler="avg", layers=None)
+    return SentenceEncoder(load_backbone(folder), pooling, head=False, head_at_test=False)
+
+
 @pytest.fixture
 def encoder(tiny_bert):
-    pooling = pooling_readout.Config(kind="pooling", pooler="avg", layers=None)
-    return SentenceEncoder(load_backbone(tiny_bert), pooling, head=False, head_at_test=False)
+    return encoder_of(tiny_bert)
 
 
 @pytest.fixture
@@ -33,27 +37,23 @@ def test_vectors_come_in_the_order_of_the_sentences(encoder, tokenizer):
     assert np.abs(vectors[0] - vectors[1]).max() > 1e-2
 
 
-def test_a_vector_does_not_depend_on_repeats_or_neighbours(encoder, tokenizer, monkeypatch):
+def test_each_sentence_is_read_once_within_the_budget_whatever_stands_beside_it(
+    encoder, tokenizer, monkeypatch
+):
     """O-22, on the way that evaluation takes."""
-    monkeypatch.setattr(encoding, "TOKENS_PER_BATCH", 40)  # several batches
     vectors = encode(encoder, tokenizer, TEXTS, 32)
-    order = np.random.default_rng(0).integers(len(TEXTS), size=3 * len(TEXTS))
-    again = encode(encoder, tokenizer, [TEXTS[place] for place in order], 32)
-    np.testing.assert_allclose(again, vectors[order], atol=1e-5)
-
-
-def test_each_sentence_goes_through_the_encoder_once_within_the_budget(encoder, tokenizer, monkeypatch):
     monkeypatch.setattr(encoding, "TOKENS_PER_BATCH", 50)
-    seen = []
-    forward = encoder.forward
+    seen, forward = [], encoder.forward
 
     def note(ids_BT, mask_BT, packing):
         seen.append(mask_BT)
         return forward(ids_BT, mask_BT, packing)
 
     monkeypatch.setattr(encoder, "forward", note)
-    encode(encoder, tokenizer, TEXTS, 32)
-    assert sum(len(mask_BT) for mask_BT in seen) == len(TEXTS)
+    order = np.random.default_rng(0).integers(len(TEXTS), size=3 * len(TEXTS))
+    again = encode(encoder, tokenizer, [TEXTS[place] for place in order], 32)
+    np.testing.assert_allclose(again, vectors[order], atol=1e-5)
+    assert sum(len(mask_BT) for mask_BT in seen) == len(order)
     assert max(mask_BT.numel() for mask_BT in seen) <= 50
     assert len(seen) > 3
 
@@ -74,9 +74,7 @@ def test_no_sentences_are_no_vectors(encoder, tokenizer):
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "mpnet"])
 def test_more_tokens_than_the_encoder_has_positions_for_are_an_error(tiny_models, kind):
-    pooling = pooling_readout.Config(kind="pooling", pooler="avg", layers=None)
-    encoder = SentenceEncoder(load_backbone(tiny_models[kind]), pooling, head=False, head_at_test=False)
-    tokenizer = load_tokenizer(tiny_models[kind])
+    encoder, tokenizer = encoder_of(tiny_models[kind]), load_tokenizer(tiny_models[kind])
     long = "the town " * 40
     assert np.isfinite(encode(encoder, tokenizer, [long], 64)).all()
     with pytest.raises(ConfigError, match=r"65 tokens.*takes 64"):

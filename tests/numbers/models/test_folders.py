@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize, Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
-from transformers import AutoModel, MPNetConfig, MPNetModel
+from transformers import AutoModel
 
 from tests import jobs, tiny
 from workflow_scripts.data.encoders import copy_files, files_of
@@ -27,7 +27,7 @@ from workflow_scripts.models import readouts
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer, shared_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.ensemble import Ensemble
-from workflow_scripts.models.folders import load_encoder, save_encoder
+from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.readouts.base import bypass_layernorms
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
@@ -90,10 +90,7 @@ def encoder_of(folder, case="cls", scale=1.0):
 
 def save(place, encoder, folder):
     """Save an encoder with a folder's tokeniser; returns its vectors."""
-    made = job_record("pool_encoder", settings={}, inputs={}, outputs=[place])
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with writing_model_folder(place, made) as inside:
-        save_encoder(inside, encoder, load_tokenizer(folder))
+    tiny.save(place, encoder, load_tokenizer(folder))
     return vectors_of(encoder, folder)
 
 
@@ -189,23 +186,8 @@ def test_a_published_mpnet_keeps_the_length_that_it_was_published_for(tmp_path, 
     """As all-mpnet-base-v2 lies on the Hub: fewer tokens than positions, mean pooling, and a normalisation, without which
     the readout's vectors, and so the saved model's, have the same cosines.
     """
-    torch.manual_seed(0)
-    tokenizer = tiny.make_tokenizer("roberta")
-    sizes = {
-        "hidden_size": tiny.WIDTH,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "intermediate_size": 64,
-    }
-    MPNetModel(MPNetConfig(vocab_size=len(tokenizer), max_position_embeddings=66, **sizes)).save_pretrained(
-        tmp_path / "plain"
-    )
-    tokenizer.save_pretrained(tmp_path / "plain")
-    modules = [
-        Transformer(str(tmp_path / "plain"), max_seq_length=limit),
-        Pooling(tiny.WIDTH, "mean"),
-        Normalize(),
-    ]
+    folder = tiny.write_model(tmp_path / "plain", "mpnet")
+    modules = [Transformer(str(folder), max_seq_length=limit), Pooling(tiny.WIDTH, "mean"), Normalize()]
     published = SentenceTransformer(modules=modules, device="cpu")
     (tmp_path / "plain/sentence_bert_config.json").write_text(json.dumps({"max_seq_length": limit}))
     (tmp_path / "fetched").mkdir()

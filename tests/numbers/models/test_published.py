@@ -11,7 +11,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize, Transformer
 from sentence_transformers.sentence_transformer.modules import LayerNorm, Pooling
-from transformers import AutoModel, LlamaConfig, LlamaModel
+from transformers import AutoModel
 
 from tests import tiny
 from workflow_scripts.data.encoders import copy_files, locate, not_applied
@@ -22,8 +22,7 @@ from workflow_scripts.graph.sizes import Sizes
 from workflow_scripts.methods import frozen
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import check_tells_apart, encode
-from workflow_scripts.models.folders import load_encoder, save_encoder
-from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
+from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.encoders import Fetch
 from workflow_scripts.settings.methods import MethodConfig
@@ -33,23 +32,15 @@ from workflow_scripts.settings.start import Start
 TEXTS = [*tiny.sentences(6, seed=8), "x", "The town by the river " * 9]
 PROMPTS = {"query": "find the old town: ", "document": ""}
 D = tiny.WIDTH
-
-
-def decoder(folder):
-    """Of a causal decoder whose tokeniser pads in front."""
-    tokenizer, sizes = tiny.make_tokenizer("bert"), {"num_hidden_layers": 2, "num_attention_heads": 4}
-    torch.manual_seed(0)
-    config = LlamaConfig(vocab_size=len(tokenizer), hidden_size=D, intermediate_size=48, **sizes)
-    LlamaModel(config).save_pretrained(folder)
-    tokenizer.padding_side = "left"
-    tokenizer.save_pretrained(folder)
+SOURCE = {"sources": [{"kind": "local", "path": "models/theirs"}]}
+STUDY = {"name": "x", "encoders": {"theirs": {"fetch": SOURCE}}}
 
 
 def publish(root, following, *, kind="bert", limit=64, **more):
     """What sentence-transformers writes of an encoder and the modules behind it."""
-    plain, folder = root / "plain", root / "models/theirs"
-    decoder(plain) if kind == "llama" else tiny.write_model(plain, kind)
-    modules = [Transformer(str(plain), processor_kwargs={"model_max_length": limit}), *following]
+    folder, plain = root / "models/theirs", tiny.write_model(root / "plain", kind)
+    given = {"model_max_length": limit} | ({"padding_side": "left"} if kind == "llama" else {})
+    modules = [Transformer(str(plain), processor_kwargs=given), *following]
     SentenceTransformer(modules=modules, device="cpu", **more).save_pretrained(
         str(folder), create_model_card=False
     )
@@ -165,30 +156,23 @@ def config(prompt=None):
     return MethodConfig.parse(block, "methods")
 
 
-def fetched(root, folder):
+def fetched(root):
     """The folder as rule fetch_encoder leaves it."""
-    block = Fetch.parse(
-        {"sources": [{"kind": "local", "path": str(folder.relative_to(root))}]}, "encoders.theirs"
-    )
-    origin, files = locate("theirs", block, root)
+    origin, files = locate("theirs", Fetch.parse(SOURCE, "encoders.theirs"), root)
     (root / "fetched").mkdir()
     copy_files(origin, root / "fetched", files)
     return root / "fetched"
 
 
-def planned(root, folder, prompt=None):
+def planned(root, prompt=None):
     """What is found before anything is fetched."""
-    source = {"kind": "local", "path": str(folder.relative_to(root))}
-    encoders = {"theirs": {"fetch": {"sources": [source]}}}
-    size = Sizes({"name": "x", "encoders": encoders}, ROOT, root).of("theirs")
+    size = Sizes(STUDY, ROOT, root).of("theirs")
     return [*config(prompt).misfits(Start("theirs", [size]))]
 
 
-def folder_lines(root, folder):
+def folder_lines(root):
     """What is found wrong with the folder itself, whatever reads it."""
-    source = {"kind": "local", "path": str(folder.relative_to(root))}
-    study = {"name": "x", "encoders": {"theirs": {"fetch": {"sources": [source]}}}}
-    return [*folder_findings(study, ["theirs"], root)]
+    return [*folder_findings(STUDY, ["theirs"], root)]
 
 
 @pytest.mark.parametrize("case", EQUAL)
@@ -196,13 +180,11 @@ def test_vectors_are_those_of_encode_also_when_saved(tmp_path, case):
     make, prompt = EQUAL[case]
     folder = make(tmp_path)
     expected = SentenceTransformer(str(folder), device="cpu").encode(TEXTS, prompt_name=prompt, batch_size=3)
-    assert planned(tmp_path, folder, prompt) == []
-    place = fetched(tmp_path, folder)
+    assert planned(tmp_path, prompt) == []
+    place = fetched(tmp_path)
     encoder, tokenizer = frozen.build(config(prompt), load_backbone(place)), load_tokenizer(place)
     np.testing.assert_allclose(encode(encoder.eval(), tokenizer, TEXTS, 512), expected, atol=1e-5)
-    made = job_record("pool_encoder", settings={}, inputs={}, outputs=[])
-    with writing_model_folder(tmp_path / "model", made) as inside:
-        save_encoder(inside, encoder, tokenizer)
+    tiny.save(tmp_path / "model", encoder, tokenizer)
     assert not list((tmp_path / "model").rglob("*.py"))
     np.testing.assert_allclose(encode(*load_encoder(tmp_path / "model"), TEXTS, 512), expected, atol=1e-5)
     saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
@@ -213,7 +195,7 @@ def test_vectors_are_those_of_encode_also_when_saved(tmp_path, case):
 def test_an_index_without_its_shards_counts_for_nothing_beside_whole_weights(tmp_path):
     folder = publish(tmp_path, [mean()])
     (folder / SHARDS).write_text(json.dumps({"weight_map": {"a": SHARD}}))
-    assert folder_lines(tmp_path, folder) == []
+    assert folder_lines(tmp_path) == []
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -222,15 +204,15 @@ def test_what_cannot_be_done_is_refused_before_anything_is_fetched_and_when_it_i
     folder = publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS)
     change(folder)
     if for_all:
-        assert re.search(found, *folder_lines(tmp_path, folder))
+        assert re.search(found, *folder_lines(tmp_path))
         with pytest.raises(DataError, match=found):
             [*not_applied(folder)]
         return
-    (line,) = planned(tmp_path, folder)
+    (line,) = planned(tmp_path)
     assert line.startswith("method.readout.kind: as_published; ")
-    assert re.search(found, line) and not folder_lines(tmp_path, folder)
+    assert re.search(found, line) and not folder_lines(tmp_path)
     with pytest.raises(ConfigError, match=found):
-        frozen.build(config(), load_backbone(fetched(tmp_path, folder)))
+        frozen.build(config(), load_backbone(fetched(tmp_path)))
 
 
 def test_another_pooling_than_the_published_one_is_a_label(tmp_path):
@@ -245,10 +227,10 @@ def test_another_pooling_than_the_published_one_is_a_label(tmp_path):
 
 
 def test_a_readout_that_gives_all_sentences_one_vector_is_refused(tmp_path):
-    folder = publish(tmp_path, [Pooling(D, "cls")], kind="llama")
+    publish(tmp_path, [Pooling(D, "cls")], kind="llama")
     found = "method.readout.kind: the first token, which attends to no other, as theirs is a causal decoder. Take an average."
-    assert planned(tmp_path, folder) == [found]
-    place = fetched(tmp_path, folder)
+    assert planned(tmp_path) == [found]
+    place = fetched(tmp_path)
     tokenizer = load_tokenizer(place)
     with pytest.raises(ConfigError, match="sentences of different words have one vector"):
         check_tells_apart(frozen.build(config(), load_backbone(place)), tokenizer)
@@ -263,10 +245,10 @@ def test_a_readout_that_gives_all_sentences_one_vector_is_refused(tmp_path):
 def test_a_prompt_that_is_not_there_is_named_before_anything_is_fetched(tmp_path):
     folder = publish(tmp_path, [mean()], prompts=PROMPTS)
     found = "method.readout.prompt: quiry; theirs has document, query. Name one of them, or null."
-    assert planned(tmp_path, folder, "quiry") == [found]
+    assert planned(tmp_path, "quiry") == [found]
     edited(folder, "config_sentence_transformers.json", default_prompt_name="q")
     found = "method.readout.prompt: null; the folder's default prompt is q; theirs has document, query. Name one of them."
-    assert planned(tmp_path, folder) == [found]
+    assert planned(tmp_path) == [found]
 
 
 @pytest.mark.parametrize("case", DAMAGED)
@@ -274,10 +256,10 @@ def test_a_damaged_folder_is_a_line_before_anything_is_fetched_and_when_it_is_re
     change, found = DAMAGED[case]
     folder = publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS)
     change(folder)
-    (line,) = folder_lines(tmp_path, folder)
+    (line,) = folder_lines(tmp_path)
     assert re.fullmatch(rf"encoders\.theirs: .*{found}.*\. Get the model again\.", line)
     with pytest.raises(DataError, match=found):
-        fetched(tmp_path, folder)
+        fetched(tmp_path)
         [*not_applied(folder)]
 
 
@@ -291,9 +273,8 @@ def test_it_is_for_an_encoder_that_nobody_changed_in_no_prompt_but_its_own(block
 
 
 def test_a_pinned_source_is_taken_with_what_it_pins(tmp_path):
-    folder = publish(tmp_path, [mean()])
-    block = Fetch.parse({"sources": [{"kind": "local", "path": "models/theirs"}]}, "encoders.theirs")
-    _, files = locate("theirs", block, tmp_path)
+    publish(tmp_path, [mean()])
+    _, files = locate("theirs", Fetch.parse(SOURCE, "encoders.theirs"), tmp_path)
     assert {"modules.json", "1_Pooling/config.json", "config_sentence_transformers.json"} < {*files}
     pins = {name: given.sha256 for name, given in files.items()}
     plain = {name: pin for name, pin in pins.items() if Path(name).parent == Path() and "modules" not in name}
@@ -304,4 +285,3 @@ def test_a_pinned_source_is_taken_with_what_it_pins(tmp_path):
         source = {"kind": "local", "path": "models/theirs", "sha256": pinned}
         _, taken = locate("theirs", Fetch.parse({"sources": [source]}, "encoders.theirs"), tmp_path)
         assert {*taken} == {*pinned}
-    assert folder.is_dir()

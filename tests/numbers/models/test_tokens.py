@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 import torch
 
@@ -26,12 +25,6 @@ def test_a_sentence_is_cut_with_its_special_tokens_counted(tiny_bert):
     assert text.lengths.tolist() == [5, 5, 3, 2]
     ids = text.batch([1]).ids_BT[0].tolist()
     assert [tokenizer.decode([number]) for number in ids] == ["[CLS]", "a", "river", "in", "[SEP]"]
-
-
-def test_no_sentences_are_no_tokens(tiny_bert):
-    text = tokenise(load_tokenizer(tiny_bert), [], 32)
-    assert len(text) == 0
-    assert text.lengths.dtype == np.int64
 
 
 def test_both_views_of_a_batch_follow_each_other(tiny_bert):

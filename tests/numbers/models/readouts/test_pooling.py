@@ -3,17 +3,15 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
-from transformers import AutoConfig, AutoModel
+from transformers import ElectraConfig, ElectraModel
 
 from tests import tiny
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.folders import load_encoder, save_encoder
+from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.models.readouts.pooling import pool
-from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
 from workflow_scripts.settings.readouts import pooling as pooling_readout
-from workflow_scripts.settings.readouts.pooling import LAYERS
 
 
 def pooling(pooler, layers=None):
@@ -59,10 +57,6 @@ def test_a_layer_named_twice_weighs_twice(states):
     torch.testing.assert_close(pooled, (2 * averages[2] + averages[0]) / 3)
 
 
-def test_only_cls_is_followed_by_a_head():
-    assert [pooler for pooler in LAYERS if pooling(pooler).has_head] == ["cls"]
-
-
 MODES = {
     "cls_before_pooler": "cls",
     "avg": "mean",
@@ -76,17 +70,14 @@ TEXTS = [*tiny.sentences(5, seed=3), "x"]
 @pytest.fixture(scope="module")
 def folders(tiny_models, tmp_path_factory):
     """A packed encoder, one that Transformers computes, and a causal decoder."""
+    padded = tmp_path_factory.mktemp("padded")
     tokenizer, sizes = tiny.make_tokenizer("bert"), {"num_hidden_layers": 2, "num_attention_heads": 4}
-    found = {"packed": tiny_models["bert"]}
-    for name, family in {"padded": "electra", "decoder": "llama"}.items():
-        config = AutoConfig.for_model(
-            family, vocab_size=len(tokenizer), hidden_size=tiny.WIDTH, intermediate_size=48, **sizes
-        )
-        torch.manual_seed(0)
-        found[name] = tmp_path_factory.mktemp(name)
-        AutoModel.from_config(config).save_pretrained(found[name])
-        tokenizer.save_pretrained(found[name])
-    return found
+    torch.manual_seed(0)
+    config = ElectraConfig(vocab_size=len(tokenizer), hidden_size=tiny.WIDTH, intermediate_size=48, **sizes)
+    ElectraModel(config).save_pretrained(padded)
+    tokenizer.save_pretrained(padded)
+    decoder = tiny.write_model(tmp_path_factory.mktemp("decoder"), "llama")
+    return {"packed": tiny_models["bert"], "padded": padded, "decoder": decoder}
 
 
 def encoder_of(folder, pooler, layers=None):
@@ -117,9 +108,7 @@ def test_each_pooling_is_that_of_sentence_transformers_also_when_saved(
             {"token_embeddings": chosen, "attention_mask": tokens.attention_mask}
         )
     np.testing.assert_allclose(vectors, theirs["sentence_embedding"].numpy(), atol=1e-5)
-    made = job_record("pool_encoder", settings={}, inputs={}, outputs=[])
-    with writing_model_folder(tmp_path / "model", made) as place:
-        save_encoder(place, encoder, tokenizer)
+    tiny.save(tmp_path / "model", encoder, tokenizer)
     saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     np.testing.assert_allclose(saved.encode(TEXTS, batch_size=4), vectors, atol=1e-5)
     np.testing.assert_allclose(encode(*load_encoder(tmp_path / "model"), TEXTS, 64), vectors, atol=1e-5)
