@@ -23,10 +23,12 @@ from transformers import (
     RobertaModel,
 )
 
+from workflow_scripts.models.encoder import SentenceEncoder, load_backbone
 from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.models.packed import PackedEncoder
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
 from workflow_scripts.settings.readouts.pooling import LAYERS
+from workflow_scripts.settings.readouts.pooling import Config as Pooling
 from workflow_scripts.settings.training import Training
 
 KINDS = ("bert", "roberta", "mpnet", "modernbert")
@@ -145,6 +147,12 @@ def write_model(folder: Path, kind: str, **settings: Any) -> Path:
     tokenizer.save_pretrained(folder)
     assert json.loads((folder / "config.json").read_text())["vocab_size"] == len(tokenizer)
     return folder
+
+
+def encoder(folder: Path, pooler: str = "avg", layers: tuple[int, ...] | None = None) -> SentenceEncoder:
+    """An encoder of a folder that pools, without a head."""
+    readout = Pooling(kind="pooling", pooler=pooler, layers=layers)
+    return SentenceEncoder(load_backbone(folder), readout, head=False, head_at_test=False).eval()
 
 
 def save(folder: Path, encoder: Any, tokenizer: Any) -> None:

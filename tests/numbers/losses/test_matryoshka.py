@@ -134,30 +134,36 @@ def test_the_whole_loss_of_a_method_is_taken_at_each_width(folder, name):
     torch.testing.assert_close(objective.loss(1), expected)
 
 
+def pooled(pooler):
+    return {"matryoshka": [8], "readout": {"kind": "pooling", "pooler": pooler, "layers": None}}
+
+
+DROPPED = (
+    "methods.matryoshka: given; what orders the entries, a head, is dropped at test. Set head_at_test: true, or "
+    "take a readout without a head."
+)
 REFUSED = {
-    "twice": ({"matryoshka": [8, 8]}, "methods.matryoshka: [8, 8]. Give each width once."),
-    "none": ({"matryoshka": [0]}, "methods.matryoshka.0: Input should be greater than 0; found 0."),
-    "a head that is dropped": (
-        {"matryoshka": [8], "readout": {"kind": "pooling", "pooler": "cls", "layers": None}},
-        "methods.matryoshka: given; what orders the entries, a head, is dropped at test. Set head_at_test: true, or "
-        "take a readout without a head.",
+    "twice": (
+        BLOCKS["informin_cl"] | {"matryoshka": [8, 8]},
+        "methods.matryoshka: [8, 8]. Give each width once.",
+    ),
+    "none": (
+        BLOCKS["informin_cl"] | {"matryoshka": [0]},
+        "methods.matryoshka.0: Input should be greater than 0; found 0.",
+    ),
+    "a head that is dropped": (BLOCKS["informin_cl"] | pooled("cls"), DROPPED),
+    "a projector that is dropped": (
+        BLOCKS["diffcse"] | pooled("cls_before_pooler") | {"projector": "batch_norm"},
+        DROPPED,
     ),
 }
 
 
-@pytest.mark.parametrize("changes, line", REFUSED.values(), ids=REFUSED)
-def test_widths_without_a_meaning_are_refused(changes, line):
+@pytest.mark.parametrize("block, line", REFUSED.values(), ids=REFUSED)
+def test_widths_without_a_meaning_are_refused(block, line):
     with pytest.raises(ConfigError) as raised:
-        MethodConfig.parse(BLOCKS["informin_cl"] | changes, "methods")
+        MethodConfig.parse(block, "methods")
     assert str(raised.value) == line
-
-
-def test_a_projector_that_is_dropped_orders_no_entries():
-    plain = {"readout": {"kind": "pooling", "pooler": "cls_before_pooler", "layers": None}}
-    with pytest.raises(ConfigError, match="a head, is dropped at test"):
-        MethodConfig.parse(
-            BLOCKS["diffcse"] | plain | {"matryoshka": [8], "projector": "batch_norm"}, "methods"
-        )
 
 
 def test_more_than_an_encoder_has_is_refused():

@@ -6,21 +6,15 @@ from hypothesis import strategies as st
 from tests import tiny
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models import encoding
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.encoding import batches_by_length, encode
-from workflow_scripts.settings.readouts import pooling as pooling_readout
 
 TEXTS = [*tiny.sentences(40), "x", "", "The town."]
 
 
-def encoder_of(folder):
-    pooling = pooling_readout.Config(kind="pooling", pooler="avg", layers=None)
-    return SentenceEncoder(load_backbone(folder), pooling, head=False, head_at_test=False)
-
-
 @pytest.fixture
 def encoder(tiny_bert):
-    return encoder_of(tiny_bert)
+    return tiny.encoder(tiny_bert)
 
 
 @pytest.fixture
@@ -74,7 +68,7 @@ def test_no_sentences_are_no_vectors(encoder, tokenizer):
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "mpnet"])
 def test_more_tokens_than_the_encoder_has_positions_for_are_an_error(tiny_models, kind):
-    encoder, tokenizer = encoder_of(tiny_models[kind]), load_tokenizer(tiny_models[kind])
+    encoder, tokenizer = tiny.encoder(tiny_models[kind]), load_tokenizer(tiny_models[kind])
     long = "the town " * 40
     assert np.isfinite(encode(encoder, tokenizer, [long], 64)).all()
     with pytest.raises(ConfigError, match=r"65 tokens.*takes 64"):

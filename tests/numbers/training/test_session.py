@@ -11,9 +11,8 @@ from tests import tiny
 from tests.tiny import training as settings
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.errors import EXIT_TRY_AGAIN, DataError, one_line_errors
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.settings.readouts import pooling as pooling_readout
 from workflow_scripts.training.loop import (
     Preempted,
     development_score,
@@ -30,17 +29,8 @@ def pairs(count=12):
     return pa.table([pa.array(c) for c in columns], schema=PAIRS)
 
 
-def make_encoder(folder):
-    return SentenceEncoder(
-        load_backbone(folder),
-        pooling_readout.Config(kind="pooling", pooler="avg", layers=None),
-        head=False,
-        head_at_test=False,
-    )
-
-
 def test_the_development_score_is_spearmans_of_the_cosines(tiny_bert):
-    encoder, tokenizer, table = make_encoder(tiny_bert), load_tokenizer(tiny_bert), pairs()
+    encoder, tokenizer, table = tiny.encoder(tiny_bert), load_tokenizer(tiny_bert), pairs()
     left, right = (
         encode(encoder, tokenizer, table[side].to_pylist(), 32) for side in ("sentence1", "sentence2")
     )
@@ -48,16 +38,10 @@ def test_the_development_score_is_spearmans_of_the_cosines(tiny_bert):
     expected = stats.spearmanr(table["score"], (left * right).sum(axis=1) / norms).statistic
     encoder.train()  # as in the middle of a training: dropout is off all the same
     score = development_score(encoder, tokenizer, table, 32)
+    before = torch.get_rng_state()
     assert score() == pytest.approx(expected, abs=1e-9)
     assert score() == score()
-
-
-def test_scoring_draws_no_random_number(tiny_bert):
-    """Else how often a training looks would change how it goes on."""
-    encoder, tokenizer = make_encoder(tiny_bert).train(), load_tokenizer(tiny_bert)
-    score = development_score(encoder, tokenizer, pairs(), 32)
-    before = torch.get_rng_state()
-    score()
+    # Else how often a training looks would change how it goes on.
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -71,7 +55,7 @@ BY_NOTHING = "development set: all 3 judgements are 0.636962, by which no checkp
 )
 def test_a_development_set_that_tells_nothing_is_refused(tiny_bert, table, complaint):
     with pytest.raises(DataError, match=complaint):
-        development_score(make_encoder(tiny_bert), load_tokenizer(tiny_bert), table, 32)
+        development_score(tiny.encoder(tiny_bert), load_tokenizer(tiny_bert), table, 32)
 
 
 def test_preparing_fixes_threads_algorithms_and_random_numbers(torch_settings):
@@ -84,11 +68,18 @@ def test_preparing_fixes_threads_algorithms_and_random_numbers(torch_settings):
     assert torch.equal(torch.rand(3), first)
 
 
-def test_a_stopped_job_leaves_with_the_code_that_asks_for_another_try(capsys):
-    with pytest.raises(SystemExit) as left, try_again_when_stopped():
-        raise Preempted("stopped after step 3 of 9; run the job again to go on")
+STOPS = [
+    (Preempted("stopped after step 3 of 9; run the job again to go on"), "stopped after step 3 of 9"),
+    (KeyboardInterrupt(), "stopped outside the training's steps"),
+]
+
+
+@pytest.mark.parametrize(("stop", "said"), STOPS, ids=["asked", "Ctrl-C"])
+def test_a_stopped_job_leaves_with_the_code_that_asks_for_another_try(capsys, stop, said):
+    with pytest.raises(SystemExit) as left, one_line_errors(), try_again_when_stopped():
+        raise stop
     assert left.value.code == EXIT_TRY_AGAIN == 75
-    assert capsys.readouterr().err == "Preempted: stopped after step 3 of 9; run the job again to go on.\n"
+    assert capsys.readouterr().err == f"Preempted: {said}; run the job again to go on.\n"
 
 
 def test_speed_is_sentences_a_second_of_each_step(tmp_path):
@@ -97,10 +88,3 @@ def test_speed_is_sentences_a_second_of_each_step(tmp_path):
         "step": [5, 6],
         "sentences_per_second": [16.0, 32.0],
     }
-
-
-def test_ctrl_c_outside_the_steps_asks_for_another_try_too(capsys):
-    with pytest.raises(SystemExit) as left, one_line_errors(), try_again_when_stopped():
-        raise KeyboardInterrupt
-    assert left.value.code == EXIT_TRY_AGAIN
-    assert capsys.readouterr().err.count("\n") == 1

@@ -7,7 +7,7 @@ from transformers import ElectraConfig, ElectraModel
 
 from tests import tiny
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.models.readouts.pooling import pool
@@ -80,11 +80,6 @@ def folders(tiny_models, tmp_path_factory):
     return {"packed": tiny_models["bert"], "padded": padded, "decoder": decoder}
 
 
-def encoder_of(folder, pooler, layers=None):
-    readout = pooling(pooler, layers)
-    return SentenceEncoder(load_backbone(folder), readout, head=False, head_at_test=False).eval()
-
-
 @pytest.mark.parametrize("layers", [None, (0, -1)])
 @pytest.mark.parametrize(
     ("kind", "pooler"),
@@ -95,7 +90,7 @@ def test_each_pooling_is_that_of_sentence_transformers_also_when_saved(
     folders, tmp_path, kind, pooler, layers
 ):
     """Muennighoff 2022, Eq. 3, for the weighted mean; one text of one word, so that there is padding."""
-    encoder, tokenizer = encoder_of(folders[kind], pooler, layers), load_tokenizer(folders[kind])
+    encoder, tokenizer = tiny.encoder(folders[kind], pooler, layers), load_tokenizer(folders[kind])
     vectors = encode(encoder, tokenizer, TEXTS, 64)
     tokens = tokenizer(TEXTS, padding=True, return_tensors="pt")
     assert not tokens.attention_mask.all()
@@ -121,4 +116,4 @@ def test_the_one_token_that_is_read_must_know_all_others_or_be_where_a_decoder_e
     with pytest.raises(
         ConfigError, match=r"readout\.pooler: the (first|last) token, which .*Take an average"
     ):
-        encoder_of(folders[kind], pooler)
+        tiny.encoder(folders[kind], pooler)

@@ -198,16 +198,10 @@ FCANET = [
 ]  # fmt: skip
 
 
-def test_frequencies_have_the_order_of_figure_4_and_of_the_code():
-    """O-35: sequences, since each frequency acts on its own part of the features."""
-    assert list(FREQUENCIES["figure"]) == FIGURE_4
-    assert list(FREQUENCIES["fcanet"]) == FCANET
-
-
 @pytest.mark.parametrize("count", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize(("name", "order"), [("figure", FIGURE_4), ("fcanet", FCANET)])
 def test_each_frequency_squeezes_its_own_part_of_the_features(name, order, count):
-    """O-35: the readout's squeeze, part by part, against Eq. 5 entry by entry."""
+    """O-35: in the order of Figure 4 or of the code, part by part, against Eq. 5 entry by entry."""
     readout = make(frequencies=count, frequency_set=name)
     stack = torch.stack(states(depth=6)[1:], dim=1)
     found = squeeze(stack, batch_of(5, 5).mask_BT, readout.frequencies, "sum")
