@@ -26,7 +26,6 @@ from workflow_scripts.audit.export import export_model
 from workflow_scripts.columns.corpora import EXEMPLARS, PAIRS, TRIPLES, WORD_COUNTS
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.training import TEACHER
-from workflow_scripts.config import names_in
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import mteb_tasks, sts
 from workflow_scripts.evaluation.correlation import cosine, spearman
@@ -269,15 +268,6 @@ def test_code_is_run_for_the_documented_kinds_alone_and_auto_model_never_gives_h
     np.testing.assert_allclose(pooled, encode(encoder, tokenizer, TEXTS, LIMIT), atol=1e-5)
 
 
-def test_every_method_and_every_readout_of_the_project_is_among_them(models):
-    folder = ROOT / "workflow_scripts"
-    methods = {path.stem for path in (folder / "methods").glob("*.py")} - {"__init__", "base"}
-    readouts = {*names_in("workflow_scripts.settings.readouts")} - walk.OF_A_FOLDER
-    used = [load_encoder(Path(run, "model"))[0] for run in NAMES]
-    assert {block["module"] for block in CONFIG["methods"].values()} == methods
-    assert {leaf.readout_settings.kind for encoder in used for leaf in encoder.leaves} == readouts
-
-
 PAIRS_OF_STS = list(zip(tiny.sentences(24, seed=20), tiny.sentences(24, seed=21), strict=True))
 JUDGEMENTS = np.random.default_rng(2).integers(0, 6, size=24) / 1.0
 
@@ -304,6 +294,18 @@ class TinySTS(AbsTaskSTS):
         self.data_loaded = True
 
 
+def scored(folder, task, max_tokens, cache):
+    """The first value that mteb gives of a task, its main score."""
+    settings = {"lists": ["none"], "max_tokens": max_tokens, "batch_size": 8, "device": "cpu", "metrics": []}
+    config = mteb_tasks.Config(**settings, missing_data="stop")
+    found, *_ = mteb_tasks.evaluate(folder, [task], config, cache_folder=cache, lost=lost, missing={})
+    return found.value
+
+
+def lost(task, error):
+    raise AssertionError(f"{task} failed") from error
+
+
 @pytest.mark.parametrize("max_tokens", [12, 80])
 @pytest.mark.parametrize(
     "run",
@@ -314,12 +316,7 @@ class TinySTS(AbsTaskSTS):
     ],
 )  # fmt: skip
 def test_mteb_gives_the_number_of_the_pipelines_own_evaluation(models, tmp_path, run, max_tokens):
-    config = mteb_tasks.Config(
-        lists=["none"], max_tokens=max_tokens, batch_size=8, device="cpu", metrics=[], missing_data="stop"
-    )
-    found = mteb_tasks.evaluate(
-        Path(run, "model"), [TinySTS()], config, cache_folder=tmp_path, lost=lost, missing={}
-    )
+    found = scored(Path(run, "model"), TinySTS(), max_tokens, tmp_path)
     left, right = zip(*PAIRS_OF_STS, strict=True)
     rows = [[""] * len(left), left, right, JUDGEMENTS]
     table = pa.table(
@@ -329,29 +326,18 @@ def test_mteb_gives_the_number_of_the_pipelines_own_evaluation(models, tmp_path,
     task = sts.load("tiny", table, sts.Config(datasets=["tiny"], max_tokens=max_tokens))
     scores = task.score(*(encode(encoder, tokenizer, texts, max_tokens) for texts in task.columns))
     own = next(s for s in scores if (s.metric, s.aggregation) == ("spearman", "all"))
-    assert f"{100 * found[0].value:.2f}" == f"{100 * own.value:.2f}"
-
-
-def lost(task, error):
-    raise AssertionError(f"{task} failed") from error
+    assert f"{100 * found:.2f}" == f"{100 * own.value:.2f}"
 
 
 def test_mteb_runs_no_code_of_a_folder_whose_record_does_not_hold(models, tmp_path):
     folder = Path(shutil.copytree("jtcse-default/model", tmp_path / "model"))
-    config = mteb_tasks.Config(
-        lists=["none"], max_tokens=12, batch_size=8, device="cpu", metrics=[], missing_data="stop"
-    )
     code = folder / "encoder_sum.py"
     code.write_text(f"{code.read_text()}\nraise SystemExit('foreign code ran')\n")
     with pytest.raises(DataError, match=r"encoder_sum\.py: changed since it was written"):
-        mteb_tasks.evaluate(
-            folder, [TinySTS()], config, cache_folder=tmp_path / "cache", lost=lost, missing={}
-        )
+        scored(folder, TinySTS(), 12, tmp_path / "cache")
     (folder / "record.json").unlink()
     with pytest.raises(ValueError, match="trust_remote_code"):
-        mteb_tasks.evaluate(
-            folder, [TinySTS()], config, cache_folder=tmp_path / "cache", lost=lost, missing={}
-        )
+        scored(folder, TinySTS(), 12, tmp_path / "cache")
 
 
 def score_file(run, seed, value):

@@ -6,7 +6,6 @@ from pydantic import TypeAdapter
 from transformers import LlamaModel
 
 from tests import tiny, walk
-from workflow_scripts.config import names_in
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import SentenceEncoder, attend_both_ways, hidden_states, load_tokenizer
 from workflow_scripts.models.readouts.base import ReadoutModule
@@ -32,65 +31,58 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("encoders")
 
 
-def test_every_kind_is_walked():
-    assert {readout["kind"] for readout in READOUTS.values()} | walk.OF_A_FOLDER == set(
-        names_in("workflow_scripts.settings.readouts")
-    )
-    assert len(READOUTS) >= 15
+@pytest.fixture(params=READOUTS)
+def name(request):
+    return request.param
 
 
-@pytest.mark.parametrize("name", READOUTS)
-def test_vectors_are_as_wide_as_the_readout_says(folder, name):
-    encoder = walk.encoder_with(folder, READOUTS[name])
+@pytest.fixture
+def encoder(folder, name):
+    return walk.encoder_with(folder, READOUTS[name])
+
+
+@pytest.fixture
+def batch_of(folder, encoder):
+    """A function that makes a batch of some rows of the texts."""
+    tokenizer = load_tokenizer(walk.bert(folder))
+    return tokenise_in(encoder.template, tokenizer, walk.TEXTS[:6], walk.SIZE.tokens).batch
+
+
+def test_vectors_are_as_wide_as_the_readout_says(encoder, batch_of):
     assert isinstance(encoder.readout, ReadoutModule)
-    text = tokenise_in(encoder.template, load_tokenizer(walk.bert(folder)), walk.TEXTS[:3], walk.SIZE.tokens)
-    vectors = encoder.read(text.batch(range(3)))
+    vectors = encoder.read(batch_of(range(3)))
     assert vectors.shape == (3, encoder.readout.width)
     assert encoder.readout.width % walk.SIZE.width == 0
     assert (vectors[0] - vectors[1]).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("name", READOUTS)
-def test_neither_padding_nor_other_sentences_change_a_vector_unless_a_label_says_so(folder, name):
-    encoder = walk.encoder_with(folder, READOUTS[name])
+def test_neither_padding_nor_other_sentences_change_a_vector_unless_a_label_says_so(folder, encoder, name):
     dependent = walk.depends_on_batch(encoder, load_tokenizer(walk.bert(folder)))
     assert dependent == (name in OF_BATCH)
     assert dependent == any(LABEL in label for label in encoder.readout_settings.labels)
 
 
-@pytest.mark.parametrize("name", READOUTS)
-def test_a_gradient_reaches_every_parameter_of_a_readout(folder, name):
-    encoder = walk.encoder_with(folder, READOUTS[name]).train()
-    text = tokenise_in(encoder.template, load_tokenizer(walk.bert(folder)), walk.TEXTS[:6], walk.SIZE.tokens)
+def test_a_gradient_reaches_every_parameter_of_a_readout(encoder, batch_of):
     torch.manual_seed(0)
-    vectors = encoder.read(text.batch(range(6)))
+    vectors = encoder.train().read(batch_of(range(6)))
     (vectors * torch.randn_like(vectors)).sum().backward()
     still = [n for n, p in encoder.readout.named_parameters() if p.grad is None or not p.grad.any()]
     assert still == []
 
 
-@pytest.mark.parametrize("name", READOUTS)
-def test_a_readout_computes_as_exactly_beside_an_encoder_in_bfloat16(folder, name):
-    encoder = walk.encoder_with(folder, READOUTS[name])
-    tokenizer = load_tokenizer(walk.bert(folder))
-    batch = tokenise_in(encoder.template, tokenizer, walk.TEXTS[:3], walk.SIZE.tokens).batch(range(3))
+def test_a_readout_computes_as_exactly_beside_an_encoder_in_bfloat16(encoder, batch_of):
+    batch = batch_of(range(3))
     states = hidden_states(encoder.backbone, batch, encoder.readout.reads, None)
     exact = encoder.readout.read(states, *batch[:2])
     with torch.autocast("cpu", torch.bfloat16):
         assert torch.equal(encoder.readout.read(states, *batch[:2]), exact)
 
 
-@pytest.mark.parametrize("name", READOUTS)
-def test_sentences_that_are_read_along_change_nothing_of_the_others(folder, name):
+def test_sentences_that_are_read_along_change_nothing_of_the_others(encoder, batch_of, name):
     """O-62: in training, with all that a readout draws; known are those where sentences of a batch meet."""
-    encoder = walk.encoder_with(folder, READOUTS[name]).train()
-    tokenizer = load_tokenizer(walk.bert(folder))
-    batch, more = (
-        tokenise_in(encoder.template, tokenizer, texts, walk.SIZE.tokens).batch(range(3))
-        for texts in (walk.TEXTS[:3], walk.TEXTS[3:6])
-    )
+    batch, more = batch_of(range(3)), batch_of(range(3, 6))
     torch.manual_seed(0)
-    alone = encoder.read(batch)
+    alone = encoder.train().read(batch)
     torch.manual_seed(0)
     vectors = encoder.read(batch.followed_by(more))[:3]
     assert encoder.tells_sentences_apart == (name not in MEETING)
@@ -98,12 +90,8 @@ def test_sentences_that_are_read_along_change_nothing_of_the_others(folder, name
         torch.testing.assert_close(vectors, alone, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", READOUTS)
-def test_a_readout_needs_no_states_but_those_that_it_asks_for(folder, name):
-    encoder = walk.encoder_with(folder, READOUTS[name])
-    tokenizer = load_tokenizer(walk.bert(folder))
-    text = tokenise_in(encoder.template, tokenizer, walk.TEXTS[:3], walk.SIZE.tokens)
-    batch = text.batch(range(3))
+def test_a_readout_needs_no_states_but_those_that_it_asks_for(encoder, batch_of):
+    batch = batch_of(range(3))
     before = encoder.read(batch)
     more = {"first": ["last", "all"], "last": ["all"], "all": ["padded"], "padded": []}
     for reads in more[encoder.readout.reads]:
@@ -117,7 +105,6 @@ def decoder():
     return tiny.make_backbone("llama", len(tiny.make_tokenizer("llama")))
 
 
-@pytest.mark.parametrize("name", READOUTS)
 def test_a_causal_decoder_is_refused_where_it_would_give_all_sentences_one_vector(decoder, name):
     readout = TypeAdapter(AnyReadout).validate_python(READOUTS[name])
     takes_first = READOUTS[name].get("pooler", "").startswith("cls") or "cls" in READOUTS[name].get(

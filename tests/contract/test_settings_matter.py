@@ -99,6 +99,7 @@ def folder(tmp_path_factory):
 def test_every_method_and_every_readout_has_a_block_that_is_walked():
     assert walk.without_a_block() == []
     assert len(TRAINED) >= 21
+    assert len(walk.readouts()) >= 15
     assert sum(len(list(walk.leaves(block))) for block in BLOCKS.values()) > 200
 
 
