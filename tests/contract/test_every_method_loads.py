@@ -26,6 +26,7 @@ from workflow_scripts.audit.export import export_model
 from workflow_scripts.columns.corpora import EXEMPLARS, PAIRS, TRIPLES, WORD_COUNTS
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.training import TEACHER
+from workflow_scripts.config import names_in
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import mteb_tasks, sts
 from workflow_scripts.evaluation.correlation import cosine, spearman
@@ -292,6 +293,15 @@ class TinySTS(AbsTaskSTS):
         columns = {"sentence1": left, "sentence2": right, "score": JUDGEMENTS}
         self.dataset = DatasetDict({"test": Dataset.from_dict(columns)})
         self.data_loaded = True
+
+
+def test_every_method_and_every_readout_of_the_project_is_among_them(models):
+    folder = ROOT / "workflow_scripts"
+    methods = {path.stem for path in (folder / "methods").glob("*.py")} - {"__init__", "base"}
+    readouts = {*names_in("workflow_scripts.settings.readouts")} - walk.OF_A_FOLDER
+    used = [load_encoder(Path(run, "model"))[0] for run in NAMES]
+    assert {block["module"] for block in CONFIG["methods"].values()} == methods
+    assert {leaf.readout_settings.kind for encoder in used for leaf in encoder.leaves} == readouts
 
 
 def scored(folder, task, max_tokens, cache):

@@ -6,6 +6,7 @@ from pydantic import TypeAdapter
 from transformers import LlamaModel
 
 from tests import tiny, walk
+from workflow_scripts.config import names_in
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import SentenceEncoder, attend_both_ways, hidden_states, load_tokenizer
 from workflow_scripts.models.readouts.base import ReadoutModule
@@ -29,6 +30,11 @@ MEETING = {*OF_BATCH, "simcse_s2sent.code_norm"} | {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("encoders")
+
+
+def test_every_kind_is_walked():
+    kinds = {readout["kind"] for readout in READOUTS.values()}
+    assert kinds | walk.OF_A_FOLDER == {*names_in("workflow_scripts.settings.readouts")}
 
 
 @pytest.fixture(params=READOUTS)
