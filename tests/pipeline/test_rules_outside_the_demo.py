@@ -4,7 +4,7 @@ import re
 
 import yaml
 
-from tests.planning import snakemake
+from tests.planning import run
 from tests.smoke import CONFIGS
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.provenance.artefacts import read_record, read_table
@@ -49,9 +49,9 @@ def test_a_student_an_ensemble_their_costs_cards_and_the_overlap_of_texts(smoke_
     (smoke_copy / "config/others.yaml").write_text(yaml.safe_dump(STUDY))
     (smoke_copy / "config/experiments/others.yaml").write_text(yaml.safe_dump(GRID))
     targets = [f"results/demo/{path}" for path in (*WANTED.values(), "tables/others.parquet")]
-    command = ["--cores", "2", "--quiet", "rules", "--configfile", *CONFIGS, "config/others.yaml", "--"]
-    code, printed = snakemake(smoke_copy, *command, *targets)
-    assert code == 0, printed[-3000:]
+    options = ["--cores", "2", "--quiet", "rules", "--configfile", *CONFIGS, "config/others.yaml", "--"]
+    finished = run(smoke_copy, "-m", "snakemake", *options, *targets)
+    assert finished.returncode == 0, finished.stdout[-3000:] + finished.stderr[-3000:]
     for rule, path in WANTED.items():
         if not path.endswith(".md"):
             assert read_record(smoke_copy / "results/demo" / path).rule == rule
