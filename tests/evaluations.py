@@ -37,3 +37,20 @@ def scores_in(path: Path) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = read_table(path, SCORES).to_pylist()
     assert {(row["suite"], row["run"], row["seed"]) for row in rows} == {("demo", "frozen_avg.tiny", 0)}
     return rows
+
+
+def sts_metadata(name, path):
+    """What mteb is told of a task of twenty-four local pairs."""
+    from mteb.abstasks.task_metadata import TaskMetadata
+
+    return TaskMetadata(
+        name=name,
+        dataset={"path": path, "revision": "first"},
+        description="Twenty-four pairs.",
+        type="STS",
+        category="t2t",
+        modalities=["text"],
+        eval_splits=["test"],
+        eval_langs=["eng-Latn"],
+        main_score="cosine_spearman",
+    )

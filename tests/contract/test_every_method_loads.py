@@ -17,10 +17,10 @@ import torch
 from datasets import Dataset, DatasetDict
 from huggingface_hub import HfApi, ModelCard
 from mteb.abstasks import AbsTaskSTS
-from mteb.abstasks.task_metadata import TaskMetadata
 from transformers import AutoModel
 
 from tests import jobs, tiny, walk
+from tests.evaluations import sts_metadata
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.audit.export import export_model
 from workflow_scripts.columns.corpora import EXEMPLARS, PAIRS, TRIPLES, WORD_COUNTS
@@ -276,17 +276,7 @@ JUDGEMENTS = np.random.default_rng(2).integers(0, 6, size=24) / 1.0
 class TinySTS(AbsTaskSTS):
     """A task of mteb's own kind on local data."""
 
-    metadata = TaskMetadata(
-        name="TinySTS",
-        dataset={"path": "local/tiny", "revision": "first"},
-        description="Twenty-four pairs.",
-        type="STS",
-        category="t2t",
-        modalities=["text"],
-        eval_splits=["test"],
-        eval_langs=["eng-Latn"],
-        main_score="cosine_spearman",
-    )
+    metadata = sts_metadata("TinySTS", "local/tiny")
 
     def load_data(self, num_proc=None, *, timer=None, **_):
         left, right = zip(*PAIRS_OF_STS, strict=True)

@@ -54,9 +54,8 @@ def report_failures() -> None:
     """Let the terminal of this run end with a sentence for each failed job."""
     for handler in logger.handlers:
         if handler.name == "DefaultStreamHandler":
-            handler.filters.insert(
-                0, Failures()
-            )  # before the filter that hides failures where --quiet hides rules
+            # Before the filter that hides failures where --quiet hides rules.
+            handler.filters.insert(0, Failures())
 
 
 def _named(job: Mapping[str, Any]) -> str:

@@ -4,11 +4,11 @@ import pytest
 import yaml
 from datasets import Dataset, DatasetDict
 from mteb.abstasks import AbsTaskSTS
-from mteb.abstasks.task_metadata import TaskMetadata
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 
 from benchmarks.material import minilm
+from tests.evaluations import sts_metadata
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score, gap
 from workflow_scripts.evaluation.mteb_tasks import (
@@ -47,17 +47,7 @@ ROWS = {
 
 
 class LocalSTS(AbsTaskSTS):
-    metadata = TaskMetadata(
-        name="LocalSTS",
-        dataset={"path": "local/sts", "revision": "first"},
-        description="Twenty-four pairs.",
-        type="STS",
-        category="t2t",
-        modalities=["text"],
-        eval_splits=["test"],
-        eval_langs=["eng-Latn"],
-        main_score="cosine_spearman",
-    )
+    metadata = sts_metadata("LocalSTS", "local/sts")
     loads = 0
 
     def load_data(self, num_proc=None, *, timer=None, **_):
