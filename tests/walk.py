@@ -19,6 +19,7 @@ import torch
 import yaml
 from pydantic import TypeAdapter
 
+from tests.steps import step_of, views_of
 from workflow_scripts.config import Settings, names_in
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.gpu_check import material
@@ -124,15 +125,15 @@ def effect(folder: Path, block: Block) -> Effect:
     objective.module.train()
     torch.manual_seed(2)
     for step in (1, 2):
-        loss = objective.loss(step)
+        left = step_of(objective, step)
         objective.module.zero_grad()
-        loss.backward()
-        losses.append(loss.item())
+        left.loss.backward()
+        losses.append(left.loss.item())
         learnt |= _descend(objective)
     trained = {name for name, parameter in objective.module.named_parameters() if parameter.requires_grad}
     objective.finish()
     vectors = encode(encoder, tokenizer, TEXTS[:6], SIZE.tokens)
-    measured = map(float, objective.metrics().values())
+    measured = map(float, left.metrics.values())
     return Effect((*losses, *measured), vectors.tobytes(), frozenset(trained - learnt))
 
 
@@ -261,7 +262,7 @@ def with_members(folder: Path, block: Block) -> Block:
     base.module.train()
     torch.manual_seed(2)
     with torch.no_grad():
-        middle = deviation(base.encoder.project(base.views(1))[0]).median().item()
+        middle = deviation(base.encoder.project(views_of(base, 1))[0]).median().item()
     return block | {"threshold": block["threshold"] | {"start": middle}}
 
 

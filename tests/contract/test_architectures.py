@@ -18,6 +18,7 @@ from transformers import AutoConfig, AutoModel
 
 from tests import walk
 from tests.contract.test_every_method_loads import TinySTS, scored
+from tests.steps import loss_of
 from tests.tiny import save
 from workflow_scripts.config import names_in
 from workflow_scripts.errors import ConfigError
@@ -126,7 +127,7 @@ def trained(folder, block):
     encoder, objective, tokenizer = material.prepared(block, folder, walk.SIZE, walk.CPU, walk.ROWS)
     objective.module.train()
     is_packed = packs(encoder.leaves[0].backbone)
-    objective.loss(1).backward()
+    loss_of(objective, 1).backward()
     learnt = [one for one in objective.module.parameters() if one.grad is not None]
     assert learnt and all(torch.isfinite(one.grad).all() for one in learnt)
     for parameter in learnt:

@@ -17,7 +17,8 @@ from transformers.utils import logging as transformers_logging
 
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models import TOKENISER_FILES
-from workflow_scripts.models.packed import packed, packs
+from workflow_scripts.models.dropout import Masks, answering
+from workflow_scripts.models.packed import FAMILIES, packed, packs
 from workflow_scripts.models.readouts import build_readout, draw_linear_layers
 from workflow_scripts.models.readouts.base import Reads
 from workflow_scripts.models.tokens import Packing, TokenBatch
@@ -144,8 +145,10 @@ class SentenceEncoder(TextEncoder):
 
     def read(self, batch: TokenBatch, positions_BT: Tensor | None = None) -> Tensor:
         """Sentence vectors before the head, shape (B, R); ``positions_BT`` are positions other than 0, 1, 2, ..."""
-        states = hidden_states(self.backbone, batch, self.readout.reads, positions_BT)
-        vectors_BR = self.readout.read(states, batch.ids_BT, batch.mask_BT)
+        masks = Masks(batch.packed()) if self.training else None
+        states = hidden_states(self.backbone, batch, self.readout.reads, positions_BT, masks)
+        with answering(masks):
+            vectors_BR = self.readout.read(states, batch.ids_BT, batch.mask_BT)
         return vectors_BR.to(torch.promote_types(vectors_BR.dtype, torch.float32))
 
     def project(self, vectors_xR: Tensor) -> Tensor:
@@ -192,7 +195,11 @@ def is_causal(backbone: PreTrainedModel) -> bool:
 
 
 def hidden_states(
-    backbone: PreTrainedModel, batch: TokenBatch, reads: Reads, positions_BT: Tensor | None = None
+    backbone: PreTrainedModel,
+    batch: TokenBatch,
+    reads: Reads,
+    positions_BT: Tensor | None = None,
+    masks: Masks | None = None,
 ) -> tuple[Tensor, ...]:
     """States of the embedding output and each layer, (B, T, D), or those of them that ``reads`` asks for.
 
@@ -201,26 +208,47 @@ def hidden_states(
         batch: The sentences.
         reads: What is wanted; states of padding are arbitrary unless it is ``padded``.
         positions_BT: Positions other than 0, 1, 2, ...
+        masks: Random numbers of the pass; None drops nothing unless the encoder is in training mode.
 
     Raises:
         ConfigError: if a sentence is longer than the encoder takes.
     """
     check_length(backbone, batch.ids_BT)
     positions = None if positions_BT is None else positions_BT + position_offset(backbone)
+    if masks is None and backbone.training:
+        masks = Masks(batch.packed())
     if reads != "padded" and packs(backbone):
-        return tuple(packed(backbone, batch.packed()).states(batch.ids_BT, positions, reads))
+        return tuple(packed(backbone, batch.packed(), masks).states(batch.ids_BT, positions, reads))
     several = reads in ("all", "padded")
-    output = backbone(
-        input_ids=batch.ids_BT,
-        attention_mask=batch.mask_BT,
-        output_hidden_states=several,
-        **({} if positions is None else {"position_ids": positions}),
-    )
+    with answering(masks):
+        output = backbone(
+            input_ids=batch.ids_BT,
+            attention_mask=attention_mask(backbone, batch),
+            output_hidden_states=several,
+            **({} if positions is None else {"position_ids": positions}),
+            **({"use_cache": False} if getattr(backbone.config, "use_cache", False) else {}),
+        )
     if several:
         states: tuple[Tensor, ...] = output.hidden_states
         return states
     last_BTD: Tensor = output.last_hidden_state
     return (last_BTD[:, :1] if reads == "first" else last_BTD,)
+
+
+def attention_mask(backbone: PreTrainedModel, batch: TokenBatch) -> Tensor:
+    """The mask of a batch as Transformers reads it without a wait.
+
+    Of a mask (B, T) on a GPU it would ask whether anything is padded; one with four axes it takes as it is. That holds
+    for encoders that compute positions otherwise than from the mask, and attend to all tokens or to those before.
+    """
+    config, mask_BT, length = backbone.config, batch.mask_BT, batch.mask_BT.shape[1]
+    known = config.model_type in FAMILIES or hasattr(backbone, "rotary_emb")
+    window = getattr(config, "sliding_window", None) or length
+    if not (mask_BT.is_cuda and known and config._attn_implementation == "sdpa" and length <= window):
+        return mask_BT
+    mask_B1TT = mask_BT.bool()[:, None, None].expand(-1, -1, length, -1)
+    is_causal = any(getattr(module, "is_causal", False) for module in backbone.modules())
+    return mask_B1TT.tril() if is_causal else mask_B1TT
 
 
 DROPOUT_SETTINGS = (

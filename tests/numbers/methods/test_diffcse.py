@@ -3,6 +3,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 
 from tests import walk
+from tests.steps import loss_of
 from workflow_scripts.config import ConfigError
 from workflow_scripts.errors import DataError
 from workflow_scripts.losses.infonce import infonce
@@ -47,7 +48,7 @@ def test_the_loss_is_simcses_and_a_share_of_the_discriminators(folder):
     assert 0 < labels.sum() <= chosen.sum()
     told = F.cross_entropy(scores.flatten(0, 1), labels.flatten())
     expected = infonce(*vectors.chunk(2), 0.05) + 0.5 * told
-    torch.testing.assert_close(objective.loss(1), expected, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(loss_of(objective, 1), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_chosen_words_are_masks_alone_where_that_is_asked_for(folder):
@@ -63,7 +64,7 @@ def test_chosen_words_are_masks_alone_where_that_is_asked_for(folder):
 @pytest.mark.parametrize("dropout", [True, False])
 def test_the_generator_learns_nothing_and_drops_out_if_it_is_to(folder, dropout):
     objective, batch = make(folder, generator_dropout=dropout)
-    objective.loss(1).backward()
+    loss_of(objective, 1).backward()
     assert all(p.grad is None for p in objective.generator.parameters())
     shown, chosen = objective.mask(batch.ids_BT, 1)
     one, other = (objective.generator(shown, batch.mask_BT, chosen) for _ in range(2))
@@ -105,7 +106,7 @@ def test_the_generator_rewrites_every_token_but_cls_and_sep_counts_as_replaced(f
     expected = infonce(*vectors.chunk(2), 0.05) + 0.5 * F.cross_entropy(
         told.flatten(0, 1), replaced.flatten()
     )
-    torch.testing.assert_close(objective.loss(1), expected, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(loss_of(objective, 1), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_the_discriminator_reads_the_vector_in_place_of_cls(folder):

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from workflow_scripts.models.dropout import Masks, keyed, splitmix
+from workflow_scripts.models.dropout import Masks, keyed, keys_of, splitmix
 from workflow_scripts.models.tokens import Packing
 
 P = 0.1
@@ -17,7 +17,7 @@ def packing_of(*lengths, width=None):
 
 
 def drawn(place=2, key=(7, 1), packing=None, size=384, p=P, **process):
-    with keyed(*key, **process):
+    with keyed(keys_of(*key), **process):
         return Masks(packing or packing_of(*[20] * 100)).hidden(place, p, size)
 
 
@@ -73,9 +73,9 @@ def test_neighbours_are_independent():
 
 def test_passes_of_a_step_differ_and_a_step_repeats_itself():
     packing = packing_of(5, 3)
-    with keyed(1, 2):
+    with keyed(keys_of(1, 2)):
         first, second = (Masks(packing).hidden(0, P, 64) for _ in range(2))
-    with keyed(1, 2):
+    with keyed(keys_of(1, 2)):
         again = Masks(packing).hidden(0, P, 64)
     assert torch.equal(first, again)
     assert not torch.equal(first, second)
@@ -85,9 +85,9 @@ def test_a_mask_depends_on_its_sentence_and_token_and_not_on_padding():
     short, padded = (drawn(packing=packing_of(5, 3, 7, width=width)) for width in (7, 12))
     assert torch.equal(short, padded)
     assert torch.equal(short[:5], drawn(packing=packing_of(5)))
-    with keyed(7, 1):
+    with keyed(keys_of(7, 1)):
         narrow = Masks(packing_of(5, 3, 7)).attention(1, P, 4)
-    with keyed(7, 1):
+    with keyed(keys_of(7, 1)):
         wide = Masks(packing_of(5, 3, 7, width=12)).attention(1, P, 4)
     assert narrow.shape == (3, 4, 7, 7)
     assert torch.equal(narrow, wide[:, :, :7, :7])
@@ -97,7 +97,7 @@ def test_first_tokens_drop_what_they_drop_among_all_tokens():
     packing = packing_of(5, 3, 7)
     whole, first = [], []
     for found, alone in ((whole, False), (first, True)):
-        with keyed(7, 1):
+        with keyed(keys_of(7, 1)):
             masks = Masks(packing)
         found += [masks.hidden(2, P, 64, first=alone), masks.attention(1, P, 4, first=alone)]
     assert torch.equal(whole[0][packing.first_B], first[0])
@@ -116,7 +116,7 @@ def test_layers_of_pytorch_are_keyed_too_and_by_process():
     layer, ones = nn.Dropout(0.5), torch.ones(200)
     found = []
     for rank in (0, 0, 1):
-        with keyed(3, 4, rank=rank):
+        with keyed(keys_of(3, 4), rank=rank):
             found.append(layer(ones))
     assert torch.equal(found[0], found[1])
     assert not torch.equal(found[0], found[2])
@@ -126,7 +126,7 @@ def test_pytorchs_generator_goes_on_where_it_was():
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    with keyed(1, 1):
+    with keyed(keys_of(1, 1)):
         torch.rand(10)
     assert torch.equal(torch.rand(3), expected)
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from workflow_scripts.models.dropout import Masks, keyed
+from workflow_scripts.models.dropout import Masks, keyed, keys_of
 from workflow_scripts.models.tokens import Packing, TokenBatch
 
 LENGTHS = [3, 1, 5, 2]
@@ -65,13 +65,13 @@ def test_sentences_that_every_process_has_follow_a_processs_own():
     assert both.ids_BT.tolist() == [[5, 6, 7, 9], [5, 8, 6, 7], [5, 7, 0, 0]]
     assert both.mask_BT.sum(dim=1).tolist() == [3, 4, 2]
     packing = Packing.of(both.mask_BT, own=1)
-    with keyed(1, 1, rank=1, ranks=2):
+    with keyed(keys_of(1, 1), rank=1, ranks=2):
         here = Masks(packing).hidden(0, 0.5, 64)
-    with keyed(1, 1, rank=0, ranks=2):
+    with keyed(keys_of(1, 1), rank=0, ranks=2):
         there = Masks(packing).hidden(0, 0.5, 64)
-    with keyed(1, 1, rank=1, ranks=2):
+    with keyed(keys_of(1, 1), rank=1, ranks=2):
         alone = Masks(own.packed()).hidden(0, 0.5, 64)
     assert torch.equal(here[:3], alone) and not torch.equal(here[:3], there[:3])
-    with keyed(1, 1, rank=0, ranks=2):
+    with keyed(keys_of(1, 1), rank=0, ranks=2):
         behind_two = Masks(Packing.of(mask_of([2, 1, 4, 2]), own=2)).hidden(0, 0.5, 64)
     assert torch.equal(here[3:], there[3:]) and torch.equal(here[3:], behind_two[3:])

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from tests import walk
+from tests.steps import loss_of
 from workflow_scripts.gpu_check import material
-from workflow_scripts.models.dropout import keyed
+from workflow_scripts.models.dropout import keyed, keys_of
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.start import Size, Start
@@ -49,8 +50,8 @@ def found(folder, block, precision, chunk):
         block, walk.bert(folder).parent, walk.SIZE, walk.CPU, walk.ROWS, chunk=chunk
     ).objective
     module = objective.module.to(precision).train()
-    with keyed(1, 1):
-        loss = objective.loss(1)
+    with keyed(keys_of(1, 1)):
+        loss = loss_of(objective, 1)
     loss.backward()
     values = {name: p.grad for name, p in module.named_parameters() if p.grad is not None}
     measured = {name: torch.tensor(float(value)) for name, value in objective.metrics().items()}

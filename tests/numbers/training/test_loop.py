@@ -8,11 +8,12 @@ import torch
 from torch import nn
 
 from tests.checkpointing import write_checkpoints_by_steps
+from tests.steps import loss_of
 from tests.tiny import training as settings
 from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.errors import TrainingError
 from workflow_scripts.methods.base import Objective
-from workflow_scripts.models.dropout import keyed
+from workflow_scripts.models.dropout import keyed, keys_of
 from workflow_scripts.training import loop
 from workflow_scripts.training.loop import Preempted, train
 
@@ -102,8 +103,8 @@ def test_several_steps_are_adamw_on_gradients_cut_to_their_largest_norm(tmp_path
     for step in range(1, steps + 1):
         reference.module.zero_grad()
         reference.module.train()
-        with keyed(SEED, step):
-            reference.loss(step).backward()
+        with keyed(keys_of(SEED, step)):
+            loss_of(reference, step).backward()
         learning = {name: p for name, p in named.items() if p.grad is not None}
         norms.append(math.sqrt(sum(float((p.grad**2).sum()) for p in learning.values())))
         rate = 0.05 * (steps - step + 1) / steps
