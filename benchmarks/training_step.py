@@ -14,10 +14,10 @@ from collections.abc import Iterator
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from benchmarks.gpu import POOLERS, Step, ours, recipe, trainer, two_calls
 from benchmarks.harness import THREADS, Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
-from workflow_scripts.gpu_check.material import SMALL, training
-from workflow_scripts.gpu_check.speed import POOLERS, Step, ours, recipe, trainer, two_calls
+from tests.material import SMALL, training
 
 CODE = (
     "config/methods.yaml",

@@ -19,11 +19,11 @@ import torch
 import yaml
 from pydantic import TypeAdapter
 
+from tests import material
+from tests.material import Size
 from tests.steps import step_of, views_of
 from workflow_scripts.config import Settings, names_in
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.gpu_check import material
-from workflow_scripts.gpu_check.material import Size
 from workflow_scripts.losses.reduction import deviation
 from workflow_scripts.methods import load_method
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer

@@ -16,14 +16,13 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from tokenizers import processors
 from transformers import AutoConfig, AutoModel
 
-from tests import walk
+from tests import material, walk
 from tests.contract.test_every_method_loads import TinySTS, scored
 from tests.steps import loss_of
 from tests.tiny import save
 from workflow_scripts.config import names_in
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.correlation import cosine, spearman
-from workflow_scripts.gpu_check import material
 from workflow_scripts.graph.sizes import Sizes
 from workflow_scripts.methods import frozen
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer

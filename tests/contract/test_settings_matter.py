@@ -9,10 +9,9 @@ import sys
 import pytest
 import torch
 
-from tests import tiny, walk
+from tests import material, tiny, walk
 from tests.steps import loss_of
 from workflow_scripts import methods, settings
-from workflow_scripts.gpu_check import material
 from workflow_scripts.models.dropout import keyed, keys_of
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.encoding import encode

@@ -186,7 +186,7 @@ class Objective(base.Objective):
         self._shapes = shapes
 
     def inputs(self, step: int) -> tuple[TokenBatch, Tensor, Tensor]:
-        """The step's sentences after masking, the chosen places, and their true tokens (``REPEATED`` for a repeated place)."""
+        """The step's sentences after masking, the chosen places, and their true tokens or ``REPEATED``."""
         text = self._text.batch(self._sampler.rows_of(step))
         chosen_BT, masked_BT = self.mask(text.ids_BT, step)
         whole, masked = (

@@ -5,10 +5,9 @@ import math
 import pytest
 import torch
 
-from tests import walk
+from tests import material, walk
 from tests.steps import loss_of, views_of
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.gpu_check import material
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.losses.matryoshka import at_widths, matryoshka
 from workflow_scripts.models.dropout import keyed, keys_of

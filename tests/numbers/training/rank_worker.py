@@ -10,9 +10,8 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from tests import tiny, walk
+from tests import material, right, tiny, walk
 from tests.checkpointing import write_checkpoints_by_steps
-from workflow_scripts.gpu_check import material, right
 from workflow_scripts.training import ranks
 from workflow_scripts.training.loop import prepare, train
 

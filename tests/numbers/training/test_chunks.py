@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from tests import walk
+from tests import material, walk
 from tests.steps import loss_of
-from workflow_scripts.gpu_check import material
 from workflow_scripts.models.dropout import keyed, keys_of
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods import MethodConfig

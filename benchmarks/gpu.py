@@ -20,9 +20,9 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
 from torch import nn
 from transformers import PrinterCallback
-
 from workflow_scripts.gpu_check.lines import Line
-from workflow_scripts.gpu_check.material import Size, blocks, sentences, training
+
+from tests.material import Size, blocks, sentences, training
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.devices import mixed_precision
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
