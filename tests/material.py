@@ -20,6 +20,7 @@ from workflow_scripts.methods import load_method
 from workflow_scripts.methods.base import Objective
 from workflow_scripts.models.encoder import TextEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.readouts import set_mask_token
+from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.training import Training
@@ -145,6 +146,7 @@ def prepared(
     rows: int = 256,
     sampler: Sampler | None = None,
     chunk: int | None = None,
+    shapes: Shapes = NATURAL,
 ) -> Trained:
     """A method over the encoder in ``folder``, in its first state, on ``device``."""
     encoder, tokenizer = built(block, folder, device)
@@ -157,7 +159,7 @@ def prepared(
         "word": [f"w{number}" for number in range(_WORDS)][: block.get("words")],
     }
     sampler = sampler or Sampler(rows, min(size.batch, rows), seed=3)
-    data = TrainingData(columns, tokenizer, size.tokens, sampler, Teacher(vectors, 2), chunk)
+    data = TrainingData(columns, tokenizer, size.tokens, sampler, Teacher(vectors, 2), chunk, shapes)
     config = MethodConfig.parse(block, "methods")
     return Trained(encoder, load_method(block["module"]).Objective(config, encoder, data), tokenizer)
 
