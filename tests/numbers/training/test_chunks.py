@@ -10,6 +10,7 @@ from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.start import Size, Start
 from workflow_scripts.training.chunks import in_chunks
+from workflow_scripts.training.data import TrainingData
 
 BLOCKS = {name: block for name, block in walk.blocks().items() if material.is_trained(block)}
 CLOSE = {torch.float32: 1e-5, torch.float64: 1e-9}
@@ -95,7 +96,8 @@ def test_a_chunk_is_read_twice_and_a_vector_at_a_time_is_kept():
     for size, passes in ((2, [[2, 3], [5], [5], [2, 3]]), (3, [[2, 3, 5]]), (None, [[2, 3, 5]])):
         seen.clear()
         weight.grad = None
-        loss = in_chunks(read, batch, size).prod()
+        chunks = TrainingData({}, None, 3, None, chunk=size).ready(batch)
+        loss = in_chunks(read, chunks).prod()
         loss.backward()
         assert (loss.item(), weight.grad.item()) == (8 * 30, 3 * 4 * 30)
         assert seen == passes
