@@ -250,10 +250,9 @@ MISTAKES = {
         training_of("simcse", warmup_steps=17),
         "training.warmup_steps: 17 of 16 steps. Lower it.",
     ),
-    "a step in chunks whose slopes are drawn for all": (
-        training_of("simcse_layerattpooler", chunk=8),
-        "training.chunk: the readout layer_attention, as it is set, draws or sums over a whole batch. "
-        "Set it to null for this method, or change the readout.",
+    "a step in chunks whose discriminator reads the batch again": (
+        training_of("diffcse", chunk=8),
+        "training.chunk: diffcse's discriminator reads the batch again. Leave it out.",
     ),
     "an adapted encoder's step in chunks": (
         put("continue_mlm/training/chunk", 8),

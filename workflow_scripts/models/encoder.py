@@ -138,10 +138,9 @@ class SentenceEncoder(TextEncoder):
     def tells_sentences_apart(self) -> bool:
         """Whether nothing of a sentence changes with others that follow it in a batch (``TokenBatch.followed_by``).
 
-        Not where the encoder does not run on packed tokens, or where sentences of a batch meet in the readout.
+        False if sentences of a batch meet in the readout.
         """
-        independent = self.readout.is_independent and self.readout.reads != "padded"
-        return independent and packs(self.backbone)
+        return self.readout.is_independent and self.readout.reads != "padded"
 
     def read(self, batch: TokenBatch, positions_BT: Tensor | None = None) -> Tensor:
         """Sentence vectors before the head, shape (B, R); ``positions_BT`` are positions other than 0, 1, 2, ..."""
