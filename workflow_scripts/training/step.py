@@ -7,6 +7,7 @@ one call replays. Long trainings compile the encoder's layers, too. A CPU runs t
 """
 
 import sys
+import warnings
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -101,6 +102,8 @@ class Update:
             for name, travel in budgets.items()
         ]
         on_gpu = self.device.type == "cuda"
+        # It says so of every step that runs as it is, such as the first one of a shape.
+        warnings.filterwarnings("ignore", "This instance was constructed with capturable=True")
         for group in groups if on_gpu else ():
             group["lr"] = torch.tensor(settings.learning_rate, device=self.device)
         self.optimiser = torch.optim.AdamW(
@@ -164,14 +167,15 @@ class Graph(NamedTuple):
 class Captured(Eager):
     """Steps that are captured as CUDA graphs, each when its shape occurs for the second time, and then replayed.
 
-    The first step of a shape runs as it is, which makes ready whatever is made at first use. All run on one stream,
-    since none of a captured backward pass may belong to the default one.
+    The first step of a shape runs as it is, which makes ready whatever is made at first use: optimiser state, compiled
+    layers, workspaces. All run on one stream, since no part of a captured backward pass may belong to the default one.
     """
 
     def __init__(self, update: Update, compiles: bool) -> None:
         super().__init__(update, compiles)
         self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        self._graphs: dict[Hashable, Graph | None] = {}
+        self._seen: set[Hashable] = set()
+        self._graphs: dict[Hashable, Graph] = {}
         self._pool: Any = None
 
     def __call__(self, inputs: Inputs, rate: float) -> Left:
@@ -186,21 +190,22 @@ class Captured(Eager):
     def _replayed(self, inputs: Inputs) -> Left:
         shape = _shape(inputs)
         if shape not in self._graphs:
-            if len(self._graphs) < MOST_GRAPHS:
-                self._graphs[shape] = None
-            return self._run(onto(inputs, self._update.device))
-        found = self._graphs[shape] = self._graphs[shape] or self._capture(inputs)
-        pairs = zip(tree_leaves(found.inputs), tree_leaves(inputs), strict=True)
-        for fixed, given in pairs:
+            if shape not in self._seen or len(self._graphs) == MOST_GRAPHS:
+                self._seen.add(shape)
+                return self._run(onto(inputs, self._update.device))
+            self._graphs[shape] = self._capture(inputs)
+        captured = self._graphs[shape]
+        for fixed, given in zip(tree_leaves(captured.inputs), tree_leaves(inputs), strict=True):
             if isinstance(fixed, Tensor):
                 fixed.copy_(given, non_blocking=True)
-        found.graph.replay()
-        left, names = found.left
+        captured.graph.replay()
+        left, names = captured.left
         return left.clone(), names
 
     def _capture(self, inputs: Inputs) -> Graph:
         graph, fixed = torch.cuda.CUDAGraph(), onto(inputs, self._update.device)
-        with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
+        # thread_local, since a thread pins the next inputs meanwhile (``ahead``), which would end a global capture.
+        with torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"):
             left = self._run(fixed)
         self._pool = self._pool or graph.pool()
         return Graph(graph, fixed, left)
