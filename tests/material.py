@@ -20,7 +20,7 @@ from workflow_scripts.methods import load_method
 from workflow_scripts.methods.base import Objective
 from workflow_scripts.models.encoder import TextEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.readouts import set_mask_token
-from workflow_scripts.models.tokens import Shapes
+from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.training import Training
@@ -153,7 +153,7 @@ def prepared(
     rows: int = 256,
     sampler: Sampler | None = None,
     chunk: int | None = None,
-    shapes: Shapes = Shapes(),  # noqa: B008  (immutable)
+    shapes: Shapes = NATURAL,
 ) -> Trained:
     """A method over the encoder in ``folder``, in its first state, on ``device``."""
     encoder, tokenizer = built(block, folder, device)

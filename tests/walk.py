@@ -30,6 +30,7 @@ from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.templates import tokenise_in
+from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.readouts import AnyReadout
@@ -126,9 +127,11 @@ def bert(folder: Path) -> Path:
 # Effects
 
 
-def made(folder: Path, block: Block, sampler: Sampler | None = None) -> material.Trained:
+def made(
+    folder: Path, block: Block, sampler: Sampler | None = None, shapes: Shapes = NATURAL
+) -> material.Trained:
     """A method of the configuration over its tiny encoder."""
-    return material.prepared(block, bert(folder).parent, SIZE, CPU, ROWS, sampler)
+    return material.prepared(block, bert(folder).parent, SIZE, CPU, ROWS, sampler, shapes=shapes)
 
 
 def effect(folder: Path, block: Block) -> Effect:

@@ -172,18 +172,18 @@ class KilledError(Exception):
 def trained(folder, block, checkpoints, kill=None):
     """Weights and tables of a training of four steps; one that is killed before the step ``kill`` leaves none."""
     encoder, objective, tokenizer = walk.made(folder, walk.with_members(folder, block))
-    loss = objective.loss
+    inputs = objective.inputs
 
     def perhaps(step):
         if step == kill:
             raise KilledError
-        return loss(step)
+        return inputs(step)
 
     def score():
         vectors = encode(objective.scored or encoder, tokenizer, walk.TEXTS[:4], walk.SIZE.tokens)
         return math.sin(1000 * float(abs(vectors).mean()))  # now higher, now lower
 
-    objective.loss = perhaps
+    objective.inputs = perhaps
     settings = tiny.training(learning_rate=0.003, batch_size=8)
     try:
         outcome = train(

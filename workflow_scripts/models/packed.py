@@ -149,7 +149,7 @@ class PackedEncoder:
         self._layers = [
             Layer(
                 module,
-                masks and masks.places(number * PLACES + 1, PLACES - 1),
+                None if masks is None else masks.places(number * PLACES + 1, PLACES - 1),
                 bias_xxxT,
                 packing.padded or bias_xxxT is not packing.bias_B11T,
                 number + 1 == len(layers),
@@ -203,7 +203,7 @@ class PackedEncoder:
     @property
     def _first_key(self) -> Tensor | None:
         """That of the embeddings' dropout."""
-        return self._masks and self._masks.places(0, 1)[0]
+        return None if self._masks is None else self._masks.places(0, 1)[0]
 
     def _positions(self, ids_BT: Tensor) -> Tensor:
         """BERT counts places of a row; others count tokens that are not their padding, from one past its id."""
@@ -325,7 +325,7 @@ class PackedEncoder:
         p = self.parts(layer.module).p
         if layer.keys_K is None or not p:
             return weights_BHQT
-        assert self._masks
+        assert self._masks is not None
         key = layer.keys_K[_ATTENTION]
         return weights_BHQT * self._masks.attention(key, p, weights_BHQT.shape[1], first=first)
 
@@ -348,7 +348,7 @@ class PackedEncoder:
         """What is left of a state after dropout."""
         if key is None or not p:
             return state_ND
-        assert self._masks
+        assert self._masks is not None
         return state_ND * self._masks.hidden(key, p, state_ND.shape[1], first=first)
 
     def _added(
@@ -357,7 +357,7 @@ class PackedEncoder:
         """What is left of a state after dropout, and the residual."""
         if layer.keys_K is None or not p:
             return residual_ND + state_ND
-        assert self._masks
+        assert self._masks is not None
         factors_ND = self._masks.hidden(layer.keys_K[place], p, state_ND.shape[1], first=first)
         return torch.addcmul(residual_ND, state_ND, factors_ND)
 

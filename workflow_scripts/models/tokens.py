@@ -26,6 +26,10 @@ class Shapes(NamedTuple):
     """The greatest padded length, where the encoder has one."""
 
 
+NATURAL = Shapes()
+"""Batches are as long as their longest sentence."""
+
+
 class Packing(NamedTuple):
     """Sentences end to end: the places of a batch's tokens, padding left out; every sentence holds at least one.
 
@@ -170,9 +174,9 @@ class TokenBatch(NamedTuple):
         batch: TokenBatch = onto(self.ready(), device)
         return batch
 
-    def ready(self, shapes: Shapes = Shapes()) -> "TokenBatch":  # noqa: B008  (immutable)
+    def ready(self, shapes: Shapes = NATURAL) -> "TokenBatch":
         """The batch with its packing, both of a shape that is rounded up as ``shapes`` says."""
-        if self.packing and shapes == Shapes():
+        if self.packing and shapes == NATURAL:
             return self
         behind = -self.mask_BT.shape[1] % shapes.width
         if shapes.longest:

@@ -35,7 +35,7 @@ from workflow_scripts.methods.base import Metrics, Objective
 from workflow_scripts.models.encoder import TextEncoder
 from workflow_scripts.models.encoding import encode_tokens
 from workflow_scripts.models.templates import tokenise_in
-from workflow_scripts.models.tokens import Shapes
+from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.progress import Progress
 from workflow_scripts.settings.training import Training
 from workflow_scripts.training import ranks
@@ -212,7 +212,7 @@ def train(
     development: tuple[int, Callable[[], float]] | None,
     checkpoints: Path,
     fingerprint: str,
-    shapes: Shapes = Shapes(),  # noqa: B008  (immutable)
+    shapes: Shapes = NATURAL,
 ) -> Outcome:
     """Train ``objective.module`` in place and leave it with the weights that scored best on the dev set.
 

@@ -28,7 +28,7 @@ from transformers import (
 from workflow_scripts.errors import ConfigError, DataError, TrainingError
 from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import hidden_states, load_backbone
-from workflow_scripts.models.tokens import Shapes, TokenBatch, TokenisedText
+from workflow_scripts.models.tokens import NATURAL, Shapes, TokenBatch, TokenisedText
 from workflow_scripts.settings.mlm import ContinueMlm, Sizes
 from workflow_scripts.training.sampler import Sampler
 
@@ -177,7 +177,7 @@ class Objective(base.Objective):
         sampler: Sampler,
         tokenizer: PreTrainedTokenizerBase,
         settings: ContinueMlm,
-        shapes: Shapes = Shapes(),  # noqa: B008  (immutable)
+        shapes: Shapes = NATURAL,
     ) -> None:
         self.module = module
         self._text = text

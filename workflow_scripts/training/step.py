@@ -9,7 +9,7 @@ one call replays. Long trainings compile the encoder's layers, too. A CPU runs t
 import sys
 import warnings
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -21,10 +21,10 @@ from transformers import PreTrainedModel
 
 from workflow_scripts.methods.base import Objective
 from workflow_scripts.models.devices import mixed_precision
-from workflow_scripts.models.dropout import Keys, keyed, keys_of
-from workflow_scripts.models.encoder import max_position_embeddings
+from workflow_scripts.models.dropout import Keys, Masks, answering, keyed, keys_of
+from workflow_scripts.models.encoder import TextEncoder, max_position_embeddings
 from workflow_scripts.models.packed import PLACES, compiled, packs
-from workflow_scripts.models.tokens import Shapes, onto
+from workflow_scripts.models.tokens import NATURAL, Packing, Shapes, onto
 from workflow_scripts.settings.training import Training
 from workflow_scripts.training import ranks
 
@@ -34,20 +34,24 @@ MOST_GRAPHS = 12
 """Shapes that are captured; steps of other shapes run as they are."""
 ROUNDED = Shapes(tokens=256, width=32)
 
+_NO_SENTENCES = Packing.of(torch.ones(1, 1))
+
 Inputs = tuple[Any, Keys]
 """An objective's inputs and the keys of a step's draws."""
 Left = tuple[Tensor, list[str]]
 """Loss, norm of the gradient and metrics of a step in one tensor, in float64, and the names of the metrics."""
 
 
-def shapes_for(device: torch.device, backbones: Sequence[PreTrainedModel], chunk: int | None) -> Shapes:
-    """How batches are rounded up: on a GPU so that steps can be captured, if they can be."""
-    captures = device.type == "cuda" and ranks.world() == 1 and chunk is None and all(map(packs, backbones))
-    if not captures:
+def shapes_for(device: torch.device, module: nn.Module, chunk: int | None) -> Shapes:
+    """How batches are rounded up: on a GPU so that steps of ``module`` can be captured, if they can be."""
+    backbones = [one for one in module.modules() if isinstance(one, PreTrainedModel)]
+    reads_padding = any(getattr(one, "reads", None) == "padded" for one in module.modules())
+    whole = ranks.world() == 1 and chunk is None
+    if device.type == "cpu" or not whole or reads_padding or not all(map(packs, backbones)):
         if device.type == "cuda":
-            reason = "several processes, chunks, or an encoder that is not packed"
+            reason = "several processes, chunks, or an encoder or readout that is not packed"
             print(f"steps are not captured: {reason}", file=sys.stderr)  # noqa: T201
-        return Shapes()
+        return NATURAL
     limits = [limit for limit in map(max_position_embeddings, backbones) if limit is not None]
     return ROUNDED._replace(longest=min(limits, default=None))
 
@@ -55,8 +59,20 @@ def shapes_for(device: torch.device, backbones: Sequence[PreTrainedModel], chunk
 def host_half(objective: Objective, seed: int, step: int) -> Inputs:
     """All that ``step`` reads, on the host."""
     models = [one for one in objective.module.modules() if isinstance(one, PreTrainedModel)]
-    depth = max(int(one.config.num_hidden_layers) for one in models)
-    return objective.inputs(step), keys_of(seed, step, passes=objective.passes, places=PLACES * depth)
+    depth = max((int(one.config.num_hidden_layers) for one in models), default=0)
+    passes = objective.passes + draws_outside(objective.module)
+    return objective.inputs(step), keys_of(seed, step, passes=passes, places=PLACES * depth)
+
+
+def draws_outside(module: nn.Module) -> bool:
+    """Whether anything outside of encoders draws, such as dropout in a head that a method adds."""
+    inside = {
+        part
+        for whole in module.modules()
+        if isinstance(whole, TextEncoder | PreTrainedModel)
+        for part in whole.modules()
+    }
+    return any(isinstance(part, nn.Dropout | nn.RReLU) for part in {*module.modules()} - inside)
 
 
 def ahead(make: Callable[[int], Inputs], device: torch.device, done: int, steps: int) -> Iterator[Inputs]:
@@ -101,6 +117,7 @@ class Update:
             {"params": [self._trainable[name]], "share": travel / whole, "weight_decay": 0.0}
             for name, travel in budgets.items()
         ]
+        self._outside = onto(_NO_SENTENCES, self.device) if draws_outside(objective.module) else None
         on_gpu = self.device.type == "cuda"
         # It says so of every step that runs as it is, such as the first one of a shape.
         warnings.filterwarnings("ignore", "This instance was constructed with capturable=True")
@@ -129,6 +146,7 @@ class Update:
         self.optimiser.zero_grad(set_to_none=True)
         with (
             keyed(keys, ranks.rank(), ranks.world()),
+            answering(Masks(self._outside) if self._outside else None),
             mixed_precision(self.settings.precision, self.device),
         ):
             step = self.objective.loss(own)
@@ -220,5 +238,5 @@ def _shape(inputs: Inputs) -> Hashable:
 def step_runner(update: Update, shapes: Shapes, steps: int) -> Eager:
     """What takes the steps of a training of ``steps``: captured ones if shapes are rounded up for that."""
     compiles = update.device.type == "cuda" and steps >= COMPILED_FROM
-    captures = shapes != Shapes() and steps >= CAPTURED_FROM
+    captures = shapes != NATURAL and steps >= CAPTURED_FROM
     return (Captured if captures else Eager)(update, compiles)

@@ -7,7 +7,7 @@ import yaml
 
 from tests import tiny
 from tests.planning import merged_config
-from tests.steps import loss_of, views_of
+from tests.steps import loss_of, step_of, views_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.runs import run_settings, runs_of
@@ -140,8 +140,9 @@ def test_anchors_positives_and_negatives_lose_the_same_before_they_are_compared(
         far = torch.cosine_similarity(h[i], negative) / 0.05
         total += (torch.logsumexp(torch.cat([near, far]), 0) - near[i]).item()
     reduced = make(tiny_bert, start=c, **supervised())
-    assert loss_of(reduced, 1).item() == pytest.approx(total / 8, rel=1e-4)
-    assert reduced.metrics()["reduced_dimensions"] == low.sum()
+    left = step_of(reduced, 1)
+    assert left.loss.item() == pytest.approx(total / 8, rel=1e-4)
+    assert left.metrics["reduced_dimensions"] == low.sum()
     assert loss_of(plain, 1).item() != pytest.approx(total / 8, rel=1e-3)
 
 
@@ -168,8 +169,7 @@ def test_deviations_are_those_of_the_first_view_or_of_the_first_two(tiny_bert, i
     in_s = [(spread < c).sum() for spread in spreads]
     assert in_s[0] != in_s[1] and 0 < in_s[1] < tiny.WIDTH
     objective = make(tiny_bert, start=c, identify=identify, **supervised())
-    loss_of(objective, 1)
-    assert objective.metrics()["reduced_dimensions"] == in_s[count - 1]
+    assert step_of(objective, 1).metrics["reduced_dimensions"] == in_s[count - 1]
 
 
 @pytest.mark.parametrize(("identify", "factor"), [("words_each_step", 1.1), ("words_at_start", 1.0)])
@@ -187,8 +187,7 @@ def test_static_identification_follows_the_encoder_or_stays_with_the_first_one(t
     expected = (factor * spread < c).sum()
     assert 0 < expected < tiny.WIDTH and (spread < c).sum() != (1.1 * spread < c).sum()
     for step in (1, 2, 3):
-        loss_of(objective, step)
-        assert objective.metrics()["reduced_dimensions"] == expected
+        assert step_of(objective, step).metrics["reduced_dimensions"] == expected
 
 
 def test_exemplars_are_a_function_of_seed_and_step_and_as_many_as_are_asked_for(tiny_bert):

@@ -189,7 +189,7 @@ def test_weights_that_are_asked_for_are_the_stock_models(tiny_bert):
     backbone = load_backbone(tiny_bert, attn_implementation="eager")
     batch = tokenise(load_tokenizer(tiny_bert), TEXTS, 32).batch(range(len(TEXTS)))
     with torch.inference_mode():
-        stream = PackedEncoder(backbone, batch.packed())
+        stream = PackedEncoder(backbone, batch.packed(), None)
         found = stream.attended(0, stream.embedded(batch.ids_BT), weights=True).weights_BHQT
         stock = backbone(
             input_ids=batch.ids_BT, attention_mask=batch.mask_BT, output_attentions=True

@@ -58,6 +58,10 @@ def test_a_batch_that_is_copied_to_a_device_takes_its_packing_along():
     assert (there.width, there.padded) == (packing.width, packing.padded)
 
 
+def hidden(masks, *size):
+    return masks.hidden(masks.places(0, 1)[0], *size)
+
+
 def test_sentences_that_every_process_has_follow_a_processs_own():
     own = TokenBatch(torch.tensor([[5, 6, 7]]), torch.ones(1, 3, dtype=torch.int64))
     shared = TokenBatch(torch.tensor([[5, 8, 6, 7], [5, 7, 0, 0]]), mask_of([4, 2]))
@@ -66,12 +70,12 @@ def test_sentences_that_every_process_has_follow_a_processs_own():
     assert both.mask_BT.sum(dim=1).tolist() == [3, 4, 2]
     packing = Packing.of(both.mask_BT, own=1)
     with keyed(keys_of(1, 1), rank=1, ranks=2):
-        here = Masks(packing).hidden(0, 0.5, 64)
+        here = hidden(Masks(packing), 0.5, 64)
     with keyed(keys_of(1, 1), rank=0, ranks=2):
-        there = Masks(packing).hidden(0, 0.5, 64)
+        there = hidden(Masks(packing), 0.5, 64)
     with keyed(keys_of(1, 1), rank=1, ranks=2):
-        alone = Masks(own.packed()).hidden(0, 0.5, 64)
+        alone = hidden(Masks(own.packed()), 0.5, 64)
     assert torch.equal(here[:3], alone) and not torch.equal(here[:3], there[:3])
     with keyed(keys_of(1, 1), rank=0, ranks=2):
-        behind_two = Masks(Packing.of(mask_of([2, 1, 4, 2]), own=2)).hidden(0, 0.5, 64)
+        behind_two = hidden(Masks(Packing.of(mask_of([2, 1, 4, 2]), own=2)), 0.5, 64)
     assert torch.equal(here[3:], there[3:]) and torch.equal(here[3:], behind_two[3:])

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests import material, walk
-from tests.steps import loss_of
+from tests.steps import step_of
 from workflow_scripts.models.dropout import keyed, keys_of
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods import MethodConfig
@@ -50,10 +50,10 @@ def found(folder, block, precision, chunk):
     ).objective
     module = objective.module.to(precision).train()
     with keyed(keys_of(1, 1)):
-        loss = loss_of(objective, 1)
+        loss, metrics = step_of(objective, 1)
     loss.backward()
     values = {name: p.grad for name, p in module.named_parameters() if p.grad is not None}
-    measured = {name: torch.tensor(float(value)) for name, value in objective.metrics().items()}
+    measured = {name: torch.tensor(float(value)) for name, value in metrics.items()}
     return {"loss": loss.detach(), **values, **measured}
 
 
