@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
 from tests import walk
-from tests.gpu.busy import busy
+from tests.gpu.steps import BATCHES, DEVICE, ON_CARD, Cycling, busy, settled
 from tests.material import BASE, Size, blocks, prepared, random_encoder, sentences, tokenizer_of, training
 from workflow_scripts.methods import simcse
 from workflow_scripts.methods.base import Objective
@@ -36,10 +36,8 @@ from workflow_scripts.training import mlm, step
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import prepare, train
 from workflow_scripts.training.sampler import Sampler
-from workflow_scripts.training.step import ROUNDED, Captured, Eager, Update, ahead, host_half
+from workflow_scripts.training.step import ROUNDED, Captured, Eager, Update, host_half
 
-DEVICE = torch.device(os.environ.get("SEMBLANCE_GPU_TEST_DEVICE", "cuda"))
-ON_CARD = DEVICE.type == "cuda"
 if ON_CARD and not torch.cuda.is_available():
     pytest.skip(
         "PyTorch sees no GPU; SEMBLANCE_GPU_TEST_DEVICE=cpu tries the tests out", allow_module_level=True
@@ -57,13 +55,17 @@ CPU, SIZE = walk.CPU, walk.SIZE
 SETTINGS = training(SIZE, max_steps=STEPS, precision="float32", checkpoint_minutes=0)
 SHAPES = ROUNDED if ON_CARD else NATURAL
 CASES = walk.readings() | {"continue_mlm": {}}
+PADDED = ("simcse_s2sent.code", "simcse_s2sent.code_dct")
+"""They read padding, so their batches are not rounded up."""
+EXACT = ("promptbert_avg", "simcse_s2sent.code", "simcse_s2sent.code_norm")
+"""Compared in float64: in float32 a CPU alone is 2e-4 to 5e-4 off (small differences, BatchNorm of equal gates)."""
 AGAIN = ("simcse", "promptbert", "simcse_3r", "jtcse", "simcse_s2sent", "diffcse")
 SIZES = {
     "6 layers, 384 wide": BASE._replace(layers=6, width=384, feed_forward=1536),
     "12 layers, 768 wide": BASE,
     "24 layers, 1024 wide": BASE._replace(layers=24, width=1024, heads=16, feed_forward=4096),
 }
-BATCHES = (64, 256)
+SENTENCES = (64, 256)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -126,14 +128,17 @@ def case(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def taken(case: str, folder: Path) -> Taken:
     """The first step on the card, of a batch that is rounded up as for a capture."""
-    objective = objective_of(case, folder, DEVICE, ROUNDED)
-    if not ON_CARD:
+    objective = objective_of(case, folder, DEVICE, NATURAL if case in PADDED else ROUNDED)
+    if case in EXACT or not ON_CARD:
         objective.module.double()
     return taken_by(objective)
 
 
 def test_loss_and_gradients_are_those_of_the_cpu(case, folder, taken):
-    assert distance(taken_by(objective_of(case, folder, CPU, NATURAL)), taken) < CLOSE
+    objective = objective_of(case, folder, CPU, NATURAL)
+    if case in EXACT:
+        objective.module.double()
+    assert distance(taken_by(objective), taken) < CLOSE
 
 
 @on_a_card
@@ -267,47 +272,37 @@ def test_captured_steps_killed_and_resumed_ones_leave_the_bytes_of_others(folder
 # How well a card is used
 
 
-class Cycling(Sampler):
-    """The same few batches again and again, so that soon every shape is captured."""
-
-    def rows_of(self, step):
-        return super().rows_of((step - 1) % 4 + 1)
-
-
-def large(size: Size) -> Iterator[step.Left]:
-    """Captured steps of SimCSE with random weights, in bfloat16, each taken when it is asked for."""
+def simcse_of(size: Size) -> Objective:
+    """SimCSE with random weights."""
     config = MethodConfig.parse(blocks()["simcse"], "methods")
     with DEVICE:
         encoder = simcse.build(config, random_encoder(size)).to(DEVICE)
-    rows = 4 * size.batch
-    data = TrainingData(
-        {"anchor": sentences(rows, size)}, tokenizer_of(size), size.tokens, Cycling(rows, size.batch, seed=3),
-        shapes=ROUNDED,
-    )  # fmt: skip
-    objective = simcse.Objective(config, encoder, data)
-    settings = training(size, max_steps=1, precision="bfloat16")
-    run = Captured(Update(objective, settings, 1), compiles=False)
-    for inputs in ahead(partial(host_half, objective, 1), DEVICE, 0, 100):
-        yield run(inputs, settings.learning_rate)
+    rows, tokenizer = BATCHES * size.batch, tokenizer_of(size)
+    sampler, columns = Cycling(rows, size.batch, seed=3), {"anchor": sentences(rows, size)}
+    data = TrainingData(columns, tokenizer, size.tokens, sampler, shapes=ROUNDED)
+    return simcse.Objective(config, encoder, data)
+
+
+def large(size: Size) -> Iterator[step.Left]:
+    """Steps of a long training in bfloat16."""
+    return settled(simcse_of(size), training(size, precision="bfloat16"), compiles=False)
 
 
 @on_a_card
 def test_a_card_is_hardly_idle_in_steps_of_bert_base(capsys):
     steps = large(BASE)
-    for _ in range(12):
-        next(steps)
     found = busy(lambda: [next(steps) for _ in range(20)])
     with capsys.disabled():
-        print(f"\na step of BERT-base: {found.whole / 20:.4f} s, idle for {found.idle:.1%}")
+        print(f"\na step of BERT-base: {found.whole / 20:.4f} s, idle for {found.idle:.1%}")  # noqa: T201
     assert found.idle < IDLE
 
 
 @on_a_card
 def test_how_much_memory_a_training_takes_is_printed(capsys):
     for name, size in SIZES.items():
-        peaks = [peak(size._replace(batch=batch)) for batch in BATCHES]
+        peaks = [peak(size._replace(batch=batch)) for batch in SENTENCES]
         with capsys.disabled():
-            print(f"\nSimCSE, {name}:", *(f"{gb} at batch {n}" for gb, n in zip(peaks, BATCHES, strict=True)))
+            print(f"\nSimCSE, {name}, at batches of {SENTENCES}: {', '.join(peaks)}")  # noqa: T201
 
 
 def peak(size: Size) -> str:
@@ -315,8 +310,7 @@ def peak(size: Size) -> str:
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     try:
-        for _step, _left in zip(range(9), large(size), strict=False):
-            pass
+        next(large(size))
     except torch.cuda.OutOfMemoryError:
         return "more than the card has"
     return f"{torch.cuda.max_memory_reserved() / 1e9:.1f} GB"

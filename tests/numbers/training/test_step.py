@@ -6,8 +6,9 @@ from contextlib import contextmanager, nullcontext
 import pytest
 import torch
 
+from tests import walk
 from tests.material import SMALL, blocks, prepared, training, write_encoder
-from workflow_scripts.models.tokens import Shapes
+from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.training import step
 from workflow_scripts.training.step import Captured, Eager, Update, host_half
 
@@ -22,6 +23,19 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("step")
     write_encoder(folder, SIZE)
     return folder
+
+
+def test_steps_are_captured_unless_a_readout_reads_padding(folder, capsys):
+    readouts = walk.readouts()
+    found = {
+        name: step.shapes_for(torch.device("cuda"), walk.encoder_with(folder, readout), None)
+        for name, readout in readouts.items()
+    }
+    padded = {name for name, shapes in found.items() if shapes == NATURAL}
+    assert padded == {"simcse_s2sent.code", "simcse_s2sent.code_dct"}
+    assert len(found) > 20
+    assert {shapes.tokens for name, shapes in found.items() if name not in padded} == {256}
+    assert capsys.readouterr().err.count("steps are not captured: ") == 2
 
 
 class Stream:
