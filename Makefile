@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 SNAKEMAKE := python -m snakemake --cores all --quiet host reason
 
-.PHONY: environment demo test test-all bench fetch slurm-test scale-test check
+.PHONY: environment demo test test-all bench fetch gpu-test slurm-test scale-test check
 .DEFAULT_GOAL := demo
 
 # PyPI has no build of PyTorch without CUDA; `make LOCK=requirements-gpu.lock ...` asks for the one with CUDA.
@@ -46,6 +46,10 @@ test: $(READY)  ## the tests of every guarantee, in minutes
 
 test-all: $(READY)  ## these and what is slow or outside: every key singly, mounts, a browser, pages followed
 	$(PYTEST) $(TESTS)
+
+# Without the fixtures of tests/conftest.py, so that the same command runs where only PyTorch and a few packages are.
+gpu-test: $(READY)  ## on a GPU: what the CPU computes, the same bytes, no wait, hardly idle; two minutes
+	python -m pytest -rs --durations 5 --confcutdir tests/gpu tests/gpu
 
 slurm-test: $(READY)  ## a real one-node SLURM: the demo's graph, faults, a stranger's path; needs root, Debian's packages
 	SEMBLANCE_SLURM_TEST=1 OMP_NUM_THREADS=1 python -m pytest -rs --durations 0 tests/slurm

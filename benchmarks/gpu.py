@@ -1,227 +1,144 @@
-"""How fast a card trains and encodes, against sentence-transformers and a bare loop on the same card, in turns.
+"""Steps and encoding of BERT-base on a GPU, against sentence-transformers and a bare loop: bfloat16, three minutes.
 
-All train the same modules (for [CLS], the head that SimCSE trains) on the same sentences, from texts to updated
-weights: tokenising, forward, backward, clipping, fused AdamW with a linear schedule. Ours is the training job's loop in
-its deterministic mode; the peers have no need of it. The bare loop calls the encoder twice, as sentence-transformers'
-loss does, without a trainer around it.
+Steps are those of a long training, once its layers are compiled and its shapes captured; what that takes at first is
+left out. Weights are random, sentences made up: it needs the folders workflow_scripts, tests, benchmarks and config,
+and neither Snakemake, data nor a network. SEMBLANCE_GPU_TEST_DEVICE=cpu with --small tries it out on a processor.
 """
 
+import os
+import subprocess
+import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from statistics import median
-from typing import NamedTuple
 
-import sentence_transformers as st
 import torch
-from datasets import Dataset
-from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
-from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
-from torch import nn
-from transformers import PrinterCallback
-from workflow_scripts.gpu_check.lines import Line
 
-from tests.material import Size, blocks, sentences, training
+from benchmarks.harness import Measured, Seconds, Timing, ratios
+from benchmarks.peers import POOLERS, Step, peer, recipe, trainer, two_calls
+from tests.gpu.steps import BATCHES, DEVICE, ON_CARD, Cycling, busy, settled
+from tests.material import BASE, SMALL, Block, Size, blocks, prepared, sentences, training, write_encoder
 from workflow_scripts.methods import simcse
-from workflow_scripts.models.devices import mixed_precision
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.settings.contrastive import Contrastive
-from workflow_scripts.settings.methods.simcse import Config
-from workflow_scripts.settings.training import Training
-from workflow_scripts.training.data import TrainingData
-from workflow_scripts.training.loop import prepare, train
-from workflow_scripts.training.sampler import Sampler
+from workflow_scripts.training.loop import prepare
+from workflow_scripts.training.step import ROUNDED
 
-PART = "fast"
-POOLERS = {"cls": "cls", "avg": "mean"}
-"""Our name to sentence-transformers'."""
-ROUNDS = 5
-PEAKS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12, "RTX 4090": 165e12}
+CODE = (
+    "benchmarks/peers.py",
+    "config/methods.yaml",
+    "tests/gpu/steps.py",
+    "workflow_scripts/losses",
+    "workflow_scripts/methods",
+    "workflow_scripts/models",
+    "workflow_scripts/training",
+)
+STEPS = 12
+"""In a round; a multiple of the batches that are captured."""
+SENTENCES = 20_000
+PEAKS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12}
 """Dense bfloat16 operations a second, by NVIDIA's data sheets."""
+OTHERS = ("simcse_3r", "jtcse")
 
 Way = Callable[[], object]
 
 
-class Step(NamedTuple):
-    """What all ways train on, and how."""
-
-    folder: Path
-    """Of the encoder."""
-    texts: list[str]
-    settings: Training
-    method: Contrastive
-    pooler: str
-    device: torch.device
-
-    @property
-    def steps(self) -> int:
-        """As many as the texts are batches."""
-        return len(self.texts) // self.settings.batch_size
+def measure(timing: Timing) -> Iterator[Measured]:
+    """Steps on [CLS] and on averages, steps of other methods, then encoding; nothing where there is no GPU."""
+    if ON_CARD and not torch.cuda.is_available():
+        print("gpu skipped: PyTorch sees no GPU", file=sys.stderr)
+        return
+    os.environ["TOKENIZERS_PARALLELISM"] = "true"  # peers tokenise in every step
+    size = SMALL._replace(layers=2) if timing.small else BASE
+    prepare(training(size), seed=1)
+    with tempfile.TemporaryDirectory() as folder:
+        write_encoder(Path(folder), size)
+        for one in found(timing, Path(folder), size):
+            yield one._replace(clock="wall", card=card())
 
 
-def recipe(pooler: str) -> Contrastive:
-    """SimCSE's settings, read by ``pooler``."""
-    block = blocks()["simcse"]
-    return Config.parse(block | {"readout": block["readout"] | {"pooler": pooler}}, "methods.simcse")
-
-
-def ours(step: Step, *, deterministic: bool = True) -> Way:
-    """The training job between loading its encoder and writing it."""
-    prepare(step.settings, seed=1)
-    encoder = simcse.build(step.method, load_backbone(step.folder, **step.method.overrides))
-    tokenizer = load_tokenizer(step.folder)
-    encoder.to(step.device)
-    torch.use_deterministic_algorithms(False)
-
-    def work() -> None:
-        prepare(step.settings, seed=1)
-        torch.use_deterministic_algorithms(deterministic)
-        sampler = Sampler(len(step.texts), step.settings.batch_size, seed=1)
-        columns, settings = {"anchor": step.texts}, step.settings
-        data = TrainingData(columns, tokenizer, settings.max_tokens, sampler, chunk=settings.chunk)
-        objective = simcse.Objective(step.method, encoder, data)
-        with tempfile.TemporaryDirectory() as folder:
-            train(
-                objective, step.settings, step.steps, seed=1, development=None, checkpoints=Path(folder), fingerprint=""
-            )  # fmt: skip
-        torch.use_deterministic_algorithms(False)  # which the peers do without
-
-    return work
-
-
-def peer(step: Step) -> st.SentenceTransformer:
-    """The same encoder, readout and head, of sentence-transformers' modules."""
-    transformer = Transformer(str(step.folder), max_seq_length=step.settings.max_tokens)
-    width = transformer.get_embedding_dimension()
-    modules = [transformer, Pooling(width, POOLERS[step.pooler])]
-    if step.method.readout.has_head:
-        modules.append(Dense(width, width, activation_function=nn.Tanh()))
-    return st.SentenceTransformer(modules=modules, device=str(step.device))
-
-
-def trainer(step: Step, rounds: int) -> Way:
-    """sentence-transformers' trainer on pairs (x, x), the recipe that its documentation gives for SimCSE."""
-    model, settings = peer(step), step.settings
-    arguments = st.SentenceTransformerTrainingArguments(
-        tempfile.gettempdir(), max_steps=step.steps, per_device_train_batch_size=settings.batch_size,
-        learning_rate=settings.learning_rate, lr_scheduler_type=settings.schedule, warmup_steps=0,
-        weight_decay=settings.weight_decay, max_grad_norm=settings.max_gradient_norm, optim="adamw_torch_fused",
-        report_to="none", save_strategy="no", logging_strategy="no", disable_tqdm=True,
-        use_cpu=step.device.type == "cpu", bf16=settings.precision == "bfloat16",
-    )  # fmt: skip
-    data = Dataset.from_dict({"anchor": step.texts, "positive": step.texts})
-    loss = MultipleNegativesRankingLoss(model, scale=1 / step.method.temperature)
-    made = [
-        st.SentenceTransformerTrainer(model, arguments, train_dataset=data, loss=loss)
-        for _round in range(rounds)
-    ]
-    for one in made:
-        one.remove_callback(PrinterCallback)
-    return lambda: made.pop().train()
-
-
-def two_calls(step: Step, compiled_by: str | None = None) -> Way:
-    """The loop that one writes by hand, its encoder as it is or compiled by a backend of ``torch.compile``."""
-    model, settings = peer(step), step.settings
-    if compiled_by:
-        model.compile(backend=compiled_by, dynamic=True)
-
-    def work() -> None:
-        model.train()
-        optimiser = torch.optim.AdamW(
-            model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
-        )
-        schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1, 0, total_iters=step.steps)
-        order = torch.randperm(len(step.texts)).view(-1, settings.batch_size)
-        for rows in order:
-            features = model.preprocess([step.texts[row] for row in rows])
-            features = {
-                name: one.to(step.device) for name, one in features.items() if isinstance(one, torch.Tensor)
-            }
-            with mixed_precision(settings.precision, step.device):
-                first, second = (
-                    nn.functional.normalize(model(dict(features))["sentence_embedding"]) for _call in range(2)
-                )
-                cosines = first @ second.T / step.method.temperature
-                loss = nn.functional.cross_entropy(cosines, torch.arange(len(rows), device=step.device))
-            loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(model.parameters(), settings.max_gradient_norm)
-            optimiser.step()
-            schedule.step()
-            optimiser.zero_grad()
-
-    return work
-
-
-def check(folder: Path, device: torch.device, size: Size, steps: int) -> Iterator[Line]:
-    """Steps on [CLS] and on averages, then encoding."""
+def found(timing: Timing, folder: Path, size: Size) -> Iterator[Measured]:
+    """All figures."""
     for pooler in POOLERS:
-        settings = training(size, max_steps=steps, precision="bfloat16", checkpoint_minutes=60)
-        step = Step(
-            folder / "bert", sentences(steps * size.batch, size), settings, recipe(pooler), pooler, device
-        )
-        ways = {"ours": ours(step), "trainer": trainer(step, ROUNDS + 1), "two calls": two_calls(step)}
-        if device.type == "cuda":
-            torch._dynamo.config.suppress_errors = True  # what fails runs as it is
-            ways["two calls, compiled"] = two_calls(step, "inductor")
-        seconds = in_turns(ways, device)
-        yield from _lines(f"a step on {pooler}", seconds, {"trainer": 2.0 if pooler == "cls" else 1.5})
-        mine = median(seconds["ours"]) / steps
-        yield Line(PART, f"steps a second on {pooler}", f"{1 / mine:.1f}", "", "measured")
-        yield _share_of_peak(pooler, step, size, mine)
-    yield from _encoding(folder, device, size, steps)
+        yield from _steps(timing, folder, size, pooler)
+    ways = {name: ours(folder, size, blocks()[name]) for name in ("simcse", *OTHERS)}
+    seconds = timed(timing, ways)
+    for name in OTHERS:
+        yield Measured(f"gpu_cost_{name}", ratios(seconds, name, "simcse"), "simcse-steps", "on-a-gpu")
+    yield from _encoding(timing, folder, size)
 
 
-def _share_of_peak(pooler: str, step: Step, size: Size, seconds: float) -> Line:
-    """Tokens a second of both views, and their share of the card's peak, at six operations a weight and token."""
-    name = torch.cuda.get_device_name(step.device) if step.device.type == "cuda" else "a CPU"
-    peak = next((peak for card, peak in PEAKS.items() if card in name), None)
-    weights = size.layers * (4 * size.width**2 + 2 * size.width * size.feed_forward)
-    lengths = [min(len(text.split()) + 2, size.tokens) for text in step.texts[: size.batch]]
-    tokens = 2 * sum(lengths)
-    share = (
-        f"{6 * weights * tokens / seconds / peak:.0%} of {name}'s peak"
-        if peak
-        else f"no peak is known of {name}"
-    )
-    return Line(PART, f"tokens a second on {pooler}", f"{tokens / seconds:,.0f}, {share}", "", "measured")
+def _steps(timing: Timing, folder: Path, size: Size, pooler: str) -> Iterator[Measured]:
+    settings = training(size, max_steps=STEPS, precision="bfloat16", checkpoint_minutes=60)
+    texts = sentences(STEPS * size.batch, size)
+    step = Step(folder / "bert", texts, settings, recipe(pooler), pooler, DEVICE)
+    block = blocks()["simcse"]
+    own = ours(folder, size, block | {"readout": block["readout"] | {"pooler": pooler}})
+    peers = {"trainer": trainer(step, timing.rounds + 1), "two calls": two_calls(step)}
+    seconds = timed(timing, {"semblance": own} | peers)
+    name = f"gpu_step_{pooler}"
+    against = {"trainer": "sentence-transformers-trainer", "two calls": "a-bare-loop-of-two-calls"}
+    for way, what in against.items():
+        ending = "" if way == "trainer" else "_bare"
+        faster = ratios(seconds, way, "semblance")
+        yield Measured(f"{name}{ending}", faster, "times-as-fast", f"semblance-against-{what}")
+    each = [taken / STEPS for taken in seconds["semblance"]]
+    yield Measured(f"{name}_time", [1e3 * one for one in each], "milliseconds-a-step", "semblance")
+    if ON_CARD:
+        kernels = [1e3 * busy(own).kernels / STEPS for _round in range(timing.rounds)]
+        yield Measured(f"{name}_busy", kernels, "milliseconds-a-step", "in-which-a-kernel-runs")
+    if peak := next((peak for kind, peak in PEAKS.items() if kind in card()), None):
+        shares = [operations(size) / one / peak for one in each]
+        yield Measured(f"{name}_peak", shares, "of-the-peak", "products-in-bfloat16")
 
 
-def _encoding(folder: Path, device: torch.device, size: Size, steps: int) -> Iterator[Line]:
-    texts = sentences(20_000 if device.type == "cuda" else steps * size.batch, size, seed=5)
-    settings = training(size)
-    step = Step(folder / "bert", texts, settings, recipe("avg"), "avg", device)
-    encoder = simcse.build(step.method, load_backbone(step.folder)).to(device)
+def _encoding(timing: Timing, folder: Path, size: Size) -> Iterator[Measured]:
+    texts = sentences(size.batch if timing.small else SENTENCES, size, seed=5)
+    step = Step(folder / "bert", texts, training(size), recipe("avg"), "avg", DEVICE)
+    encoder = simcse.build(step.method, load_backbone(step.folder)).to(DEVICE)
     tokenizer, model = load_tokenizer(step.folder), peer(step)
     ways: Mapping[str, Way] = {
-        "ours": lambda: encode(encoder, tokenizer, texts, size.tokens),
+        "semblance": lambda: encode(encoder, tokenizer, texts, size.tokens),
         "sentence-transformers": lambda: model.encode(texts, batch_size=128, show_progress_bar=False),
     }
-    yield from _lines(
-        f"encoding {len(texts):,} sentences", in_turns(ways, device), {"sentence-transformers": 1.5}
-    )
+    faster = ratios(timed(timing, ways), "sentence-transformers", "semblance")
+    yield Measured("gpu_encode", faster, "times-as-fast", "semblance-against-sentence-transformers")
 
 
-def in_turns(ways: Mapping[str, Way], device: torch.device, rounds: int = ROUNDS) -> dict[str, list[float]]:
-    """Seconds of each way in each round, after one that is not counted."""
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for number in range(rounds + 1):
-        for name, way in ways.items():
-            start = time.perf_counter()
-            way()
-            if device.type == "cuda":
-                torch.cuda.synchronize(device)
-            if number:
-                seconds[name].append(time.perf_counter() - start)
-    return seconds
+def ours(folder: Path, size: Size, block: Block) -> Way:
+    """Some steps of a method, compiled and captured."""
+    rows = BATCHES * size.batch
+    sampler = Cycling(rows, size.batch, seed=3)
+    objective = prepared(block, folder, size, DEVICE, rows, sampler, shapes=ROUNDED).objective
+    steps = settled(objective, training(size, precision="bfloat16"), compiles=True)
+    return lambda: list(islice(steps, STEPS))
 
 
-def _lines(what: str, seconds: Mapping[str, list[float]], wanted: Mapping[str, float]) -> Iterator[Line]:
-    for name in seconds:
-        if name == "ours":
-            continue
-        ratios = [theirs / mine for theirs, mine in zip(seconds[name], seconds["ours"], strict=True)]
-        found = f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) times as fast as {name}"
-        yield Line(PART, what, found, f"aim: {wanted[name]:g}" if name in wanted else "", "measured")
+def timed(timing: Timing, ways: Mapping[str, Way]) -> Seconds:
+    """Seconds that pass until the GPU is done; peers are spared deterministic algorithms."""
+
+    def finished(name: str, work: Way) -> None:
+        torch.use_deterministic_algorithms(name not in ("trainer", "two calls"))
+        work()
+        if ON_CARD:
+            torch.cuda.synchronize()
+
+    return timing.interleaved({name: partial(finished, name, work) for name, work in ways.items()}, "wall")
+
+
+def operations(size: Size) -> int:
+    """Of a step's products: six for each weight and token of both views, by the batches that ``ours`` takes."""
+    weights = size.layers * (4 * size.width**2 + 2 * size.width * size.feed_forward)
+    lengths = [min(len(text.split()) + 2, size.tokens) for text in sentences(BATCHES * size.batch, size)]
+    return 6 * weights * 2 * sum(lengths) // BATCHES
+
+
+def card() -> str:
+    """The GPU, its driver and PyTorch."""
+    if not ON_CARD:
+        return f"PyTorch {torch.__version__}"
+    asked = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+    driver = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()[0]
+    return f"{torch.cuda.get_device_name()}, driver {driver}, PyTorch {torch.__version__}"

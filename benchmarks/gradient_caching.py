@@ -11,9 +11,9 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.gpu import Step, ours, recipe
 from benchmarks.harness import THREADS, Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
+from benchmarks.peers import Step, ours, recipe
 from benchmarks.preparing import largest_memory
 from tests.material import SMALL, training
 

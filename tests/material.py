@@ -94,8 +94,8 @@ def sentences(count: int, size: Size, seed: int = 0) -> list[str]:
     return [" ".join(f"w{min(word, most) - 1}" for word in draw.zipf(1.3, length)) for length in lengths]
 
 
-def write_encoder(folder: Path, size: Size, kind: str = "bert") -> Path:
-    """Write an encoder with random weights, the same on every machine, as a published one lies in a folder."""
+def random_encoder(size: Size, kind: str = "bert") -> PreTrainedModel:
+    """An encoder with random weights, the same on every machine."""
     torch.manual_seed(0)
     ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
     config = AutoConfig.for_model(
@@ -108,15 +108,22 @@ def write_encoder(folder: Path, size: Size, kind: str = "bert") -> Path:
         initializer_range=size.spread,
         **ids,
     )
+    model: PreTrainedModel = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
+    return model
+
+
+def write_encoder(folder: Path, size: Size, kind: str = "bert") -> Path:
+    """Write an encoder with random weights, as a published one lies in a folder."""
     place = folder / kind
-    AutoModel.from_config(config).save_pretrained(place)  # type: ignore[no-untyped-call]
-    _tokenizer(size).save_pretrained(place)
+    random_encoder(size, kind).save_pretrained(place)
+    tokenizer_of(size).save_pretrained(place)
     if kind == "bert":
         save_head(place, MaskedLanguageModel(load_backbone(place)))
     return place
 
 
-def _tokenizer(size: Size) -> PreTrainedTokenizerFast:
+def tokenizer_of(size: Size) -> PreTrainedTokenizerFast:
+    """A tokenizer of made-up words, one token each."""
     words = [*_SPECIAL, *(f"w{number}" for number in range(size.vocabulary - len(_SPECIAL)))]
     vocabulary = {word: number for number, word in enumerate(words)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))

@@ -88,6 +88,23 @@ def _fitted(block: Any) -> Any:
     return block
 
 
+def readings() -> dict[str, Block]:
+    """Every block that trains, and every change of its settings that a reading names, by block and reading; each once."""
+    read = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text("utf-8"))["methods"]
+    found, known = {}, []
+    for name, block in blocks().items():
+        if not material.is_trained(block):
+            continue
+        found[name] = block
+        for reading, change in read[name].get("readings", {}).items():
+            own = change.get("method")
+            if own and own not in known:
+                known.append(own)
+                readout = _fitted(block.get("readout", {}) | own.get("readout", {}))
+                found[f"{name}.{reading}"] = block | _fitted(own) | ({"readout": readout} if readout else {})
+    return found
+
+
 def without_a_block() -> list[str]:
     """Methods, and kinds of readouts, that no block names: nothing would walk them."""
     used = {block["module"] for block in blocks().values()}

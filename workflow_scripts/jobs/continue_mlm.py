@@ -35,7 +35,7 @@ def main(job: Job) -> None:
     )
     model = MaskedLanguageModel(_backbone(base, job.settings["adapt"])).to(device)
     sampler = Sampler(len(text), training.batch_size, settings.seed, training.last_batch)
-    shapes = shapes_for(device, [model.backbone], training.chunk)
+    shapes = shapes_for(device, model, training.chunk)
     checkpoints = folder.with_name(f"{folder.name}.checkpoints")
     outcome = train(
         Objective(model, text, sampler, tokenizer, settings, shapes),

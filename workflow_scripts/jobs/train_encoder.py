@@ -52,7 +52,7 @@ def main(job: Job) -> None:
     checkpoints = place.with_name(f"{place.name}.checkpoints")
     sampler = Sampler(rows, training.batch_size, seed, training.last_batch)
     teacher = read_teacher(job.many("teacher"), rows)
-    shapes = shapes_for(device, backbones, training.chunk)
+    shapes = shapes_for(device, encoder, training.chunk)
     objective = method.Objective(
         config,
         encoder,

@@ -7,8 +7,9 @@ one call replays. Long trainings compile the encoder's layers, too. A CPU runs t
 """
 
 import sys
+import warnings
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -41,12 +42,14 @@ Left = tuple[Tensor, list[str]]
 """Loss, norm of the gradient and metrics of a step in one tensor, in float64, and the names of the metrics."""
 
 
-def shapes_for(device: torch.device, backbones: Sequence[PreTrainedModel], chunk: int | None) -> Shapes:
-    """How batches are rounded up: on a GPU so that steps can be captured, if they can be."""
-    captures = device.type == "cuda" and ranks.world() == 1 and chunk is None and all(map(packs, backbones))
-    if not captures:
+def shapes_for(device: torch.device, module: nn.Module, chunk: int | None) -> Shapes:
+    """How batches are rounded up: on a GPU so that steps of ``module`` can be captured, if they can be."""
+    backbones = [one for one in module.modules() if isinstance(one, PreTrainedModel)]
+    reads_padding = any(getattr(one, "reads", None) == "padded" for one in module.modules())
+    whole = ranks.world() == 1 and chunk is None
+    if device.type == "cpu" or not whole or reads_padding or not all(map(packs, backbones)):
         if device.type == "cuda":
-            reason = "several processes, chunks, or an encoder that is not packed"
+            reason = "several processes, chunks, or an encoder or readout that is not packed"
             print(f"steps are not captured: {reason}", file=sys.stderr)  # noqa: T201
         return NATURAL
     limits = [limit for limit in map(max_position_embeddings, backbones) if limit is not None]
@@ -114,8 +117,10 @@ class Update:
             {"params": [self._trainable[name]], "share": travel / whole, "weight_decay": 0.0}
             for name, travel in budgets.items()
         ]
-        self._draws_outside = draws_outside(objective.module)
+        self._outside = onto(_NO_SENTENCES, self.device) if draws_outside(objective.module) else None
         on_gpu = self.device.type == "cuda"
+        # It says so of every step that runs as it is, such as the first one of a shape.
+        warnings.filterwarnings("ignore", "This instance was constructed with capturable=True")
         for group in groups if on_gpu else ():
             group["lr"] = torch.tensor(settings.learning_rate, device=self.device)
         self.optimiser = torch.optim.AdamW(
@@ -141,7 +146,7 @@ class Update:
         self.optimiser.zero_grad(set_to_none=True)
         with (
             keyed(keys, ranks.rank(), ranks.world()),
-            answering(Masks(_NO_SENTENCES) if self._draws_outside else None),
+            answering(Masks(self._outside) if self._outside else None),
             mixed_precision(self.settings.precision, self.device),
         ):
             step = self.objective.loss(own)
@@ -180,14 +185,15 @@ class Graph(NamedTuple):
 class Captured(Eager):
     """Steps that are captured as CUDA graphs, each when its shape occurs for the second time, and then replayed.
 
-    The first step of a shape runs as it is, which makes ready whatever is made at first use. All run on one stream,
-    since none of a captured backward pass may belong to the default one.
+    The first step of a shape runs as it is, which makes ready whatever is made at first use: optimiser state, compiled
+    layers, workspaces. All run on one stream, since no part of a captured backward pass may belong to the default one.
     """
 
     def __init__(self, update: Update, compiles: bool) -> None:
         super().__init__(update, compiles)
         self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        self._graphs: dict[Hashable, Graph | None] = {}
+        self._seen: set[Hashable] = set()
+        self._graphs: dict[Hashable, Graph] = {}
         self._pool: Any = None
 
     def __call__(self, inputs: Inputs, rate: float) -> Left:
@@ -202,21 +208,22 @@ class Captured(Eager):
     def _replayed(self, inputs: Inputs) -> Left:
         shape = _shape(inputs)
         if shape not in self._graphs:
-            if len(self._graphs) < MOST_GRAPHS:
-                self._graphs[shape] = None
-            return self._run(onto(inputs, self._update.device))
-        found = self._graphs[shape] = self._graphs[shape] or self._capture(inputs)
-        pairs = zip(tree_leaves(found.inputs), tree_leaves(inputs), strict=True)
-        for fixed, given in pairs:
+            if shape not in self._seen or len(self._graphs) == MOST_GRAPHS:
+                self._seen.add(shape)
+                return self._run(onto(inputs, self._update.device))
+            self._graphs[shape] = self._capture(inputs)
+        captured = self._graphs[shape]
+        for fixed, given in zip(tree_leaves(captured.inputs), tree_leaves(inputs), strict=True):
             if isinstance(fixed, Tensor):
                 fixed.copy_(given, non_blocking=True)
-        found.graph.replay()
-        left, names = found.left
+        captured.graph.replay()
+        left, names = captured.left
         return left.clone(), names
 
     def _capture(self, inputs: Inputs) -> Graph:
         graph, fixed = torch.cuda.CUDAGraph(), onto(inputs, self._update.device)
-        with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
+        # thread_local, since a thread pins the next inputs meanwhile (``ahead``), which would end a global capture.
+        with torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"):
             left = self._run(fixed)
         self._pool = self._pool or graph.pool()
         return Graph(graph, fixed, left)
