@@ -155,6 +155,11 @@ def language_of(text: str) -> str:
     return str(_detector().classify(text)[0])
 
 
+def load_detector() -> None:
+    """Load the detector of languages now, which takes half a second."""
+    _detector()
+
+
 @cache
 def _detector() -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # half a second

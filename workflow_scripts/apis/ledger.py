@@ -272,7 +272,9 @@ class Ledger(AbstractContextManager["Ledger"]):
     def spent(self) -> list[tuple[str, str, int]]:
         """Provider, last day (UTC) on which it was asked, and number of requests on that day."""
         with self._reading():
-            return list(self._database.execute("SELECT name, day, sent FROM providers ORDER BY name"))
+            return list(
+                self._database.execute("SELECT name, day, sent FROM providers WHERE sent ORDER BY name")
+            )
 
     def check(self) -> int:
         """Read everything; returns the number of rows.
@@ -372,6 +374,23 @@ class Ledger(AbstractContextManager["Ledger"]):
             values = (provider, begins + (1 / per_second if per_second else 0), today, sent + 1)
             self._database.execute("INSERT OR REPLACE INTO providers VALUES (?, ?, ?, ?)", values)
         return begins - moment
+
+    def give_up(self, provider: str, reason: str) -> None:
+        """Let other jobs of this run of Snakemake (SEMBLANCE_RUN) know that a provider has failed a job."""
+        if run := os.environ.get("SEMBLANCE_RUN"):
+            with self._writing():
+                self._database.execute(
+                    "INSERT OR REPLACE INTO providers VALUES (?, 0, ?, 0)", (f"{provider} {run}", reason)
+                )
+
+    def check_given_up(self, provider: str) -> None:
+        """Raise an ApiError if a provider has failed another job of this run."""
+        with self._reading():
+            query = "SELECT day FROM providers WHERE name = ?"
+            name = f"{provider} {os.environ.get('SEMBLANCE_RUN')}"
+            found = self._database.execute(query, (name,)).fetchone()
+        if found:
+            raise ApiError(f"{found[0]} (found by another job of this run)")
 
     def __len__(self) -> int:
         """Number of rows."""

@@ -1,20 +1,24 @@
 """Translators with a common interface: Apertium on this machine, Google, LibreTranslate, language models on servers.
 
-Of deep-translator, Google's address and languages are used, and not its requests: they set no timeout, hide the header
-Retry-After and follow redirections; those to LibreTranslate put key and text into the URL, where servers log them.
+The classes of deep_translator ask Google and LibreTranslate, through this project's client (``calls``).
 """
 
 import hashlib
-import html
 import json
 import re
 import shutil
 import subprocess
+import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pandas as pd
+import deep_translator.constants
+import deep_translator.exceptions
+import deep_translator.google
+import deep_translator.libre
+import httpx2
 
 from workflow_scripts.apis.asking import Engine, Watch, settled
 from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
@@ -71,11 +75,6 @@ class Translator(Engine):
         """A row with an answer, as it passes the door or not."""
         fault = translation_fault(request.text, answer, request.source, request.target)
         return row_of(request, answer, fault, noted, cost)
-
-
-def _call_of(requests: Sequence[Request]) -> dict[str, str]:
-    """The name of a call for several requests, which its rows have in common."""
-    return {"call": requests[0].key.hex()[:16]} if len(requests) > 1 else {}
 
 
 def translator_of(
@@ -165,7 +164,7 @@ class Apertium(Translator):
             raise ApiError(f"{self.place}: apertium {self._pair} {said}. Is it whole? Install it again.")
         answers = [" ".join(_ESCAPED.sub(r"\1", text.removesuffix(_END)).split()) for text in found]
         pairs = zip(requests, answers, strict=True)
-        return [self.row(request, answer, _call_of(requests)) for request, answer in pairs]
+        return [self.row(request, answer, {}) for request, answer in pairs]
 
     def _run(self, text: str) -> str:
         command = ["bash", "-o", "pipefail", "-c", self._command]
@@ -206,104 +205,113 @@ def _command_of(mode: str) -> str:
 # Over the network
 
 
+class _Requests(threading.local):
+    """The package ``requests`` as deep_translator uses it, by this project's client; each thread has a state of its own.
+
+    deep_translator sets no timeout, follows redirections, hides the header Retry-After, and puts LibreTranslate's key and
+    text into the URL, where servers log them; here they are sent as the body.
+    """
+
+    http: httpx2.Client
+    said = ""
+    """The last answer."""
+
+    def get(self, url: str, params: dict[str, str], proxies: None) -> httpx2.Response:
+        """An answer to a GET request."""
+        return self._noted(self.http.get(url, params=params))
+
+    def post(self, url: str, params: dict[str, str]) -> httpx2.Response:
+        """An answer to a POST request."""
+        return self._noted(self.http.post(url, json=params))
+
+    def _noted(self, response: httpx2.Response) -> httpx2.Response:
+        self.said = response.text
+        return response
+
+
+_REQUESTS = _Requests()
+
+
 class _Web(Translator):
-    """An engine that is asked over the network."""
+    """An engine of deep_translator's, one sentence per request."""
 
     tries = 2
     noted: dict[str, Any] = {}  # noqa: RUF012  (nobody adds to it)
 
-    def __init__(self, calls: Calls, direction: Direction, ledger: Ledger) -> None:
+    def __init__(self, calls: Calls, url: str, direction: Direction, ledger: Ledger) -> None:
         super().__init__(direction)
         self.calls = calls
-        self.client = Client(calls, direction.place, ledger)
+        self.client = Client(calls, direction.place, url, ledger)
+        deep_translator.google.requests = deep_translator.libre.requests = _REQUESTS
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
         """What came of each request."""
+        return [self._row(request) for request in requests]
+
+    def _row(self, request: Request) -> Row:
         try:
-            answers = self._translations([request.text for request in requests])
+            answer = self.client.call(partial(self._answer, self._translator(), request.text))
         except NoAnswer as error:
-            return error.rows(requests)
-        noted = self.noted | _call_of(requests)
-        return [self._said(request, answer, noted) for request, answer in zip(requests, answers, strict=True)]
-
-    def _translations(self, texts: list[str]) -> list[object]:
-        """What the server gives for some texts, as many as ``at_once`` at most."""
-        raise NotImplementedError
-
-    def _said(self, request: Request, answer: object, noted: dict[str, Any]) -> Row:
-        """A row with what the server gave as a translation."""
+            return error.row(request)
         fault = error_text(answer, request.text) if isinstance(answer, str) else "no translation"
         if fault:
             return Row(request, redacted(str(answer)), "failed", fault)
-        return self.row(request, without_keys(str(answer)), noted)
+        return self.row(request, without_keys(str(answer)), self.noted)
 
+    def _answer(self, translator: Any, text: str) -> object:
+        """What the server gives for a text; Google's class returns None where a text without letters stays the same."""
+        _REQUESTS.http = self.client.http
+        try:
+            found = translator.translate(text)
+            return text.strip() if found is None and not any(map(str.isalnum, text)) else found
+        except deep_translator.exceptions.NotValidLength:
+            raise NoAnswer("refused", "too long for this engine") from None
+        except (deep_translator.exceptions.BaseError, ValueError, LookupError, TypeError, RecursionError):
+            raise NoAnswer("failed", "no translation", _REQUESTS.said) from None
 
-_TRANSLATION = re.compile(r'<div[^>]*class="(?:t0|result-container)"[^>]*>(.*?)</div>', re.DOTALL)
+    def _translator(self) -> Any:
+        """deep_translator's object for one request: it keeps the text, which threads must not share."""
+        raise NotImplementedError
 
 
 class Google(_Web):
-    """Google Translate's page for mobile phones, one sentence per request."""
+    """Google Translate's page for mobile phones."""
 
     name = "google"
 
     def __init__(self, block: GoogleBlock, direction: Direction, ledger: Ledger) -> None:
         """Arguments as in ``translator_of``."""
-        from deep_translator import GoogleTranslator
-        from deep_translator.exceptions import LanguageNotSupportedException
-
-        super().__init__(block.calls, direction, ledger)
+        super().__init__(
+            block.calls, deep_translator.constants.BASE_URLS["GOOGLE_TRANSLATE"], direction, ledger
+        )
         self.tries = block.calls.attempts  # nobody pays for them
         try:
-            known = GoogleTranslator(direction.source, direction.target)
-        except LanguageNotSupportedException:
+            self._translator()
+        except deep_translator.exceptions.LanguageNotSupportedException:
             found = f"{direction.source} to {direction.target}: one of them is not a language of Google's"
             raise ApiError(f"{self.place}: {found}. Name languages it supports.") from None
-        self._languages = {"sl": known.source, "tl": known.target}
 
-    def _translations(self, texts: list[str]) -> list[object]:
-        from deep_translator.constants import BASE_URLS
-
-        asked = self._languages | {"q": texts[0].strip()}
-        page = self.client.fetch("GET", BASE_URLS["GOOGLE_TRANSLATE"], params=asked)
-        found = _TRANSLATION.search(page)
-        if found is None:
-            raise NoAnswer("failed", "no translation", page)
-        return [html.unescape(re.sub("<[^<>]*>", "", found[1])).strip()]
+    def _translator(self) -> Any:
+        return deep_translator.GoogleTranslator(self.direction.source, self.direction.target)
 
 
 class LibreTranslate(_Web):
-    """A LibreTranslate server, a list of sentences per request."""
+    """A LibreTranslate server."""
 
     name = "libretranslate"
 
     def __init__(self, block: LibreTranslateBlock, direction: Direction, ledger: Ledger) -> None:
         """Arguments as in ``translator_of``."""
-        super().__init__(block.calls, direction, ledger)
-        self.at_once = block.batch_sentences
+        super().__init__(block.calls, block.url, direction, ledger)
         self._key_variable = block.key_variable
         self._url = block.url.rstrip("/")
         self.noted = {"endpoint": self._url}
 
-    def _translations(self, texts: list[str]) -> list[object]:
-        query = texts if len(texts) > 1 else texts[0]  # servers of early versions take no lists
-        asked = {
-            "q": query,
-            "source": self.direction.source,
-            "target": self.direction.target,
-            "format": "text",
-        }
-        if key := key_from(self._key_variable, self.place):
-            asked["api_key"] = key
-        body = self.client.fetch("POST", f"{self._url}/translate", json=asked)
-        try:
-            found = json.loads(body)["translatedText"]
-        except (ValueError, LookupError, TypeError):
-            raise NoAnswer("failed", "no translation", body) from None
-        answers = found if isinstance(found, list) and len(texts) > 1 else [found]
-        if len(answers) != len(texts):
-            self.at_once = 1  # nobody can tell whose they are; lists would be paid for nothing
-            raise NoAnswer("failed", f"{len(answers)} translations of {len(texts)} texts", body)
-        return answers
+    def _translator(self) -> Any:
+        found = deep_translator.LibreTranslator(api_key="none", custom_url=f"{self._url}/")
+        found.api_key = key_from(self._key_variable, self.place)
+        found.source, found.target = self.direction[1:]  # any language: the package knows 17
+        return found
 
 
 class LlmTranslator(Translator):
@@ -414,8 +422,8 @@ def without_others(
 ) -> tuple[list[Row | None], list[Row | None]]:
     """Round trips without those that are of another sentence, which are rejected here and in the ledger.
 
-    Nobody can tell which of two translations went astray; both are rejected. Where most of a call are of others, the
-    rest is like its own sentence by chance, and rejected too.
+    Either of two translations may have gone astray, so both are rejected. Where most are of others, the rest is like its
+    own sentence by chance, and rejected too.
 
     Args:
         sentences: What was translated, in order.
@@ -456,18 +464,10 @@ def without_others(
 def _astray(
     sentences: Sequence[str], pivots: Sequence[Row | None], backs: Sequence[Row | None]
 ) -> list[bool]:
-    """Which round trips are of another sentence, or of a call of which most are; equal sentences alike.
-
-    Requests that were sent alone count as one call.
-    """
+    """Which round trips are of another sentence: all, where most are; equal sentences alike."""
     returned = [row.answer if row and row.status == "usable" else None for row in backs]
-    others = pd.Series(of_another(sentences, returned))
-    scored = pd.Series([text is not None for text in returned])
-    refused = others.copy()
-    for rows in (pivots, backs):
-        calls = pd.Series([row.noted.get("call", "") if row else "" for row in rows])
-        refused |= scored & (others[scored].groupby(calls).transform("mean") > 0.5).reindex(
-            refused.index, fill_value=False
-        )
-    keys = pd.Series([row.request.key if row else b"" for row in pivots])
-    return list(keys.isin(keys[refused]) & (keys != b""))
+    scored = [text is not None for text in returned]
+    others = of_another(sentences, returned)
+    refused = scored if sum(others) > sum(scored) / 2 else others
+    keys = {row.request.key for row, gone in zip(pivots, refused, strict=True) if row and gone}
+    return [row is not None and row.request.key in keys for row in pivots]

@@ -34,11 +34,6 @@ def proper(sentences):
     return [fault_server.foreign(sentence, "es") for sentence in sentences]
 
 
-def sizes(server):
-    """How many texts each request had."""
-    return [len(asked["q"]) if isinstance(asked["q"], list) else 1 for asked in server.requests]
-
-
 def test_libretranslate_answers_in_order_and_is_asked_once_a_sentence(translate):
     """Key and text stay out of the URL."""
     with FaultServer(fault_server.libretranslate) as server:
@@ -134,62 +129,11 @@ def test_offline_the_ledger_alone_answers_also_with_a_refusal_or_a_failure(trans
 # Several at once
 
 
-@pytest.mark.parametrize("batch", [1, 5])
-def test_sixteen_requests_at_once_give_what_one_gives(translate, batch):
+def test_sixteen_requests_at_once_give_what_one_gives(translate):
     sentences = tiny.sentences(300)
     with FaultServer(fault_server.libretranslate) as server:
-        assert answers(translate(server, sentences, batch_sentences=batch, workers=16)) == proper(sentences)
-        assert len(server.requests) == 300 / batch
-
-
-def short(asked):
-    """Of a list, all translations but the first."""
-    found = json.loads(fault_server.libretranslate(asked))["translatedText"]
-    return json.dumps({"translatedText": found[1:] if isinstance(found, list) else found})
-
-
-@pytest.mark.parametrize(
-    ("says", "script", "batch", "asked"),
-    [
-        (fault_server.libretranslate, [None, fault(413, "list too long")], 4, [4, 4] + [1] * 4),
-        (short, [], 8, [8] + [1] * 128),  # nobody can tell whose they are; lists are not paid again
-    ],
-    ids=["refused", "one short"],
-)
-def test_what_a_list_did_not_give_is_asked_one_by_one(translate, says, script, batch, asked):
-    sentences = tiny.sentences(128) if says is short else TEXTS
-    with FaultServer(says, script) as server:
-        assert answers(translate(server, sentences, batch_sentences=batch)) == proper(sentences)
-        assert sizes(server) == asked
-
-
-@pytest.mark.parametrize("wrong", [None, GOOGLES, 7, ["a"], HTML], ids=str)
-def test_of_a_list_the_good_answers_are_kept_and_what_is_missing_is_asked_once_more(translate, wrong):
-    """Two of eight are wrong for ever, one passes: 8 texts, then each of 3, and never more in one job."""
-    for_ever, once = {*TEXTS[2:4]}, {TEXTS[6]}
-
-    def sick(text, target):
-        if text in for_ever | once:
-            once.discard(text)
-            return wrong
-        return fault_server.foreign(text, target)
-
-    with FaultServer(fault_server.translations(sick)) as server:
-        rows = translate(server, batch_sentences=8)
-        assert [request["q"] for request in server.requests] == [TEXTS, *(TEXTS[n] for n in (2, 3, 6))]
-    assert answers(rows) == [*WELL[:2], "failed", "failed", *WELL[4:]]
-    with FaultServer(fault_server.libretranslate) as server:
-        assert answers(translate(server, batch_sentences=8)) == WELL
-        assert [request["q"] for request in server.requests] == [TEXTS[2:4]]
-
-
-def test_a_job_that_ends_in_the_second_try_keeps_what_the_first_gave(translate, ledger):
-    body = json.dumps({"translatedText": [None, *WELL[1:]]})
-    with FaultServer(fault_server.libretranslate, [fault(200, body), fault(401)]) as server:
-        with pytest.raises(ApiError, match="key is wrong"):
-            translate(server, batch_sentences=8)
-        assert len(server.requests) == 2
-    assert [row.status for row in ledger.rows()] == ["usable"] * 7
+        assert answers(translate(server, sentences, workers=16)) == proper(sentences)
+        assert len(server.requests) == 300
 
 
 # Language models
