@@ -23,6 +23,9 @@ IN_A_ROW = 5
 _MORE_THAN_CHANCE = 3  # in a row at the end of a job, which are asked again by the next one
 _LOOK_AGAIN_SECONDS = 0.2  # at requests that another process has claimed
 _SHOWN = 120  # characters of an answer
+OF_ANOTHER, OF_SEVERAL = "of another sentence", "given to several different sentences"
+_FOR_GOOD = (OF_ANOTHER, OF_SEVERAL, "garbled", "no completion", "broken characters")
+"""Reasons that the kept answer does not show."""
 
 
 class Engine:
@@ -51,9 +54,16 @@ class Engine:
         """The request that ``text`` makes."""
         raise NotImplementedError
 
+    def fault(self, row: Row) -> str | None:
+        """What is wrong with the answer of a row, by the rules of today; None if nothing is."""
+        raise NotImplementedError
+
     def judged(self, row: Row) -> Row:
         """A row with its status by the rules of today; its answer stays as it came."""
-        return row
+        if row.answer is None or row.status not in ("usable", "rejected") or row.reason in _FOR_GOOD:
+            return row
+        fault = self.fault(row)
+        return row._replace(status="rejected" if fault else "usable", reason=fault or "")
 
     def used(self, row: Row) -> Row:
         """A row with its answer as it is used: without what it came wrapped in."""

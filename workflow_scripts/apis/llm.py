@@ -87,6 +87,10 @@ class Llm(Engine):
         """What came of each request."""
         return [self.answer(request, request.text) for request in requests]
 
+    def fault(self, row: Row) -> str | None:
+        """What is wrong with a whole completion."""
+        return completion_fault(row.answer or "", row.noted.get("finish_reason", "unknown"), row.request.text)
+
     def answer(self, request: Request, prompt: str) -> Row:
         """What came of ``prompt``, as the row of a request."""
         try:

@@ -20,11 +20,20 @@ import deep_translator.google
 import deep_translator.libre
 import httpx2
 
-from workflow_scripts.apis.asking import Engine, Watch, settled
+from workflow_scripts.apis.asking import OF_ANOTHER, OF_SEVERAL, Engine, Watch, settled
 from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
-from workflow_scripts.apis.door import error_text, of_another, repeated, translation_fault, without_thinking
+from workflow_scripts.apis.door import (
+    broken_off,
+    completion_fault,
+    error_text,
+    of_another,
+    repeated,
+    text_fault,
+    translation_fault,
+)
 from workflow_scripts.apis.ledger import Ledger, Request, Row, row_of
 from workflow_scripts.apis.llm import Llm, filled
+from workflow_scripts.apis.wrappers import unwrapped
 from workflow_scripts.errors import ApiError
 from workflow_scripts.progress import Progress
 from workflow_scripts.settings.llms import Calls, LlmBlock
@@ -71,10 +80,21 @@ class Translator(Engine):
         _, source, target = self.direction
         return Request(self.name, self.model, source, target, text, self.settings)
 
-    def row(self, request: Request, answer: str, noted: dict[str, Any], cost: float | None = None) -> Row:
+    def row(self, request: Request, answer: str, noted: dict[str, Any]) -> Row:
         """A row with an answer, as it passes the door or not."""
-        fault = translation_fault(request.text, answer, request.source, request.target)
-        return row_of(request, answer, fault, noted, cost)
+        return self.judged(row_of(request, answer, text_fault(answer, request.text), noted))
+
+    def fault(self, row: Row) -> str | None:
+        """What is wrong with a translation."""
+        asked = row.request
+        return translation_fault(
+            asked.text, unwrapped(row.answer or "", asked.text), asked.source, asked.target
+        )
+
+    def used(self, row: Row) -> Row:
+        """A row with the bare translation."""
+        bare = row.status == "usable" and unwrapped(row.answer or "", row.request.text)
+        return row._replace(answer=bare) if bare else row
 
 
 def translator_of(
@@ -327,7 +347,7 @@ class LlmTranslator(Translator):
         """
         super().__init__(direction)
         self._llm = llm
-        self.calls, self.tries, self.model = llm.calls, llm.tries, llm.model
+        self.calls, self.client, self.tries, self.model = llm.calls, llm.client, llm.tries, llm.model
         values = {"source": direction.source, "target": direction.target, "text": "$text"}
         self._prompt = filled(prompt, values, "text", f"{self.place}: prompt")
         self.settings = json.dumps(json.loads(llm.settings) | {"prompt": self._prompt}, sort_keys=True)
@@ -337,24 +357,16 @@ class LlmTranslator(Translator):
         return [self._row(request) for request in requests]
 
     def _row(self, request: Request) -> Row:
-        answered = self._llm.answer(request, self._prompt.replace("$text", request.text))
-        if answered.status != "usable" or answered.answer is None:
-            return answered
-        text = _unquoted(without_thinking(answered.answer).strip(), request.text)
-        row = self.row(request, text, answered.noted, answered.cost_usd)
-        if row.noted["finish_reason"] == "length":
-            return row._replace(status="rejected", reason="cut off")
-        if row.status == "usable" and "\n" in text and "\n" not in request.text:
-            return row._replace(status="rejected", reason="several lines")
-        return row
+        return self.judged(self._llm.answer(request, self._filled(request.text)))
 
+    def fault(self, row: Row) -> str | None:
+        """What is wrong with a completion that is to be a translation."""
+        ended = row.noted.get("finish_reason", "unknown")
+        fault = completion_fault(row.answer or "", ended, self._filled(row.request.text))
+        return fault or ("cut off" if broken_off(ended) else super().fault(row))
 
-def _unquoted(answer: str, text: str) -> str:
-    """An answer without the quotation marks that a model puts around it."""
-    pairs = (('"', '"'), ("“", "”"), ("«", "»"), ("'", "'"))
-    if len(answer) > 2 and (answer[0], answer[-1]) in pairs and text[:1] != answer[0]:
-        return answer[1:-1].strip()
-    return answer
+    def _filled(self, text: str) -> str:
+        return self._prompt.replace("$text", text)
 
 
 # With the ledger
@@ -393,7 +405,7 @@ def translate_all(
     usable = [row for row in rows.values() if row.status == "usable"]
     same = repeated((row.request.text, row.answer or "") for row in usable)
     late = [row for row in usable if row.answer in same]
-    rows |= {row.request.key: row for row in _rejected(late, "given to several different sentences", ledger)}
+    rows |= {row.request.key: row for row in _rejected(late, OF_SEVERAL, ledger)}
     without = len(late) + len(rows) - len(usable)
     if late and without > most_without:
         found = f"{without} of {len(rows)} sentences have no usable answer, {len(late)} of them the same one"
@@ -406,9 +418,6 @@ def _rejected(rows: Sequence[Row], reason: str, ledger: Ledger) -> list[Row]:
     """Rows that turn out to be no answers after all, here and in the ledger."""
     rejected = [row._replace(status="rejected", reason=reason) for row in rows]
     return rejected if ledger.read_only else ledger.settle(rejected, even_usable=True)
-
-
-_OF_ANOTHER = "of another sentence"
 
 
 def without_others(
@@ -446,16 +455,16 @@ def without_others(
     own = {row.request.key for row in kept if row}
     late = [row for rows in (pivots, backs) for row, gone in zip(rows, astray, strict=True) if row and gone]
     usable = [row for row in late if row.status == "usable" and row.request.key not in own]
-    _rejected(usable, _OF_ANOTHER, ledger)
+    _rejected(usable, OF_ANOTHER, ledger)
     found = f"{sum(astray)} of {len(sentences)} sentences came back as others"
     if sum(row is None or row.status != "usable" for row in kept) > most_without:
         first = astray.index(True)
         shown = f"{sentences[first]!r} as {getattr(backs[first], 'answer', None)!r}"
-        command = f"python -m workflow_scripts answers forget --reason {_OF_ANOTHER!r}"
+        command = f"python -m workflow_scripts answers forget --reason {OF_ANOTHER!r}"
         raise ApiError(f"{translator.place}: {found}, such as {shown}. Have them asked again: {command}")
     print(f"{translator.place}: {found}; both translations, perhaps paid, are not used")  # noqa: T201
     rejected = [
-        row._replace(status="rejected", reason=_OF_ANOTHER) if row and is_astray else row
+        row._replace(status="rejected", reason=OF_ANOTHER) if row and is_astray else row
         for row, is_astray in zip(pivots, astray, strict=True)
     ]
     return rejected, kept

@@ -164,10 +164,10 @@ def test_a_language_model_translates_with_a_prompt(translate):
     ("said", "finish", "kept"),
     [
         ('"{}"', "stop", None), ("<think>Spanish, then.</think>\n{}", "stop", None), ("{}", "length", "cut off"),
-        ("{}\n{}", "stop", "several lines"), ("I'm sorry, I can't help with that.", "stop", "refusal"),
+        ("{}\n{}", "stop", None), ("{}", "insufficient_system_resource", "cut off"), ("I'm sorry, I can't help with that.", "stop", "refusal"),
         ("<think>Spanish", "stop", "thinking alone"), ("", "stop", "empty"), (None, "content_filter", "content filter"),
-        ("Here is the translation: {}", "stop", "chatter"), ("**Translation:** {}", "stop", "chatter"),
-        ("{} (Note: a free translation.)", "stop", "chatter"), ("I would rather not translate this.", "stop", "refusal"),
+        ("Here is the translation: {}", "stop", "chatter"), ("**Translation:** {}", "stop", None),
+        ("{} (Note: a free translation.)", "stop", None), ("I would rather not translate this.", "stop", "refusal"),
     ],
 )  # fmt: skip
 def test_what_a_model_says_around_a_translation_is_taken_off_or_the_answer_rejected(
