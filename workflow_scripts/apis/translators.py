@@ -226,10 +226,10 @@ def _command_of(mode: str) -> str:
 
 
 class _Requests(threading.local):
-    """The package ``requests`` as deep_translator uses it, by this project's client; each thread has a state of its own.
+    """Stands in for the package ``requests`` in deep_translator, over this project's client; a state per thread.
 
-    deep_translator sets no timeout, follows redirections, hides the header Retry-After, and puts LibreTranslate's key and
-    text into the URL, where servers log them; here they are sent as the body.
+    deep_translator sets no timeout, follows redirections, hides the header Retry-After, and puts LibreTranslate's key
+    and text into the URL, where servers log them; here they are sent as the body.
     """
 
     http: httpx2.Client
@@ -409,7 +409,7 @@ def translate_all(
     without = len(late) + len(rows) - len(usable)
     if late and without > most_without:
         found = f"{without} of {len(rows)} sentences have no usable answer, {len(late)} of them the same one"
-        advice = "Usable answers are kept; forget those when it answers again."
+        advice = "Usable answers are kept; those stay rejected."
         raise ApiError(f"{translator.place}: {found}: {late[0].answer!r}. {advice}")
     return [None if request is None else rows[request.key] for request in requests]
 
@@ -431,8 +431,8 @@ def without_others(
 ) -> tuple[list[Row | None], list[Row | None]]:
     """Round trips without those that are of another sentence, which are rejected here and in the ledger.
 
-    Either of two translations may have gone astray, so both are rejected. Where most are of others, the rest is like its
-    own sentence by chance, and rejected too.
+    Either of two translations may have gone astray, so both are rejected. Where most are of others, the rest is like
+    its own sentence by chance, and rejected too.
 
     Args:
         sentences: What was translated, in order.
@@ -460,8 +460,9 @@ def without_others(
     if sum(row is None or row.status != "usable" for row in kept) > most_without:
         first = astray.index(True)
         shown = f"{sentences[first]!r} as {getattr(backs[first], 'answer', None)!r}"
-        command = f"python -m workflow_scripts answers forget --reason {OF_ANOTHER!r}"
-        raise ApiError(f"{translator.place}: {found}, such as {shown}. Have them asked again: {command}")
+        raise ApiError(
+            f"{translator.place}: {found}, such as {shown}. Look at the engine; they stay rejected."
+        )
     print(f"{translator.place}: {found}; both translations, perhaps paid, are not used")  # noqa: T201
     rejected = [
         row._replace(status="rejected", reason=OF_ANOTHER) if row and is_astray else row

@@ -5,6 +5,7 @@ has itself is no wrapper. Where the rest would be too short to be whole, nothing
 what remains.
 """
 
+# ruff: noqa: RUF001  (marks of many scripts)
 import html
 import json
 import re
@@ -41,7 +42,7 @@ def _canonical(token: str) -> str:
 
 
 def without_tokens(completion: str, asked: str = "") -> str:
-    """A completion without control tokens and thoughts; what remains of either is marked by \\ue000."""
+    """A completion without control tokens and thoughts; U+E000 marks what remains of either."""
     text = _TOKEN.sub(lambda found: found[0] if found[0] in asked else _canonical(found[0]), completion)
     if "assistantfinal" not in asked:
         text = text.rpartition("assistantfinal")[2]  # channels whose tokens were removed
@@ -101,7 +102,7 @@ _REMARKS = [
 ]
 _ROLE = re.compile(r"(?:assistant|model|bot|ai)\s*\n\s*(?P<rest>.+)", _CASE)
 _LABEL = re.compile(
-    r"(?P<label>[^\W\d_](?:[^\s:：.!?]*\s?){1,3})(?:\s*[:：]\s*|\s[-–—]\s|\n)(?P<rest>.+)", _ANY
+    r"[*_]*(?P<label>[^\W\d_](?:[^\s:：.!?]*\s?){1,3})(?:\s*[:：][*_]*\s*|\s[-–—]\s|\n)(?P<rest>.+)", _ANY
 )
 _PREAMBLE = re.compile(r"(?P<label>[^\n]{1,100})[:：][*_]*\s*\n\s*(?P<rest>.+)", _ANY)
 _CHEER = [

@@ -90,20 +90,17 @@ def write_pool(
     calls: list[Row] = []
     watch = Watch(llm.place, pool.max_calls)
     waiting = prompts(template, words, pool, place)
-    found, barren = None, 0
+    found = None
+    barren: list[Row] = []
     with Progress(pool.max_calls, "exemplars", "call") as progress:
         while batch := [llm.request(prompt) for prompt in islice(waiting, _least_calls(pool, candidates))]:
             rows = settled(batch, ledger, llm, watch, offline=offline)
             for request in batch:
                 calls.append(rows[request.key])
                 new = _usable(rows[request.key], len(calls), validator, pool.sentences_per_call)
-                barren = 0 if new else barren + 1
-                if barren == IN_A_ROW:
-                    said = redacted(rows[request.key].answer or "nothing")
-                    raise ApiError(
-                        f"{place}: {barren} answers in a row without a usable sentence; refused: {dict(validator.refused)}; "
-                        f"the last answer: {said!r}. Answers are kept; correct the prompt, or name another model."
-                    )
+                barren = [] if new else [*barren, rows[request.key]]
+                if len(barren) == IN_A_ROW:
+                    raise _useless(place, barren[-1], validator)
                 candidates += new
                 candidates = validator.without_canned(candidates)
                 cover = greedy_cover(candidates, validator.listed, pool)
@@ -115,6 +112,13 @@ def write_pool(
         f"{place}: after {pool.max_calls} calls with {len(candidates)} usable sentences, {found}; "
         f"refused: {dict(validator.refused)}. Raise max_calls; answers are kept."
     )
+
+
+def _useless(place: str, last: Row, validator: ModelValidator) -> ApiError:
+    """The error about a model whose answers have no usable sentence."""
+    found = f"{IN_A_ROW} answers in a row without a usable sentence; refused: {dict(validator.refused)}"
+    advice = "Answers are kept; correct the prompt, or name another model."
+    return ApiError(f"{place}: {found}; the last answer: {redacted(last.answer or 'nothing')!r}. {advice}")
 
 
 def _least_calls(pool: LlmPool, candidates: list[Candidate]) -> int:

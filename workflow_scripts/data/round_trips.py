@@ -93,6 +93,13 @@ _NEGATION = re.compile(
     r"|nicht|kein\w*|nie|ohne|non|mai|não|niet|geen|не|нет|ни)\b|n[\u2019']t\b|[不没沒未無无]",
     re.IGNORECASE,
 )
+
+
+def _plain(number: str) -> str:
+    """A number without separators of thousands, with a point before decimals."""
+    return re.sub(r"[.,\u00a0](?=\d{3}(?!\d))", "", number).replace(",", ".")
+
+
 _KEPT_WITH: dict[str, Callable[[str], object]] = {
     "kept, with other numbers": lambda text: sorted(
         re.sub(r"\D", "", number) for number in _NUMBER.findall(text)
@@ -112,7 +119,8 @@ def to_train_on(trips: pa.Table, base: pa.Table, shape: Shape) -> tuple[pa.Table
 
     Returns:
         Triples without negatives, or sentences at the positions of the base sentences (``columns.corpora``); and the
-        number of dropped rows by outcome, and of kept ones with another number or negation. A corpus holds each sentence once; of equal ones, the first is kept.
+        number of dropped rows by outcome, and of kept ones with another number or negation. A corpus holds each
+        sentence once; of equal ones, the first is kept.
     """
     every = trips.to_pandas()
     wanted = ["paraphrase", "unchanged"] if shape.unchanged == "keep" else ["paraphrase"]

@@ -1,5 +1,7 @@
 """What tests of engines share: each engine's client of a server on loopback, what it says when it is well, and asking."""
 
+import sqlite3
+
 import pytest
 from deep_translator.constants import BASE_URLS
 
@@ -73,6 +75,12 @@ def ask(ledger):
         return [found[request.key] for request in requests]
 
     return rows
+
+
+def forget(ledger, which="1"):
+    """Take rows out, by a condition of SQL."""
+    with sqlite3.connect(ledger.path) as database:
+        database.execute(f"DELETE FROM requests WHERE {which}")
 
 
 def answers(rows):

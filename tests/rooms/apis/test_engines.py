@@ -108,7 +108,7 @@ def test_an_engine_that_failed_a_job_is_not_asked_by_another_job_of_the_run(make
             server.script[:] = [fault(401)]
             with pytest.raises(ApiError, match="key is wrong"):
                 ask(make(name, server))
-            with pytest.raises(ApiError, match="key is wrong .* another job of this run"):
+            with pytest.raises(ApiError, match=r"key is wrong .* another job of this run"):
                 ask(make(name, server))
             assert len(server.requests) == asked
         monkeypatch.delenv("SEMBLANCE_RUN")

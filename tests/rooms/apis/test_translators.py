@@ -8,8 +8,9 @@ import pytest
 from benchmarks.material import wikipedia_sentences
 from tests import fault_server, tiny
 from tests.fault_server import FaultServer, fault
-from tests.rooms.apis.conftest import HTML, KEY, TEXTS, WELL, answers
+from tests.rooms.apis.conftest import HTML, KEY, TEXTS, WELL, answers, forget
 from workflow_scripts.apis import translators
+from workflow_scripts.apis.ledger import Row
 from workflow_scripts.apis.translators import translate_all
 from workflow_scripts.errors import ApiError, ConfigError
 
@@ -109,7 +110,7 @@ def test_a_wrong_answer_is_never_usable_and_a_healthy_server_mends_what_was_aske
             assert len(server.requests) <= (60 if ends == "the same one" else 5 * 2)
             assert "usable" not in {row.status for row in ledger.rows()}
     # What several sentences were given nobody can tell from translations before the end.
-    ledger.forget([row.request for row in ledger.rows() if row.reason.startswith("given to several")])
+    forget(ledger, "reason LIKE 'given to several%'")
     with FaultServer(fault_server.libretranslate) as server:
         assert answers(translate(server, sentences)) == proper(sentences)
 
@@ -180,6 +181,26 @@ def test_what_a_model_says_around_a_translation_is_taken_off_or_the_answer_rejec
     assert row.cost_usd > 0 and (kept or row.answer == WELL[0])
 
 
+KEPT = [
+    ("{}<|im_end|>", "stop", "usable", ""), ("<think>Hm.</think>{}", "insufficient_system_resource", "rejected", "cut off"),
+    ("{} **río**: river", "stop", "rejected", "markup"), ("{}", "eos", "usable", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "finish", "status", "reason"), KEPT)
+@pytest.mark.parametrize("kept", [("usable", ""), ("rejected", "chatter")])
+def test_a_kept_answer_is_judged_again_when_it_is_read(
+    translate, make, ledger, said, finish, status, reason, kept
+):
+    asked = make("llm", languages=BY_MODEL["languages"]).request(TEXTS[0])
+    noted = json.dumps({"finish_reason": finish})
+    ledger.settle([Row(asked, said.replace("{}", WELL[0]), *kept, attributes=noted)])
+    (row,) = translate(None, TEXTS[:1], offline=True, **BY_MODEL)
+    assert (row.status, row.reason) == (status, reason) and (reason or row.answer == WELL[0])
+    (row,) = ledger.rows()
+    assert (row.status, row.reason, row.answer) == (status, reason, said.replace("{}", WELL[0]))
+
+
 MISTAKES = {
     "llms.toy: prompt: .*placeholders are $source": (ConfigError, "llm", {"prompt": "$sentence"}),
     "no placeholder": (ConfigError, "llm", {"prompt": "To $target."}),
@@ -213,7 +234,7 @@ def test_apertium_gives_a_sentence_the_same_translation_in_any_batch_and_order(t
     marks = ("AT&T [1]", "$5/", "@", "^x$", "{", "\\\\")
     assert whole[-2] == "1989" and (target == "cat" or all(mark in whole[-1] for mark in marks))
     assert all(text == text.strip() for text in whole)
-    ledger.forget([row.request for row in ledger.rows()])
+    forget(ledger)
     backwards = answers(translate(None, sentences[::-1], "apertium", languages=languages))
     assert backwards[::-1] == whole
 

@@ -1,5 +1,6 @@
 """What an answer is wrapped in, by kind: taken off where the rest is whole, or else the answer is rejected."""
 
+# ruff: noqa: RUF001  (marks of many scripts)
 import json
 
 import pytest
