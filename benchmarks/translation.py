@@ -1,4 +1,4 @@
-"""Translations asked by one worker and by sixteen of a server that takes 50 ms a request, one by one and in lists.
+"""Translations asked by one worker and by sixteen of a server that takes 50 ms a request.
 
 The server speaks LibreTranslate's protocol over loopback, in a process of its own, so the time that passes counts. With
 ``--profile``: round trips of real sentences through Apertium, with the number of each outcome.

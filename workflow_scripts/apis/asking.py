@@ -39,8 +39,8 @@ class Engine:
     """Requests of one call."""
     tries = 1
     """How often a request is sent that gets no answer (status ``failed``)."""
-    client: Client | None = None
-    """How it is called, if it is on a server."""
+    client: Client
+    """How it is called; only an engine on a server has one."""
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
         """What came of each request, in order.
@@ -78,7 +78,7 @@ def probe(engine: Engine, question: str = "The old town is on the river.") -> Ro
     Raises:
         ApiError: if the engine cannot be used: one line with its place, its address and the reason.
     """
-    if engine.client:
+    if hasattr(engine, "client"):
         engine.client.attempts = 1
     return engine.used(engine.ask([engine.request(question)])[0])
 

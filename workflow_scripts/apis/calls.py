@@ -226,11 +226,12 @@ class Client:
             reraise=True,
         )
         try:
-            return attempts(self._attempt, ask)
+            answer: T = attempts(self._attempt, ask)
         except Transient as error:
             found = f"{self._address}: {error}, {self.attempts} attempts in a row"
             advice = "Finished answers are kept; run again when the server is back."
             raise ApiError(f"{self._place}: {found}. {advice}") from None
+        return answer
 
     def _attempt(self, ask: Callable[[], T]) -> T:
         """One answer, when it is this call's turn, read by a thread that is abandoned if the answer has no end.

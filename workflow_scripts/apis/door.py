@@ -265,6 +265,8 @@ def completion_fault(completion: str, finish_reason: str, prompt: str) -> str | 
     """What is wrong with a whole completion; its lines are looked at one by one (``data.exemplars``)."""
     if finish_reason in ("content_filter", "refusal"):
         return finish_reason.replace("_", " ")
+    if len(completion) > 100_000:
+        return "too long"
     if _adds(_PAGE, completion, prompt):
         return "markup"
     said = without_thinking(completion).strip()

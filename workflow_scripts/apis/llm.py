@@ -44,7 +44,7 @@ def _text_of(content: Any) -> str:
         for part in (content if isinstance(content, list) else [content])
         if part["type"] == "text"
     ]
-    return texts[0] + "".join(texts[1:])
+    return str(texts[0] + "".join(texts[1:]))
 
 
 class Completion(NamedTuple):

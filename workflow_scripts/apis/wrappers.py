@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 _ANY, _CASE = re.DOTALL, re.DOTALL | re.IGNORECASE
+_LONGEST, _LONG = 100_000, 2_000  # characters; longer completions, and texts, are not looked into
 _LEAST = 0.35  # of the bytes of the asked text; a shorter rest is not whole
 
 # Tokens of any form become \ue000name\ue001, and \ue000/name\ue001 where they close.
 
 _TOKEN = re.compile(
     r"<{1,2}[|｜]?\s*/?[a-z_][\w:▁.-]*(?:\s[^<>\n]{0,80})?[|｜]?>{1,2}|◁/?\w+▷"
-    r"|\[/?(?-i:[A-Z_]{3,20})\]|\[/[a-z]+\]|\[[a-z]+\](?=.*\[/)",
+    r"|\[/?(?-i:[A-Z_]{3,20})\]|\[/?[a-z]+\]",
     _CASE,
 )
 _CLOSES = re.compile(r"^/|^end|^eo[st]|[_▁]end\b|^eom|^return$", re.IGNORECASE)
@@ -43,17 +44,30 @@ def _canonical(token: str) -> str:
 
 def without_tokens(completion: str, asked: str = "") -> str:
     """A completion without control tokens and thoughts; U+E000 marks what remains of either."""
-    text = _TOKEN.sub(lambda found: found[0] if found[0] in asked else _canonical(found[0]), completion)
+    if len(completion) > _LONGEST:
+        return completion
+    closed = set(re.findall(r"\[/([a-z]+)\]", completion))
+
+    def canonical(found: re.Match[str]) -> str:
+        is_word = re.fullmatch(r"\[/?([a-z]+)\]", found[0])
+        return (
+            found[0] if found[0] in asked or (is_word and is_word[1] not in closed) else _canonical(found[0])
+        )
+
+    text = _TOKEN.sub(canonical, completion)
     if "assistantfinal" not in asked:
         text = text.rpartition("assistantfinal")[2]  # channels whose tokens were removed
     ends = r"(?=\ue000(?:start|/|channel\ue001\s*final|\ue001)|\Z)"
     text = re.sub(rf"\ue000channel\ue001\s*(?!final)\w+.*?{ends}", "", text, flags=_CASE)
-    text = re.sub(rf"\ue000({_ASIDE})\ue001.*?\ue000/\1\ue001", "", text, flags=_CASE)
+    for name in {*re.findall(rf"\ue000/({_ASIDE})\ue001", text)}:
+        text = re.sub(rf"\ue000{name}\ue001.*?\ue000/{name}\ue001", "", text, flags=_ANY)
     text = re.split(rf"\ue000/{_ASIDE}\ue001", text, flags=_CASE)[-1]  # of models whose template opens it
     text = re.split(rf"\ue000{_ASIDE}\ue001", text, flags=_CASE)[0]  # a thought without an end
     if parts := re.findall(rf"\ue000({_ANSWER})\ue001(.*?)\ue000/\1\ue001", text, flags=_CASE):
         text = "\n".join(part for _, part in parts)
-    pairs = re.findall(r"\ue000([^\ue001/]+)\ue001(?=.*\ue000/\1\ue001)", text, flags=_ANY)
+    pairs = {*re.findall(r"\ue000([^\ue001/]+)\ue001", text)} & {
+        *re.findall(r"\ue000/([^\ue001]+)\ue001", text)
+    }
     if not all(re.fullmatch(_SHAPE, name) for name in pairs):
         return text
     text = re.split(r"\ue000/[^\ue001]*\ue001", _HEAD.sub("", text))[0]
@@ -117,7 +131,10 @@ _SIGNS = frozenset("*_`<>{}[]|\\#^~=→⇒➜➔⟶◁▷•●▪►│")
 
 def unwrapped(answer: str, asked: str) -> str:
     """The text in an answer; ``asked`` is the text, of one sentence or more, that it answers."""
-    text = _json_text(without_thinking(read_back(answer, asked)).strip(), asked)
+    text = without_thinking(read_back(answer, asked)).strip()
+    if len(text) > _LONG + 10 * len(asked):
+        return text
+    text = _json_text(text, asked)
     while (bare := _peeled(text, asked)) != text:
         text = bare
     return text
@@ -171,11 +188,16 @@ def _json_text(text: str, asked: str) -> str:
 def strings_in(text: str, *, longest: bool = False) -> list[str]:
     """The strings of a text that is JSON, or JSON in a fence or between words; of an object all, or the ``longest``."""
     fenced = re.search(r"```\w*\s(.*?)```", text, _ANY)
-    body = (fenced[1] if fenced else text).strip()
-    inner = re.search(r"[\[{].*[\]}]|\A\".*\"\Z", body.removesuffix(","), _ANY)
-    if inner is None or len(inner[0]) < len(body) / 2:
+    body = (fenced[1] if fenced else text).strip().removesuffix(",")
+    starts = [start for start in (body.find("["), body.find("{")) if start >= 0]
+    inner = (
+        body
+        if body.startswith('"')
+        else body[min(starts, default=0) : max(body.rfind("]"), body.rfind("}")) + 1]
+    )
+    if len(inner) < len(body) / 2:
         return []
-    for part in (inner[0], f"[{inner[0]}]", "[" + ",".join(inner[0].split("\n")) + "]"):
+    for part in (inner, f"[{inner}]", "[" + ",".join(inner.split("\n")) + "]"):
         with suppress(ValueError, RecursionError):
             return list(_leaves(json.loads(part), longest))
     return []
@@ -256,6 +278,10 @@ def _parts(line: str) -> list[str]:
 def _bare(line: str) -> str:
     """An item without marks, quotes and remarks."""
     line = _AFTER.sub("", _ITEM.sub("", line, count=1).strip())
-    while not _INITIAL.match(line) and (bare := _peeled(_ITEM.sub("", line, count=1).strip(), "")) != line:
+    while (
+        len(line) < _LONG
+        and not _INITIAL.match(line)
+        and (bare := _peeled(_ITEM.sub("", line, count=1).strip(), "")) != line
+    ):
         line = bare
     return line
