@@ -1,6 +1,7 @@
 """A study as its graph sees it: the checked configuration, the grids it asks for, and every run of theirs."""
 
 import os
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -202,6 +203,7 @@ def open_study(config: Config, root: Path) -> Study:
         study = Study(config, plain, all_runs(plain, config["encoders"]), root)
     os.environ.update(_environment(config))
     os.environ.setdefault("SEMBLANCE_ANSWERS", config["answers"])
+    os.environ.setdefault("SEMBLANCE_RUN", f"{os.getpid()} {time.time_ns()}")  # jobs inherit it
     return study
 
 

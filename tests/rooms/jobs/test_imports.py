@@ -50,7 +50,7 @@ MAY_LOAD: dict[str, set[str]] = {
     "jobs.tabulate_extraction": set(),
     "jobs.tabulate_times": set(),
     "jobs.train_encoder": SAVING,
-    "jobs.translate_shard": {"pandas"},
+    "jobs.translate_shard": {"deep_translator", "pandas"},
     "jobs.write_exemplars": set(),
     "jobs.write_model_card": set(),
     "jobs.write_report": {"jinja2"},

@@ -139,8 +139,7 @@ def test_requests_of_a_pool_lie_between_what_it_needs_and_where_it_gives_up():
     ("changed", "service", "requests_of_all"),
     [
         ({}, {"calls": {}}, 2 * 6400),
-        ({}, {"calls": {}, "batch_sentences": 16}, 2 * 6400 / 16),
-        ({"max_sentences": 800}, {"batch_sentences": 16}, 1600),  # a language model, one sentence a prompt
+        ({"max_sentences": 800}, {}, 1600),
         ({"corpus": "vague"}, {"calls": {}}, None),
     ],
 )
