@@ -274,9 +274,8 @@ def check_contract(
     _check_texts(name, table)
     if len(table) < promise.min_rows:
         raise DataError(f"datasets.{name}: {len(table)} rows; its contract says at least {promise.min_rows}.")
-    if "score" in table.column_names and len(table):
-        if (row := pc.index(pc.is_finite(table["score"]), False).as_py()) >= 0:
-            raise DataError(f"datasets.{name}: row {row + 1}: score is not finite. Correct the file.")
+    if dataset.form == "pairs" and (row := pc.index(pc.is_finite(table["score"]), False).as_py()) >= 0:
+        raise DataError(f"datasets.{name}: row {row + 1}: score is not finite. Correct the file.")
     if promise.score_range and len(table):
         low, high = pc.min_max(table["score"]).as_py().values()
         if low < promise.score_range[0] or high > promise.score_range[1]:
