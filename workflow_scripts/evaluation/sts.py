@@ -2,8 +2,8 @@
 
 A task with several subsets is summarised in three ways, which differ by points and are often confused (SimCSE issue
 4): ``all`` is the correlation over the concatenated pairs, ``mean`` the average of the subsets' correlations, ``wmean``
-their average weighted by the number of pairs. A subset of one pair, or whose judgements are all equal, has no correlation:
-``mean`` and ``wmean`` leave it out, and say so.
+their average weighted by the number of pairs. A subset of one pair, or whose judgements are all equal, has no
+correlation: ``mean`` and ``wmean`` leave it out, and say so.
 """
 
 from collections.abc import Iterator, Mapping

@@ -41,7 +41,7 @@ class Config(ColumnsConfig):
 
     @property
     def open_ended(self) -> bool:
-        """Whether lines may have cells without a name; of labelled texts, or between commas, these are parts of a text."""
+        """Whether lines may have cells without a name; between commas, and of labels, these are parts of a text."""
         return self.form == "pairs" and self.header is not None and (self.quoted or self.separator == "\t")
 
     @property
