@@ -26,8 +26,7 @@ rule evaluate_sts:
         "<benchmarks>/evaluate_sts/{suite}/{run}/seed{seed}.tsv"
     resources:
         gpu=EVALUATION.gpus("sts"),
-        mem=REQUESTS.memory(8, "run"),
-        runtime=REQUESTS.minutes(60, "run"),
+        **REQUESTS.of("evaluate_sts"),
     params:
         **call("evaluate_sts", config_slice(config, suite="suites.sts.{suite}"), EVALUATION.modules),
     shell:
@@ -50,14 +49,34 @@ rule evaluate_suite:
         kind=one_of(kind for kind in EVALUATORS if kind != "sts"),
     resources:
         gpu=lambda wildcards: EVALUATION.gpus(wildcards.kind),
-        mem=REQUESTS.memory(16, "run"),
-        runtime=REQUESTS.minutes(4 * 60, "run"),
+        **REQUESTS.of("evaluate_suite"),
     params:
         **call(
             "evaluate_suite", config_slice(config, suite="suites.{kind}.{suite}"), EVALUATION.suite_modules
         ),
     shell:
         command("evaluate_suite")
+
+
+rule evaluate_search:
+    """Time of a query, for tables that show it. What a search finds, evaluate_suite scores."""
+    input:
+        model="<results>/runs/{run}/seed{seed}/model/record.json",
+        datasets=lambda wildcards: EVALUATION.datasets(wildcards, "search"),
+        code=code_with("evaluate_search", EVALUATION.modules),
+    output:
+        table="<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.times.parquet",
+    log:
+        "<logs>/evaluate_search/{suite}/{run}/seed{seed}.log",
+    benchmark:
+        "<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.tsv"
+    resources:
+        gpu=EVALUATION.gpus("search"),
+        **REQUESTS.of("evaluate_search"),
+    params:
+        **call("evaluate_search", config_slice(config, suite="suites.search.{suite}"), EVALUATION.modules),
+    shell:
+        command("evaluate_search")
 
 
 rule evaluate_cost:
@@ -74,8 +93,7 @@ rule evaluate_cost:
     benchmark:
         "<benchmarks>/evaluate_cost/{suite}/{run}/seed{seed}.tsv"
     resources:
-        mem=REQUESTS.memory(8, "run"),
-        runtime="30m",
+        **REQUESTS.of("evaluate_cost"),
     params:
         **call("evaluate_cost", config_slice(config, suite="suites.cost.{suite}"), EVALUATION.modules),
     shell:
@@ -96,8 +114,7 @@ rule map_attention:
     benchmark:
         "<benchmarks>/map_attention/{suite}/{run}/seed{seed}.tsv"
     resources:
-        mem=REQUESTS.memory(8, "run"),
-        runtime="30m",
+        **REQUESTS.of("map_attention"),
     params:
         **call("map_attention", config_slice(config, suite="suites.attention.{suite}"), EVALUATION.modules),
     shell:
@@ -118,8 +135,7 @@ rule evaluate_mteb:
         "<benchmarks>/evaluate_mteb/{suite}/{run}/seed{seed}.tsv"
     resources:
         gpu=EVALUATION.gpus("mteb"),
-        mem=REQUESTS.memory(32, "run"),
-        runtime=REQUESTS.minutes(24 * 60, "run"),
+        **REQUESTS.of("evaluate_mteb"),
     params:
         **call("evaluate_mteb", EVALUATION.mteb_settings),
     shell:
@@ -139,8 +155,7 @@ rule measure_contamination:
     benchmark:
         "<benchmarks>/measure_contamination/{corpus}.tsv"
     resources:
-        mem=REQUESTS.memory(8),
-        runtime="30m",
+        **REQUESTS.of("measure_contamination"),
     params:
         **call("measure_contamination", config_slice(config, contamination="contamination")),
     shell:

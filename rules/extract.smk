@@ -25,8 +25,7 @@ rule read_word_vectors:
     benchmark:
         "<benchmarks>/read_word_vectors/{representation}.tsv"
     resources:
-        mem=REQUESTS.memory(16),
-        runtime="30m",
+        **REQUESTS.of("read_word_vectors"),
     params:
         **call("read_word_vectors", EXTRACTION.word_vectors),
     shell:
@@ -47,8 +46,7 @@ rule count_tokens:
     benchmark:
         "<benchmarks>/count_tokens/{vocabulary}.tsv"
     resources:
-        mem=REQUESTS.memory(4),
-        runtime="15m",
+        **REQUESTS.of("count_tokens"),
     params:
         **call("count_tokens", config_slice(config, wikitext="extraction.wikitext")),
     shell:
@@ -69,8 +67,7 @@ rule average_tokens:
         "<benchmarks>/average_tokens/averages.tsv"
     resources:
         gpu=EVALUATION.gpus("extraction"),
-        mem=REQUESTS.memory(20, "extraction"),
-        runtime=REQUESTS.minutes(12 * 60, "extraction"),
+        **REQUESTS.of("average_tokens"),
     params:
         **call("average_tokens", config_slice(config, averages="extraction.averages")),
     shell:
@@ -96,8 +93,7 @@ rule fit_wikitext:
         "<benchmarks>/fit_wikitext/{representation}.tsv"
     resources:
         gpu=EVALUATION.gpus("extraction"),
-        mem=REQUESTS.memory(32),
-        runtime="2h",
+        **REQUESTS.of("fit_wikitext"),
     params:
         **call("fit_wikitext", EXTRACTION.wikitext_settings),
     shell:
@@ -125,8 +121,7 @@ rule extract_scores:
         kind="sts|clustering|transfer|geometry",
     resources:
         gpu=EVALUATION.gpus("extraction"),
-        mem=REQUESTS.memory(32),
-        runtime="12h",
+        **REQUESTS.of("extract_scores"),
     params:
         **call("extract_scores", EXTRACTION.task_settings, EXTRACTION.modules),
     shell:

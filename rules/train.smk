@@ -28,8 +28,7 @@ rule continue_mlm:
     threads: TRAINING.of_training("cpu_threads")
     resources:
         gpu=1,
-        mem=REQUESTS.memory(16),
-        runtime="4h",
+        **REQUESTS.of("continue_mlm"),
         checkpoint_minutes=TRAINING.of_training("checkpoint_minutes", str),
     params:
         **call("continue_mlm", TRAINING.adapting_settings),
@@ -52,8 +51,7 @@ rule pool_encoder:
     wildcard_constraints:
         run=one_of(STUDY.frozen),
     resources:
-        mem=REQUESTS.memory(8, "run"),
-        runtime="15m",
+        **REQUESTS.of("pool_encoder"),
     params:
         **call("pool_encoder", TRAINING.frozen_settings, TRAINING.modules),
     shell:
@@ -75,8 +73,7 @@ rule join_encoders:
     wildcard_constraints:
         run=one_of(STUDY.joined),
     resources:
-        mem=REQUESTS.memory(8, "run"),
-        runtime="15m",
+        **REQUESTS.of("join_encoders"),
     params:
         **call("join_encoders", TRAINING.frozen_settings, TRAINING.modules),
     shell:
@@ -99,8 +96,7 @@ rule encode_teacher:
         teacher=one_of(STUDY.encoders("runs")),
     resources:
         gpu=1,
-        mem=REQUESTS.memory(16, "teacher"),
-        runtime="4h",
+        **REQUESTS.of("encode_teacher"),
     params:
         **call("encode_teacher", config_slice(config, teacher="teacher"), TRAINING.teacher_modules),
     shell:
@@ -133,8 +129,7 @@ rule train_encoder:
     resources:
         gpu=TRAINING.of_training("gpus"),
         nodes=1,  # a site may spread a training over several: docs/cluster.md
-        mem=REQUESTS.memory(16, "run"),
-        runtime="8h",
+        **REQUESTS.of("train_encoder"),
         checkpoint_minutes=TRAINING.of_training("checkpoint_minutes", str),
         chunk=TRAINING.of_training("chunk", as_json),
     params:
