@@ -45,12 +45,14 @@ def in_form(
         )
     made = []
     for field in FORMS[form]:
+        if field.name not in columns:
+            made.append(pa.array([constants.get(field.name)] * len(rows), field.type))
+            continue
+        column = rows[columns[field.name]]
         try:
-            made.append(
-                rows[columns[field.name]].cast(field.type)
-                if field.name in columns
-                else pa.array([constants.get(field.name)] * len(rows), field.type)
-            )
+            if pa.types.is_temporal(column.type):  # readers of JSON take texts that are all dates for times
+                raise pa.ArrowInvalid(f"it holds {column.type}")
+            made.append(column.cast(field.type))
         except pa.ArrowException as error:
             found = f"column {columns[field.name]!r} cannot be read as {field.type}: {error}"
             raise DataError(f"{place}: {found}. Correct the column, or name another.") from error

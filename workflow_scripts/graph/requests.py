@@ -91,7 +91,7 @@ class Requests(Lookups):
             sizes = {self._size(part) for run in runs.values() for part in self._parts(run.encoder)}
             return [OF_SIZE[size] for size in sorted(sizes or {"base"})]
         if not loaded:
-            return [OF_SIZE["base"]]
+            return [(1, 1)]
         named = (
             self._config["extraction"]["encoder"] if loaded == "extraction" else getattr(wildcards, loaded)
         )

@@ -165,4 +165,4 @@ def test_an_mteb_suite_writes_what_is_declared_and_nothing_else():
 
 
 def test_every_kind_of_suite_is_declared():
-    assert {*CASES, "attention", "mteb"} == SUITES.keys()
+    assert {kind.split()[0] for kind in CASES} | {"attention", "mteb"} == SUITES.keys()
