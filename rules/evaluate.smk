@@ -47,6 +47,7 @@ rule evaluate_suite:
         "<benchmarks>/evaluate_suite/{kind}/{suite}/{run}/seed{seed}.tsv"
     wildcard_constraints:
         kind=one_of(kind for kind in EVALUATORS if kind != "sts"),
+    threads: lambda wildcards: 8 if wildcards.kind == "transfer" else 1  # classifiers are fitted side by side
     resources:
         gpu=lambda wildcards: EVALUATION.gpus(wildcards.kind),
         **REQUESTS.of("evaluate_suite"),

@@ -72,16 +72,11 @@ class Judged:
         subsets = dict.fromkeys(subset_P)
         self._told_apart = None not in subsets
         self._rows = {"all": np.arange(len(gold_P))}
-        rows = {f"subset:{name}": np.flatnonzero(subset_P == name) for name in subsets}
-        if len(rows) > 1:
-            self._rows |= {part: places for part, places in rows.items() if np.ptp(gold_P[places]) > 0}
-        without = [part.removeprefix("subset:") for part in rows if len(rows) > 1 and part not in self._rows]
-        reason = "one pair or equal judgements, and no correlation"
-        self._note = (
-            f"without {len(without)} of {len(rows)} subsets, such as {without[0]}: {reason}"
-            if without
-            else None
-        )
+        rows = {f"subset:{name}": np.flatnonzero(subset_P == name) for name in subsets if len(subsets) > 1}
+        self._rows |= {part: places for part, places in rows.items() if np.ptp(gold_P[places]) > 0}
+        without = [part.removeprefix("subset:") for part in rows if part not in self._rows]
+        found = f"without {len(without)} of {len(rows)} subsets, such as {''.join(without[:1])}"
+        self._note = f"{found}: one pair or equal judgements, and no correlation" if without else None
         self._gold = {part: gold_P[rows] for part, rows in self._rows.items()}
         self._ranks = {part: ranks(gold) for part, gold in self._gold.items()}
 
@@ -96,13 +91,10 @@ class Judged:
         sizes = {part: len(rows) for part, rows in self._rows.items()}
         subsets = [part for part in by_part if part != "all"]
         yield Score(self._task, "all", metric, by_part["all"], sizes["all"])
-        if self._told_apart and (averaged := subsets or ([] if self._note else ["all"])):
-            values, weights = zip(*((by_part[part], sizes[part]) for part in averaged), strict=True)
-            counted = sum(weights)
-            wmean = float(np.average(values, weights=weights))
-            yield Score(self._task, "wmean", metric, wmean, counted, self._note)
-            yield Score(self._task, "mean", metric, float(np.mean(values)), counted, self._note)
-        elif self._told_apart:
-            yield from (Score(self._task, name, metric, None, 0, self._note) for name in ("wmean", "mean"))
+        averaged = subsets or ([] if self._note else ["all"])
+        values, weights = [by_part[part] for part in averaged], [sizes[part] for part in averaged]
+        for name, by in (("wmean", weights), ("mean", None)) if self._told_apart else ():
+            value = float(np.average(values, weights=by)) if averaged else None
+            yield Score(self._task, name, metric, value, sum(weights), self._note)
         for part in subsets:
             yield Score(self._task, part, metric, by_part[part], sizes[part])

@@ -1,8 +1,6 @@
 """JSON lines and Parquet, read by the library ``datasets`` without a network; options say which column is which."""
 
 import glob
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -33,26 +31,16 @@ def read(files: Files, options: Config) -> Rows:
 
 
 def _table(path: Path, form: str) -> pa.Table:
-    from datasets import load_dataset  # slow to import, and needed only by these formats
-    from datasets.exceptions import DatasetGenerationError
+    import datasets  # slow to import, and needed only by these formats
 
-    with TemporaryDirectory() as cache, _counting_nowhere():
+    datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # which would tell the library's makers
+    file = glob.escape(str(path.resolve()))
+    with TemporaryDirectory() as cache:
         try:
-            file = glob.escape(str(path.resolve()))
-            found = load_dataset(form, data_files=file, split="train", cache_dir=cache, keep_in_memory=True)
-        except (DatasetGenerationError, ValueError) as error:
+            found = datasets.load_dataset(
+                form, data_files=file, split="train", cache_dir=cache, keep_in_memory=True
+            )
+        except (datasets.exceptions.DatasetGenerationError, ValueError) as error:
             said = (str(error.__cause__ or error).splitlines() or [""])[0].rstrip(". ")
             raise DataError(f"{path}: not {form}: {said}. Correct the file, or the option format.") from error
         return found.with_format("arrow")[:]
-
-
-@contextmanager
-def _counting_nowhere() -> Iterator[None]:
-    """Keep ``datasets`` from telling its makers that a format was read."""
-    import datasets
-
-    before, datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = datasets.config.HF_UPDATE_DOWNLOAD_COUNTS, False
-    try:
-        yield
-    finally:
-        datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = before
