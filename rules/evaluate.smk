@@ -25,8 +25,8 @@ rule evaluate_sts:
     benchmark:
         "<benchmarks>/evaluate_sts/{suite}/{run}/seed{seed}.tsv"
     resources:
-        gpu=EVALUATION.gpus("sts"),
         **REQUESTS.of("evaluate_sts"),
+        gpu=EVALUATION.gpus("sts"),
     params:
         **call("evaluate_sts", config_slice(config, suite="suites.sts.{suite}"), EVALUATION.modules),
     shell:
@@ -49,8 +49,8 @@ rule evaluate_suite:
         kind=one_of(kind for kind in EVALUATORS if kind != "sts"),
     threads: lambda wildcards: 8 if wildcards.kind == "transfer" else 1  # classifiers are fitted side by side
     resources:
-        gpu=lambda wildcards: EVALUATION.gpus(wildcards.kind),
         **REQUESTS.of("evaluate_suite"),
+        gpu=lambda wildcards: EVALUATION.gpus(wildcards.kind),
     params:
         **call(
             "evaluate_suite", config_slice(config, suite="suites.{kind}.{suite}"), EVALUATION.suite_modules
@@ -72,8 +72,8 @@ rule evaluate_search:
     benchmark:
         "<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.tsv"
     resources:
-        gpu=EVALUATION.gpus("search"),
         **REQUESTS.of("evaluate_search"),
+        gpu=EVALUATION.gpus("search"),
     params:
         **call("evaluate_search", config_slice(config, suite="suites.search.{suite}"), EVALUATION.modules),
     shell:
@@ -135,8 +135,8 @@ rule evaluate_mteb:
     benchmark:
         "<benchmarks>/evaluate_mteb/{suite}/{run}/seed{seed}.tsv"
     resources:
-        gpu=EVALUATION.gpus("mteb"),
         **REQUESTS.of("evaluate_mteb"),
+        gpu=EVALUATION.gpus("mteb"),
     params:
         **call("evaluate_mteb", EVALUATION.mteb_settings),
     shell:

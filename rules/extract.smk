@@ -66,8 +66,8 @@ rule average_tokens:
     benchmark:
         "<benchmarks>/average_tokens/averages.tsv"
     resources:
-        gpu=EVALUATION.gpus("extraction"),
         **REQUESTS.of("average_tokens"),
+        gpu=EVALUATION.gpus("extraction"),
     params:
         **call("average_tokens", config_slice(config, averages="extraction.averages")),
     shell:
@@ -92,8 +92,8 @@ rule fit_wikitext:
     benchmark:
         "<benchmarks>/fit_wikitext/{representation}.tsv"
     resources:
-        gpu=EVALUATION.gpus("extraction"),
         **REQUESTS.of("fit_wikitext"),
+        gpu=EVALUATION.gpus("extraction"),
     params:
         **call("fit_wikitext", EXTRACTION.wikitext_settings),
     shell:
@@ -120,8 +120,8 @@ rule extract_scores:
     wildcard_constraints:
         kind="sts|clustering|transfer|geometry",
     resources:
-        gpu=EVALUATION.gpus("extraction"),
         **REQUESTS.of("extract_scores"),
+        gpu=EVALUATION.gpus("extraction"),
     params:
         **call("extract_scores", EXTRACTION.task_settings, EXTRACTION.modules),
     shell:

@@ -27,8 +27,8 @@ rule continue_mlm:
         encoder=one_of(STUDY.encoders("adapt")),
     threads: TRAINING.of_training("cpu_threads")
     resources:
-        gpu=1,
         **REQUESTS.of("continue_mlm"),
+        gpu=1,
         checkpoint_minutes=TRAINING.of_training("checkpoint_minutes", str),
     params:
         **call("continue_mlm", TRAINING.adapting_settings),
@@ -95,8 +95,8 @@ rule encode_teacher:
     wildcard_constraints:
         teacher=one_of(STUDY.encoders("runs")),
     resources:
-        gpu=1,
         **REQUESTS.of("encode_teacher"),
+        gpu=1,
     params:
         **call("encode_teacher", config_slice(config, teacher="teacher"), TRAINING.teacher_modules),
     shell:
@@ -127,9 +127,9 @@ rule train_encoder:
         run=one_of(STUDY.trained),
     threads: TRAINING.of_training("cpu_threads")
     resources:
+        **REQUESTS.of("train_encoder"),
         gpu=TRAINING.of_training("gpus"),
         nodes=1,  # a site may spread a training over several: docs/cluster.md
-        **REQUESTS.of("train_encoder"),
         checkpoint_minutes=TRAINING.of_training("checkpoint_minutes", str),
         chunk=TRAINING.of_training("chunk", as_json),
     params:
