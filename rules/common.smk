@@ -13,11 +13,12 @@ from workflow_scripts.graph.place import note_call
 from workflow_scripts.graph.outside import check_needs, note_planned
 from workflow_scripts.graph.queue import check_queue
 from workflow_scripts.graph.reporting import Claims, Models, Reporting
+from workflow_scripts.graph.requests import Requests
 from workflow_scripts.graph.slices import as_json, config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.settings.study import EVALUATORS
 from workflow_scripts.graph.targets import print_about
-from workflow_scripts.graph.training import Requests, Training
+from workflow_scripts.graph.training import Training
 
 with one_line_errors():
     if workflow.modifier.skip_configfile:  # a module whose workflow gives it a configuration

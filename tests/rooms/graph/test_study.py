@@ -14,7 +14,7 @@ from workflow_scripts.graph.reporting import Models
 from workflow_scripts.graph.slices import as_json, config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.targets import lines_about
-from workflow_scripts.graph.training import Requests, Training
+from workflow_scripts.graph.training import Training
 
 SIMCSE = "simcse.minilm_mlm.wiki_extract"
 MORE_DROPOUT = f"{SIMCSE}.more_dropout"
@@ -157,29 +157,3 @@ def papers():
 def test_a_teacher_waits_for_its_vectors(papers):
     readers = Models(papers).readers(wildcards(run="jtcse.bert_twin.wiki1m_sick_r"))
     assert any(file.startswith("<results>/teachers/jtcse_bert/") for file in readers)
-
-
-@pytest.mark.parametrize(
-    ("encoder", "attempt", "memory", "minutes"),
-    [
-        ("bert_base", 1, "8GB", 60),
-        ("roberta_large", 3, "24GB", 540),
-        ("bert_twin", 1, "8GB", 120),
-        ("bert_six", 1, "8GB", 360),
-        ("llama2_7b_mntp", 1, "40GB", 3600),
-    ],
-)
-def test_a_job_asks_by_the_size_of_its_encoders_and_each_try_for_as_much_again(
-    papers, encoder, attempt, memory, minutes
-):
-    run = wildcards(run=next(name for name, run in papers.runs.items() if run.encoder == encoder))
-    assert Requests(papers).memory(8, "run")(run, attempt) == memory
-    assert Requests(papers).minutes(60, "run")(run, attempt) == minutes
-
-
-@pytest.mark.parametrize(
-    ("gigabytes", "of", "job", "memory"),
-    [(16, "teacher", {"teacher": "jtcse_bert"}, "16GB"), (20, "extraction", {}, "20GB"), (8, "", {}, "8GB")],
-)
-def test_other_jobs_ask_by_the_encoder_that_they_compute_with(papers, gigabytes, of, job, memory):
-    assert Requests(papers).memory(gigabytes, of)(wildcards(**job)) == memory

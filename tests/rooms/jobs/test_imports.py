@@ -30,6 +30,7 @@ MAY_LOAD: dict[str, set[str]] = {
     "jobs.encode_teacher": WITH_TORCH,
     "jobs.evaluate_cost": WITH_TORCH,
     "jobs.evaluate_mteb": SAVING | {"mteb"},
+    "jobs.evaluate_search": WITH_TORCH | {"faiss"},
     "jobs.evaluate_sts": WITH_TORCH,
     "jobs.evaluate_suite": WITH_TORCH,
     "jobs.extract_scores": WITH_TORCH,
