@@ -10,7 +10,7 @@ from snakemake.iocontainers import Wildcards
 
 from tests.planning import DEMO, ROOT, merged_config, study_in
 from workflow_scripts.graph.call import call, code_of
-from workflow_scripts.graph.reporting import Models
+from workflow_scripts.graph.reporting import Models, Reporting
 from workflow_scripts.graph.slices import as_json, config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.targets import lines_about
@@ -47,6 +47,20 @@ def test_a_twin_reads_the_models_of_its_members_in_order_and_its_settings_are_on
     assert settings["members"] == [SIMCSE, MORE_DROPOUT] and settings["method"]["module"] == "jtcse"
     study.config["development"]["dataset"] = "lee"
     assert training.development(twin) == "<results>/datasets/lee.parquet"
+
+
+def test_a_table_knows_how_long_its_runs_were_trained_where_they_differ(study):
+    def trained():
+        settings = json.loads(Reporting(study).table_settings(wildcards(experiment="demo")))
+        return {run.partition(".")[0]: length for run, length in settings.get("trained", {}).items()}
+
+    others = ("simcse_s2sent", "simcse_layerattpooler", "simcse_3r", "jtcse")
+    assert trained() == {"simcse": "16 steps"} | dict.fromkeys(others, "6 steps")
+    for settings in study.settings.values():
+        settings["training"] |= {"epochs": 1, "max_steps": None}
+    assert trained() == {}
+    study.settings[THREE_R]["training"]["epochs"] = 2
+    assert trained() == dict.fromkeys(("simcse", *others), "1 epoch") | {"simcse_3r": "2 epochs"}
 
 
 def test_an_adapted_encoder_may_have_steps_of_its_own(study):
