@@ -1,9 +1,8 @@
 """Tests of whether a difference between two systems is more than chance, over seeds and over sentence pairs.
 
 Over seeds, runs with the same seed are compared by a paired t-test, and the smallest difference that so many seeds
-could detect is computed. Fewer than three seeds are not tested: two leave one degree of freedom, so that p below .05 needs
-seeds that differ hardly at all. Over sentence pairs, one run of each system is compared by a bootstrap that resamples the
-pairs of one task.
+could detect is computed. Fewer than three seeds are not tested, since two leave the test one degree of
+freedom. Over sentence pairs, one run of each system is compared by a bootstrap that resamples the pairs of one task.
 
 With a margin, the claim is that two numbers are the same, and it is tested for equivalence. If the observed difference
 lies within the margin, p is that of two one-sided tests (Schuirmann 1987, https://doi.org/10.1007/BF01068419). If it

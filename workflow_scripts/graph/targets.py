@@ -7,17 +7,17 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from workflow_scripts.errors import advice, one_line_errors, refuse
 from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.place import from_here, is_in_job, words_of_call
+from workflow_scripts.graph.slices import Config
 from workflow_scripts.graph.study import Study
 
-_IN_A_GRID = (
-    "A grid of the study (config/experiments) must list the run, its seed and the suite, under its full name."
-)
+RECORD_FILE = "record.json"  # of a model folder; ``artefacts`` has the name, and is slow to import
 
 
 def check_targets(workflow: Any, study: Study) -> None:
@@ -47,34 +47,60 @@ def target_findings(targets: Iterable[str], rules: Sequence[Any], study: Study) 
     """Targets that are neither a rule nor a file that one makes, or that name scores by a suite of another kind."""
     plain = [rule.name for rule in rules if not rule.has_wildcards()]
     names, suites = {rule.name for rule in rules}, study.config["suites"]
+
+    def made(file: str) -> bool:
+        return any(rule.is_producer(file) for rule in rules)
+
     for target in sorted(targets):
-        scores = re.match(rf"{study.folder}/scores/(\w+)/(\w+)/", target)
-        kind, suite = scores.groups() if scores else ("", "")
+        parts = re.match(rf"{study.folder}/(?:runs|scores/(\w+)/(\w+))/([^/]+)/", target)
+        kind, suite, run = parts.groups("") if parts else ("", "", "")
         if suite not in suites.get(kind, [suite]):
             yield f"{target}: {suite} is no suite of {kind}. {advice(suite, suites[kind])}"
-        elif target not in names and not any(rule.is_producer(target) for rule in rules):
+        elif run and run not in study.runs:
+            yield f"{target}: the study has no run {run}. {advice(run, study.runs)}"
+        elif made(record := f"{target}/{RECORD_FILE}"):
+            yield f"{target}: a folder. Name its record: {record}"
+        elif target not in names and not made(target):
             shown = (str(file) for rule in rules if rule.name == "all" for file in rule.input)
             known = [file.replace("<results>", study.folder) for file in shown] if "/" in target else plain
-            yield f"{target}: no rule makes it. {_IN_A_GRID if kind else advice(target, known)}"
+            yield f"{target}: no rule makes it. {advice(target, known)}"
 
 
-def print_about(study: Study, configfiles: Iterable[str | Path]) -> None:
+def print_lines(lines: Iterable[str]) -> None:
     """Print on the terminal what is worth knowing of a study; nothing where Snakemake runs one of its jobs."""
     if not is_in_job():
-        print("\n".join(lines_about(study, configfiles)), file=sys.stderr)  # noqa: T201
+        print("\n".join([*lines, ""]), end="", file=sys.stderr)  # noqa: T201
 
 
-def lines_about(study: Study, configfiles: Iterable[str | Path]) -> Iterator[str]:
-    """The study that is planned, files whose name for it is another one, and threads that this machine lacks.
+def check_configfiles() -> None:
+    """End the process with a line if --configfile is given twice: Snakemake reads the files of the last alone."""
+    options = takewhile(lambda word: word != "--", words_of_call())
+    if sum(word.startswith("--configf") for word in options) > 1:
+        sys.exit(
+            "ConfigError: --configfile: given twice, and Snakemake reads what follows the last alone. "
+            "Write all files after one."
+        )
+
+
+def lines_of_files(config: Config, configfiles: Sequence[str | Path]) -> Iterator[str]:
+    """The study that is planned, the files that are laid over the repository's, and names that are overruled.
 
     Args:
-        study: The study.
+        config: As all files make it, unchecked.
         configfiles: As after --configfile; the last to name a study gives it its name.
     """
-    name = study.config["name"]
+    name = config.get("name")
     names = {from_here(file): (read_yaml(Path(file)) or {}).get("name", name) for file in configfiles}
+    read = ", ".join(names) or "the repository's own files: no --configfile is given"
     others = [f"{file} names {other}, which is overruled" for file, other in names.items() if other != name]
-    yield "; ".join([f"Study {name}, in {study.folder}", *others])
+    yield "; ".join([f"Study {name}, from {read}", *others])
+
+
+def lines_of_machine(study: Study) -> Iterator[str]:
+    """Threads and GPUs that trainings ask for and this machine lacks."""
     threads = max((study.settings[run]["training"]["cpu_threads"] for run in study.trained), default=0)
     if threads > (cores := os.cpu_count() or threads):
         yield f"training.cpu_threads is {threads}, and this machine has {cores}: here, fewer are faster."
+    gpus = max((study.settings[run]["training"]["gpus"] for run in study.trained), default=1)
+    if gpus > (here := len([*Path("/dev").glob("nvidia[0-9]*")])) and gpus > 1:
+        yield f"training.gpus is {gpus}, and this machine has {here}: here, {gpus} processes share what there is."

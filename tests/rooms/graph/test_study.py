@@ -13,7 +13,7 @@ from workflow_scripts.graph.call import call, code_of
 from workflow_scripts.graph.reporting import Models, Reporting
 from workflow_scripts.graph.slices import as_json, config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
-from workflow_scripts.graph.targets import lines_about
+from workflow_scripts.graph.targets import check_configfiles, lines_of_files, lines_of_machine
 from workflow_scripts.graph.training import Requests, Training
 
 SIMCSE = "simcse.minilm_mlm.wiki_extract"
@@ -112,16 +112,36 @@ def test_a_data_root_may_be_relative_or_in_the_home_folder(
     assert os.environ["SEMBLANCE_DATA"] == str(tmp_path / folder)  # as jobs see it
 
 
-def test_threads_that_this_machine_lacks_and_a_name_that_is_overruled_are_told(study, tmp_path, monkeypatch):
+def test_threads_and_gpus_that_this_machine_lacks_are_told(study, monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 1)  # what the demo's trainings use
+    monkeypatch.setattr(Path, "glob", lambda *_: ["/dev/nvidia0"])
+    assert list(lines_of_machine(study)) == []
+    for settings in study.settings.values():
+        settings["training"] |= {"cpu_threads": 2, "gpus": 4}
+    assert list(lines_of_machine(study)) == [
+        "training.cpu_threads is 2, and this machine has 1: here, fewer are faster.",
+        "training.gpus is 4, and this machine has 1: here, 4 processes share what there is.",
+    ]
+
+
+def test_the_files_that_are_read_and_a_name_that_is_overruled_are_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("mine.yaml").write_text("name: mine")
-    assert list(lines_about(study, [ROOT / DEMO])) == ["Study demo, in results/demo"]
-    study.config["training"]["cpu_threads"] = 2
-    assert list(lines_about(open_study(study.config, ROOT), ["mine.yaml", ROOT / DEMO])) == [
-        "Study demo, in results/demo; mine.yaml names mine, which is overruled",
-        "training.cpu_threads is 2, and this machine has 1: here, fewer are faster.",
-    ]
+    Path("demo.yaml").write_text("name: demo")
+    for files, said in {
+        (): "the repository's own files: no --configfile is given",
+        ("demo.yaml",): "demo.yaml",
+        ("mine.yaml", "demo.yaml"): "mine.yaml, demo.yaml; mine.yaml names mine, which is overruled",
+    }.items():
+        assert list(lines_of_files({"name": "demo"}, files)) == [f"Study demo, from {said}"]
+
+
+def test_files_after_a_second_flag_are_refused(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["snakemake", "--configfile", "a", "--", "--configfile"])
+    check_configfiles()
+    monkeypatch.setattr("sys.argv", ["snakemake", "--configfile", "a", "--configfile=b"])
+    with pytest.raises(SystemExit, match="--configfile: given twice, and Snakemake reads what follows the last"):
+        check_configfiles()
 
 
 def test_code_is_written_once_and_a_file_for_each_set_of_modules(tmp_path, monkeypatch):
