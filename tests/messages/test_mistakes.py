@@ -1224,6 +1224,17 @@ def plan(tree, *arguments):
 OVERLAY, GRID, RATES = "config/overlay.yaml", "config/experiments/demo.yaml", "config/rates.yaml"
 SOUND_GRID = (ROOT / GRID).read_text("utf-8")
 FILES = {
+    "a package in a package": (
+        (OVERLAY, "encoders: {minilm: {fetch: {sources: [{kind: package, package: a.b, path: x}]}}}\n"),
+        ["ConfigError: encoders.minilm.fetch.sources.0.package: 'a.b'"],
+    ),
+    "modules that are paths": (
+        (OVERLAY, "methods: {simcse: {module: a.b}, distil: {readout: {kind: ../x}}}\n"),
+        [
+            "ConfigError: methods.simcse.module: 'a.b' is none of ",
+            "methods.distil.readout.kind: '../x' is none of",
+        ],
+    ),
     "two mistakes": (
         (OVERLAY, "extraction: {bias_list: brt}\nanswers: /x\n"),
         [

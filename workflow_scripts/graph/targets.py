@@ -14,6 +14,7 @@ from typing import Any
 from workflow_scripts.errors import advice, one_line_errors, refuse
 from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.place import from_here, is_in_job, words_of_call
+from workflow_scripts.graph.runs import paper_of
 from workflow_scripts.graph.slices import Config
 from workflow_scripts.graph.study import Study
 
@@ -32,6 +33,24 @@ def check_targets(workflow: Any, study: Study) -> None:
     rules, targets = list(workflow.rules), _targets()
     with one_line_errors():
         refuse(target_findings(targets, rules, study))
+
+
+def check_papers(workflow: Any, study: Study) -> None:
+    """Check that no rule has the name of a paper, which becomes a target.
+
+    Ends the process with a line for each grid whose paper is the name of a rule.
+
+    Args:
+        workflow: Snakemake's, once all rules but those of the papers are known.
+        study: The study.
+    """
+    with one_line_errors():
+        refuse(
+            f"experiments/{name}.yaml: its tables and figures would be the target {paper_of(name)}, "
+            "which is the name of a rule. Rename the file."
+            for name in study.grids
+            if workflow.is_rule(paper_of(name))
+        )
 
 
 def _targets() -> list[str]:

@@ -140,7 +140,9 @@ def test_files_after_a_second_flag_are_refused(monkeypatch):
     monkeypatch.setattr("sys.argv", ["snakemake", "--configfile", "a", "--", "--configfile"])
     check_configfiles()
     monkeypatch.setattr("sys.argv", ["snakemake", "--configfile", "a", "--configfile=b"])
-    with pytest.raises(SystemExit, match="--configfile: given twice, and Snakemake reads what follows the last"):
+    with pytest.raises(
+        SystemExit, match="--configfile: given twice, and Snakemake reads what follows the last"
+    ):
         check_configfiles()
 
 
