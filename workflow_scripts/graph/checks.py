@@ -149,7 +149,7 @@ def _run_findings(
     config: dict[str, Any], grids: Mapping[str, Any], root: Path, data_root: Path | None
 ) -> Iterator[str]:
     sizes = Sizes(config, root, data_root)
-    rows = Rows(config)
+    rows = Rows(config, data_root)
     checks = RunChecks(config, sizes, rows)
     encoders = config["encoders"]
     named = {pool["encoder"] for pool in config["exemplars"].values()}
@@ -301,6 +301,7 @@ class RunChecks:
         if run.teacher:
             yield from self._too_long(self._config["teacher"], "teacher", [run.teacher])
         corpus = base_of(self._config, corpus)
+        yield from self._rows.too_few(corpus)
         if (
             not self._config["development"]["dataset"]
             and not self._config["corpora"][corpus]["dev_sentences"]
