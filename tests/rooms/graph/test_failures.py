@@ -1,9 +1,12 @@
 """A failed job leaves one sentence on the terminal, and it is the last."""
 
+import logging
+
 import pytest
+from snakemake_interface_logger_plugins.common import LogEvent
 
 from tests.planning import ROOT, run
-from workflow_scripts.graph.failures import why
+from workflow_scripts.graph.failures import Failures, why
 
 SNAKEFILE = """
 from workflow_scripts.graph.failures import report_failures
@@ -74,3 +77,21 @@ def test_of_several_logs_the_first_that_says_why_is_quoted_and_else_the_last_lin
     (tmp_path / "cluster.log").write_text(cluster)
     assert why([tmp_path / "own.log", tmp_path / "cluster.log"]) == line
     assert why([tmp_path / "none.log"]) == "nothing written"
+
+
+def test_the_newest_line_of_a_running_job_is_told_once(tmp_path):
+    terminal, logs = Failures(), [tmp_path / f"{job}.log" for job in range(2)]
+    about = {"rule_name": "train", "wildcards": {}, "event": LogEvent.JOB_INFO}
+    for job, log in enumerate(logs):
+        terminal.filter(
+            logging.makeLogRecord(about | {"jobid": job, "wildcards": {"seed": job}, "log": [log]})
+        )
+        log.write_text("loaded\n")
+    assert [terminal.progress() for _ in range(3)] == [
+        "train seed=0: loaded (2 jobs are running)",
+        "train seed=1: loaded (2 jobs are running)",
+        "",
+    ]
+    logs[1].write_text("loaded\ntrain: 2 of 20 steps, 60 s\n")
+    terminal.filter(logging.makeLogRecord({"event": LogEvent.JOB_FINISHED, "job_id": 0}))
+    assert terminal.progress() == "train seed=1: train: 2 of 20 steps, 60 s"
