@@ -16,7 +16,7 @@ from workflow_scripts.graph.reporting import Claims, Models, Reporting
 from workflow_scripts.graph.slices import as_json, config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.settings.study import EVALUATORS
-from workflow_scripts.graph.targets import check_configfiles, lines_of_files, lines_of_machine, print_lines
+from workflow_scripts.graph.targets import check_configfiles, line_of_files, lines_of_machine, print_lines
 from workflow_scripts.graph.training import Requests, Training
 
 check_configfiles()
@@ -27,7 +27,7 @@ with one_line_errors():
     else:
         OVER, GIVEN = workflow.overwrite_configfiles, workflow.config_settings.config
         config = load_config(Path(CLONE), OVER, as_in_a_file(GIVEN))
-print_lines(lines_of_files(config, OVER))
+print_lines([line_of_files(config, OVER)])
 STUDY = open_study(config, Path(CLONE))
 print_lines(lines_of_machine(STUDY))
 CORPORA = Corpora(STUDY)

@@ -35,7 +35,7 @@ class Failures(logging.Filter):
         super().__init__()
         self._failed: dict[int, str] = {}
         self._running: dict[int, tuple[str, Path]] = {}
-        self._said: dict[int, str] = {}
+        self._said: dict[str, str] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Print the log of a failed job, or at the end all sentences; returns whether Snakemake prints ``record``."""
@@ -63,10 +63,10 @@ class Failures(logging.Filter):
 
     def progress(self) -> str:
         """The last line in the log of a running job that says something new; empty where none does."""
-        for job, (name, log) in sorted(self._running.items()):
+        for name, log in [*self._running.values()]:
             line = lines_of(log)[-1]
-            if line != self._said.get(job):
-                self._said[job] = line
+            if line != self._said.get(name):
+                self._said[name] = line
                 others = f" ({len(self._running)} jobs are running)" if len(self._running) > 1 else ""
                 return f"{name}: {line}{others}"
         return ""

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.errors import advice, one_line_errors, refuse
-from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.place import from_here, is_in_job, words_of_call
 from workflow_scripts.graph.runs import paper_of
 from workflow_scripts.graph.slices import Config
@@ -101,18 +100,15 @@ def check_configfiles() -> None:
         )
 
 
-def lines_of_files(config: Config, configfiles: Sequence[str | Path]) -> Iterator[str]:
-    """The study that is planned, the files that are laid over the repository's, and names that are overruled.
+def line_of_files(config: Config, configfiles: Iterable[str | Path]) -> str:
+    """The study that is planned, and the files that are laid over the repository's; the last to name one names it.
 
     Args:
         config: As all files make it, unchecked.
-        configfiles: As after --configfile; the last to name a study gives it its name.
+        configfiles: As after --configfile.
     """
-    name = config.get("name")
-    names = {from_here(file): (read_yaml(Path(file)) or {}).get("name", name) for file in configfiles}
-    read = ", ".join(names) or "the repository's own files: no --configfile is given"
-    others = [f"{file} names {other}, which is overruled" for file, other in names.items() if other != name]
-    yield "; ".join([f"Study {name}, from {read}", *others])
+    read = ", ".join(map(from_here, configfiles)) or "the repository's own files: no --configfile is given"
+    return f"Study {config.get('name')}, from {read}"
 
 
 def lines_of_machine(study: Study) -> Iterator[str]:

@@ -13,7 +13,7 @@ from workflow_scripts.graph.call import call, code_of
 from workflow_scripts.graph.reporting import Models, Reporting
 from workflow_scripts.graph.slices import as_json, config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
-from workflow_scripts.graph.targets import check_configfiles, lines_of_files, lines_of_machine
+from workflow_scripts.graph.targets import check_configfiles, line_of_files, lines_of_machine
 from workflow_scripts.graph.training import Requests, Training
 
 SIMCSE = "simcse.minilm_mlm.wiki_extract"
@@ -124,16 +124,14 @@ def test_threads_and_gpus_that_this_machine_lacks_are_told(study, monkeypatch):
     ]
 
 
-def test_the_files_that_are_read_and_a_name_that_is_overruled_are_told(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("mine.yaml").write_text("name: mine")
-    Path("demo.yaml").write_text("name: demo")
-    for files, said in {
-        (): "the repository's own files: no --configfile is given",
-        ("demo.yaml",): "demo.yaml",
-        ("mine.yaml", "demo.yaml"): "mine.yaml, demo.yaml; mine.yaml names mine, which is overruled",
-    }.items():
-        assert list(lines_of_files({"name": "demo"}, files)) == [f"Study demo, from {said}"]
+def test_the_files_that_are_read_are_told():
+    said = [
+        line_of_files({"name": "mine"}, files) for files in ([], [Path.cwd() / "demo.yaml", "/x/mine.yaml"])
+    ]
+    assert said == [
+        "Study mine, from the repository's own files: no --configfile is given",
+        "Study mine, from demo.yaml, /x/mine.yaml",
+    ]
 
 
 def test_files_after_a_second_flag_are_refused(monkeypatch):
