@@ -34,7 +34,8 @@ class Failures(logging.Filter):
     def __init__(self) -> None:
         super().__init__()
         self._failed: dict[int, str] = {}
-        self._running: dict[int, tuple[str, Path]] = {}
+        self._running: dict[int, tuple[str, Path, float]] = {}
+        """Jobs by number: name, log and start."""
         self._said: dict[str, str] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -44,7 +45,7 @@ class Failures(logging.Filter):
             job = vars(record)
             job["rule_msg"] = _named(job)
             if job["log"]:
-                self._running[job["jobid"]] = job["rule_msg"], Path(job["log"][0])
+                self._running[job["jobid"]] = job["rule_msg"], Path(job["log"][0]), time.monotonic()
         if event == LogEvent.JOB_FINISHED:
             self._failed.pop(vars(record)["job_id"], None)  # it was tried again
             self._running.pop(vars(record)["job_id"], None)
@@ -62,13 +63,14 @@ class Failures(logging.Filter):
         )
 
     def progress(self) -> str:
-        """The last line in the log of a running job that says something new; empty where none does."""
-        for name, log in [*self._running.values()]:
-            line = lines_of(log)[-1]
-            if line != self._said.get(name):
-                self._said[name] = line
-                others = f" ({len(self._running)} jobs are running)" if len(self._running) > 1 else ""
-                return f"{name}: {line}{others}"
+        """A line on one running job, of one whose log says something new if there is any; empty where none runs."""
+        running = [*self._running.values()]  # a copy, since Snakemake goes on
+        lines = {name: lines_of(log)[-1] for name, log, _ in running}
+        new = [one for one in running if lines[one[0]] != self._said.get(one[0])]
+        for name, _, began in (new or running)[:1]:
+            self._said[name] = lines[name]
+            others = f" ({len(running)} jobs are running)" if len(running) > 1 else ""
+            return f"{name}, {(time.monotonic() - began) / 60:.0f} min: {lines[name]}{others}"
         return ""
 
     def report_progress(self) -> None:

@@ -72,7 +72,7 @@ def model_card(
     best, score = kept(history) if history else (0, None)
     modules = json.loads((folder / "modules.json").read_text("utf-8"))
     own = [module["type"] for module in modules if not module["type"].startswith("sentence_transformers.")]
-    return Template(template, undefined=StrictUndefined, trim_blocks=True).render(
+    card: str = Template(template, undefined=StrictUndefined, trim_blocks=True).render(
         metadata=_metadata(run, seed, config, found),
         run=run,
         seed=seed,
@@ -89,6 +89,7 @@ def model_card(
         identity=identity,
         commit=record.origin.commit,
     )
+    return card
 
 
 def _summaries(scores: Iterable[RunTable]) -> Scores:

@@ -79,7 +79,9 @@ def test_of_several_logs_the_first_that_says_why_is_quoted_and_else_the_last_lin
     assert why([tmp_path / "none.log"]) == "nothing written"
 
 
-def test_the_newest_line_of_a_running_job_is_told_once(tmp_path):
+def test_a_line_a_minute_is_of_a_running_job_whose_log_says_something_new(tmp_path, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
     terminal, logs = Failures(), [tmp_path / f"{job}.log" for job in range(2)]
     about = {"rule_name": "train", "wildcards": {}, "event": LogEvent.JOB_INFO}
     for job, log in enumerate(logs):
@@ -87,11 +89,14 @@ def test_the_newest_line_of_a_running_job_is_told_once(tmp_path):
             logging.makeLogRecord(about | {"jobid": job, "wildcards": {"seed": job}, "log": [log]})
         )
         log.write_text("loaded\n")
+    clock[0] = 120.0
     assert [terminal.progress() for _ in range(3)] == [
-        "train seed=0: loaded (2 jobs are running)",
-        "train seed=1: loaded (2 jobs are running)",
-        "",
+        "train seed=0, 2 min: loaded (2 jobs are running)",
+        "train seed=1, 2 min: loaded (2 jobs are running)",
+        "train seed=0, 2 min: loaded (2 jobs are running)",
     ]
     logs[1].write_text("loaded\ntrain: 2 of 20 steps, 60 s\n")
-    terminal.filter(logging.makeLogRecord({"event": LogEvent.JOB_FINISHED, "job_id": 0}))
-    assert terminal.progress() == "train seed=1: train: 2 of 20 steps, 60 s"
+    assert terminal.progress() == "train seed=1, 2 min: train: 2 of 20 steps, 60 s (2 jobs are running)"
+    for job in range(2):
+        terminal.filter(logging.makeLogRecord({"event": LogEvent.JOB_FINISHED, "job_id": job}))
+    assert terminal.progress() == ""
