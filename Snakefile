@@ -37,6 +37,9 @@ rule all:
         MODELS.dropped(),
 
 
+include: "rules/papers.smk"
+
+
 if workflow.modifier.is_main_snakefile():  # targets are else those of the workflow around this one
     check_targets(workflow, STUDY)
     check_partition_file()

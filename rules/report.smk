@@ -9,7 +9,6 @@ Outputs: <results>/tables/{experiment}.parquet, <benchmarks>/tabulate_times/{exp
          data, {figure}.parquet
          <results>/tables/{table}.parquet and figures of the experiment ``extraction``, the study without training
          <results>/claims.parquet, what the papers say against the scores of the study; <results>/report.html
-Targets: one for each paper, such as `snakemake jtcse`: its tables and figures, without the page
 """
 
 
@@ -175,24 +174,3 @@ rule write_report:
         **call("write_report", lambda _: REPORTING.page_settings()),
     shell:
         command("write_report")
-
-
-for paper in REPORTING.papers:
-
-    rule:
-        """Tables and figures of one paper."""
-        name:
-            paper
-        input:
-            REPORTING.tables(paper),
-            REPORTING.tables_of_times(paper),
-            FIGURES.drawn(paper),
-
-
-if "extraction" in config["experiments"]:
-
-    rule extraction:
-        """Tables and figures of the extraction study."""
-        input:
-            EXTRACTION.tables,
-            FIGURES.drawn("extraction"),

@@ -14,6 +14,7 @@ rule write_model_card:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         scores=STUDY.scores_of,
         history=STUDY.history,
+        template="resources/report/model_card.md.j2",
         code=code_with("write_model_card", MODELS.modules),
     output:
         card="<results>/runs/{run}/seed{seed}/README.md",

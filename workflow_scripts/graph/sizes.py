@@ -132,10 +132,22 @@ def _causal(found: Mapping[str, Any]) -> bool | None:
 class Rows:
     """Numbers of rows of datasets and corpora, each looked up once."""
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
-        self._corpora = config["corpora"]
-        self._promised = {name: block["contract"].get("rows") for name, block in config["datasets"].items()}
+    def __init__(self, config: Mapping[str, Any], data_root: Path | None) -> None:
+        self._corpora, self._datasets, self._data_root = config["corpora"], config["datasets"], data_root
+        self._promised = cache(self._of_dataset)
         self.most = cache(self._of_corpus)
+
+    def _of_dataset(self, dataset: str) -> int | None:
+        """Rows of a contract, or lines of the file that a dataset of plain lines is read from first."""
+        block = self._datasets[dataset]
+        source, *_ = block.get("sources") or [{}]
+        folder = root_of(source, self._data_root) if source.get("reader") == "lines" else None
+        file = folder and folder / source["files"]["text"]["path"]
+        if "rows" in block["contract"] or file is None or not file.is_file() or file.suffix == ".gz":
+            rows: int | None = block["contract"].get("rows")
+            return rows
+        with file.open("rb") as lines:
+            return sum(1 for _ in lines)
 
     def _of_corpus(self, corpus: str) -> int | None:
         """Rows that a corpus has at most; None if nothing is known, or none are left."""
@@ -146,7 +158,7 @@ class Rows:
         if trip:
             rows, limit = self.most(trip["corpus"]), trip["max_sentences"]
         else:
-            rows, limit = self._promised[block["dataset"]], block["max_sentences"]
+            rows, limit = self._promised(block["dataset"]), block["max_sentences"]
             rows = rows and max(0, rows - block["dev_sentences"])
         most = min(filter(None, (rows, limit)), default=None)
         return 2 * most if most and trip and trip["form"] == "expanded" else most
@@ -155,7 +167,14 @@ class Rows:
         """Corpora that would hold out all that they have."""
         for name, block in self._corpora.items():
             held_out = block.get("dev_sentences", 0)
-            rows = self._promised[block["dataset"]] if held_out else None
+            rows = self._promised(block["dataset"]) if held_out else None
             if rows is not None and held_out >= rows:
                 found = f"{held_out}; {block['dataset']} has {rows} sentences"
                 yield f"corpora.{name}.dev_sentences: {found}. Lower it, or take more text."
+
+    def too_few(self, corpus: str) -> Iterator[str]:
+        """A finding where the text of a corpus has fewer rows than its contract demands."""
+        dataset = self._corpora[corpus]["dataset"]
+        rows, least = self._promised(dataset), self._datasets[dataset]["contract"].get("min_rows", 1)
+        if rows is not None and rows < least:
+            yield f"datasets.{dataset}.contract.min_rows: {least}; it has {rows}. Lower it, or take more text."

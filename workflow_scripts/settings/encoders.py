@@ -19,7 +19,7 @@ class PackagePart(Settings):
     """A piece of a file in an installed Python package."""
 
     kind: Literal["package"]
-    package: str = Field(description="Import name.")
+    package: str = Field(pattern=r"^\w[\w-]*$", description="Import name, without dots.")
     path: Below
 
 

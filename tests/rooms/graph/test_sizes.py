@@ -112,6 +112,19 @@ def test_rows_of_a_corpus_are_what_contracts_limits_and_round_trips_leave():
             "twice": {"round_trip": trip},
         },
     }
-    rows = Rows(config)
+    rows = Rows(config, None)
     found = [rows.most(corpus) for corpus in config["corpora"]]
     assert found == [3, 2, None, 1, 9, None, 6]
+
+
+def test_lines_of_a_text_on_this_machine_are_counted_and_held_to_its_contract(tmp_path):
+    (tmp_path / "text.txt").write_text("A line.\n" * 20)
+    source = {"kind": "local", "reader": "lines", "files": {"text": {"path": "text.txt", "sha256": None}}}
+    corpus = {"dataset": "mine", "dev_sentences": 0, "max_sentences": None}
+    for least, found in (
+        (20, []),
+        (1000, ["datasets.mine.contract.min_rows: 1000; it has 20. Lower it, or take more text."]),
+    ):
+        dataset = {"sources": [source], "contract": {"min_rows": least}}
+        rows = Rows({"datasets": {"mine": dataset}, "corpora": {"mine": corpus}}, tmp_path)
+        assert (rows.most("mine"), [*rows.too_few("mine")]) == (20, found)

@@ -53,7 +53,7 @@ MAY_LOAD: dict[str, set[str]] = {
     "jobs.train_encoder": SAVING,
     "jobs.translate_shard": {"deep_translator", "pandas"},
     "jobs.write_exemplars": set(),
-    "jobs.write_model_card": set(),
+    "jobs.write_model_card": {"jinja2"},
     "jobs.write_report": {"jinja2"},
     "figures.inside_models": DRAWING | WITH_TORCH,
     "figures.modulus_surface": DRAWING | WITH_TORCH,  # draws a loss
