@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 import scipy  # loads scipy.special when it is used: half of the time that planning takes to import
+from numpy.typing import NDArray
 
 from workflow_scripts.settings.significance import Config
 
@@ -137,7 +137,9 @@ def detectable_difference(sd: float, n: int, alpha: float, power: float) -> floa
     # The tails of the normal distribution, averaged over the chi distribution of the estimated sd, because scipy's
     # noncentral t returns NaN in the far tail.
     levels = (np.arange(4096) + 0.5) / 4096
-    spread = np.sqrt(2 * scipy.special.gammaincinv((n - 1) / 2, levels) / (n - 1))  # quantiles of chi over its root
+    spread = np.sqrt(
+        2 * scipy.special.gammaincinv((n - 1) / 2, levels) / (n - 1)
+    )  # quantiles of chi over its root
     bound = scipy.special.stdtrit(n - 1, 1 - alpha / 2) * spread
 
     def excess(shift: float) -> float:

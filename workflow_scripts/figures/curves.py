@@ -12,32 +12,24 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 from pydantic import Field
 
 from workflow_scripts.columns.training import HISTORY, METRICS
 from workflow_scripts.config import Settings
-from workflow_scripts.figures.base import Axes, Declaration, Drawn, Request
+from workflow_scripts.figures.base import Axes, Declaration, Drawn, Request, frame
 from workflow_scripts.figures.style import draw_lines, line_look, name_lines, short_names, upright
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 
 _SEEDS_UP_TO = 6  # runs; with more, a line per seed hides the rest
 _NAME_INCHES = 0.145
-_TYPES = {"run": "str", "seed": "int", "metric": "str", "step": "float", "value": "float"}
-
-
-def _points(parts: Iterable[tuple[RunTable, str, Any, Any]]) -> pd.DataFrame:
-    """Values of metrics of runs and seeds after some steps: a run's table, a metric, steps and values."""
-    tables = [
-        pd.DataFrame({"run": own.run, "seed": own.seed, "metric": metric, "step": steps, "value": values})
-        for own, metric, steps, values in parts
-    ]
-    return pd.concat([pd.DataFrame(columns=[*_TYPES]).astype(_TYPES), *tables], ignore_index=True).astype(_TYPES)
+_COLUMNS = {"run": "str", "seed": "int", "metric": "str", "step": "float", "value": "float"}
 
 
 def _what_diamonds_are(points: pd.DataFrame) -> str:
     """A note on the marks of what was measured once; empty where nothing was."""
-    once = (points.groupby(["run", "metric"])["step"].nunique() == 1).any()
-    return "Diamonds: measured at one step only. " if once else ""
+    steps = points.drop_duplicates(["run", "metric", "step"]).groupby(["run", "metric"]).size()
+    return "Diamonds: measured at one step only. " if (steps == 1).any() else ""
 
 
 # Training loss and development score
@@ -57,10 +49,11 @@ class LearningCurves(Settings):
     title="Training loss and development score: {title}",
     description="Lines over optimiser steps, one per run: the training loss above, the development score below.",
     caption=(
-        "Training loss and development score of every trained run of {experiment} over optimiser steps. Where steps are "
-        "many, the loss is averaged over equal blocks of them; a line is the mean over seeds, and a thin one beside it "
-        "is a single seed.\n\nLosses of different methods are different quantities: compare their shapes, not their "
-        "heights. A run keeps the weights of its best development score, so the end of a line need not be what was tested."
+        "Training loss and development score of every trained run of {experiment} over optimiser steps. Where "
+        "steps are many, the loss is averaged over equal blocks of them; a line is the mean over seeds, and a thin "
+        "one beside it is a single seed.\n\nLosses of different methods are different quantities: compare their "
+        "shapes, not their heights. A run keeps the weights of its best development score, so the end of a line "
+        "need not be what was tested."
     ),
     reads={"histories": "<results>/runs/{run}/seed{seed}/history.parquet"},
     settings=LearningCurves,
@@ -95,17 +88,16 @@ def learning_curves(request: Request[LearningCurves]) -> Drawn:
 
 def curves(histories: Iterable[RunTable], loss_blocks: int) -> pd.DataFrame:
     """The points to draw, no more of them than a figure shows."""
-    parts = []
-    for history in histories:
-        table = history.table.to_pandas()
-        blocks = np.array_split(table[["step", "loss"]].to_numpy(), max(1, min(loss_blocks, len(table))))
-        loss = pd.DataFrame([block.mean(axis=0) for block in blocks if len(block)], columns=["step", "loss"])
-        scored = table.dropna(subset="dev_score")
-        parts += [
-            (history, "loss", loss["step"], loss["loss"]),
-            (history, "dev_score", scored["step"], scored["dev_score"]),
+    rows: list[tuple[Any, ...]] = []
+    for run, seed, table in histories:
+        values = table.select(["step", "loss", "dev_score"]).to_pandas()
+        blocks = np.array_split(values[["step", "loss"]].to_numpy(), max(1, min(loss_blocks, len(values))))
+        rows += [(run, seed, "loss", *block.mean(axis=0)) for block in blocks if len(block)]
+        scored = values.dropna(subset="dev_score")
+        rows += [
+            (run, seed, "dev_score", *pair) for pair in zip(scored["step"], scored["dev_score"], strict=True)
         ]
-    return _points(parts)
+    return frame(rows, **_COLUMNS)
 
 
 def _draw_metric(axes: Axes, points: pd.DataFrame, names: Mapping[str, str], **marker: Any) -> None:
@@ -181,8 +173,8 @@ _ROW_INCHES = 1.4
     description="Lines over optimiser steps, a row per run, a line per seed: threshold c, and dimensions below it.",
     caption=(
         "Learned threshold c of redundant dimensions in every run of {experiment} that has one, and the number of "
-        "dimensions whose deviation in a batch lies below it, over optimiser steps, a line for each seed. 3R prints that "
-        "c ends at 0.273 from every start (its Table 7)."
+        "dimensions whose deviation in a batch lies below it, over optimiser steps, a line for each seed. 3R "
+        "prints that c ends at 0.273 from every start (its Table 7)."
     ),
     reads={"metrics": "<results>/runs/{run}/seed{seed}/metrics.parquet"},
     method={"module": "three_r"},
@@ -194,7 +186,9 @@ def threshold_path(request: Request[Settings]) -> Drawn:
     if not len(runs):
         return Drawn(points, request.empty("No run of this experiment has a threshold."))
     names = short_names(list(runs), request.called)
-    note = "A line is one seed: where a threshold begins is drawn at random, so a mean over seeds is no path. "
+    note = (
+        "A line is one seed: where a threshold begins is drawn at random, so a mean over seeds is no path. "
+    )
     height = max(_ROW_INCHES, _NAME_INCHES * len(seeds) + 0.6)
     figure = request.new_figure(height * len(runs), [note + _what_diamonds_are(points), *names.footnotes])
     panels = figure.subplots(len(runs), len(_LABELS), squeeze=False, sharex=True, sharey="col")
@@ -216,11 +210,12 @@ def threshold_path(request: Request[Settings]) -> Drawn:
 
 def paths(metrics: Iterable[RunTable]) -> pd.DataFrame:
     """The points to draw, thinned out; runs without a threshold have none."""
-    parts = []
-    for history in metrics:
-        table = history.table.to_pandas()
+    rows = []
+    for run, seed, table in metrics:
         for metric in _LABELS:
-            own = table[table["metric"] == metric]
-            own = own.iloc[np.unique(np.linspace(0, len(own) - 1, min(_MOST_POINTS, len(own))).astype(int))]
-            parts.append((history, metric, own["step"], own["value"]))
-    return _points(parts)
+            own = table.filter(pc.field("metric") == metric).to_pylist()
+            kept = np.linspace(0, len(own) - 1, min(_MOST_POINTS, len(own))).astype(int)
+            rows += [
+                (run, seed, metric, own[place]["step"], own[place]["value"]) for place in np.unique(kept)
+            ]
+    return frame(rows, **_COLUMNS)

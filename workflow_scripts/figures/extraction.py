@@ -43,11 +43,19 @@ class Drawing(Settings):
 def _points(rows: Sequence[Row]) -> pd.DataFrame:
     """What each panel and series shows at ``point``.
 
-    ``spread`` is the standard deviation over so many ``tasks``, null where y is no mean of tasks; ``note`` says why there
-    is no y.
+    ``spread`` is the standard deviation over ``tasks`` tasks, null where y is no mean of tasks; ``note`` says why
+    there is no y.
     """
     return frame(
-        rows, panel="str", series="str", point="str", x="float", y="float", spread="float", tasks="Int64", note="str"
+        rows,
+        panel="str",
+        series="str",
+        point="str",
+        x="float",
+        y="float",
+        spread="float",
+        tasks="Int64",
+        note="str",
     )
 
 
@@ -62,7 +70,12 @@ def _scores(request: Request[Any]) -> Scores:
 
 
 def _begin(
-    request: Request[Any], points: pd.DataFrame, parts: pd.Series, inches: float, notes: Sequence[str], empty: str
+    request: Request[Any],
+    points: pd.DataFrame,
+    parts: pd.Series,
+    inches: float,
+    notes: Sequence[str],
+    empty: str,
 ) -> tuple[Figure, pd.DataFrame]:
     """A figure with its notes, and the rows that have a point; one panel says so where there are none.
 
@@ -167,9 +180,7 @@ def lines(config: LayerLines, names: Names, scores: Scores) -> pd.DataFrame:
     axis = [*sorted((layer for layer in layers if layer.isdigit()), key=int), *config.sums]
     for measure, line, (place, layer) in product(config.measures, config.series, enumerate(axis)):
         flat = scores.layers(line.representation) == ["static"]
-        model = Model(
-            representation=line.representation, mixing_weight=0, layers="static" if flat else layer
-        )
+        model = Model(representation=line.representation, mixing_weight=0, layers="static" if flat else layer)
         values = scores.cell(model, Variant(line.weighting, "none"), names.measures[measure])
         row: Row = {"panel": f"{measure} | {line.panel}", "series": _series(line, names), "point": layer}
         if of_task := list(values.by_task.values()):
@@ -243,7 +254,8 @@ class MixingMap(Drawing):
     Declaration,
     title="{title}",
     description="mixing map: {title}",
-    caption="Scores over the share of static averages and the layer; the cross is the best of them." + _PART_OF,
+    caption="Scores over the share of static averages and the layer; the cross is the best of them."
+    + _PART_OF,
     reads=_SCORES,
     settings=MixingMap,
     block=_BLOCK,
@@ -269,7 +281,9 @@ def mixing_map(request: Request[MixingMap]) -> Drawn:
     panels = figure.subplots(down, min(_ACROSS, len(names)), squeeze=False)
     for axes, name in zip(panels.flat, names, strict=False):
         own = rows[rows["panel"] == name]
-        grid = own.pivot(index="point", columns="series", values="y").reindex(index=shares, columns=layers)
+        grid = own.pivot_table(index="point", columns="series", values="y").reindex(
+            index=shares, columns=layers
+        )
         sns.heatmap(grid, cmap="cividis", ax=axes, cbar=False, xticklabels=layers, yticklabels=shares)
         axes.invert_yaxis()
         axes.tick_params(axis="x", rotation=90)

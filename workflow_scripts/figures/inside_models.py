@@ -28,7 +28,6 @@ from workflow_scripts.reporting.records import run_and_seed
 from workflow_scripts.settings.names import Refers
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from torch import Tensor
     from transformers import BatchEncoding, PreTrainedTokenizerBase
 
@@ -71,9 +70,9 @@ class LayerAttention(Settings):
     title="Attention over layers: {title}",
     description="Maps of attention weights, a row per run, a column per sentence; darker is more.",
     caption=(
-        "Weights of the attention over layers of {experiment}, for single sentences, a map per run and sentence; means "
-        "over seeds. A row is a layer whose [CLS] state queries, a column a layer whose average answers; 0 is the "
-        "embedding output."
+        "Weights of the attention over layers of {experiment}, for single sentences, a map per run and sentence; "
+        "means over seeds. A row is a layer whose [CLS] state queries, a column a layer whose average answers; 0 "
+        "is the embedding output."
     ),
     reads={"models": MODELS},
     settings=LayerAttention,
@@ -151,9 +150,9 @@ class TokenSimilarity(Settings):
     title="How alike words are: {title}",
     description="Maps of cosines between the words of a sentence, a row per run, a column per sentence.",
     caption=(
-        "How alike some runs of {experiment} make the words of two sentences, the cosine of whose vectors stands at the "
-        "left: cosines between the states of words inside the encoder, a row of maps for each run. Nothing is reduced "
-        "here: the maps show what training left in the encoder (3R, Figures 1 and 3 and Table 4)."
+        "How alike some runs of {experiment} make the words of two sentences, the cosine of whose vectors stands "
+        "at the left: cosines between the states of words inside the encoder, a row of maps for each run. Nothing "
+        "is reduced here: the maps show what training left in the encoder (3R, Figures 1 and 3 and Table 4)."
     ),
     reads={"models": MODELS},
     settings=TokenSimilarity,

@@ -71,7 +71,10 @@ def draw_maps(
     widths = [1.0] * len(columns) + [_BAR_WIDTH] * bool(bar)
     panels = figure.subplots(len(names.short), len(widths), squeeze=False, width_ratios=widths)
     every = np.concatenate([shown.to_numpy().ravel() for shown in maps.values()])
-    low, high = (given if given is not None else end for given, end in zip(scale, (every.min(), every.max()), strict=True))
+    low, high = (
+        given if given is not None else end
+        for given, end in zip(scale, (every.min(), every.max()), strict=True)
+    )
     shades = sns.color_palette("cividis_r", as_cmap=True).resampled(_SHADES)
     for across, (run, called) in zip(panels, names.short.items(), strict=True):
         for axes, key in zip(across, columns, strict=False):
@@ -104,7 +107,8 @@ def draw_maps(
 _PANEL_INCHES = 1.9
 _TOKEN_INCHES, _AROUND_INCHES = 0.095, 0.6  # of a map's height: a row, and its title and labels
 _KEYS = {
-    "run": "str", "layer": "int", "query_position": "int", "query_token": "str", "key_position": "int", "key_token": "str",
+    "run": "str", "layer": "int",
+    "query_position": "int", "query_token": "str", "key_position": "int", "key_token": "str",
 }  # fmt: skip
 
 
@@ -119,9 +123,9 @@ class AttentionMaps(Settings):
     title="Where tokens attend: {title}",
     description="Maps of attention weights of one sentence, a row per run, a column per layer; darker is more.",
     caption=(
-        "Attention weights of one sentence in every run of {experiment}, averaged over heads, seeds and, in an ensemble, "
-        "encoders: a row of maps for each run, a column for each layer. A dark column at the last tokens is the "
-        "attention sink of JTCSE's Figure 9."
+        "Attention weights of one sentence in every run of {experiment}, averaged over heads, seeds and, in an "
+        "ensemble, encoders: a row of maps for each run, a column for each layer. A dark column at the last tokens "
+        "is the attention sink of JTCSE's Figure 9."
     ),
     reads={"maps": "<results>/scores/attention/{suite}/{run}/seed{seed}.maps.parquet"},
     settings=AttentionMaps,

@@ -30,8 +30,8 @@ class ModulusSurface(Settings):
     title="Modulus constraint: {title}",
     description="Level lines of the modulus loss: ratio of the moduli to the right, cosine upwards; least at 1 and 1.",
     caption=(
-        "The loss that JTCSE puts on a pair of vectors, over the ratio of their moduli and the cosine between them (its "
-        "Figure 3), computed by the code that trains. It is 0 only where both are 1."
+        "The loss that JTCSE puts on a pair of vectors, over the ratio of their moduli and the cosine between them "
+        "(its Figure 3), computed by the code that trains. It is 0 only where both are 1."
     ),
     settings=ModulusSurface,
     block="grids.{experiment}.modulus_surface",
@@ -39,7 +39,7 @@ class ModulusSurface(Settings):
 def modulus_surface(request: Request[ModulusSurface]) -> Drawn:
     """The surface from above, a colour and a line for each tenth."""
     points = surface(request.config)
-    loss = points.pivot(index="t", columns="k", values="loss")
+    loss = points.pivot_table(index="t", columns="k", values="loss")
     note = "L_TMC = |h - h+| / (|h| + |h+|) by the code that trains; k = |h+| / |h|, t = cos(h, h+)."
     figure = request.new_figure(_PANEL_INCHES, [note])
     axes = figure.subplots()

@@ -19,18 +19,31 @@ from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.config import Settings
 from workflow_scripts.evaluation.correlation import pearson, spearman
-from workflow_scripts.evaluation.significance import summarise
-from workflow_scripts.figures.base import TABLE_OF_GRID, Axes, Declaration, Drawn, Figure, Request, column_label, frame
+from workflow_scripts.figures.base import (
+    TABLE_OF_GRID,
+    Axes,
+    Declaration,
+    Drawn,
+    Figure,
+    Request,
+    column_label,
+    frame,
+)
 from workflow_scripts.figures.style import COLOURS, INK, Names, colour_bar, short_names, upright
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.experiment import experiment_of
-from workflow_scripts.settings.experiment import Experiment
 from workflow_scripts.settings.names import Heading, Refers
 
 _HOW_DRAWN = "Circles: means over seeds, bars one standard deviation; squares: one seed, so no bar."
 _PANEL_INCHES = 4.2
 _RADIUS = 5.5  # pixels of a point with its edge
+_PLACING: dict[str, Any] = {
+    "force_static": (0.3, 0.4), "force_text": (0.3, 0.4), "force_explode": (0.5, 1.0), "explode_radius": 40,
+    "iter_lim": 150,  # without it the search ends after a second, wherever it is
+    "arrowprops": {"arrowstyle": "-", "color": INK, "lw": 0.5, "alpha": 0.6},
+}  # fmt: skip
+"""Settings of adjustText that left fewest names on points in made-up planes of 5 to 31 runs."""
 _WORDS_UP_TO = 6  # points; the names of more would not fit, so they have numbers
 
 Row = dict[str, Any]
@@ -90,16 +103,17 @@ def _name_points(axes: Axes, points: pd.DataFrame, x: str, y: str, names: Mappin
     assert figure is not None
     FigureCanvasSVG(figure)  # measures text as the picture has it
     figure.draw_without_rendering()  # lays the panel out
-    texts = [axes.text(row[x], row[y], names[row["run"]], size="small") for _, row in points.iterrows()]
+    texts = [
+        axes.text(row[x], row[y], names[row["run"]], size="small", ha="center", va="center")
+        for _, row in points.iterrows()
+    ]
     wide, high = np.ptp(axes.transData.inverted().transform([(0, 0), (_RADIUS, _RADIUS)]), axis=0)
     covered = [
         Bbox.from_extents(row[x] - right, row[y] - up, row[x] + right, row[y] + up)
-        for _, row in points.fillna(dict.fromkeys((f"{x}_sd", f"{y}_sd"), 0)).iterrows()
+        for _, row in points.fillna({f"{x}_sd": 0, f"{y}_sd": 0}).iterrows()
         for right, up in ((max(wide, row[f"{x}_sd"]), high), (wide, max(high, row[f"{y}_sd"])))
     ]
-    # Without a number of iterations the search ends after a second, wherever it is.
-    line = {"arrowstyle": "-", "color": INK, "lw": 0.5, "alpha": 0.6}
-    adjust_text(texts, objects=covered, ax=axes, iter_lim=500, arrowprops=line)
+    adjust_text(texts, objects=covered, ax=axes, **_PLACING)
 
 
 def names_of(runs: Sequence[str], called: Called) -> Names:
@@ -127,8 +141,8 @@ class Scatter(Settings):
     title="Two scores of every run: {title}",
     description="A point per run, one column of the table to the right, another upwards.",
     caption=(
-        "Two columns of the table of {experiment} against each other: a point is one run, a mean over its seeds; bars "
-        "are one standard deviation."
+        "Two columns of the table of {experiment} against each other: a point is one run, a mean over its seeds; "
+        "bars are one standard deviation."
     ),
     reads={"table": TABLE_OF_GRID},
     settings=Scatter,
@@ -181,10 +195,10 @@ class AlignmentUniformity(Settings):
     title="Alignment and uniformity: {title}",
     description="A point per run: uniformity to the right, alignment upwards, both better when lower; colour: score.",
     caption=(
-        "Alignment and uniformity of every run of {experiment} (Wang and Isola 2020), means over seeds; bars are one "
-        "standard deviation, colour is the score of the grid's headline column.\n\nLower left is better: positive pairs "
-        "lie close together, and all sentences spread evenly. Values compare only where dataset, threshold and "
-        "normalisation agree; the figure names them."
+        "Alignment and uniformity of every run of {experiment} (Wang and Isola 2020), means over seeds; bars are "
+        "one standard deviation, colour is the score of the grid's headline column.\n\nLower left is better: "
+        "positive pairs lie close together, and all sentences spread evenly. Values compare only where dataset, "
+        "threshold and normalisation agree; the figure names them."
     ),
     reads={"table": TABLE_OF_GRID, "scores": "<results>/scores/sts/{suite}/{run}/seed{seed}.parquet"},
     settings=AlignmentUniformity,
@@ -218,26 +232,18 @@ def plane(
 
     ``score`` is the run's in ``headline``; ``note`` says what was measured, or why there is no point.
     """
-    runs: dict[str, list[Row]] = {}
-    for table in scores:
-        for row in table.filter(pc.equal(table["task"], config.task)).to_pylist():
-            runs.setdefault(row["run"], []).append(row)
-    return frame(
-        [_point(run, rows) | {"score": headline[run]} for run, rows in runs.items()],
-        run="str", seeds="int", alignment="float", alignment_sd="float", uniformity="float", uniformity_sd="float",
-        score="float", note="str",
-    )  # fmt: skip
-
-
-def _point(run: str, rows: Sequence[Row]) -> Row:
-    notes = dict.fromkeys(row["note"] for row in rows if row["note"])
-    point: Row = {"run": run, "seeds": 0, "note": "; ".join(notes) or None}
-    for metric in ("uniformity", "alignment"):
-        values = [row["value"] for row in rows if row["metric"] == metric and row["value"] is not None]
-        point["seeds"] = len(values)  # with an alignment
-        if values:
-            point |= {metric: summarise(values).mean, f"{metric}_sd": summarise(values).sd}
-    return point
+    chosen = (table.filter(pc.field("task") == config.task).to_pandas() for table in scores)
+    rows = pd.concat(chosen, ignore_index=True)
+    seeds = rows.pivot_table("value", "run", "metric", ["mean", "std", "count"], dropna=False)
+    points = pd.DataFrame(index=pd.Index(rows["run"].unique(), name="run"))
+    points["seeds"] = seeds["count"]["alignment"]
+    for metric in ("alignment", "uniformity"):
+        points[metric], points[f"{metric}_sd"] = seeds["mean"][metric], seeds["std"][metric]
+    points["score"] = pd.Series(headline, dtype="float")
+    points["note"] = (
+        rows.dropna(subset="note").groupby("run")["note"].agg(lambda notes: "; ".join(notes.unique()))
+    )
+    return points.reset_index()
 
 
 def _colours(axes: Axes, scores: pd.Series, label: str) -> list[Any]:
@@ -246,7 +252,9 @@ def _colours(axes: Axes, scores: pd.Series, label: str) -> list[Any]:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize
 
-    shades = ListedColormap(colormaps["cividis"](np.linspace(0.12, 1, 48)))  # from 50 on, the bar becomes a bitmap
+    shades = ListedColormap(
+        colormaps["cividis"](np.linspace(0.12, 1, 48))
+    )  # from 50 on, the bar becomes a bitmap
     source = ScalarMappable(Normalize(scores.min(), scores.max()), shades)
     if scores.notna().any():
         colour_bar(axes.figure, source, label, ax=axes, aspect=30, pad=0.02)

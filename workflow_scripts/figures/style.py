@@ -15,6 +15,7 @@ from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from pydantic import Field
 
 from workflow_scripts.config import Settings
@@ -49,7 +50,7 @@ DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, (
 _POINTS = {"text": 8.0, "small": 7.0, "title": 9.5}
 _LINE = 1.35  # height of a line of text over its size
 # Width of a letter of DejaVu Sans over its size; titles are bold.
-_LETTER = {"title": 0.64, "text": 0.55, "small": 0.55}
+_LETTER = {"title": 0.64, "text": 0.55, "small": 0.59}
 
 _PANELS_SHARE = 0.75  # of a figure's width; names at their side, scales and gaps have the rest
 _BELOW_AXIS_INCHES = 0.5  # of a panel's height: its ticks and the label below them
@@ -193,7 +194,8 @@ def colour_bar(figure: Figure, source: ScalarMappable, label: str, **place: Any)
 
 
 BESIDE: Mapping[str, Any] = {
-    "loc": "center left", "bbox_to_anchor": (1, 0.5), "frameon": False, "fontsize": _POINTS["small"], "labelspacing": 0.4,
+    "loc": "center left", "bbox_to_anchor": (1, 0.5), "frameon": False,
+    "fontsize": _POINTS["small"], "labelspacing": 0.4,
 }  # fmt: skip
 """A legend at the right of its panel."""
 
@@ -203,7 +205,7 @@ def draw_lines(
     points: pd.DataFrame,
     x: str,
     y: str,
-    looks: Mapping[str, Mapping[str, Any]],
+    looks: Mapping[Any, dict[str, Any]],
     **more: Any,
 ) -> None:
     """Draw a line for each value of the column ``line``; a diamond if it has one point, where no line would be seen.
@@ -225,7 +227,7 @@ def name_lines(axes: Axes) -> None:
     """Name the lines that have labels at the panel's side, in the order of their right ends."""
     named = [line for line in axes.lines if not str(line.get_label()).startswith("_")]
     if named:
-        axes.legend(handles=sorted(named, key=lambda line: -line.get_ydata()[-1]), **BESIDE)
+        axes.legend(handles=sorted(named, key=lambda line: -np.asarray(line.get_ydata())[-1]), **BESIDE)
 
 
 def to_svg(figure: Figure, name: str, title: str, description: str) -> str:

@@ -15,7 +15,15 @@ from pydantic import Field
 
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.config import Settings
-from workflow_scripts.figures.base import TABLE_OF_GRID, Axes, Declaration, Drawn, Request, column_label, frame
+from workflow_scripts.figures.base import (
+    TABLE_OF_GRID,
+    Axes,
+    Declaration,
+    Drawn,
+    Request,
+    column_label,
+    frame,
+)
 from workflow_scripts.figures.style import INK, line_look, name_lines, short_names, upright
 from workflow_scripts.graph.runs import Point, baselines_of, points_of, runs_of
 from workflow_scripts.provenance.artefacts import read_table
@@ -57,9 +65,10 @@ class Sweep(Settings):
         "A panel per setting, its values from left to right; a point per run, a line through medians per series."
     ),
     caption=(
-        "Scores of {experiment} over the values of the settings that it varies, a panel per setting. A point is one run, a "
-        "mean over its seeds with a bar of one standard deviation; where other settings are swept along, a value has "
-        "several points, and the line goes through their medians. The dotted line is the baseline."
+        "Scores of {experiment} over the values of the settings that it varies, a panel per setting. A point is "
+        "one run, a mean over its seeds with a bar of one standard deviation; where other settings are swept "
+        "along, a value has several points, and the line goes through their medians. The dotted line is the "
+        "baseline."
     ),
     reads={"table": TABLE_OF_GRID},
     settings=Sweep,
@@ -102,14 +111,15 @@ def rows_of(config: Sweep, experiment: Experiment, table: Iterable[Row]) -> pd.D
     rows = []
     for plot in config.plots:
         heading = heading_of(plot, experiment)
-        found = {run: point for run, point in points.items() if plot.setting in point.values}
-        order = _ordered([point.values[plot.setting] for point in found.values()])
-        drawn = [
-            (run, point.series, str(value), order.index(value))
-            for run, point in found.items()
-            for value in [point.values[plot.setting]]
-        ]
-        for run, series, value, place in [*drawn, *_base_lines(experiment, found)]:
+        found = {
+            run: (series, values[plot.setting])
+            for run, (series, values) in points.items()
+            if plot.setting in values
+        }
+        order = _ordered([value for _, value in found.values()])
+        drawn = [(run, series, str(value), order.index(value)) for run, (series, value) in found.items()]
+        bases = _base_lines(experiment, {run: series for run, (series, _) in found.items()})
+        for run, series, value, place in [*drawn, *bases]:
             scores = {key: cells[run, heading][key] for key in ("mean", "sd", "seeds")}
             at = {"setting": plot.setting, "series": series, "value": value, "place": place}
             rows.append(at | scores | {"run": run, "heading": heading})
@@ -120,11 +130,11 @@ def rows_of(config: Sweep, experiment: Experiment, table: Iterable[Row]) -> pd.D
 
 
 def _base_lines(
-    experiment: Experiment, points: Mapping[str, Point]
+    experiment: Experiment, series_of: Mapping[str, str]
 ) -> list[tuple[str, str, str | None, int | None]]:
     """Baselines of the drawn runs: one under its own name, or where there are several one for each series."""
     baselines = baselines_of(experiment.model_dump())
-    pairs = [(base, point.series) for run, point in points.items() if (base := baselines[run])]
+    pairs = [(base, series) for run, series in series_of.items() if (base := baselines[run])]
     shared = len({base for base, _ in pairs}) == 1
     return list(dict.fromkeys((base, base if shared else series, None, None) for base, series in pairs))
 
@@ -159,7 +169,7 @@ def _panel(axes: Axes, points: pd.DataFrame, names: Mapping[str, str], looks: Ma
     ticks = placed.drop_duplicates("place")
     axes.set_xticks(ticks["place"], ticks["value"])
     series = [name for name in names if name in set(placed["series"])]
-    if bases["run"].nunique() == 1:
+    if len(set(bases["run"])) == 1:
         looks_of_bases = dict.fromkeys(bases["series"], INK)
     else:
         looks_of_bases = {name: looks[name]["color"] for name in series}

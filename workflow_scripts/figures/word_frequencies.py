@@ -31,8 +31,8 @@ class WordFrequencies(Settings):
     title="Words of the corpus by frequency: {title}",
     description="Number of occurrences and rate of change over the rank of a word, the paper's as points.",
     caption=(
-        "How often the most frequent words of the corpus of {experiment} occur, and how much rarer each is than the one "
-        "before it, by rank. Points are what 3R prints in its Table 5."
+        "How often the most frequent words of the corpus of {experiment} occur, and how much rarer each is than "
+        "the one before it, by rank. Points are what 3R prints in its Table 5."
     ),
     reads={
         "words": "<results>/corpora/{corpus}/words.parquet",

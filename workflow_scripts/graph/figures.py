@@ -58,7 +58,11 @@ class Figures(Lookups):
         block = _at(self._config | {"grids": grids}, (declared.block or "").format(experiment=experiment))
         if declared.block and not block:
             return None
-        runs = {name: run for name, run in self._study.runs_of(experiment).items() if self._is_read(name, run, declared)}
+        runs = {
+            name: run
+            for name, run in self._study.runs_of(experiment).items()
+            if self._is_read(name, run, declared)
+        }
         if "runs" in declared.settings.model_fields:
             runs = {name: runs[name] for name in block["runs"]}
         files = {
@@ -92,9 +96,14 @@ class Figures(Lookups):
                 blocks = self._config["suites"][kind[1]]
                 suites = [suite for suite in suites if block["task"] in tasks_in(blocks[suite])]
         paths = [
-            pattern.replace("{corpus}", corpus).replace("{suite}", suite) for corpus, suite in product(corpora, suites)
+            pattern.replace("{corpus}", corpus).replace("{suite}", suite)
+            for corpus, suite in product(corpora, suites)
         ]
-        return [file for path in paths for file in self._study.files(path, runs)] if "{run}" in pattern else paths
+        return (
+            [file for path in paths for file in self._study.files(path, runs)]
+            if "{run}" in pattern
+            else paths
+        )
 
     def _corpora(self, experiment: str) -> list[str]:
         """Corpora that the runs of an experiment train on."""
@@ -134,7 +143,9 @@ class Figures(Lookups):
         found: set[str] = set()
         for figure in self._figures[wildcards.experiment].values():
             loaded = figure.runs if MODELS in figure.declared.reads.values() else ()
-            found = found.union([f"figures.{figure.declared.module}"], *map(self._study.loading_modules, loaded))
+            found = found.union(
+                [f"figures.{figure.declared.module}"], *map(self._study.loading_modules, loaded)
+            )
         return sorted(found)
 
     def settings(self, wildcards: Wildcards) -> str:

@@ -36,10 +36,14 @@ class Shown(NamedTuple):
         return " ".join(self.texts)
 
 
-def shown(name: str, block: dict[str, Any], inputs: Mapping[str, Sequence[Path]] = NOTHING, **more: Any) -> Shown:
+def shown(
+    name: str, block: dict[str, Any], inputs: Mapping[str, Sequence[Path]] = NOTHING, **more: Any
+) -> Shown:
     """Draw a figure as its job does, and lay it out."""
     declared = all_figures()[name]
-    request = Request(declared.settings.parse(block, name), inputs, title="A title", footnotes=[FOOTNOTE], **more)
+    request = Request(
+        declared.settings.parse(block, name), inputs, title="A title", footnotes=[FOOTNOTE], **more
+    )
     with figure_style():
         points, picture = declared.draw(request)
         picture.draw_without_rendering()
@@ -56,7 +60,9 @@ def stored(tmp_path: Path) -> Callable[..., Path]:
     """Writes a table with a record, as a job does."""
     numbers = itertools.count()
 
-    def write(table: pa.Table, settings: Mapping[str, Any] = NOTHING, name: str = "", **wildcards: Any) -> Path:
+    def write(
+        table: pa.Table, settings: Mapping[str, Any] = NOTHING, name: str = "", **wildcards: Any
+    ) -> Path:
         file = tmp_path / (name or f"{next(numbers)}.parquet")
         named = {key: str(value) for key, value in wildcards.items()}
         record = job_record("make_table", settings=settings, inputs={}, outputs=[file], wildcards=named)

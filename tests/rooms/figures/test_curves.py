@@ -84,9 +84,9 @@ def test_a_thick_line_is_the_mean_over_seeds_where_all_of_them_were_measured(dra
     [(metrics(1), True), (metrics(2), False), (history([3, 2], [None, 0.5]), True), (history([3, 2], [0.4, 0.5]), False)],
 )  # fmt: skip
 def test_what_was_measured_once_is_a_diamond_and_said_to_be_one(drawn, table, once):
-    _, picture, found = drawn(table)
-    marks = {line.get_marker() for axes in picture.axes for line in axes.lines}
-    assert ("D" in marks) == once == any("Diamonds: measured at one step only." in text for text in found)
+    figure = drawn(table)
+    marks = {line.get_marker() for axes in figure.picture.axes for line in axes.lines}
+    assert ("D" in marks) == once == ("Diamonds: measured at one step only." in figure.said)
 
 
 def test_every_run_of_many_has_its_name_beside_each_panel(drawn):

@@ -18,8 +18,6 @@ FIGURES = {
 COUNTS = {"variant_scatter": 2 * 8, "layer_lines": 5 + 5, "mixing_map": 4 * 2 * 2 + 2}
 
 
-
-
 @pytest.fixture
 def made(stored):
     """Draws a figure of scores, with other settings or names."""

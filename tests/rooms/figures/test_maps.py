@@ -75,7 +75,9 @@ def test_a_map_has_queries_downwards_and_keys_to_the_right_and_the_figure_names_
 def test_a_long_name_is_no_longer_than_its_row_is_high(attention):
     """Or it would run into the name of the next row."""
     runs = ["Frozen average of first and last layer.one", "Read as an average of all layers.two"]
-    above, below = (axes.yaxis.label for axes in attention([(run, weights()) for run in runs], 1).picture.axes)
+    above, below = (
+        axes.yaxis.label for axes in attention([(run, weights()) for run in runs], 1).picture.axes
+    )
     assert above.get_window_extent().y0 > below.get_window_extent().y1
 
 
@@ -152,7 +154,9 @@ def test_words_are_those_of_the_sentence_and_hold_all_their_pieces(tiny_bert):
 
 
 def cosine_between(points, row, column, sentence):
-    chosen = (points["sentence"] == sentence) & (points["row_unit"] == row) & (points["column_unit"] == column)
+    chosen = (
+        (points["sentence"] == sentence) & (points["row_unit"] == row) & (points["column_unit"] == column)
+    )
     return points["cosine"][chosen].item()
 
 

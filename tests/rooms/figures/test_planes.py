@@ -66,8 +66,19 @@ def space(stored, table):
     def draw(headline, *measured):
         scores = []
         for run, seed, alignment, uniformity in measured:
-            cell = {"run": run, "seed": seed, "suite": "geometry", "aggregation": "", "n": 9, "note": "lee, score > 4"}
-            values = [("lee", "alignment", alignment), ("lee", "uniformity", uniformity), ("other", "alignment", 99.0)]
+            cell = {
+                "run": run,
+                "seed": seed,
+                "suite": "geometry",
+                "aggregation": "",
+                "n": 9,
+                "note": "lee, score > 4",
+            }
+            values = [
+                ("lee", "alignment", alignment),
+                ("lee", "uniformity", uniformity),
+                ("other", "alignment", 99.0),
+            ]
             rows = [cell | {"task": task, "metric": metric, "value": value} for task, metric, value in values]
             scores.append(stored(pa.Table.from_pylist(rows, schema=SCORES)))
         means = {run: (mean, 1.0) for run, mean in headline.items()}

@@ -18,9 +18,14 @@ WORDS = pa.Table.from_pylist(
 
 
 def test_the_papers_words_stand_beside_ours_of_the_same_rank(stored):
-    points, picture, found = shown("word_frequencies", {"words": 400}, {"words": [stored(WORDS)], "printed": [PRINTED]})
+    points, picture, found = shown(
+        "word_frequencies", {"words": 400}, {"words": [stored(WORDS)], "printed": [PRINTED]}
+    )
     assert len(points) == 400
-    rows = {row.pop("rank"): [*row.values()] for row in points.astype(object).where(points.notna(), None).to_dict("records")}
+    rows = {
+        row.pop("rank"): [*row.values()]
+        for row in points.astype(object).where(points.notna(), None).to_dict("records")
+    }
     assert rows[103] == ["w103", 1897, 0.103, "second", 13874, 0.0105]
     assert rows[197] == ["w197", 1803, 0.197, "word not legible", 8143, None]
     assert rows[99] == ["w99", 1901, 0.099, None, None, None]

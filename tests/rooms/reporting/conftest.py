@@ -296,7 +296,9 @@ def drawing(
     """The rule that draws ``figures`` of an experiment into a folder, and the call of its job."""
     shared = {"runs": [], "title": title, "called": CALLED, "names": {}}
     told = {
-        name: shared | {part: getattr(all_figures()[name], part) for part in ("module", "caption")} | {"kind": name, "config": config}
+        name: shared
+        | {part: getattr(all_figures()[name], part) for part in ("module", "caption")}
+        | {"kind": name, "config": config}
         for name, (config, _) in figures.items()
     }
     read = {f"{name}.{role}": paths for name, (_, files) in figures.items() for role, paths in files.items()}
