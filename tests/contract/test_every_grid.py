@@ -119,7 +119,9 @@ def draw_figures(stored, config, grid, table, scores):
     called = Called(runs=called_runs(config["names"], runs))
     assert all(called.run(run) != run for run in runs)
     settings = {"experiment": {key: value for key, value in grid.items() if key not in all_figures()}}
-    files = {"table": [stored(table, settings)], "scores": [stored(one) for one in scores]}
-    for name in DRAWN_FROM_TABLES & grid.keys():
+    figures = DRAWN_FROM_TABLES & grid.keys()
+    read = scores if "alignment_uniformity" in figures else []
+    files = {"table": [stored(table, settings)], "scores": [stored(one) for one in read]}
+    for name in figures:
         points = shown(name, grid[name], files, called=called).points
         assert not points["mean"].isna().any() if name == "sweep" else set(points["run"]) == set(runs)

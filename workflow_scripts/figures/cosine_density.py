@@ -137,7 +137,8 @@ def kernel_density(
     for image in (grid_G, 2 - grid_G, -2 - grid_G):
         for block in np.array_split(values_N, max(1, len(values_N) // 4096)):
             total += np.exp(-0.5 * ((image[:, None] - block[None, :]) / bandwidth) ** 2).sum(axis=1)
-    return total / (len(values_N) * bandwidth * np.sqrt(2 * np.pi))
+    density: NDArray[np.float64] = total / (len(values_N) * bandwidth * np.sqrt(2 * np.pi))
+    return density
 
 
 def _draw_run(axes: Axes, points: pd.DataFrame, visible: pd.DataFrame, scale: float) -> None:

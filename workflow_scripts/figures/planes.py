@@ -83,24 +83,24 @@ def draw_plane(
     axes.set_xlabel(x_label)
     axes.set_ylabel(upright(y_label, _PANEL_INCHES))
     axes.margins(0.14)
-    colours = _colours(axes, shown["score"], scale) if scale else [COLOURS[0]] * len(shown)
+    colours = _colours(figure, axes, shown["score"], scale) if scale else [COLOURS[0]] * len(shown)
     for row, colour in zip(shown.to_dict("records"), colours, strict=True):
         bars = row[f"{y}_sd"], row[f"{x}_sd"]
         axes.errorbar(row[x], row[y], *bars, color=INK, lw=0.8, capsize=2, zorder=2)
         shape = "s" if all(map(pd.isna, bars)) else "o"
         axes.plot(row[x], row[y], shape, ms=7, mfc=colour, mec=INK, mew=0.7, zorder=3)
-    _name_points(axes, shown, x, y, names.short)
+    _name_points(figure, axes, shown, x, y, names.short)
     return figure
 
 
-def _name_points(axes: Axes, points: pd.DataFrame, x: str, y: str, names: Mapping[str, str]) -> None:
+def _name_points(
+    figure: Figure, axes: Axes, points: pd.DataFrame, x: str, y: str, names: Mapping[str, str]
+) -> None:
     """Names beside their points, moved off points, bars and each other; one that went far has a line to its point."""
     from adjustText import adjust_text
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.transforms import Bbox
 
-    figure = axes.get_figure(root=True)
-    assert figure is not None
     FigureCanvasSVG(figure)  # measures text as the picture has it
     figure.draw_without_rendering()  # lays the panel out
     texts = [
@@ -246,7 +246,7 @@ def plane(
     return points.reset_index()
 
 
-def _colours(axes: Axes, scores: pd.Series, label: str) -> list[Any]:
+def _colours(figure: Figure, axes: Axes, scores: pd.Series, label: str) -> list[Any]:
     """The colours of scores, with a bar of them where there are some; none for a run without a score."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
@@ -257,5 +257,5 @@ def _colours(axes: Axes, scores: pd.Series, label: str) -> list[Any]:
     )  # from 50 on, the bar becomes a bitmap
     source = ScalarMappable(Normalize(scores.min(), scores.max()), shades)
     if scores.notna().any():
-        colour_bar(axes.figure, source, label, ax=axes, aspect=30, pad=0.02)
+        colour_bar(figure, source, label, ax=axes, aspect=30, pad=0.02)
     return ["none" if pd.isna(score) else source.to_rgba(score) for score in scores]
