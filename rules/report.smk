@@ -153,7 +153,6 @@ rule write_report:
         extraction=EXTRACTION.tables,
         figures=FIGURES.drawn(),
         claims=CLAIMS.verdicts,
-        captions=FIGURES.caption_files(),
         template="resources/report/report.html.j2",
         code=code_of("write_report"),
     output:

@@ -1259,10 +1259,6 @@ FILES = {
         ("slurm/partitions.yaml", "partitions:\n  main {max_runtime: 1440}\n", "--profile", "slurm"),
         ["ConfigError: slurm/partitions.yaml: ", "must be a mapping, not str. Write "],
     ),
-    "a caption that is not there": (
-        ("resources/captions/cosine_density.rst", None),
-        ["figure cosine_density: no file resources/captions/cosine_density.rst."],
-    ),
     "a grid with the name of the extraction study": (
         ("config/experiments/extraction.yaml", SOUND_GRID),
         ["ConfigError: experiments/extraction.yaml: that name is the extraction study's. Rename"],

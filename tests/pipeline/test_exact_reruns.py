@@ -550,7 +550,7 @@ EDITS = {  # module to the jobs that a real edit of it brings back
     "models.readouts.layer_attention": LAYER_POOLER,
     "models.readouts.pooling": POOLED | PLAIN,
     "models.readouts.s2sent": S2SENT,
-    "settings.figures": DRAWN | REPORT,
+    "figures.base": DRAWN | REPORT,
     "settings.methods.frozen": POOLED,
     "settings.methods.three_r": THREE_R,
     "settings.readouts.s2sent": S2SENT,

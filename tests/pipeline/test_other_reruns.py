@@ -41,14 +41,12 @@ def test_comments_docstrings_blanks_and_what_a_job_asks_for_rerun_nothing(finish
 
 RESOURCES = {
     "resources/report/report.html.j2": REPORT,
-    "resources/captions/learning_curves.rst": REPORT,
     "resources/tokens/bert.json": {"fit_wikitext": 2} | SCORED_AGAIN,
     "resources/published/extraction_table6.csv": {"tabulate_extraction": 1, "judge_claims": 1} | REPORT,
     "resources/published/jtcse_table1.csv": REPORT,  # which counts all printed numbers
     "resources/ledger/jtcse.yaml": REPORT,
 }
 UNREAD = (
-    "captions/scatter.rst",  # the demo has none
     "captions/study_report.rst",  # of Snakemake's own report
     "tokens/roberta.json",
     "prompts/three_r_exemplars.txt",  # the demo picks its exemplars

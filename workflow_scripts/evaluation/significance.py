@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # loads scipy.special when it is used: half of the time that planning takes to import
 from numpy.typing import NDArray
-from scipy import special
 
 from workflow_scripts.settings.significance import Config
 
@@ -83,7 +83,7 @@ def _t_test(mean: float, error: float, n: int, margin: float) -> float:
     distance = abs(mean)
     if error == 0:
         return float(distance == margin)
-    near, far = special.stdtr(n - 1, np.array([-abs(distance - margin), -(distance + margin)]) / error)
+    near, far = scipy.special.stdtr(n - 1, np.array([-abs(distance - margin), -(distance + margin)]) / error)
     return float(near if distance < margin else near + far)
 
 
@@ -106,7 +106,7 @@ def over_resamples(
         p = min(1.0, 2 * _share(resampled_R <= 0), 2 * _share(resampled_R >= 0))
     else:
         p = _equivalence(resampled_R * (np.sign(difference) or 1.0), abs(difference) < margin, margin)
-    steps = float(special.ndtri(1 - config.alpha / 2) + special.ndtri(config.power))
+    steps = float(scipy.special.ndtri(1 - config.alpha / 2) + scipy.special.ndtri(config.power))
     return Evidence(pairs, difference, float(low), float(high), p, steps * float(resampled_R.std()))
 
 
@@ -119,7 +119,7 @@ def _equivalence(resampled_R: Floats, within: bool, margin: float) -> float:
 
 def half_width(sd: float, n: int, alpha: float) -> float:
     """Half of Student's interval, at level 1 - ``alpha``, of the mean of ``n`` values; ``sd`` is theirs over n - 1."""
-    return float(special.stdtrit(n - 1, 1 - alpha / 2)) * (sd / float(np.sqrt(n)))
+    return float(scipy.special.stdtrit(n - 1, 1 - alpha / 2)) * (sd / float(np.sqrt(n)))
 
 
 def detectable_difference(sd: float, n: int, alpha: float, power: float) -> float:
@@ -139,11 +139,13 @@ def detectable_difference(sd: float, n: int, alpha: float, power: float) -> floa
     # The tails of the normal distribution, averaged over the chi distribution of the estimated sd, because scipy's
     # noncentral t returns NaN in the far tail.
     levels = (np.arange(4096) + 0.5) / 4096
-    spread = np.sqrt(2 * special.gammaincinv((n - 1) / 2, levels) / (n - 1))  # quantiles of chi over its root
-    bound = special.stdtrit(n - 1, 1 - alpha / 2) * spread
+    spread = np.sqrt(
+        2 * scipy.special.gammaincinv((n - 1) / 2, levels) / (n - 1)
+    )  # quantiles of chi over its root
+    bound = scipy.special.stdtrit(n - 1, 1 - alpha / 2) * spread
 
     def excess(shift: float) -> float:
-        return float((special.ndtr(shift - bound) + special.ndtr(-bound - shift)).mean()) - power
+        return float((scipy.special.ndtr(shift - bound) + scipy.special.ndtr(-bound - shift)).mean()) - power
 
     highest = 2 * float(bound.max()) + 10
     return float(brentq(excess, 0, highest)) * sd / float(np.sqrt(n))

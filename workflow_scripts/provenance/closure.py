@@ -44,11 +44,13 @@ read_before: dict[str, tuple[str, list[str]]] = {}
 """sha256 of a source to its meaning and the names that it imports: parsing is nine tenths of finding a closure, so
 whoever asks often may keep this from process to process (``graph.call``)."""
 COMPUTES_WITH = {
+    "adjustText": ("matplotlib", "numpy", "scipy"),
     "datasets": ("pyarrow",),
     "gensim": ("numpy", "scipy"),
     "mteb": ("datasets", "scikit-learn", "sentence-transformers"),
     "peft": ("torch", "transformers"),
     "scikit-learn": ("numpy", "scipy"),
+    "seaborn": ("matplotlib", "numpy", "pandas"),
     "sentence-transformers": ("torch", "transformers"),
     "transformers": ("numpy", "safetensors", "tokenizers"),
 }
