@@ -10,6 +10,7 @@ from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import TextEncoder
+from workflow_scripts.models.published import PublishedEncoder
 from workflow_scripts.models.templates import PLAIN, pieces, tokenise_in
 from workflow_scripts.models.tokens import TokenisedText
 from workflow_scripts.progress import Progress
@@ -32,6 +33,8 @@ def encode(
         Vectors of shape (N, D), float32, in the order of ``sentences``, not normalised. A vector does
         not depend on what else is encoded (up to float32 rounding).
     """
+    if isinstance(encoder, PublishedEncoder):
+        return encoder.encode(sentences, max_tokens)
     if encoder.tokenizers:
         several: Any = encoder  # an ensemble: nothing else has sub-encoders
         vectors = [

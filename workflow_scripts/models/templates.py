@@ -50,13 +50,10 @@ def tokenise_in(
     """Tokenise ``sentences`` inside ``template``; without one, as they are.
 
     ``max_tokens`` limits the sentence with [CLS] and [SEP], as it does without a template, and the template's own
-    tokens come on top. Cutting the filled template instead would take away its mask. A ``Prefix`` is cut with it.
+    tokens come on top. Cutting the filled template instead would take away its mask.
     """
     if template is None or template == PLAIN:
         return tokenise(tokenizer, sentences, max_tokens)
-    if template.cut_with_text:
-        texts = [template.text.replace(SENTENCE, sentence) for sentence in sentences]
-        return tokenise(tokenizer, texts, min(max_tokens, tokenizer.model_max_length))
     sides = template.sides(tokenizer.mask_token)
     texts = [filled(text, *sides, template.add_period) for text in cut(tokenizer, sentences, max_tokens)]
     return tokenise(tokenizer, texts, most_tokens(template, tokenizer, max_tokens))

@@ -6,7 +6,6 @@ would make every readout part of every job's code.
 """
 
 import importlib
-from pathlib import Path
 
 from torch import nn
 from transformers import PretrainedConfig, PreTrainedTokenizerBase
@@ -19,10 +18,7 @@ from workflow_scripts.settings.readouts import ReadoutConfig
 def build_readout(config: ReadoutConfig, backbone_config: PretrainedConfig) -> ReadoutModule:
     """Make a readout, its parameters drawn from scratch."""
     kind: type[ReadoutModule] = importlib.import_module(f"{__name__}.{config.kind}").Readout
-    made_of = config.model_dump(exclude={"kind"})
-    if config.needs_frozen:  # which reads its own weights, where the encoder was read
-        return kind(backbone_config.hidden_size, folder=Path(str(backbone_config.name_or_path)), **made_of)
-    readout = kind(backbone_config.hidden_size, **made_of)
+    readout = kind(backbone_config.hidden_size, **config.model_dump(exclude={"kind"}))
     draw_linear_layers(readout)
     return readout
 

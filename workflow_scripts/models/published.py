@@ -1,0 +1,128 @@
+"""An encoder as its authors published it: ``SentenceTransformer(folder)``, whatever its files make of it.
+
+A kind of its own rather than a value of ``pooler``: it stands in for all of a readout, the pooling, what follows it,
+and the prompt before the text, and has neither layers nor a head to choose. Departs in one point: weights in half
+precision are computed in float32, where ``encode`` rounds to theirs.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from workflow_scripts.data.encoders import copy_files, files_of
+from workflow_scripts.data.published import (
+    ALONE,
+    CONFIG,
+    MODULES,
+    PROMPTS,
+    encoder_folder,
+    modules_of,
+    unpublished,
+    unreadable,
+)
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.models.encoder import (
+    SentenceEncoder,
+    TextEncoder,
+    check_whole,
+    load_backbone,
+)
+from workflow_scripts.settings.readouts import ReadoutConfig
+from workflow_scripts.settings.readouts.as_published import Config
+from workflow_scripts.settings.readouts.pooling import Config as Pooling
+
+
+class PublishedEncoder(TextEncoder):
+    """A folder as sentence-transformers loads it, with one of its prompts.
+
+    Raises:
+        ConfigError: if the folder was not published with sentence-transformers, or has no such prompt.
+        DataError: if it cannot be loaded.
+    """
+
+    template = None
+
+    def __init__(self, folder: Path, settings: Config) -> None:
+        from sentence_transformers import SentenceTransformer  # slow to import
+
+        super().__init__()
+        if found := next(unpublished(folder), None):
+            raise ConfigError(f"readout.kind: as_published; {found}. Take frozen_avg or frozen_cls.")
+        self.folder, self.settings = folder, settings
+        options: Any = {"device": "cpu", "local_files_only": True, "model_kwargs": {"dtype": "float32"}}
+        try:
+            self.model: Any = SentenceTransformer(str(folder), **options)
+            self.model.default_prompt_name = settings.prompt or self.model.default_prompt_name
+            self.width = self.model.encode(["a"], prompt="", show_progress_bar=False).shape[1]
+        except Exception as error:  # of whatever module or library reads one of its files
+            raise unreadable(folder, "model of sentence-transformers", error) from error
+        if (name := settings.prompt) not in (None, *self.model.prompts):
+            names = ", ".join(self.model.prompts)
+            raise ConfigError(f"readout.prompt: {name}; {folder} has {names}. Name one of them, or null.")
+        self.tokenizer = self.model.tokenizer
+
+    @property
+    def leaves(self) -> list[SentenceEncoder]:
+        """The encoder without the modules behind it, read by the mean of its tokens."""
+        return [self.read_by(Pooling(kind="pooling", pooler="avg", layers=None))]
+
+    def read_by(self, readout: ReadoutConfig) -> SentenceEncoder:
+        """The encoder without the modules behind it, with another readout and no prompt."""
+        backbone = load_backbone(self.folder)
+        return SentenceEncoder(backbone, readout, head=False, head_at_test=False).read_by(readout)
+
+    def forward(self, ids_BT: Tensor, mask_BT: Tensor, _packing: object = None) -> Tensor:
+        """Embed the tokens of a batch, which hold the prompt if one is wanted; returns (B, D)."""
+        vectors_BD: Tensor = self.model({"input_ids": ids_BT, "attention_mask": mask_BT})["sentence_embedding"]
+        return vectors_BD
+
+    def encode(self, sentences: Sequence[str], max_tokens: int) -> NDArray[np.float32]:
+        """Vectors of sentence-transformers; prompt and text are cut together, at ``max_tokens`` at most."""
+        longest = self.model.max_seq_length
+        self.model.max_seq_length = min(longest, max_tokens)
+        try:
+            vectors = self.model.encode([*sentences], device=str(self.device), show_progress_bar=False)
+        finally:
+            self.model.max_seq_length = longest
+        return vectors.astype(np.float32)  # type: ignore[no-any-return]
+
+    def save(self, folder: Path) -> None:
+        """Copy the folder; every loader finds the prompt and the precision that were used here."""
+        copy_files(self.folder, folder, files_of(self.folder))
+        place = encoder_folder(folder) / CONFIG
+        _update(folder / PROMPTS, default_prompt_name=self.model.default_prompt_name)
+        _update(place, dtype="float32")
+
+
+def _update(file: Path, **values: Any) -> None:
+    content = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    file.write_text(json.dumps(content | values, indent=2) + "\n", "utf-8")
+
+
+def check_published(encoder: PublishedEncoder) -> None:
+    """Refuse weights that the folder lacks: sentence-transformers would start them from random numbers.
+
+    Raises:
+        DataError: naming the first.
+    """
+    backbone, place = encoder.model[0].auto_model, encoder_folder(encoder.folder)
+    _, found = type(backbone).from_pretrained(place, config=backbone.config, output_loading_info=True)
+    check_whole(encoder.folder, found)
+
+
+def other_pooling(folder: Path, readout: ReadoutConfig) -> Iterator[str]:
+    """A label where a readout pools other tokens than the folder's authors do."""
+    from sentence_transformers.sentence_transformer.modules import Pooling as Published  # slow to import
+
+    for module in modules_of(folder)[1:]:
+        if module.kind == "Pooling":
+            pooling: Any = Published.load(str(folder), subfolder=module.path, local_files_only=True)
+            modes = pooling.pooling_mode
+            modes = [modes] if isinstance(modes, str) else [*modes]
+            if modes != [getattr(readout, "mode", None)]:
+                yield f"the encoder was published with {' and '.join(modes)} pooling, applied by {ALONE}"
