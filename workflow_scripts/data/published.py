@@ -81,16 +81,18 @@ def encoder_folder(folder: Path) -> Path:
 
 def longest_input(folder: Path) -> int | None:
     """Tokens that an encoder was published for (``max_seq_length``); None if its folder does not say."""
-    length: int | None = _input_settings(folder)[1].get("max_seq_length")
+    length: int | None = input_settings(folder)[1].get("max_seq_length")
     return length
 
 
 def prompts_of(folder: Path) -> dict[str, str]:
     """Prompts of a folder by name."""
-    return _read(folder / PROMPTS).get("prompts") or {}
+    prompts: dict[str, str] | None = _read(folder / PROMPTS).get("prompts")
+    return prompts or {}
 
 
-def _input_settings(folder: Path) -> tuple[Path, Mapping[str, Any]]:
+def input_settings(folder: Path) -> tuple[Path, Mapping[str, Any]]:
+    """The file with settings of the encoder's input, and its content; empty if there is none."""
     files = [encoder_folder(folder) / name for name in INPUT_FILES]
     file = next((file for file in files if file.is_file()), files[0])
     return file, _read(file)
@@ -149,7 +151,7 @@ def _unusable_weights(place: Path) -> Iterator[str]:
 
 def _unusable_tokens(folder: Path) -> Iterator[str]:
     """A tokeniser of another folder, and tokens that the embedding matrix has no row for."""
-    (file, settings), place = _input_settings(folder), encoder_folder(folder)
+    (file, settings), place = input_settings(folder), encoder_folder(folder)
     if elsewhere := settings.get("tokenizer_name_or_path"):
         found = f"tokenizer_name_or_path: '{elsewhere}', which is outside the folder"
         yield f"{file}: {found}. Put the tokeniser's files into the folder."
@@ -177,7 +179,7 @@ def _vocabulary(place: Path) -> dict[str, int]:
 
 def applied_as_published(folder: Path) -> Iterator[str]:
     """What changes token ids or states of an encoder and is applied by sentence-transformers alone, a line each."""
-    file, settings = _input_settings(folder)
+    file, settings = input_settings(folder)
     for name in _APPLIED_THERE:
         if value := settings.get(name):
             yield f"{file}: {name}: {json.dumps(value)}"

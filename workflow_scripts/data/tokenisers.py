@@ -45,9 +45,11 @@ def other_ids(folder: Path) -> Iterator[str]:
     said.no_truncation()
     said.no_padding()
     words = sorted(said.get_vocab(with_added_tokens=False))
-    words = words[:: max(1, len(words) // _WORDS)] + [f"a{t.content}b" for t in said.get_added_tokens_decoder().values()]
+    words = words[:: max(1, len(words) // _WORDS)] + [
+        f"a{t.content}b" for t in said.get_added_tokens_decoder().values()
+    ]
     for text in (*_SENTENCES, *words, *map(str.title, words)):
-        if said.encode(text).ids != loaded(text)["input_ids"]:
+        if said.encode(text).ids != loaded(text, verbose=False)["input_ids"]:
             found = f"other token ids than the encoder's {TOKENISER} says"
             yield f"Transformers gives {found}, as for '{' '.join(text.split())[:40]}'"
             return

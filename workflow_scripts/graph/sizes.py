@@ -39,7 +39,10 @@ _BOTH_WAYS = (*_DROPOUT, "electra", "albert", "deberta-v2", "eurobert", "nomic_b
 _CAUSAL = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text")
 """Model types whose tokens attend to those before them alone, unless their config.json says otherwise; so do those of
 other models that were published as ``...ForCausalLM``."""
-_NAMES = (("num_hidden_layers", "n_layers", "n_layer", "num_layers"), ("hidden_size", "dim", "n_embd", "d_model"))
+_NAMES = (
+    ("num_hidden_layers", "n_layers", "n_layer", "num_layers"),
+    ("hidden_size", "dim", "n_embd", "d_model"),
+)
 """Names that families have for their layers and their width; DistilBERT, GPT-2 and T5 have names of their own."""
 
 

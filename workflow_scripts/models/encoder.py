@@ -247,13 +247,15 @@ def load_backbone(
         DataError: if the folder holds no usable model, not all of its weights, or more layers than it says.
     """
     if found := next(applied_as_published(folder), None):
-        raise ConfigError(f"encoders: {found}, applied by readout as_published alone. Take the method frozen.")
+        raise ConfigError(
+            f"encoders: {found}, applied by readout as_published alone. Take the method frozen."
+        )
     place = encoder_folder(folder)
     try:
         if dropout is not None:
             known = AutoConfig.from_pretrained(place, local_files_only=True).to_dict()
-            rates = (name for name, value in known.items() if isinstance(value, float))
-            overrides |= {name: dropout for name in rates if _DROPOUT.fullmatch(name)}
+            numbers = (name for name, value in known.items() if isinstance(value, float))
+            overrides |= {name: dropout for name in numbers if _DROPOUT.fullmatch(name)}
         model, found = AutoModel.from_pretrained(
             place,
             use_safetensors=True,

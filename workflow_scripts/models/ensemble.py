@@ -42,7 +42,9 @@ class Ensemble(TextEncoder):
         super().__init__()
         first, *others = sub_encoders
         if any(one.tokenizer for one in sub_encoders):
-            raise ConfigError("encoders: a run as it was published is not added up. Take frozen_avg or frozen_cls.")
+            raise ConfigError(
+                "encoders: a run as it was published is not added up. Take frozen_avg or frozen_cls."
+            )
         for what in ("width", "template"):
             if any(getattr(other, what) != getattr(first, what) for other in others):
                 raise ConfigError(f"encoders: sub-encoders that differ in {what} cannot be added up.")

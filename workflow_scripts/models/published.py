@@ -18,9 +18,9 @@ from workflow_scripts.data.encoders import copy_files, files_of
 from workflow_scripts.data.published import (
     ALONE,
     CONFIG,
-    MODULES,
     PROMPTS,
     encoder_folder,
+    input_settings,
     modules_of,
     unpublished,
     unreadable,
@@ -35,6 +35,8 @@ from workflow_scripts.models.encoder import (
 from workflow_scripts.settings.readouts import ReadoutConfig
 from workflow_scripts.settings.readouts.as_published import Config
 from workflow_scripts.settings.readouts.pooling import Config as Pooling
+
+_PRECISION = {"dtype": "float32"}
 
 
 class PublishedEncoder(TextEncoder):
@@ -54,9 +56,9 @@ class PublishedEncoder(TextEncoder):
         if found := next(unpublished(folder), None):
             raise ConfigError(f"readout.kind: as_published; {found}. Take frozen_avg or frozen_cls.")
         self.folder, self.settings = folder, settings
-        options: Any = {"device": "cpu", "local_files_only": True, "model_kwargs": {"dtype": "float32"}}
+        options: Any = {"local_files_only": True, "model_kwargs": {**_PRECISION}}
         try:
-            self.model: Any = SentenceTransformer(str(folder), **options)
+            self.model: Any = SentenceTransformer(str(folder), device="cpu", **options)
             self.model.default_prompt_name = settings.prompt or self.model.default_prompt_name
             self.width = self.model.encode(["a"], prompt="", show_progress_bar=False).shape[1]
         except Exception as error:  # of whatever module or library reads one of its files
@@ -78,7 +80,9 @@ class PublishedEncoder(TextEncoder):
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, _packing: object = None) -> Tensor:
         """Embed the tokens of a batch, which hold the prompt if one is wanted; returns (B, D)."""
-        vectors_BD: Tensor = self.model({"input_ids": ids_BT, "attention_mask": mask_BT})["sentence_embedding"]
+        vectors_BD: Tensor = self.model({"input_ids": ids_BT, "attention_mask": mask_BT})[
+            "sentence_embedding"
+        ]
         return vectors_BD
 
     def encode(self, sentences: Sequence[str], max_tokens: int) -> NDArray[np.float32]:
@@ -92,11 +96,13 @@ class PublishedEncoder(TextEncoder):
         return vectors.astype(np.float32)  # type: ignore[no-any-return]
 
     def save(self, folder: Path) -> None:
-        """Copy the folder; every loader finds the prompt and the precision that were used here."""
+        """Copy the folder; loaders find the prompt and the precision that were used here."""
         copy_files(self.folder, folder, files_of(self.folder))
-        place = encoder_folder(folder) / CONFIG
+        file, settings = input_settings(folder)
         _update(folder / PROMPTS, default_prompt_name=self.model.default_prompt_name)
-        _update(place, dtype="float32")
+        _update(encoder_folder(folder) / CONFIG, **_PRECISION)
+        for name in {"model_args", "model_kwargs"} & {*settings}:
+            _update(file, **{name: settings[name] | _PRECISION})
 
 
 def _update(file: Path, **values: Any) -> None:
