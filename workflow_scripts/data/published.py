@@ -166,7 +166,7 @@ def _unusable_tokens(folder: Path) -> Iterator[str]:
 def _vocabulary(place: Path) -> dict[str, int]:
     """Tokens and their ids, from whichever files the tokeniser has."""
     whole, words = _read(place / TOKENISER), place / "vocab.txt"
-    ids = _read(place / "vocab.json") | _read(place / "added_tokens.json")
+    ids: dict[str, int] = _read(place / "vocab.json") | _read(place / "added_tokens.json")
     if whole:
         vocab = whole.get("model", {}).get("vocab", {})
         named = vocab if isinstance(vocab, dict) else {word: number for number, (word, _) in enumerate(vocab)}

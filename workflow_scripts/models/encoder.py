@@ -254,7 +254,7 @@ def load_backbone(
     try:
         if dropout is not None:
             known = AutoConfig.from_pretrained(place, local_files_only=True).to_dict()
-            numbers = (name for name, value in known.items() if isinstance(value, float))
+            numbers = (name for name, value in known.items() if type(value) in (int, float))
             overrides |= {name: dropout for name in numbers if _DROPOUT.fullmatch(name)}
         model, found = AutoModel.from_pretrained(
             place,
@@ -309,7 +309,7 @@ def dropout_rates(backbone: nn.Module) -> set[float]:
         value
         for module in modules
         for name, value in vars(module).items()
-        if isinstance(value, float) and _DROPOUT.fullmatch(name)
+        if type(value) in (int, float) and _DROPOUT.fullmatch(name)
     }
 
 
