@@ -7,7 +7,9 @@ are looked at here, so that a folder is refused before the first job.
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,6 +33,12 @@ _APPLIED_THERE = (
     "query_expansion",
 )
 """Settings of an encoder's input that change token ids or states, beside the longest input."""
+
+
+FILES = ("*.json", "*.txt", "*.model", "*.jinja", "model*.safetensors")
+"""Patterns of the files that loaders read: settings, tokeniser, modules and weights, but no pickles and no code."""
+ON_HUB = [*FILES, f"*/{WEIGHTS}"]
+"""The same for the Hub, whose stars match a folder's name too."""
 
 
 class Module(BaseModel):
@@ -77,6 +85,30 @@ def modules_of(folder: Path) -> list[Module]:
 def encoder_folder(folder: Path) -> Path:
     """The folder of the first module, which holds the encoder."""
     return folder / next((module.path for module in modules_of(folder)), "")
+
+
+def files_of(folder: Path) -> list[str]:
+    """Names of the files to take of an encoder's folder and of the folders of its modules.
+
+    Raises:
+        DataError: if the path of a module leads out of the folder.
+    """
+    from workflow_scripts.provenance.artefacts import RECORD_FILE  # slow to import
+
+    places = {folder, *(folder / module.path for module in modules_of(folder))}
+    files = (file for place in places for file in place.glob("*") if file.is_file())
+    return sorted(
+        file.relative_to(folder).as_posix()
+        for file in files
+        if file.name != RECORD_FILE and any(fnmatch(file.name, pattern) for pattern in FILES)
+    )
+
+
+def copy_files(origin: Path, folder: Path, files: Iterable[str]) -> None:
+    """Copy files of an encoder's folder."""
+    for file in files:
+        (folder / file).parent.mkdir(exist_ok=True)
+        shutil.copyfile(origin / file, folder / file)
 
 
 def longest_input(folder: Path) -> int | None:

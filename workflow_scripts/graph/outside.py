@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from workflow_scripts.apis.ledger import is_offline
 from workflow_scripts.data.hub import Kind, answers, snapshot
 from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, Pin, accepted, is_here, text_of
-from workflow_scripts.data.published import SHARDS, WEIGHTS, encoder_folder
+from workflow_scripts.data.published import SHARDS, WEIGHTS, encoder_folder, files_of
 from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.graph.place import is_in_job, sha256_now, write_note
 from workflow_scripts.graph.sizes import root_of
@@ -172,8 +172,6 @@ def _dataset_here(root: Path | None, label: str, source: Config) -> Here:
 
 
 def _encoder_here(root: Path | None, label: str, source: Config) -> Here:
-    from workflow_scripts.data.encoders import files_of  # slow to import
-
     folder, label = root / source["path"] if root else None, f"{label}{source['path']}/"
     if pins := source.get("sha256"):
         return Here(folder, label, pins, frozenset(pins))

@@ -1,9 +1,8 @@
 """Make a run from an encoder without training, by adding only a readout (rule pool_encoder)."""
 
-from workflow_scripts.methods.frozen import load
+from workflow_scripts.methods.frozen import load, other_pooling
 from workflow_scripts.models.encoding import check_tells_apart
 from workflow_scripts.models.folders import save_encoder
-from workflow_scripts.models.published import other_pooling
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
@@ -17,7 +16,6 @@ def main(job: Job) -> None:
     encoder, tokenizer = load(config, folder)
     set_mask_token(encoder, tokenizer)
     check_tells_apart(encoder, tokenizer)
-    pooled = [] if config.readout.needs_frozen else other_pooling(folder, config.readout)
-    record = job.record(labels=[*config.labels, *pooled])
+    record = job.record(labels=[*config.labels, *other_pooling(config, folder)])
     with writing_model_folder(job.outputs["record"].parent, record) as place:
         save_encoder(place, encoder, tokenizer)

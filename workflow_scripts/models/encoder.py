@@ -57,7 +57,7 @@ class TextEncoder(nn.Module):
     tokenizers: Sequence[PreTrainedTokenizerBase] = ()
     """One for each of its sub-encoders, where they read different tokens; none where all read the same."""
     tokenizer: PreTrainedTokenizerBase | None = None
-    """The tokeniser that it was loaded with; None if ``load_tokenizer`` reads it from the folder."""
+    """The tokeniser that an encoder as published was loaded with; None for others (``load_tokenizer``)."""
 
     @property
     def device(self) -> torch.device:

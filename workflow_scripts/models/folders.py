@@ -30,10 +30,8 @@ from workflow_scripts.models.encoder import (
     load_tokenizer,
     max_position_embeddings,
 )
-from workflow_scripts.models.published import PublishedEncoder
 from workflow_scripts.provenance.artefacts import check_model_folder
 from workflow_scripts.settings.readouts import AnyReadout, ReadoutConfig
-from workflow_scripts.settings.readouts.as_published import Config as AsPublished
 from workflow_scripts.settings.templates import Template
 
 ENCODER_FILE, HEAD_FILE = "semblance_encoder.json", "head.safetensors"
@@ -85,8 +83,8 @@ def _load(folder: Path) -> TextEncoder:
             f"{folder}: no {ENCODER_FILE}; an encoder, not a run's model. Name the model of a run."
         )
     own = SavedEncoder.model_validate_json((folder / ENCODER_FILE).read_text("utf-8"))
-    if isinstance(own.readout, AsPublished):
-        return PublishedEncoder(folder, own.readout)
+    if own.readout.needs_frozen:
+        return readouts.load_published(own.readout, folder)  # type: ignore[no-any-return]
     encoder = SentenceEncoder(
         load_backbone(folder),
         own.readout,
@@ -107,9 +105,10 @@ def _members(folder: Path, count: int) -> list[Path]:
 
 def save_encoder(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase) -> None:
     """Write ``encoder`` into ``folder``; its embeddings are the same through every loader."""
-    if isinstance(encoder, PublishedEncoder):
-        encoder.save(folder)
-        _write_settings(folder, SavedEncoder(readout=encoder.settings, head_at_test=False, template=None))
+    if encoder.tokenizer is not None:
+        published: Any = encoder
+        published.save(folder)
+        _write_settings(folder, SavedEncoder(readout=published.settings, head_at_test=False, template=None))
         return
     _write(folder, encoder, tokenizer).save_pretrained(str(folder), create_model_card=False)
     for file in folder.rglob(MODULES_FILE):  # a class is named by its file in the folder

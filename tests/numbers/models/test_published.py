@@ -13,8 +13,8 @@ from sentence_transformers.sentence_transformer.modules import LayerNorm, Poolin
 from transformers import AutoModel, T5Config, T5EncoderModel
 
 from tests import tiny
-from workflow_scripts.data.encoders import copy_files, locate
-from workflow_scripts.data.published import INPUT_FILES, refusals
+from workflow_scripts.data.encoders import locate
+from workflow_scripts.data.published import INPUT_FILES, copy_files, refusals
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.graph.resources import folder_findings
 from workflow_scripts.graph.sizes import Sizes
@@ -23,7 +23,6 @@ from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import check_tells_apart, encode
 from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.models.published import other_pooling
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.encoders import Fetch
 from workflow_scripts.settings.methods import MethodConfig
@@ -346,11 +345,11 @@ def test_another_readout_reads_the_encoder_alone(tmp_path):
 def test_another_pooling_than_the_published_one_is_a_label(tmp_path):
     folder = publish(tmp_path, [Pooling(D, "lasttoken"), Normalize()], kind="llama")
     found = "the encoder was published with lasttoken pooling, applied by readout as_published alone"
-    assert [*other_pooling(folder, pooled("avg").readout)] == [found]
-    assert [*other_pooling(folder, pooled("last_token").readout)] == []
+    assert [*frozen.other_pooling(pooled("avg"), folder)] == [found]
+    assert [*frozen.other_pooling(pooled("last_token"), folder)] == []
     older = {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False, "word_embedding_dimension": D}
     (folder / "1_Pooling/config.json").write_text(json.dumps(older))
-    assert [*other_pooling(folder, pooled("avg").readout)] == []
+    assert [*frozen.other_pooling(pooled("avg"), folder)] == []
 
 
 def test_a_readout_that_gives_all_sentences_one_vector_is_refused(tmp_path):

@@ -11,8 +11,8 @@ from sentence_transformers.sentence_transformer.modules import Normalize
 from tests.numbers.models.test_published import PROMPTS, D, mean, publish
 from workflow_scripts.config import ConfigError
 from workflow_scripts.data import hub
-from workflow_scripts.data.encoders import ON_HUB, files_of, locate
-from workflow_scripts.data.published import labels_of
+from workflow_scripts.data.encoders import locate
+from workflow_scripts.data.published import ON_HUB, files_of, labels_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.encoders import EncoderBlock

@@ -6,6 +6,8 @@ would make every readout part of every job's code.
 """
 
 import importlib
+from pathlib import Path
+from typing import Any
 
 from torch import nn
 from transformers import PretrainedConfig, PreTrainedTokenizerBase
@@ -21,6 +23,11 @@ def build_readout(config: ReadoutConfig, backbone_config: PretrainedConfig) -> R
     readout = kind(backbone_config.hidden_size, **config.model_dump(exclude={"kind"}))
     draw_linear_layers(readout)
     return readout
+
+
+def load_published(config: ReadoutConfig, folder: Path) -> Any:
+    """The encoder of a folder, as a readout that needs it as it is loads it (``PublishedEncoder``)."""
+    return importlib.import_module(f"{__name__}.{config.kind}").PublishedEncoder(folder, config)
 
 
 def draw_linear_layers(module: nn.Module) -> None:

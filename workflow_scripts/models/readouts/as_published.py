@@ -6,7 +6,7 @@ precision are computed in float32, where ``encode`` rounds to theirs.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from workflow_scripts.data.encoders import copy_files, files_of
 from workflow_scripts.data.published import (
-    ALONE,
     CONFIG,
     PROMPTS,
+    copy_files,
     encoder_folder,
+    files_of,
     input_settings,
-    modules_of,
     unpublished,
     unreadable,
 )
@@ -34,7 +33,6 @@ from workflow_scripts.models.encoder import (
 )
 from workflow_scripts.settings.readouts import ReadoutConfig
 from workflow_scripts.settings.readouts.as_published import Config
-from workflow_scripts.settings.readouts.pooling import Config as Pooling
 
 _PRECISION = {"dtype": "float32"}
 
@@ -71,7 +69,8 @@ class PublishedEncoder(TextEncoder):
     @property
     def leaves(self) -> list[SentenceEncoder]:
         """The encoder without the modules behind it, read by the mean of its tokens."""
-        return [self.read_by(Pooling(kind="pooling", pooler="avg", layers=None))]
+        mean = {"kind": "pooling", "pooler": "avg", "layers": None}  # by its name, since no run reads by it
+        return [self.read_by(ReadoutConfig.strictly(mean))]
 
     def read_by(self, readout: ReadoutConfig) -> SentenceEncoder:
         """The encoder without the modules behind it, with another readout and no prompt."""
@@ -104,31 +103,17 @@ class PublishedEncoder(TextEncoder):
         for name in {"model_args", "model_kwargs"} & {*settings}:
             _update(file, **{name: settings[name] | _PRECISION})
 
+    def check_weights(self) -> None:
+        """Refuse weights that the folder lacks: sentence-transformers would start them from random numbers.
+
+        Raises:
+            DataError: naming the first.
+        """
+        backbone, place = self.model[0].auto_model, encoder_folder(self.folder)
+        _, found = type(backbone).from_pretrained(place, config=backbone.config, output_loading_info=True)
+        check_whole(self.folder, found)
+
 
 def _update(file: Path, **values: Any) -> None:
     content = json.loads(file.read_text("utf-8")) if file.exists() else {}
     file.write_text(json.dumps(content | values, indent=2) + "\n", "utf-8")
-
-
-def check_published(encoder: PublishedEncoder) -> None:
-    """Refuse weights that the folder lacks: sentence-transformers would start them from random numbers.
-
-    Raises:
-        DataError: naming the first.
-    """
-    backbone, place = encoder.model[0].auto_model, encoder_folder(encoder.folder)
-    _, found = type(backbone).from_pretrained(place, config=backbone.config, output_loading_info=True)
-    check_whole(encoder.folder, found)
-
-
-def other_pooling(folder: Path, readout: ReadoutConfig) -> Iterator[str]:
-    """A label where a readout pools other tokens than the folder's authors do."""
-    from sentence_transformers.sentence_transformer.modules import Pooling as Published  # slow to import
-
-    for module in modules_of(folder)[1:]:
-        if module.kind == "Pooling":
-            pooling: Any = Published.load(str(folder), subfolder=module.path, local_files_only=True)
-            modes = pooling.pooling_mode
-            modes = [modes] if isinstance(modes, str) else [*modes]
-            if modes != [getattr(readout, "mode", None)]:
-                yield f"the encoder was published with {' and '.join(modes)} pooling, applied by {ALONE}"
