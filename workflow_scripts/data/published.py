@@ -145,6 +145,8 @@ def refusals(folder: Path) -> Iterator[str]:
         _read(folder / PROMPTS)
     except DataError as error:
         yield str(error)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        yield f"{folder}: a JSON file of it has another form than loaders read ({error}). Get the model again."
 
 
 def _foreign_modules(folder: Path) -> Iterator[str]:
@@ -184,6 +186,8 @@ def _unusable_weights(place: Path) -> Iterator[str]:
 def _unusable_tokens(folder: Path) -> Iterator[str]:
     """A tokeniser of another folder, and tokens that the embedding matrix has no row for."""
     (file, settings), place = input_settings(folder), encoder_folder(folder)
+    if not isinstance(longest := settings.get("max_seq_length"), int | None):
+        yield f"{file}: max_seq_length: '{longest}' is no number of tokens. Get the model again."
     if elsewhere := settings.get("tokenizer_name_or_path"):
         found = f"tokenizer_name_or_path: '{elsewhere}', which is outside the folder"
         yield f"{file}: {found}. Put the tokeniser's files into the folder."

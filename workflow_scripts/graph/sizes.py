@@ -104,7 +104,7 @@ def _read(folder: Path) -> Size | None:
         beyond = (*unpublished(folder),), (*applied_as_published(folder),)
         kind = found.get("model_type")
         return Size(layers, width, _positions(found), kind, _drops(found), _causal(found), *beyond)
-    except (OSError, ValueError, KeyError, TypeError, DataError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, DataError):
         return None
 
 

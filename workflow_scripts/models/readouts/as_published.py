@@ -8,11 +8,12 @@ precision are computed in float32, where ``encode`` rounds to theirs.
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
+from transformers import PreTrainedModel
 
 from workflow_scripts.data.published import (
     CONFIG,
@@ -67,10 +68,14 @@ class PublishedEncoder(TextEncoder):
         self.tokenizer = self.model.tokenizer
 
     @property
+    def backbone(self) -> PreTrainedModel:
+        """The encoder without the modules behind it, as sentence-transformers loaded it."""
+        return self.model[0].auto_model  # type: ignore[no-any-return]
+
+    @property
     def leaves(self) -> list[SentenceEncoder]:
-        """The encoder without the modules behind it, read by the mean of its tokens."""
-        mean = {"kind": "pooling", "pooler": "avg", "layers": None}  # by its name, since no run reads by it
-        return [self.read_by(ReadoutConfig.strictly(mean))]
+        """The encoder itself, of which callers read the backbone alone."""
+        return [cast(SentenceEncoder, self)]
 
     def read_by(self, readout: ReadoutConfig) -> SentenceEncoder:
         """The encoder without the modules behind it, with another readout and no prompt."""
@@ -79,10 +84,8 @@ class PublishedEncoder(TextEncoder):
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, _packing: object = None) -> Tensor:
         """Embed the tokens of a batch, which hold the prompt if one is wanted; returns (B, D)."""
-        vectors_BD: Tensor = self.model({"input_ids": ids_BT, "attention_mask": mask_BT})[
-            "sentence_embedding"
-        ]
-        return vectors_BD
+        features = self.model({"input_ids": ids_BT, "attention_mask": mask_BT})
+        return features["sentence_embedding"]  # type: ignore[no-any-return]
 
     def encode(self, sentences: Sequence[str], max_tokens: int) -> NDArray[np.float32]:
         """Vectors of sentence-transformers; prompt and text are cut together, at ``max_tokens`` at most."""
@@ -109,9 +112,10 @@ class PublishedEncoder(TextEncoder):
         Raises:
             DataError: naming the first.
         """
-        backbone, place = self.model[0].auto_model, encoder_folder(self.folder)
-        _, found = type(backbone).from_pretrained(place, config=backbone.config, output_loading_info=True)
-        check_whole(self.folder, found)
+        kind, config = type(self.backbone), self.backbone.config
+        place = encoder_folder(self.folder)
+        loaded: Any = kind.from_pretrained(place, config=config, output_loading_info=True)
+        check_whole(self.folder, loaded[1])
 
 
 def _update(file: Path, **values: Any) -> None:
