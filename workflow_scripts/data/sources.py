@@ -189,8 +189,6 @@ def label_of(source: Any) -> str:
             return "local:"
         case "package":
             return f"package:{source.package}/"
-        case "parts":
-            return f"archive:{source.archive}/"
     return f"hub:{source.repository}@{source.revision}/"
 
 

@@ -37,8 +37,10 @@ def encode(
         Vectors of shape (N, D), float32, in the order of ``sentences``, not normalised. A vector does
         not depend on what else is encoded (up to float32 rounding).
     """
-    if encoder.tokenizers:
-        several: Any = encoder  # an ensemble: nothing else has sub-encoders
+    several: Any = encoder
+    if encoder.tokenizer is not None:  # one as it was published
+        return several.encode(sentences, max_tokens)  # type: ignore[no-any-return]
+    if encoder.tokenizers:  # an ensemble: nothing else has sub-encoders
         vectors = [
             weight * encode(part, own, sentences, max_tokens)
             for weight, part, own in zip(several.weights, several.members, several.tokenizers, strict=True)

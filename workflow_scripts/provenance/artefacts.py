@@ -34,7 +34,7 @@ from workflow_scripts.provenance.key import canonical, job_key
 from workflow_scripts.provenance.record import Input, Record, origin_of_this_process, sha256_of
 from workflow_scripts.provenance.snapshot import check_code
 
-OUTSIDE = ("package:", "hub:", "local:", "archive:", "translator:", "llm:")
+OUTSIDE = ("package:", "hub:", "local:", "translator:", "llm:")
 """How a record names a source from outside the pipeline, which no file below the working directory is."""
 RECORD_KEY = "semblance.record"
 RECORD_FILE = "record.json"

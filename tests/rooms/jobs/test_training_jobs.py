@@ -225,6 +225,7 @@ def test_an_encoder_that_tells_no_words_apart_ends_the_job(workshop, monkeypatch
 
     jobs.make_inputs(workshop)
     monkeypatch.setattr("workflow_scripts.models.encoder.load_backbone", alike)
-    monkeypatch.setattr(f"workflow_scripts.jobs.{rule}.load_backbone", alike)
+    place = "methods.frozen" if rule == "pool_encoder" else f"jobs.{rule}"
+    monkeypatch.setattr(f"workflow_scripts.{place}.load_backbone", alike)
     with pytest.raises((ConfigError, SystemExit), match="sentences of different words have one vector"):
         pool() if rule == "pool_encoder" else jobs.run_here(rule, jobs.config(rule))
