@@ -1,18 +1,15 @@
-"""The tasks of a suite one by one: a finished task is on disk at once, and a failing one costs its own cells.
+"""The tasks of a suite one by one: a finished task is cached at once, and a failed task blanks only its own cells.
 
-Finished tasks lie beside the scores in ``<scores>.checkpoints``, which no rule names as an output, so that Snakemake
-leaves the folder alone: a file for each task and table, sealed like every artefact, under a key of the task's own. A
-job that was killed continues after them, and a suite whose list of tasks has changed takes over those that it still
-has. A file that is damaged, or of another key, is made again.
-
-A failed task leaves no file, and a job with one is not kept, so the next job of the same place tries it again.
+Each task has a key of its own, that of its job without the other tasks. A job that was killed goes on behind the tasks
+that it has finished, a suite whose list of tasks has changed takes over those that it still has, and a failed task is
+tried again by the next job of the same place.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from urllib.parse import quote
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +23,8 @@ from workflow_scripts.evaluation.failures import Failures
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.provenance.artefacts import read_record, read_table, write_table
+from workflow_scripts.provenance import cache
+from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
 from workflow_scripts.provenance.record import Record
@@ -39,11 +37,10 @@ Tables = dict[str, pa.Table]
 
 
 def evaluate_suite(job: Job, evaluator: Evaluator) -> None:
-    """Score a run on those tasks of a suite that are not finished yet, each text encoded once, and write all.
+    """Score a run on those tasks of a suite that are not cached, each text encoded once, and write all.
 
     Args:
-        job: With the inputs ``model`` and ``datasets``, the wildcards suite, run and seed, and the output ``scores``,
-            which says where finished tasks are kept.
+        job: With the inputs ``model`` and ``datasets``, the wildcards suite, run and seed, and the output ``scores``.
         evaluator: Of the suite's kind.
 
     Raises:
@@ -58,8 +55,8 @@ def evaluate_suite(job: Job, evaluator: Evaluator) -> None:
     texts = SharedTexts(encoding, {name: task.columns for name, task in tasks.items()})
     failures, parts = Failures(job), []
     for name, task in tasks.items():
-        record, paths = _record_of_task(job, config, name), _paths_of_task(job, name)
-        made = _finished(paths, record.key)
+        record = _record_of_task(job, config, name)
+        made = _cached(record.key, job.outputs)
         if made is None:
             try:
                 vectors = texts.of(name)
@@ -67,8 +64,7 @@ def evaluate_suite(job: Job, evaluator: Evaluator) -> None:
             except Exception as error:  # every task has reasons of its own to fail; Ctrl-C is none
                 made = _tables(job, [failures.add(name, error)], SIMILARITIES.empty_table())
             else:
-                for role, path in paths.items():
-                    write_table(path, made[role], record.model_copy(update={"outputs": [path.as_posix()]}))
+                _cache(record, made)
         parts.append(made)
         texts.forget(name)
     whole = {role: pa.concat_tables([part[role] for part in parts]) for role in parts[0]}
@@ -174,14 +170,7 @@ def _check(vectors_UD: Vectors) -> None:
         raise DataError(f"encoder: all {len(vectors_UD)} sentences have the same embedding. Retrain it.")
 
 
-# Finished tasks, beside the scores of a job
-
-
-def _paths_of_task(job: Job, task: str) -> dict[str, Path]:
-    """The files of a finished task, by the job's output that they are a part of."""
-    folder = job.outputs["scores"].with_suffix(".checkpoints")
-    roles = [role for role in COLUMNS if role in job.outputs]
-    return {role: folder / f"{quote(task, safe='')}.{role}.parquet" for role in roles}
+# Finished tasks
 
 
 def _record_of_task(job: Job, config: SuiteConfig, task: str) -> Record:
@@ -198,14 +187,22 @@ def _record_of_task(job: Job, config: SuiteConfig, task: str) -> Record:
         meaning=start.meaning,
         packages=start.packages,
     )
-    return job.record().model_copy(update={"key": key, "settings": settings, "inputs": inputs})
+    decides = {"key": key, "settings": settings, "inputs": inputs, "outputs": []}
+    return job.record().model_copy(update=decides)
 
 
-def _finished(paths: Mapping[str, Path], key: str) -> Tables | None:
-    """The tables of a task; None unless all are there, whole, and of the task's present key."""
-    try:
-        tables = {role: read_table(path, COLUMNS[role]) for role, path in paths.items()}
-        records = [read_record(path) for path in paths.values()]
-    except (DataError, OSError, ValueError):  # absent or damaged, a record of another version among it
-        return None
-    return tables if all(record is not None and record.key == key for record in records) else None
+def _cached(key: str, roles: Iterable[str]) -> Tables | None:
+    """The tables of a task that was finished before."""
+    with TemporaryDirectory() as folder:
+        paths = {role: Path(folder, f"{role}.parquet") for role in COLUMNS if role in roles}
+        if not cache.restore(key, paths):
+            return None
+        return {role: read_table(path, COLUMNS[role]) for role, path in paths.items()}
+
+
+def _cache(record: Record, tables: Tables) -> None:
+    with TemporaryDirectory() as folder:
+        paths = {role: Path(folder, f"{role}.parquet") for role in tables}
+        for role, path in paths.items():
+            write_table(path, tables[role], record)
+        cache.put(record.key, paths)
