@@ -276,4 +276,6 @@ def _become(rule: str, call: dict[str, Any], folder: Path, environment: dict[str
 def files_of(folder: Path) -> dict[str, str]:
     """Hash of every file below ``folder``."""
     paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths
+    }

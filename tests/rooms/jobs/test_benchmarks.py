@@ -1,6 +1,7 @@
 """Benchmarks of mteb by name: which tasks they are, what a study plans, and what a job writes of them."""
 
 import json
+import shutil
 from pathlib import Path
 
 import mteb
@@ -22,6 +23,7 @@ from workflow_scripts.evaluation import benchmarks
 from workflow_scripts.graph import benchmarks as planned
 from workflow_scripts.graph.checks import content_findings, read_grids, study_findings
 from workflow_scripts.provenance.artefacts import read_record
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites.mteb import Config, Selection
 
 TEXTS = tiny.sentences(40, seed=7)
@@ -269,12 +271,12 @@ def test_a_job_goes_on_where_it_was_stopped_and_mtebs_files_are_not_judged(
     scores, _ = evaluated(tmp_path, model, WHOLE)
     first, loaded = scores.read_bytes(), [*LOADED]
     folder = scores.with_suffix(".checkpoints")
-    files = sorted(path.name for path in folder.rglob("*"))
-    (folder / "results/another").mkdir()
+    files = sorted(path.name for path in folder.rglob("*.json"))
+    (folder / "another.json").touch()
     scores.unlink()
     evaluated(tmp_path, model, WHOLE)
     assert scores.read_bytes() == first and loaded == LOADED  # no time or date is in it
-    assert sorted(path.name for path in folder.rglob("*")) == files
+    assert sorted(path.name for path in folder.rglob("*.json")) == files
     shutil.rmtree(cached)
     evaluated(tmp_path, model, WHOLE)
     assert LOADED == loaded * 2 != []

@@ -5,7 +5,6 @@ import shutil
 import signal
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -207,7 +206,9 @@ def test_a_task_whose_entry_is_damaged_is_made_again(suite):
     job = max(suite.entries(), key=lambda entry: entry.stat().st_mtime_ns)
     shutil.rmtree(job)
     (damaged,) = (
-        entry for entry in suite.entries() if "two" in read_table(entry / "scores", SCORES)["task"].to_pylist()
+        entry
+        for entry in suite.entries()
+        if "two" in read_table(entry / "scores", SCORES)["task"].to_pylist()
     )
     (damaged / "pairs").write_bytes((damaged / "pairs").read_bytes()[:200])
     assert suite.run() == (["two"], whole)

@@ -1,7 +1,6 @@
 """The entry scripts train_encoder, continue_mlm and pool_encoder, run in this process."""
 
 import importlib
-import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
