@@ -51,6 +51,7 @@ rule read_dataset:
         mem=REQUESTS.memory(4),
         runtime="30m",
         downloads=1,
+        contract=CORPORA.dataset_as_asked,
     params:
         **call("read_dataset", CORPORA.dataset, CORPORA.readers),
     shell:
