@@ -89,9 +89,8 @@ def put(key: str, files: Mapping[str, Path]) -> None:
         print(f"{entry}: not cached: {error.strerror}.")  # noqa: T201
         return
     limit = float(os.environ[GIGABYTES]) * _GIGABYTE
-    if (
-        int(key[:8], 16) / 16**8 < _ROUNDS * size / limit
-    ):  # keys are even: a draw that is the same on every run
+    draw = int(key[:8], 16) / 16**8  # from 0 to 1, evenly, and the same on every run
+    if draw < _ROUNDS * size / limit:
         _make_room(entry.parent.parent, limit)
 
 
