@@ -13,9 +13,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from workflow_scripts.columns.corpora import FORMS
-from workflow_scripts.columns.scores import SCORES, SIMILARITIES
+from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import Evaluator, Score, Task, Vectors, not_scored, score_table
@@ -24,14 +25,11 @@ from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance import cache
-from workflow_scripts.provenance.artefacts import read_table, write_table
+from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
-from workflow_scripts.provenance.record import Record
 from workflow_scripts.settings.suites import SuiteConfig
 
-COLUMNS = {"scores": SCORES, "pairs": SIMILARITIES}
-"""Columns of each table that a rule may write, by the role of that output."""
 Tables = dict[str, pa.Table]
 """The tables of a task or suite, by the role of the output that they go to."""
 
@@ -55,8 +53,8 @@ def evaluate_suite(job: Job, evaluator: Evaluator) -> None:
     texts = SharedTexts(encoding, {name: task.columns for name, task in tasks.items()})
     failures, parts = Failures(job), []
     for name, task in tasks.items():
-        record = _record_of_task(job, config, name)
-        made = _cached(record.key, job.outputs)
+        key = _key_of_task(job, config, name)
+        made = _cached(key, job.outputs)
         if made is None:
             try:
                 vectors = texts.of(name)
@@ -64,7 +62,7 @@ def evaluate_suite(job: Job, evaluator: Evaluator) -> None:
             except Exception as error:  # every task has reasons of its own to fail; Ctrl-C is none
                 made = _tables(job, [failures.add(name, error)], SIMILARITIES.empty_table())
             else:
-                _cache(record, made)
+                _cache(key, made)
         parts.append(made)
         texts.forget(name)
     whole = {role: pa.concat_tables([part[role] for part in parts]) for role in parts[0]}
@@ -173,36 +171,32 @@ def _check(vectors_UD: Vectors) -> None:
 # Finished tasks
 
 
-def _record_of_task(job: Job, config: SuiteConfig, task: str) -> Record:
-    """The job's record without datasets and settings of other tasks; its key hashes what decides the task."""
+def _key_of_task(job: Job, config: SuiteConfig, task: str) -> str:
+    """The key of the job without datasets and settings of other tasks: the hash of what decides the task."""
     start, of = job.start, config.tasks[task]
     others = {f"datasets/{path.as_posix()}" for path in job.many("datasets") if path.stem != of}
-    inputs = {role: given for role, given in start.inputs.items() if role not in others}
-    settings = {**start.settings, "suite": config.of_task(task).model_dump(mode="json")}
-    key = job_key(
+    return job_key(
         start.rule,
         wildcards=start.wildcards,
-        settings=settings,
-        inputs={role: given.sha256 for role, given in inputs.items()},
+        settings={**start.settings, "suite": config.of_task(task).model_dump(mode="json")},
+        inputs={role: given.sha256 for role, given in start.inputs.items() if role not in others},
         meaning=start.meaning,
         packages=start.packages,
     )
-    decides = {"key": key, "settings": settings, "inputs": inputs, "outputs": []}
-    return job.record().model_copy(update=decides)
 
 
 def _cached(key: str, roles: Iterable[str]) -> Tables | None:
     """The tables of a task that was finished before."""
     with TemporaryDirectory() as folder:
-        paths = {role: Path(folder, f"{role}.parquet") for role in COLUMNS if role in roles}
-        if not cache.restore(key, paths):
-            return None
-        return {role: read_table(path, COLUMNS[role]) for role, path in paths.items()}
+        paths = {role: Path(folder, role) for role in roles}
+        return (
+            {role: pq.read_table(path) for role, path in paths.items()} if cache.restore(key, paths) else None
+        )
 
 
-def _cache(record: Record, tables: Tables) -> None:
+def _cache(key: str, tables: Tables) -> None:
     with TemporaryDirectory() as folder:
-        paths = {role: Path(folder, f"{role}.parquet") for role in tables}
+        paths = {role: Path(folder, role) for role in tables}
         for role, path in paths.items():
-            write_table(path, tables[role], record)
-        cache.put(record.key, paths)
+            pq.write_table(tables[role], path)
+        cache.put(key, paths)

@@ -82,7 +82,7 @@ def put(key: str, files: Mapping[str, Path]) -> None:
             for name, path in files.items():
                 _share(path, temporary / name)
             (temporary / _LIST).write_bytes(_listed(key, {name: temporary / name for name in files}))
-            size = _size(temporary)
+            _, size = _use(temporary)
             with suppress(OSError):  # an equal job was first
                 temporary.rename(entry)
     except OSError as error:
@@ -148,8 +148,8 @@ def _make_room(folder: Path, limit: float) -> None:
     """Delete the entries that were not used for longest until the others fit, and what killed jobs left."""
     for left in folder.glob("??"):
         sweep(left)
-    for entry in sorted(_entries(folder), key=_last_used, reverse=True):
-        limit -= _size(entry)
+    for (_, size), entry in sorted(((_use(entry), entry) for entry in _entries(folder)), reverse=True):
+        limit -= size
         if limit < 0:
             _remove(entry)
 
@@ -158,17 +158,11 @@ def _entries(folder: Path) -> list[Path]:
     return [entry for entry in sorted(folder.glob("??/*")) if not entry.name.startswith(".")]
 
 
-def _last_used(entry: Path) -> float:
+def _use(entry: Path) -> tuple[float, int]:
+    """When an entry was last used, and its bytes; zeros of one that another job is deleting."""
     with suppress(FileNotFoundError):
-        return entry.stat().st_mtime
-    return 0
-
-
-def _size(entry: Path) -> int:
-    """Bytes of its files; none of one that another job is deleting."""
-    with suppress(FileNotFoundError):
-        return sum(path.stat().st_size for path in entry.rglob("*"))
-    return 0
+        return entry.stat().st_mtime, sum(path.stat().st_size for path in entry.rglob("*"))
+    return 0, 0
 
 
 def _remove(entry: Path) -> None:

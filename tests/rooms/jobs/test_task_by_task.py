@@ -7,6 +7,7 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from scipy.stats import spearmanr
 
@@ -14,7 +15,7 @@ from tests import tiny
 from tests.evaluations import dataset, run, scores_in
 from tests.jobs import in_child
 from workflow_scripts.columns.corpora import PAIRS
-from workflow_scripts.columns.scores import SCORES, SIMILARITIES
+from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import sts, task_by_task
 from workflow_scripts.evaluation.task_by_task import SharedTexts
@@ -206,9 +207,7 @@ def test_a_task_whose_entry_is_damaged_is_made_again(suite):
     job = max(suite.entries(), key=lambda entry: entry.stat().st_mtime_ns)
     shutil.rmtree(job)
     (damaged,) = (
-        entry
-        for entry in suite.entries()
-        if "two" in read_table(entry / "scores", SCORES)["task"].to_pylist()
+        entry for entry in suite.entries() if "two" in pq.read_table(entry / "scores")["task"].to_pylist()
     )
     (damaged / "pairs").write_bytes((damaged / "pairs").read_bytes()[:200])
     assert suite.run() == (["two"], whole)
