@@ -35,6 +35,8 @@ rule all:
         CLAIMS.verdicts,
         FIGURES.drawn(),
         MODELS.dropped(),
+        # Missing ones too, behind which all is there: of a forced training that was killed.
+        STUDY.files("<results>/runs/{run}/seed{seed}/model/record.json", STUDY.runs),
 
 
 include: "rules/papers.smk"

@@ -53,7 +53,7 @@ onstart:
         check_needs(STUDY, workflow.dag.needrun_jobs())
         check_queue(workflow)
         note_planned()
-        note_call(config["name"], OVER, GIVEN)
+        note_call(config["name"], OVER, GIVEN, config["cache"])
 
 
 wildcard_constraints:

@@ -5,9 +5,8 @@ Inputs:  <results>/runs/{run}/seed{seed}/model/record.json, <results>/datasets/{
 Outputs: <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet, long form (columns.scores.SCORES)
          <results>/contamination/{corpus}.parquet, the overlap of corpora and evaluation sets
 
-Finished tasks of a suite are kept in `<scores>.checkpoints` next to the scores, which is not an output of any rule: a
-job that is stopped and run again, or that has other tasks besides, takes them from there. Times are no artefacts, and
-are written below <benchmarks>, like Snakemake's own.
+Finished tasks of a suite are cached one by one: a job that is stopped and run again, or that has other tasks besides,
+takes them from there. Times are no artefacts, and are written below <benchmarks>, like Snakemake's own.
 """
 
 
@@ -123,7 +122,7 @@ rule map_attention:
 
 
 rule evaluate_mteb:
-    """Lists of mteb's tasks. Finished tasks are kept in {output}.checkpoints, from where a stopped job continues."""
+    """Lists of mteb's tasks. Its own files lie in {output}.checkpoints, from where they can be submitted."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         tasks="<results>/mteb/{suite}.parquet",

@@ -49,6 +49,7 @@ rule read_dataset:
     resources:
         **REQUESTS.of("read_dataset"),
         downloads=1,
+        contract=CORPORA.dataset_as_asked,
     params:
         **call("read_dataset", CORPORA.dataset, CORPORA.readers),
     shell:

@@ -298,7 +298,9 @@ def scored(folder, task, max_tokens, cache):
     """The first value that mteb gives of a task, its main score."""
     settings = {"lists": ["none"], "max_tokens": max_tokens, "batch_size": 8, "device": "cpu", "metrics": []}
     config = mteb_tasks.Config(**settings, missing_data="stop")
-    found, *_ = mteb_tasks.evaluate(folder, [task], config, cache_folder=cache, lost=lost, missing={})
+    found, *_ = mteb_tasks.evaluate(
+        folder, [task], config, results_folder=cache, key_of=str, lost=lost, missing={}
+    )
     return found.value
 
 

@@ -68,6 +68,15 @@ def test_an_edited_resource_that_nothing_reads_reruns_nothing(finished):  # noqa
         assert planned_jobs(finished) == NOTHING
 
 
+def test_a_model_that_is_not_there_is_made_again_though_all_that_was_made_from_it_is(finished):  # noqa: F811
+    """As a forced training leaves it that was killed, since Snakemake deletes a job's outputs before it starts."""
+    model = next((finished / "results/demo/runs").glob("jtcse.*/seed1/model"))
+    with ExitStack() as gone:
+        for name in ("model/record.json", "model/modules.json", "history.parquet"):
+            gone.enter_context(holding(model.parent / name, None))
+        assert planned_jobs(finished)["train_encoder"] == 1
+
+
 PACKAGES = [
     (["tqdm", "huggingface-hub", "pydantic", "requests", "snakemake", "pytest", "pandas"], set()),
     (["matplotlib"], {*DRAWN, *REPORT}),

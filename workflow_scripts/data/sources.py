@@ -77,7 +77,7 @@ def load_planned(
         rows, origin = load(name, dataset.model_copy(update={"sources": sources}), data_root)
     except MissingError as error:
         if is_here(planned):
-            advice = "Put it back; or delete the dataset's table and what .kept beside it holds of it, to do without."
+            advice = "Put it back; or delete the dataset's table and .snakemake/sources, to do without."
             raise MissingError(f"{error} Planned with {planned}. {advice}") from error
         if not dataset.optional:
             raise

@@ -95,10 +95,12 @@ def source_now(study: Study, artefact: str, sources: Iterable[Config], *, option
     note = NOTES / study.folder / f"{artefact}.txt"
     if is_in_job() and note.is_file():
         return note.read_text("utf-8")
-    recorded = recorded_files(Path(study.folder, artefact))
+    made = Path(study.folder, artefact)
     unreachable, broken = (optional and study.config[key] == "gap" for key in ("unreachable", "broken"))
-    root = data_root_of(study.config)
-    name = planned_source(sources, recorded, root, gap_if_unreachable=unreachable, gap_if_broken=broken)
+    root, gaps = data_root_of(study.config), {"gap_if_unreachable": unreachable, "gap_if_broken": broken}
+    name = planned_source(sources, recorded_files(made), root, **gaps)
+    if not is_here(name) and not made.exists():  # a job that failed took it away: no gap comes in its place
+        name = planned_source(sources, _noted(note), root, **gaps)
     if not is_in_job():
         _planned[note] = name
     return name
@@ -205,7 +207,7 @@ def is_kept(source: Config, kind: Kind) -> bool:
 
 
 def recorded_files(artefact: Path) -> dict[str, str]:
-    """Sources from outside in the record of what a job made, or of what is kept of it, and their hashes.
+    """Sources from outside in the record of what a job made, and their hashes.
 
     Args:
         artefact: A file or model folder below results.
@@ -213,23 +215,22 @@ def recorded_files(artefact: Path) -> dict[str, str]:
     Returns:
         Nothing where it was never made, is a gap, or cannot be read.
     """
-    if not artefact.parent.is_dir():
+    if not artefact.exists():
         return {}
-    from workflow_scripts.provenance.kept import FOLDER  # slow to import, and so are records
-
-    kept = artefact.parent / FOLDER / artefact.name / artefact.name
-    return next((files for place in (artefact, kept) if (files := _recorded(place))), {})
-
-
-def _recorded(artefact: Path) -> dict[str, str]:
-    from workflow_scripts.provenance.artefacts import OUTSIDE, read_record
+    from workflow_scripts.provenance.artefacts import OUTSIDE, read_record  # slow to import
 
     try:
-        record = read_record(artefact) if artefact.exists() else None
+        record = read_record(artefact)
     except (OSError, ValueError, KeyError):  # what it is, its readers say
         return {}
     given = record.inputs.values() if record else ()
     return {one.path: one.sha256 for one in given if one.path.startswith(OUTSIDE)}
+
+
+def _noted(note: Path) -> dict[str, str]:
+    """Files on this machine that the last run was planned with, and their hashes."""
+    text = note.read_text("utf-8") if note.is_file() else ""
+    return dict(file.split(" sha256:") for file in text.split("; ")) if is_here(text) else {}
 
 
 Needed = tuple[str, str]

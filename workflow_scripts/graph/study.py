@@ -217,11 +217,11 @@ def _environment(config: Config) -> dict[str, str]:
     """Settings that reach jobs by their environment, since they decide no result."""
     folder = data_root_of(config)
     root = {"SEMBLANCE_DATA": str(folder)} if folder else {}
-    store = {
-        "SEMBLANCE_STORE": str(Path(config["store"]).expanduser()) if config["store"] else "",
-        "SEMBLANCE_STORE_GIGABYTES": str(config["store_gigabytes"]),
+    cached = {
+        "SEMBLANCE_CACHE": str(Path(config["cache"]).expanduser()),
+        "SEMBLANCE_CACHE_GIGABYTES": str(config["cache_gigabytes"]),
     }
-    return root | store | ({"SEMBLANCE_OFFLINE": "1"} if config["offline"] else {})
+    return root | cached | ({"SEMBLANCE_OFFLINE": "1"} if config["offline"] else {})
 
 
 @cache

@@ -30,7 +30,7 @@ from workflow_scripts.models.encoder import (
     load_tokenizer,
     max_position_embeddings,
 )
-from workflow_scripts.provenance.artefacts import check_model_folder
+from workflow_scripts.provenance.artefacts import identity
 from workflow_scripts.settings.readouts import AnyReadout, ReadoutConfig
 from workflow_scripts.settings.templates import Template
 
@@ -63,7 +63,7 @@ def load_encoder(
     Raises:
         DataError: if the folder is not what a run wrote.
     """
-    check_model_folder(folder)
+    identity(folder)
     encoder = _load(folder)
     encoder = (encoder.read_by(readout) if readout else encoder).eval()
     return encoder, encoder.tokenizer or load_tokenizer(folder)

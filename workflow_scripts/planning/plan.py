@@ -87,7 +87,7 @@ class Estimator:
         if job is None:
             return math.nan
         if job.rule == "read_dataset":
-            contract = job.settings["dataset"]["contract"]
+            contract = job.operational["contract"]["contract"]
             promised = contract.get("rows", contract.get("min_rows", math.nan))
             return _value(self._rates.rows, job.wildcards["dataset"], promised)
         texts = [
