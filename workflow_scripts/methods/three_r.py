@@ -174,7 +174,9 @@ class Objective(base.Objective):
         """The step's vectors, and those of its exemplars, if it has any."""
         if inputs.together is None:
             views_VBR = self.under.views(inputs.own)
-            return views_VBR, inputs.exemplars and self._embedded(inputs.exemplars, inputs.apart)
+            if inputs.exemplars is None:
+                return views_VBR, None
+            return views_VBR, self._embedded(inputs.exemplars, inputs.apart)
         views_xR, exemplars_KR = self.under.read(inputs.own).tensor_split([inputs.together])
         return self.under.of_all_processes(views_xR), self._placed(exemplars_KR)
 

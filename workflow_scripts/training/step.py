@@ -9,7 +9,7 @@ one call replays. Long trainings compile the encoder's layers, too. A CPU runs t
 import sys
 import warnings
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -75,7 +75,9 @@ def draws_outside(module: nn.Module) -> bool:
     return any(isinstance(part, nn.Dropout | nn.RReLU) for part in {*module.modules()} - inside)
 
 
-def ahead(make: Callable[[int], Inputs], device: torch.device, done: int, steps: int) -> Iterator[Inputs]:
+def ahead(
+    make: Callable[[int], Inputs], device: torch.device, done: int, steps: int
+) -> Generator[Inputs, None, None]:
     """Inputs of the steps that are left, on the host.
 
     For a GPU, a thread makes those of the next step meanwhile, in pinned memory; a CPU has no time to spare.

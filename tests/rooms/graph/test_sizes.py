@@ -59,7 +59,13 @@ def test_positions_of_padding_are_no_tokens(tmp_path, about, positions):
 @pytest.mark.parametrize("kind", [*BUILT_AS_BERT, "mpnet", "distilbert", "modernbert"])
 def test_an_encoder_drops_what_transformers_says(tmp_path, kind):
     own = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    own |= {"vocab_size": 9, "pad_token_id": 0, "bos_token_id": 0, "eos_token_id": 0, "max_position_embeddings": 8}
+    own |= {
+        "vocab_size": 9,
+        "pad_token_id": 0,
+        "bos_token_id": 0,
+        "eos_token_id": 0,
+        "max_position_embeddings": 8,
+    }
     names = [name for name in AutoConfig.for_model(kind).to_dict() if "dropout" in name and "cla" not in name]
     nothing = dict.fromkeys((name for name in names if not name.startswith(("qa", "seq"))), 0.0)
     assert len(nothing) > 1
