@@ -17,11 +17,11 @@ from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 API = re.compile(
     r"/api/(?P<kind>models|datasets)/(?P<repository>[^/]+/[^/]+)"
-    r"(?:/(?P<what>revision|tree|paths-info|refs)(?:/(?P<revision>[^/]+)(?:/(?P<path>.+))?)?)?"
+    r"(?:/(?P<what>revision|tree)(?:/(?P<revision>[^/]+)(?:/(?P<path>.+))?)?)?"
 )
 CUT = 0
 """In place of a status: the first half of what is asked for, and the end of the connection."""
@@ -46,29 +46,22 @@ class _Handler(BaseHTTPRequestHandler):
     root: Path
     failures: Mapping[str, list[int]]
 
-    def do_HEAD(self) -> None:
-        self._answer()
-
     def do_GET(self) -> None:
-        self._answer()
-
-    def do_POST(self) -> None:
-        self._answer(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-
-    def log_message(self, _format: str, *_arguments: object) -> None:
-        with (self.root / "requests.log").open("a") as file:
-            file.write(" ".join(filter(None, [self.command, self.path, self.headers.get("Range")])) + "\n")
-
-    def _answer(self, body: bytes = b"") -> None:
         path = unquote(urlsplit(self.path).path)
         if path == "/":
             self._send(b"a mirror", "text/plain")
         elif asked := API.fullmatch(path):
-            self._api(asked, body)
+            self._api(asked)
         elif asked := FILE.fullmatch(path):
             self._file(asked)
         else:
             self._missing("EntryNotFound")
+
+    do_HEAD = do_GET
+
+    def log_message(self, _format: str, *_arguments: object) -> None:
+        with (self.root / "requests.log").open("a") as file:
+            file.write(" ".join(filter(None, [self.command, self.path, self.headers.get("Range")])) + "\n")
 
     def _folder(self, kind: str, repository: str, revision: str | None) -> Path | None:
         """Files of a repository at a commit, the newest one for a branch; None after a definite no."""
@@ -84,46 +77,23 @@ class _Handler(BaseHTTPRequestHandler):
         self._missing("RevisionNotFound")
         return None
 
-    def _api(self, asked: re.Match[str], body: bytes) -> None:
+    def _api(self, asked: re.Match[str]) -> None:
         folder = self._folder(asked["kind"], asked["repository"], asked["revision"])
         if folder is None:
             return
         files = sorted(file for file in folder.rglob("*") if file.is_file())
         below = f"{asked['path']}/" if asked["path"] else ""
         entries = [self._entry(folder, file) for file in files]
-        match asked["what"]:
-            case "tree":
-                found: object = [entry for entry in entries if entry["path"].startswith(below)]
-            case "paths-info":
-                given = json.loads(body) if body.startswith(b"{") else parse_qs(body.decode())
-                wanted = [re.sub(r"/$", "", path) for path in given["paths"]]
-                folders = {
-                    str(parent)
-                    for entry in entries
-                    for parent in Path(entry["path"]).parents
-                    if str(parent) != "."
-                }
-                found = [entry for entry in entries if entry["path"] in wanted]
-                found += [
-                    {"type": "directory", "path": path, "oid": commit(path)}
-                    for path in wanted
-                    if path in folders
-                ]
-            case "refs":
-                found = {
-                    "branches": [{"name": "main", "ref": "refs/heads/main", "targetCommit": folder.name}],
-                    "converts": [],
-                    "tags": [],
-                }
-            case _:
-                found = {
-                    "_id": commit(asked["repository"])[:24],
-                    "id": asked["repository"],
-                    "sha": folder.name,
-                    "siblings": [{"rfilename": entry["path"]} for entry in entries],
-                    "private": False, "gated": False, "disabled": False, "tags": [], "downloads": 0, "likes": 0,
-                    "lastModified": "2024-01-01T00:00:00.000Z", "createdAt": "2024-01-01T00:00:00.000Z",
-                }  # fmt: skip
+        found: object = [entry for entry in entries if str(entry["path"]).startswith(below)]
+        if asked["what"] != "tree":
+            found = {
+                "_id": commit(asked["repository"])[:24],
+                "id": asked["repository"],
+                "sha": folder.name,
+                "siblings": [{"rfilename": entry["path"]} for entry in entries],
+                "private": False, "gated": False, "disabled": False, "tags": [], "downloads": 0, "likes": 0,
+                "lastModified": "2024-01-01T00:00:00.000Z", "createdAt": "2024-01-01T00:00:00.000Z",
+            }  # fmt: skip
         self._send(json.dumps(found).encode(), "application/json")
 
     @staticmethod

@@ -177,7 +177,7 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
             raise
         names = " and ".join(map(str, files.values()))
         first = (str(error).splitlines() or [""])[0].rstrip(".")
-        again = "download the file again" if source.kind in ON_HUB else "correct the file"
+        again = "download the file again" if source.kind in ON_HUB else "put a whole copy there"
         advice = f"Name the reader of its format, or {again}."
         raise DataError(f"{names}: not what reader {source.reader} reads: {first}. {advice}") from error
 

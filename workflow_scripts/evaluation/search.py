@@ -22,7 +22,7 @@ Shape suffixes: Q queries, K hits, N corpus texts, D width.
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import faiss
 import numpy as np
@@ -104,10 +104,10 @@ def questions_of(pairs: pa.Table, corpus: Literal["question2", "all"], max_pairs
     return Questions(kept, texts, [wanted[query] for query in kept], [place.get(query, -1) for query in kept])
 
 
-def index_of(corpus_ND: Vectors, inverted: InvertedIndex | None) -> faiss.Index:
-    """The index of all texts, by cosine; the lists of an inverted one are trained on the texts themselves."""
+def index_of(corpus_ND: Vectors, inverted: InvertedIndex | None) -> Any:
+    """The FAISS index of all texts, by cosine; the lists of an inverted one are trained on the texts themselves."""
     width, unit_ND = corpus_ND.shape[1], _unit_length(corpus_ND)
-    index = faiss.IndexFlatIP(width)
+    index: Any = faiss.IndexFlatIP(width)
     with threadpool_limits(limits=1):
         if inverted:
             index = faiss.IndexIVFFlat(index, width, inverted.nlist, faiss.METRIC_INNER_PRODUCT)
@@ -117,7 +117,7 @@ def index_of(corpus_ND: Vectors, inverted: InvertedIndex | None) -> faiss.Index:
     return index
 
 
-def index_bytes(index: faiss.Index) -> float:
+def index_bytes(index: Any) -> float:
     """Memory of an index: its vectors, and the ids and centres of an inverted one."""
     inverted = isinstance(index, faiss.IndexIVFFlat)
     vectors = index.ntotal + (index.nlist if inverted else 0)
