@@ -179,7 +179,7 @@ class _Http(httpx2.Client):
                         raise NoAnswer(
                             "failed", f"answer over {LONGEST_ANSWER >> 20} MB", body[:_SHOWN].decode("latin1")
                         )
-        except httpx2.HTTPError as error:  # its text may contain the URL
+        except (httpx2.HTTPError, OSError) as error:  # its text may contain the URL
             raise Transient(type(error).__name__) from None
         headers = {name: value for name, value in response.headers.items() if name in _READ}
         whole = httpx2.Response(response.status_code, headers=headers, content=body, request=request)

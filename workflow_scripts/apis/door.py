@@ -175,6 +175,8 @@ _WORK = r"(?:translat|traduc|tradu[çz]|traduir|traduk|übersetz|vertal|пере
 _COLON = r"[:\uff1a]"
 _BEFORE_COLON = r"[^:\uff1a]"
 _CHATTER = re.compile(
+    rf"\b{_WORK}\w* (?:is|reads|means|would|es|est|ist|lautet)\b|^(?:this|it|which) (?:means|translates|reads)\b|"
+    r"^(?:in (?:english|spanish|catalan|french|german),|(?:sure|of course|certainly|okay|yes)[.,!])|"
     rf"^{_BEFORE_COLON}{{0,80}}{_WORK}{_BEFORE_COLON}{{0,60}}{_COLON}"
     r"|\((?:translator.s )?(?:notes?|nota|noto|remarque|anmerkung|opmerking|n\. ?b\.)\b"
     r"|\b(?:i hope this helps|let me know if|feel free to|would you like me to|i(?:.ve| have)? translated)\b"

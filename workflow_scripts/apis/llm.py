@@ -144,12 +144,14 @@ def _read(answered: Any) -> Completion:
         raise NoAnswer("failed", "garbled", body)
     try:
         answer = answered.parse()
-        choices, usage, error = answer.choices, answer.usage, getattr(answer, "error", None)
-    except (ValueError, RecursionError, AttributeError):
+        model, choices, usage, error = (
+            getattr(answer, name, None) for name in ("model", "choices", "usage", "error")
+        )
+    except (ValueError, RecursionError):
         return Completion(without_keys(body), _noted(None, None), "garbled")
     if error and not choices:
         raise NoAnswer("failed", "no completion", str(error))
-    noted = _noted(answer.model, usage)
+    noted = _noted(model, usage)
     try:
         choice = choices[0]
         text = _text_of(choice.message.content)

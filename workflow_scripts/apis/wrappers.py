@@ -104,9 +104,11 @@ _SHELLS = [
         rf"{_PICTURES}(?P<rest>.+)",
         rf"(?P<rest>.+?){_PICTURES}",
         r"(?P<rest>.+?)\s*[-=*#~_]{2,}",
+        r"(?:\.{2,}|…)\s*(?P<rest>.+)",
+        r"(?P<rest>.+[.!?])…",
     )
 ]
-_TWICE = re.compile(r"(?P<rest>.{8,}?)[\s/|,;→=–—-]*(?P=rest)", _CASE)
+_TWICE = re.compile(r"(?P<rest>.{8,}?)[\s./|,;→=–—-]*(?P=rest)", _CASE)
 _REMARKS = [
     re.compile(pattern, _CASE)
     for pattern in (
@@ -121,17 +123,27 @@ _LABEL = re.compile(
 _PREAMBLE = re.compile(r"(?P<label>[^\n]{1,100})[:：][*_]*\s*\n\s*(?P<rest>.+)", _ANY)
 _CHEER = [
     re.compile(pattern, _ANY)
-    for pattern in (r"¡?[^.!?。]{1,30}[!！]\s+(?P<rest>.+)", r"(?P<rest>.+?[.。])\s+[^.!?。]+[!！?？]+")
+    for pattern in (r"¡?[^.!?。]{1,30}(?:!\s+|！)(?P<rest>.+)", r"(?P<rest>.+?[.。])\s+[^.!?。]+[!！?？]+")
 ]
 _SAID = re.compile(r"\s*(?:\n|->|=>|[→⇒➜➔⟶=:|/–—-])\s*(?P<rest>.+)", _ANY)
 _DIVIDED = re.compile(r"[:：;；–—…]| - ")
 _ENTITY = re.compile(r"&#?\w+;")
+_GAINED = [
+    re.compile(pattern)
+    for pattern in (
+        r"^[\"“”„«»「」『』]|[\"“”„«»「」『』][.,!?]*$",
+        r"\s/\s|@",
+        r"\w{3,}[.!?。]+\s+[^.!?。]{1,60}$",
+        r"^[^.!?。,]+\s[^.!?。,\s]+\.\s+\w.{20}",
+    )
+]
+"""Quotes at an end, alternatives, words after the end, and a short sentence before, where the asked text has none."""
 _SIGNS = frozenset("*_`<>{}[]|\\#^~=→⇒➜➔⟶◁▷•●▪►│")
 
 
 def unwrapped(answer: str, asked: str) -> str:
     """The text in an answer; ``asked`` is the text, of one sentence or more, that it answers."""
-    text = without_thinking(read_back(answer, asked)).strip()
+    text = without_thinking(read_back(answer, asked)).strip("\ufeff\u200b\u2060\n\t ")
     if len(text) > _LONG + 10 * len(asked):
         return text
     text = _json_text(text, asked)
@@ -219,6 +231,8 @@ def leftover(text: str, asked: str) -> str | None:
         return "several lines"
     if "\ue000" in text or (_SIGNS & {*text}) - {*asked}:
         return "markup"
+    if asked and any(mark.search(text) and not mark.search(asked) for mark in _GAINED):
+        return "more than the text"
     if asked and re.search(r"[:：]\s", text) and not _DIVIDED.search(asked):
         return "label"
     if asked and len(text) > 1.3 * len(asked) and asked.casefold() in text.casefold():

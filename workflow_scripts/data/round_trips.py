@@ -101,9 +101,7 @@ def _plain(number: str) -> str:
 
 
 _KEPT_WITH: dict[str, Callable[[str], object]] = {
-    "kept, with other numbers": lambda text: sorted(
-        re.sub(r"\D", "", number) for number in _NUMBER.findall(text)
-    ),
+    "kept, with other numbers": lambda text: sorted(map(_plain, _NUMBER.findall(text))),
     "kept, with a negation gained or lost": lambda text: bool(_NEGATION.search(text)),
 }
 """What is counted of pairs that are kept, and how the two texts are compared."""

@@ -132,6 +132,17 @@ def test_a_text_in_parts_or_cut_off_is_read(complete, content, finish):
     assert (row.status, row.answer) == ("usable", "The old town.")
 
 
+def test_an_answer_that_names_no_model_is_read(complete):
+    body = json.dumps({"choices": [{"message": MESSAGE}]})
+    with FaultServer(lambda asked: body) as server:
+        row = complete(server)
+    assert (row.answer, row.noted["model"], row.noted["finish_reason"]) == (
+        "The old town.",
+        "unnamed",
+        "unknown",
+    )
+
+
 def test_another_model_that_answers_ends_the_job_or_is_recorded(complete, ledger):
     with FaultServer(chat(model="small-and-cheap")) as server:
         with pytest.raises(ApiError, match="asked deepseek-chat, answered by small-and-cheap"):

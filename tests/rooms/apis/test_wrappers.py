@@ -24,13 +24,15 @@ TAKEN_OFF = [
     "{q} → {}", "{q}\n{}", "{q} = {}", "{}\n\n{}", "{} {}", "{} / {}", "**{}**", "*{}*", "`{}`", "```\n{}\n```", "```text\n{}\n```", "***{}***",
     '"{}"', "«{}»", "“{}”", "„{}“", "「{}」", "'{}'", '"{}",', "({})", "[{}]", "{{}}", "\\boxed{{}}", "$\\boxed{\\text{{}}}$", '["{}"]', '{"translation": "{}"}',
     '```json\n{"es": "{}"}\n```', '{"en": "{q}", "es": "{}"}', "{} (Note: río may mean stream.)", "{} [literal]", "(Spanish) {}", "[ES] {}", "{} (Nota: libre)",
-    "{} I hope this helps!", "{} ¿Algo más?", "¡Claro! {}", "Sure! {}", "✅ {}", "{} 🌊", "{} ---", "{}\nLet me know!",
+    "\ufeff{}\u200b", "...{}", "{}…", "¡Claro！{}", "{}. {}", "{} I hope this helps!", "{} ¿Algo más?", "¡Claro! {}", "Sure! {}", "✅ {}", "{} 🌊", "{} ---", "{}\nLet me know!",
 ]  # fmt: skip
 REJECTED = {
     "<xyz>{q}</xyz>{}": "markup", "El <b>río</b> {}": "markup", "{} <|im_sep|> {q}": "markup", "| {q} | {} |": "markup", "río → {}": "markup",
     "Translation of '{q}': {}": "label", "'{q}' means '{}'": "the text and more", "The text in Spanish reads as follows: {}": "label",
     "{}\nEl río es viejo y corre.": "several lines", "Aquí está la traducción al español que pidió: {}": "chatter", "{} Let me know if it fits.": "chatter",
     "{} \\n": "markup", "{}\n\n| a | b |\n|---|---|": "several lines", "<think>{q} Hm": "empty", "": "empty", "{} **río**: river": "markup",
+    '"{}" es la frase.': "more than the text", "{} / El río corre.": "more than the text", "{} Un saludo": "more than the text", "De nada. {}": "more than the text",
+    "La traducción es {}": "chatter", "{} @todos": "more than the text",
 }  # fmt: skip
 
 
