@@ -1,4 +1,4 @@
-"""A small mirror that speaks the Hugging Face Hub's protocol over files: python -m tests.hub FOLDER PORT.
+"""A small mirror that speaks the Hugging Face Hub's protocol over files.
 
     FOLDER/models/TEAM/NAME/COMMIT/...      files of a model at a commit
     FOLDER/datasets/TEAM/NAME/COMMIT/...    of a dataset
@@ -8,7 +8,6 @@ tree, paths, and files with their hash and commit in the headers. Every request 
 Text files count as large, of which it tells the hash. A file may be asked for in vain so many times: with an HTTP status, or cut in its middle.
 """
 
-import argparse
 import hashlib
 import json
 import re
@@ -170,12 +169,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = cut or self.close_connection
 
 
-def server(folder: Path, port: int = 0, **failures: list[int]) -> ThreadingHTTPServer:
-    """The mirror of a folder, bound to this machine alone; the caller starts it."""
-    handler = type("Handler", (_Handler,), {"root": folder, "failures": failures})
-    return ThreadingHTTPServer(("127.0.0.1", port), handler)
-
-
 @contextmanager
 def mirror(folder: Path, **failures: list[int]) -> Iterator[str]:
     """A mirror that answers inside the block; gives its address, for HF_ENDPOINT.
@@ -184,7 +177,8 @@ def mirror(folder: Path, **failures: list[int]) -> Iterator[str]:
         folder: What it serves.
         failures: By a file's path, what those who get it are given instead, one after the other: a status, or CUT.
     """
-    running = server(folder, **failures)
+    handler = type("Handler", (_Handler,), {"root": folder, "failures": failures})
+    running = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = Thread(target=running.serve_forever, daemon=True)
     thread.start()
     try:
@@ -193,16 +187,3 @@ def mirror(folder: Path, **failures: list[int]) -> Iterator[str]:
         running.shutdown()
         running.server_close()
         thread.join()
-
-
-def main() -> None:
-    """Serve until the process is ended."""
-    parser = argparse.ArgumentParser(prog="python -m tests.hub", description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("port", type=int)
-    given = parser.parse_args()
-    server(given.folder, given.port).serve_forever()
-
-
-if __name__ == "__main__":
-    main()

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
+from tests.rooms.figures.conftest import shown, stored
 from workflow_scripts.columns.training import METRICS
 from workflow_scripts.evaluation.base import Score, score_table
-from workflow_scripts.figures import planes, sweep
-from workflow_scripts.figures.base import Request
+from workflow_scripts.figures.base import all_figures
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.references import called_runs
 from workflow_scripts.graph.runs import baselines_of, one_column_a_task, runs_of
@@ -23,6 +23,7 @@ from workflow_scripts.reporting.tables import ScoreFile, build
 from workflow_scripts.settings.significance import Config as Significance
 from workflow_scripts.settings.study import SUITES, Grid
 
+__all__ = ["stored"]
 STUDIES = ("config/config.yaml", "config/minilm.yaml", "config/mpnet.yaml", DEMO)
 
 
@@ -81,8 +82,11 @@ def trainings(grid):
     return [(name, seed) for name, run in runs_of(grid).items() for seed in run.seeds]
 
 
+DRAWN_FROM_TABLES = {"sweep", "scatter", "alignment_uniformity"}
+
+
 @pytest.mark.parametrize("name", GRIDS)
-def test_a_grid_makes_its_table_and_figures(name):
+def test_a_grid_makes_its_table_and_figures(stored, name):
     config, grids = study(GRIDS[name])
     grid = grids[name]
     experiment = Grid.parse(grid, name)
@@ -93,35 +97,31 @@ def test_a_grid_makes_its_table_and_figures(name):
     published = of_cells(contents, experiment.cells(), name)
     significance = Significance.parse(config["significance"], "significance")
     repeatable, times = (
-        build(experiment.part(measured=measured), files, published, significance, name, histories).to_pylist()
+        build(experiment.part(measured=measured), files, published, significance, name, histories)
         for measured in (False, True)
     )
-    rows, columns = [*repeatable, *times], grid["columns"]
+    rows, columns = [*repeatable.to_pylist(), *times.to_pylist()], grid["columns"]
     assert len(rows) == len(runs_of(grid)) * len(columns)
-    assert {row["heading"] for row in times} == {one["heading"] for one in columns if one.get("measured")}
+    assert {row["heading"] for row in times.to_pylist()} == {
+        one["heading"] for one in columns if one.get("measured")
+    }
     gains = {column["heading"] for column in columns if "gain_of" in column}
     baselines = {run for run, baseline in baselines_of(grid).items() if baseline is None}
     assert {(row["run"], row["heading"]) for row in rows if row["mean"] is None} == {
         *product(baselines, gains)
     }
-    draw_figures(config, experiment, repeatable, [file.scores for file in files])
+    draw_figures(stored, config, grid, repeatable, [file.scores for file in files])
 
 
-def draw_figures(config, experiment, table, scores):
+def draw_figures(stored, config, grid, table, scores):
     """Draw what is drawn from a table."""
-    called = Called(runs=called_runs(config["names"], runs_of(experiment.model_dump())))
-    assert all(called.run(row["run"]) != row["run"] for row in table)
-    if experiment.sweep:
-        rows = sweep.rows_of(experiment.sweep, experiment, table)
-        assert None not in rows["mean"].to_pylist()
-        assert sweep.draw_panels(rows, Request(experiment.sweep, called=called), experiment)
-    if experiment.scatter:
-        points = planes.both_scores(table, experiment.scatter)
-        assert len(points) == len({row["run"] for row in table})
-        assert planes.draw_scatter(points, Request(experiment.scatter, called=called), experiment)
-    if plane := experiment.alignment_uniformity:
-        heading = experiment.headline_column().heading
-        means = {row["run"]: row["mean"] for row in table if row["heading"] == heading}
-        points = planes.plane(scores, means, plane)
-        assert len(points) == len(means)
-        assert planes.draw_alignment(points, Request(plane, called=called), experiment)
+    runs = runs_of(grid)
+    called = Called(runs=called_runs(config["names"], runs))
+    assert all(called.run(run) != run for run in runs)
+    settings = {"experiment": {key: value for key, value in grid.items() if key not in all_figures()}}
+    figures = DRAWN_FROM_TABLES & grid.keys()
+    read = scores if "alignment_uniformity" in figures else []
+    files = {"table": [stored(table, settings)], "scores": [stored(one) for one in read]}
+    for name in figures:
+        points = shown(name, grid[name], files, called=called).points
+        assert not points["mean"].isna().any() if name == "sweep" else set(points["run"]) == set(runs)

@@ -1,38 +1,60 @@
-"""Every figure of the settings is one that a job can draw, says what it shows, and has a caption."""
+"""Every figure is one that a job can draw, and says what it shows."""
+
+import ast
+import inspect
+import sys
 
 import pytest
 
-from tests.planning import ROOT
-from tests.rooms.figures.conftest import drawn, request_of
-from workflow_scripts.figures.base import FigureKind, load_figure
-from workflow_scripts.settings.figures import FIGURES
+from tests.rooms.figures.conftest import shown
+from workflow_scripts.config import Settings
+from workflow_scripts.figures.base import all_figures
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_has_all_that_the_contract_asks_for(name):
-    kind, settings = load_figure(name), FIGURES[name]
-    assert isinstance(kind, FigureKind) and bool(settings.model_fields) == (settings.needs.config is not None)
-    fields = dict.fromkeys(settings.model_fields, "...")
-    for text in (kind.title, kind.description):
-        assert text.format_map(fields | {"title": "..."})
-    assert (ROOT / f"resources/captions/{name}.rst").read_text("utf-8").strip()
+@pytest.mark.parametrize("figure", all_figures().values(), ids=all_figures())
+def test_a_figure_has_texts_for_all_readers_and_settings_where_it_has_a_block(figure):
+    assert bool(figure.settings.model_fields) == (figure.block is not None)
+    fields = dict.fromkeys(figure.settings.model_fields, "...") | {"title": "..."}
+    assert figure.title.format_map(fields) and figure.description.format_map(fields)
+    assert figure.caption.format(experiment="lab", figure="one").strip()
+    assert figure.draw.__doc__
+
+
+ELSEWHERE = {
+    "runs",
+    "kind",
+    "title",
+    "below",
+}  # planning chooses runs and figures by them, and the page the place
+
+
+@pytest.mark.parametrize("figure", all_figures().values(), ids=all_figures())
+def test_every_setting_of_a_figure_is_read_where_it_is_drawn(figure):
+    """One that changes nothing would go unnoticed."""
+    module = sys.modules[figure.draw.__module__]
+    read = {
+        node.attr
+        for node in ast.walk(ast.parse(inspect.getsource(module)))
+        if isinstance(node, ast.Attribute)
+    }
+    blocks = [one for one in vars(module).values() if inspect.isclass(one) and issubclass(one, Settings)]
+    own = {field for block in blocks if block.__module__ == module.__name__ for field in block.model_fields}
+    assert figure.settings.model_fields.keys() <= own and own <= read | ELSEWHERE
 
 
 NOTHING = {
-    "alignment_uniformity": ({"task": "lee"}, "Alignment and uniformity are gaps for every run."),
-    "attention_maps": ({"layers": [1]}, "No attention weights were kept."),
+    "attention_maps": ({"layers": [1]}, "maps", "No attention weights were kept."),
     "cosine_density": (
         {"task": "lee", "edges": [0, 1, 2], "bandwidth": 0.05},
-        "No run of this experiment was scored",
+        "similarities",
+        "No run of this experiment was scored on this task.",
     ),
-    "learning_curves": ({"loss_blocks": 2}, "No run of this experiment is trained."),
-    "scatter": ({"x": "STS12", "y": "STS-B"}, "No run has both STS12 and STS-B."),
-    "threshold_path": ({}, "No run of this experiment has a threshold."),
+    "learning_curves": ({"loss_blocks": 2}, "histories", "No run of this experiment is trained."),
+    "threshold_path": ({}, "metrics", "No run of this experiment has a threshold."),
 }
 
 
 @pytest.mark.parametrize("name", NOTHING)
-def test_a_figure_of_nothing_says_so(finished, name):
-    block, said = NOTHING[name]
-    request = request_of(name, block, inputs={"table": [finished / "tables/lab.parquet"]})
-    assert said in " ".join(drawn(load_figure(name).columns.empty_table(), request, name)[1])
+def test_a_figure_of_nothing_says_so(name):
+    block, role, said = NOTHING[name]
+    assert said in shown(name, block, {role: []}).texts

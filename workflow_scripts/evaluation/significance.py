@@ -1,8 +1,8 @@
 """Tests of whether a difference between two systems is more than chance, over seeds and over sentence pairs.
 
 Over seeds, runs with the same seed are compared by a paired t-test, and the smallest difference that so many seeds
-could detect is computed. Over sentence pairs, one run of each system is compared by a bootstrap that resamples the
-pairs of one task.
+could detect is computed. Fewer than three seeds are not tested, since two leave the test one degree of
+freedom. Over sentence pairs, one run of each system is compared by a bootstrap that resamples the pairs of one task.
 
 With a margin, the claim is that two numbers are the same, and it is tested for equivalence. If the observed difference
 lies within the margin, p is that of two one-sided tests (Schuirmann 1987, https://doi.org/10.1007/BF01068419). If it
@@ -16,14 +16,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # loads scipy.special when it is used: half of the time that planning takes to import
 from numpy.typing import NDArray
-from scipy import special
 
 from workflow_scripts.settings.significance import Config
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+FEWEST = 3
+"""Seeds, draws or tasks below which no difference is tested."""
 _BLOCK_CELLS = 1 << 21
 """Entries of the matrix of resamples x pairs in memory at once: 16 MB per array."""
 
@@ -45,7 +47,7 @@ class Evidence(NamedTuple):
     low: float | None = None
     high: float | None = None
     p: float | None = None
-    """None where nothing can be tested, as with one seed."""
+    """None where nothing can be tested, as with two seeds."""
     detectable: float | None = None
     """By a test of this claim alone, without a correction for the others."""
 
@@ -67,7 +69,7 @@ def over_pairs(differences: Sequence[float], config: Config, margin: float | Non
         margin: Largest difference that still counts as the same; None for a claim that there is one.
     """
     found = summarise(differences)
-    if found.sd is None:
+    if found.sd is None or found.n < FEWEST:
         return Evidence(found.n, found.mean)
     error = found.sd / float(np.sqrt(found.n))
     reach = half_width(found.sd, found.n, config.alpha)
@@ -81,7 +83,7 @@ def _t_test(mean: float, error: float, n: int, margin: float) -> float:
     distance = abs(mean)
     if error == 0:
         return float(distance == margin)
-    near, far = special.stdtr(n - 1, np.array([-abs(distance - margin), -(distance + margin)]) / error)
+    near, far = scipy.special.stdtr(n - 1, np.array([-abs(distance - margin), -(distance + margin)]) / error)
     return float(near if distance < margin else near + far)
 
 
@@ -104,7 +106,7 @@ def over_resamples(
         p = min(1.0, 2 * _share(resampled_R <= 0), 2 * _share(resampled_R >= 0))
     else:
         p = _equivalence(resampled_R * (np.sign(difference) or 1.0), abs(difference) < margin, margin)
-    steps = float(special.ndtri(1 - config.alpha / 2) + special.ndtri(config.power))
+    steps = float(scipy.special.ndtri(1 - config.alpha / 2) + scipy.special.ndtri(config.power))
     return Evidence(pairs, difference, float(low), float(high), p, steps * float(resampled_R.std()))
 
 
@@ -117,7 +119,7 @@ def _equivalence(resampled_R: Floats, within: bool, margin: float) -> float:
 
 def half_width(sd: float, n: int, alpha: float) -> float:
     """Half of Student's interval, at level 1 - ``alpha``, of the mean of ``n`` values; ``sd`` is theirs over n - 1."""
-    return float(special.stdtrit(n - 1, 1 - alpha / 2)) * (sd / float(np.sqrt(n)))
+    return float(scipy.special.stdtrit(n - 1, 1 - alpha / 2)) * (sd / float(np.sqrt(n)))
 
 
 def detectable_difference(sd: float, n: int, alpha: float, power: float) -> float:
@@ -137,11 +139,13 @@ def detectable_difference(sd: float, n: int, alpha: float, power: float) -> floa
     # The tails of the normal distribution, averaged over the chi distribution of the estimated sd, because scipy's
     # noncentral t returns NaN in the far tail.
     levels = (np.arange(4096) + 0.5) / 4096
-    spread = np.sqrt(2 * special.gammaincinv((n - 1) / 2, levels) / (n - 1))  # quantiles of chi over its root
-    bound = special.stdtrit(n - 1, 1 - alpha / 2) * spread
+    spread = np.sqrt(
+        2 * scipy.special.gammaincinv((n - 1) / 2, levels) / (n - 1)
+    )  # quantiles of chi over its root
+    bound = scipy.special.stdtrit(n - 1, 1 - alpha / 2) * spread
 
     def excess(shift: float) -> float:
-        return float((special.ndtr(shift - bound) + special.ndtr(-bound - shift)).mean()) - power
+        return float((scipy.special.ndtr(shift - bound) + scipy.special.ndtr(-bound - shift)).mean()) - power
 
     highest = 2 * float(bound.max()) + 10
     return float(brentq(excess, 0, highest)) * sd / float(np.sqrt(n))

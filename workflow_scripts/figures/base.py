@@ -1,25 +1,34 @@
-"""What a figure is: settings and needs, what draws it, and a caption, all by its name.
+"""What a figure is: a function with a declaration of its settings, its inputs and its texts.
 
-settings/figures.py              its class, in FIGURES; ``needs`` say which module draws it
-figures/<module>.py              KINDS: see ``FigureKind``
-resources/captions/<name>.rst
+A module of this package holds one figure, or several that look alike. ``@partial(Declaration, ...)`` makes a
+declaration of a function, whose name is the figure's. Planning imports these modules, so that matplotlib, PyTorch and
+the like are imported by the functions that draw.
 """
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-import pyarrow as pa
-from matplotlib.figure import Figure
+import pandas as pd
 
-from workflow_scripts.config import Settings
-from workflow_scripts.figures.style import new_figure
+from workflow_scripts.config import Settings, names_in
+from workflow_scripts.figures.style import FigureStyle, new_figure
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.settings.experiment import Column, Experiment, MeanColumn
-from workflow_scripts.settings.figures import FIGURES
-from workflow_scripts.settings.style import FigureStyle
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:  # planning reads declarations without matplotlib
+    Axes = Figure = Any
+
+TABLE_OF_GRID = "<results>/tables/{experiment}.parquet"
+MODELS = "<results>/runs/{run}/seed{seed}/model/record.json"
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_PACKAGE = "workflow_scripts.figures"
 
 ConfigT = TypeVar("ConfigT", bound=Settings)
 
@@ -31,7 +40,7 @@ class Request(NamedTuple, Generic[ConfigT]):
     inputs: Mapping[str, Sequence[Path]] = MappingProxyType({})
     """The files of each role."""
     names: Mapping[str, Any] = MappingProxyType({})
-    """Of a figure of the extraction study: definitions of the models, measures and variants that its block names."""
+    """For a figure of the extraction study: definitions of the models, measures and variants that its block names."""
     called: Called = Called()
     """What readers see in place of the identifiers of runs, corpora and datasets."""
     style: FigureStyle = FigureStyle(width_inches=7.3)
@@ -54,34 +63,77 @@ class Request(NamedTuple, Generic[ConfigT]):
         return figure
 
 
-class FigureKind(NamedTuple):
-    """What a module offers for each figure that it draws, which is drawn wherever its needs are met."""
+class Drawn(NamedTuple):
+    """The numbers that a figure shows, which are written beside the picture, and the picture."""
 
-    columns: pa.Schema
-    """Columns of what is drawn, which is written next to the picture."""
+    points: pd.DataFrame
+    picture: Figure
 
-    title: str
-    """Printed above the picture; ``{title}`` is the experiment's, other braces hold its settings."""
 
-    description: str
-    """What the picture shows, for those who do not see it; braces as in ``title``."""
+class Declaration(NamedTuple):
+    """A figure: the function that draws it, and what planning, the job and the page need to know of it.
 
-    points: Callable[[Request[Any]], pa.Table]
-    """Read the inputs and compute what is drawn, with ``columns``.
+    An experiment has the figure if its block of settings is there and every input has a file.
+    """
+
+    draw: Callable[[Request[Any]], Drawn]
+    """Reads the inputs, computes the points and draws them on a figure of ``request.new_figure``.
 
     Raises ``ConfigError`` if the settings do not fit the data.
     """
+    title: str
+    """Printed above the picture; ``{title}`` is the experiment's, other braces hold the figure's settings."""
+    description: str
+    """The picture in words, for readers who do not see it; braces as in ``title``."""
+    caption: str
+    """Printed below the picture on the page; ``{experiment}`` and ``{figure}`` are filled in."""
+    reads: Mapping[str, str] = _NOTHING
+    """Role to the path of its files: one for each ``{run}`` and ``{seed}`` of the experiment, for each ``{suite}``
+    of the kind in the path before it, and for each ``{corpus}`` that its runs are trained on."""
+    settings: type[Settings] = Settings
+    """Class of its block. Its field ``task`` leaves out suites without that task, its field ``runs`` other runs."""
+    block: str | None = None
+    """Path of the block: ``report.<name>`` is shared by all experiments, a block ``grids.{experiment}.<name>`` makes an
+    experiment ask for the figure, ``extraction.figures.{figure}`` belongs to the extraction study, whose figures name
+    their declaration as ``kind``."""
+    trained: bool = False
+    """Whether runs without training are left out."""
+    method: Mapping[str, str] = _NOTHING
+    """Setting of a run's method to a shell pattern of its value; runs with another value are left out."""
 
-    draw: Callable[[pa.Table, Request[Any]], Figure]
-    """Draw what ``points`` returned on a figure of ``request.new_figure``, in ``style.figure_style``."""
+    @property
+    def name(self) -> str:
+        """Name of the figure."""
+        return self.draw.__name__
+
+    @property
+    def module(self) -> str:
+        """Module of this package that draws it."""
+        return self.draw.__module__.rpartition(".")[2]
+
+    @property
+    def of_extraction(self) -> bool:
+        """Whether the figure is one of the extraction study."""
+        return (self.block or "").startswith("extraction.")
 
 
-def load_figure(name: str) -> FigureKind:
-    """Import what draws a figure: ``KINDS`` of the module that its needs name."""
-    kinds: Mapping[str, FigureKind] = importlib.import_module(
-        f"workflow_scripts.figures.{FIGURES[name].needs.module}"
-    ).KINDS
-    return kinds[name]
+def load_figure(module: str, name: str) -> Declaration:
+    """Import one figure."""
+    found: Declaration = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), name)
+    return found
+
+
+@cache
+def all_figures() -> dict[str, Declaration]:
+    """Every figure by its name; imports all modules of this package."""
+    modules = [vars(importlib.import_module(f"{_PACKAGE}.{module}")) for module in names_in(_PACKAGE)]
+    found = (one for module in modules for one in module.values() if isinstance(one, Declaration))
+    return {one.name: one for one in sorted(found, key=lambda one: one.name)}
+
+
+def frame(rows: Sequence[Any], **columns: str) -> pd.DataFrame:
+    """A table of ``rows`` with these columns and types, which hold for no rows too."""
+    return pd.DataFrame(rows, columns=list(columns)).astype(columns)
 
 
 def column_label(experiment: Experiment, heading: str, called: Called) -> str:

@@ -5,168 +5,154 @@ of S2Sent and figure 5 of JTCSE. Densities are Gaussian kernels of one width for
 so that each integrates to 1 over the cosines that there are.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
+import pandas as pd
 import pyarrow.compute as pc
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from pydantic import Field
 
 from workflow_scripts.columns.scores import SIMILARITIES
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.base import FigureKind, Request
+from workflow_scripts.figures.base import Axes, Declaration, Drawn, Request, frame
 from workflow_scripts.figures.style import COLOURS, INK, heading, short_names
 from workflow_scripts.reporting.records import RunTable, run_tables
-from workflow_scripts.settings.figures import CosineDensity
-
-COLUMNS = pa.schema(
-    [
-        ("run", pa.string()),
-        ("lower", pa.float64()),
-        ("upper", pa.float64()),
-        ("pairs", pa.int64()),
-        ("seeds", pa.int32()),
-        ("cosine", pa.float64()),
-        ("density", pa.float64()),
-    ]
-)
-"""Density of the cosines of the pairs whose judgement lies above ``lower`` and up to ``upper``, all seeds pooled;
-``pairs`` counts them once. A group without pairs has one row with a null cosine and density."""
+from workflow_scripts.settings.names import AnyDataset
 
 _GRID = np.linspace(-1, 1, 201)
 _VISIBLE = 0.005  # share of the highest density; nothing lower is drawn
 _OVERLAP = 1.5  # height of the highest density over the distance of two groups
 _GROUP_INCHES = 0.34
 _COLUMNS = 2
-_HOW_DRAWN = "All panels have one scale. Ticks: medians."
-
-Floats = NDArray[np.float64]
-Group = tuple[float, float]
 
 
-def densities(similarities: Iterable[RunTable], config: CosineDensity) -> pa.Table:
-    """The curves to draw, seeds pooled.
+class CosineDensity(Settings):
+    """Pairs to draw, and their groups."""
 
-    Args:
-        similarities: Cosines and judgements, columns of ``columns.scores.SIMILARITIES``.
-        config: Which pairs, in which groups.
+    task: AnyDataset = Field(description="Task of a suite of scored pairs.")
+    edges: list[float] = Field(
+        min_length=3, description="Edges of the groups, on the scale of the task's judgements."
+    )
+    bandwidth: float = Field(gt=0, le=0.5, description="Standard deviation of the kernel, in cosine.")
 
-    Returns:
-        Columns of ``COLUMNS``.
+    def conflicts(self) -> Iterator[str]:
+        """The edges rise."""
+        if any(low >= high for low, high in pairwise(self.edges)):
+            yield f"edges: {', '.join(f'{edge:g}' for edge in self.edges)} do not rise. Sort them, each once."
+
+
+@partial(
+    Declaration,
+    title="Cosines by judgement, {task}: {title}",
+    description="A panel per run; in it a density of cosines for each group of judgements, the highest group on top.",
+    caption=(
+        "Density of the cosines of scored pairs of {experiment}, in groups of equal human judgement, a panel per "
+        "run; seeds are pooled. A group holds the judgements above its lower and up to its upper edge, the lowest "
+        "group its lower edge too.\n\nA good encoder moves the groups apart, in order. Groups that lie on each "
+        "other near 1 are the mark of an anisotropic space, in which all sentences look alike."
+    ),
+    reads={"similarities": "<results>/scores/sts/{suite}/{run}/seed{seed}.pairs.parquet"},
+    settings=CosineDensity,
+    block="report.cosine_density",
+)
+def cosine_density(request: Request[CosineDensity]) -> Drawn:
+    """A panel per run, in it one density above the other, all on one scale, seeds pooled.
+
+    Its points are the density of the cosines of the pairs whose judgement lies above ``lower`` and up to ``upper``;
+    ``pairs`` counts them once. A group without pairs has one row with a null cosine and density.
+    """
+    points = densities(run_tables(request.inputs["similarities"], SIMILARITIES), request.config)
+    runs = list(points["run"].unique())
+    if not runs:
+        return Drawn(points, request.empty("No run of this experiment was scored on this task."))
+    groups, names = points["lower"].nunique(), short_names(runs, request.called)
+    columns = min(_COLUMNS, len(runs))
+    lines = -(-len(runs) // columns)
+    inches = lines * (_GROUP_INCHES * (groups + _OVERLAP) + 0.45) + 0.1
+    figure = request.new_figure(inches, ["All panels have one scale. Ticks: medians.", *names.footnotes])
+    panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+    scale = _OVERLAP / points["density"].max()
+    visible = points[scale * points["density"] > _VISIBLE * _OVERLAP]
+    for number, (axes, run) in enumerate(zip(panels.flat, runs, strict=False)):
+        seeds = points["seeds"][points["run"] == run].iloc[0]
+        name = f"{names.short[run]} ({'1 seed' if seeds == 1 else f'{seeds} seeds pooled'})"
+        axes.set_title(heading(name, request.style, columns))
+        _draw_run(axes, points[points["run"] == run], visible[visible["run"] == run], scale)
+        axes.set_xlabel("cosine" if number + columns >= len(runs) else "")
+        axes.tick_params(labelbottom=True)
+    for axes in panels[:, 0]:
+        axes.set_ylabel(f"judgement of {request.called.dataset(request.config.task)}")
+    for axes in panels.flat[len(runs) :]:
+        axes.set_axis_off()
+    ends = visible["cosine"].agg(["min", "max"])
+    panels[0, 0].set(xlim=ends, ylim=(-0.15, groups - 1 + _OVERLAP * 1.02))
+    return Drawn(points, figure)
+
+
+def densities(similarities: Iterable[RunTable], config: CosineDensity) -> pd.DataFrame:
+    """The curves to draw.
 
     Raises:
         ConfigError: if a judgement lies outside the edges.
     """
-    pooled: dict[str, dict[int, pa.Table]] = {}
-    for run, seed, table in similarities:
-        chosen = table.filter(pc.equal(table["task"], config.task))
-        if len(chosen):
-            pooled.setdefault(run, {})[seed] = chosen
-    rows = [row for run, seeds in pooled.items() for row in _rows_of_run(run, list(seeds.values()), config)]
-    return pa.Table.from_pylist(rows, schema=COLUMNS)
+    tables = [
+        table.filter(pc.equal(table["task"], config.task)).to_pandas().assign(run=run, seed=seed)
+        for run, seed, table in similarities
+    ]
+    runs = pd.concat(tables).groupby("run", sort=False) if tables else ()
+    return frame(
+        [row for run, pairs in runs for row in _densities_of_run(run, pairs, config)],
+        run="str", lower="float", upper="float", pairs="int", seeds="int", cosine="float", density="float",
+    )  # fmt: skip
 
 
-def _rows_of_run(run: str, seeds: Sequence[pa.Table], config: CosineDensity) -> Iterable[dict[str, Any]]:
-    table = pa.concat_tables(seeds)
-    gold, cosine = table["gold"].to_numpy(), table["cosine"].to_numpy()
+def _densities_of_run(run: str, pairs: pd.DataFrame, config: CosineDensity) -> Iterator[dict[str, Any]]:
+    gold, seeds = pairs["gold"], pairs["seed"].nunique()
     if gold.min() < config.edges[0] or gold.max() > config.edges[-1]:
         raise ConfigError(
             f"report.cosine_density.edges: {config.edges}; judgements of {config.task} reach from "
             f"{gold.min():g} to {gold.max():g}. Widen the edges."
         )
-    for number, (lower, upper) in enumerate(pairwise(config.edges)):
-        inside = (gold > lower) & (gold <= upper) | ((number == 0) & (gold == lower))
-        shared = {
-            "run": run,
-            "lower": lower,
-            "upper": upper,
-            "seeds": len(seeds),
-            "pairs": int(inside.sum()) // len(seeds),
-        }
-        if not inside.any():
-            yield shared
+    groups = pd.cut(gold, config.edges, labels=config.edges[:-1], include_lowest=True)
+    for lower, upper in pairwise(config.edges):
+        cosines = pairs["cosine"][groups == lower].to_numpy()
+        group = {"run": run, "lower": lower, "upper": upper, "seeds": seeds, "pairs": len(cosines) // seeds}
+        if not len(cosines):
+            yield group
             continue
-        for place, height in zip(_GRID, kernel_density(cosine[inside], _GRID, config.bandwidth), strict=True):
-            yield shared | {"cosine": float(place), "density": float(height)}
+        for cosine, density in zip(_GRID, kernel_density(cosines, _GRID, config.bandwidth), strict=True):
+            yield group | {"cosine": cosine, "density": density}
 
 
-def kernel_density(values_N: Floats, grid_G: Floats, bandwidth: float) -> Floats:
+def kernel_density(
+    values_N: NDArray[np.float64], grid_G: NDArray[np.float64], bandwidth: float
+) -> NDArray[np.float64]:
     """Density of ``values_N`` in [-1, 1] at ``grid_G``; kernels are reflected at both ends."""
     total = np.zeros_like(grid_G)
     for image in (grid_G, 2 - grid_G, -2 - grid_G):
         for block in np.array_split(values_N, max(1, len(values_N) // 4096)):
             total += np.exp(-0.5 * ((image[:, None] - block[None, :]) / bandwidth) ** 2).sum(axis=1)
-    density: Floats = total / (len(values_N) * bandwidth * np.sqrt(2 * np.pi))
+    density: NDArray[np.float64] = total / (len(values_N) * bandwidth * np.sqrt(2 * np.pi))
     return density
 
 
-def draw(points: pa.Table, request: Request[CosineDensity]) -> Figure:
-    """Draw a panel per run, in it one density above the other, all on one scale."""
-    runs = list(dict.fromkeys(points["run"].to_pylist()))
-    if not runs:
-        return request.empty("No run of this experiment was scored on this task.")
-    groups = sorted(set(zip(points["lower"].to_pylist(), points["upper"].to_pylist(), strict=True)))
-    names = short_names(runs, request.called)
-    columns = min(_COLUMNS, len(runs))
-    lines = -(-len(runs) // columns)
-    figure = request.new_figure(
-        lines * (_GROUP_INCHES * (len(groups) + _OVERLAP) + 0.45) + 0.1, [_HOW_DRAWN, *names.footnotes]
-    )
-    panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
-    highest = pc.max(points["density"]).as_py()
-    for number, axes in enumerate(panels.flat):
-        if number >= len(runs):
-            axes.set_axis_off()
-            continue
-        of_run = points.filter(pc.equal(points["run"], runs[number]))
-        _draw_panel(axes, of_run, groups, _OVERLAP / highest)
-        seeds = of_run["seeds"][0].as_py()
-        name = f"{names.short[runs[number]]} ({'1 seed' if seeds == 1 else f'{seeds} seeds pooled'})"
-        axes.set_title(heading(name, request.style, columns))
-        if number + columns >= len(runs):
-            axes.set_xlabel("cosine")
-        axes.tick_params(labelbottom=True)
-        if number % columns == 0:
-            axes.set_ylabel(f"judgement of {request.called.dataset(request.config.task)}")
-    visible = points.filter(pc.greater(points["density"], _VISIBLE * highest))["cosine"]
-    panels[0, 0].set_xlim(*pc.min_max(visible).as_py().values())
-    panels[0, 0].set_ylim(-0.15, len(groups) - 1 + _OVERLAP * 1.02)
-    return figure
-
-
-def _draw_panel(axes: Axes, of_run: pa.Table, groups: Sequence[Group], scale: float) -> None:
-    labels = []
-    for level, (lower, upper) in reversed(list(enumerate(groups))):
-        rows = of_run.filter(pc.and_(pc.equal(of_run["lower"], lower), pc.equal(of_run["upper"], upper)))
-        labels.append((level, f"{lower:g} to {upper:g}\n{rows['pairs'][0].as_py():,} pairs"))
-        drawn = rows.filter(pc.greater(rows["density"], _VISIBLE * _OVERLAP / scale))
-        x, y = drawn["cosine"].to_numpy(), level + scale * drawn["density"].to_numpy()
+def _draw_run(axes: Axes, points: pd.DataFrame, visible: pd.DataFrame, scale: float) -> None:
+    """Draw the densities of one run, the highest group on top."""
+    groups = points.drop_duplicates("lower").sort_values("lower")
+    for level, lower in enumerate(groups["lower"]):
+        drawn = visible[visible["lower"] == lower]
+        x, y = drawn["cosine"], level + scale * drawn["density"]
         axes.fill_between(x, level, y, color=COLOURS[0], alpha=0.3, lw=0, zorder=10 - level)
         axes.plot(x, y, color=COLOURS[0], lw=1.1, zorder=10 - level)
         axes.axhline(level, color=INK, lw=0.4, alpha=0.4, zorder=0)
-        if len(drawn):
-            share = np.cumsum(drawn["density"].to_numpy())
-            middle = x[np.searchsorted(share, share[-1] / 2)]
-            axes.plot([middle, middle], [level, level + 0.22], color=INK, lw=1.4, zorder=20)
-    axes.set_yticks(*zip(*labels, strict=True))
+        share = drawn["density"].cumsum() / drawn["density"].sum()
+        axes.vlines(x[share >= 0.5].head(1), level, level + 0.22, color=INK, lw=1.4, zorder=20)
+    labels = [f"{own.lower:g} to {own.upper:g}\n{own.pairs:,} pairs" for own in groups.itertuples()]
+    axes.set_yticks(range(len(labels)), labels)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-
-
-KINDS = {
-    "cosine_density": FigureKind(
-        columns=COLUMNS,
-        title="Cosines by judgement, {task}: {title}",
-        description=(
-            "A panel per run; in it a density of cosines for each group of judgements, the highest group on top."
-        ),
-        points=lambda request: densities(
-            run_tables(request.inputs["similarities"], SIMILARITIES), request.config
-        ),
-        draw=draw,
-    )
-}

@@ -5,87 +5,31 @@ line per seed (3R, Table 7).
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
+import pandas as pd
 import pyarrow.compute as pc
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
-from numpy.typing import NDArray
+from pydantic import Field
 
 from workflow_scripts.columns.training import HISTORY, METRICS
-from workflow_scripts.figures.base import FigureKind, Request
-from workflow_scripts.figures.style import Names, line_look, name_lines, short_names, upright
+from workflow_scripts.config import Settings
+from workflow_scripts.figures.base import Axes, Declaration, Drawn, Request, frame
+from workflow_scripts.figures.style import draw_lines, line_look, name_lines, short_names, upright
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
-from workflow_scripts.settings.figures import LearningCurves, ThresholdPath
-
-CURVES = pa.schema(
-    [
-        ("run", pa.string()),
-        ("seed", pa.int32()),
-        ("metric", pa.string()),
-        ("step", pa.float64()),
-        ("value", pa.float64()),
-    ]
-)
-"""Points of the lines: a value of a metric of one run and seed after so many steps."""
 
 _SEEDS_UP_TO = 6  # runs; with more, a line per seed hides the rest
-_SINGLE: dict[str, Any] = {"marker": "D", "markersize": 4.5, "linestyle": "none"}  # no line would be seen
-_MEASURED: dict[str, Any] = {"marker": "o", "markersize": 2.5}
 _NAME_INCHES = 0.145
-
-Floats = NDArray[np.float64]
-
-
-def _curve(history: RunTable, metric: str, steps: Any, values: Any) -> pa.Table:
-    """The values of one metric of one run and seed after some steps."""
-    named = [[value] * len(steps) for value in (history.run, history.seed, metric)]
-    return pa.table([*named, steps, values], schema=CURVES)
+_COLUMNS = {"run": "str", "seed": "int", "metric": "str", "step": "float", "value": "float"}
 
 
-def _how_lines_are_drawn(points: pa.Table) -> str:
-    """A note on what the lines are, thick and thin, and the diamonds."""
-    seeds = len(pc.unique(points["seed"]))
-    if seeds > 1 and len(pc.unique(points["run"])) <= _SEEDS_UP_TO:
-        return f"Thick lines: mean over {seeds} seeds; thin lines: single seeds. {_what_diamonds_are(points)}"
-    return (f"Lines: mean over {seeds} seeds. " if seeds > 1 else "One seed. ") + _what_diamonds_are(points)
-
-
-def _what_diamonds_are(points: pa.Table) -> str:
+def _what_diamonds_are(points: pd.DataFrame) -> str:
     """A note on the marks of what was measured once; empty where nothing was."""
-    steps = points.group_by(["run", "metric"]).aggregate([("step", "count_distinct")])
-    return "Diamonds: measured at one step only. " if 1 in steps["step_count_distinct"].to_pylist() else ""
-
-
-def _draw_metric(axes: Axes, points: pa.Table, metric: str, names: Names) -> None:
-    """Draw one panel, a line for each run with its name."""
-    for index, (run, name) in enumerate(names.short.items()):
-        chosen = points.filter(pc.and_(pc.equal(points["metric"], metric), pc.equal(points["run"], run)))
-        look = line_look(index)
-        single = len(pc.unique(chosen["step"])) == 1
-        marker = _SINGLE if single else _MEASURED if metric == "dev_score" else {}
-        seeds = pc.unique(chosen["seed"]).to_pylist()
-        for seed in seeds if len(seeds) > 1 and len(names.short) <= _SEEDS_UP_TO else []:
-            of_seed = chosen.filter(pc.equal(chosen["seed"], seed))
-            axes.plot(
-                of_seed["step"].to_numpy(),
-                of_seed["value"].to_numpy(),
-                **look | {"lw": 0.7, "alpha": 0.5} | (_SINGLE | {"markersize": 2.5} if single else {}),
-            )
-        mean = (
-            chosen.group_by("step", use_threads=False)
-            .aggregate([("value", "mean"), ("value", "count")])
-            .sort_by("step")
-        )
-        mean = mean.filter(pc.equal(mean["value_count"], len(seeds)))  # a mean over fewer seeds would jump
-        if len(mean):
-            axes.plot(mean["step"].to_numpy(), mean["value_mean"].to_numpy(), **look | marker, label=name)
-    name_lines(axes)
+    steps = points.drop_duplicates(["run", "metric", "step"]).groupby(["run", "metric"]).size()
+    return "Diamonds: measured at one step only. " if (steps == 1).any() else ""
 
 
 # Training loss and development score
@@ -94,66 +38,95 @@ _LOG_FROM = 20.0  # a loss that falls by more than this factor is drawn on a log
 _LOSS_INCHES = 1.9
 
 
-def curves(histories: Iterable[RunTable], loss_blocks: int) -> pa.Table:
-    """The points to draw, no more of them than a figure shows.
+class LearningCurves(Settings):
+    """Thinning of the curves."""
 
-    Args:
-        histories: Columns of ``columns.training.HISTORY``.
-        loss_blocks: Into how many points a run's losses are averaged.
+    loss_blocks: int = Field(gt=1, description="The loss is averaged over so many equal blocks of steps.")
 
-    Returns:
-        Columns of ``CURVES``: ``loss`` is the mean of a block of steps at its middle, ``dev_score`` as measured.
+
+@partial(
+    Declaration,
+    title="Training loss and development score: {title}",
+    description="Lines over optimiser steps, one per run: the training loss above, the development score below.",
+    caption=(
+        "Training loss and development score of every trained run of {experiment} over optimiser steps. Where "
+        "steps are many, the loss is averaged over equal blocks of them; a line is the mean over seeds, and a thin "
+        "one beside it is a single seed.\n\nLosses of different methods are different quantities: compare their "
+        "shapes, not their heights. A run keeps the weights of its best development score, so the end of a line "
+        "need not be what was tested."
+    ),
+    reads={"histories": "<results>/runs/{run}/seed{seed}/history.parquet"},
+    settings=LearningCurves,
+    block="report.learning_curves",
+    trained=True,
+)
+def learning_curves(request: Request[LearningCurves]) -> Drawn:
+    """Training loss above, development score below: a thick line per run for the mean over its seeds, thin for each.
+
+    Its points are values of the metrics ``loss``, the mean of a block of steps at its middle, and ``dev_score``.
     """
-    parts = [part for history in histories for part in _loss_and_score(history, loss_blocks)]
-    return pa.concat_tables([CURVES.empty_table(), *parts])
-
-
-def _loss_and_score(history: RunTable, blocks: int) -> Iterable[pa.Table]:
-    evaluated = history.table.filter(pc.is_valid(history.table["dev_score"]))
-    step, loss = (history.table[name].to_numpy().astype(np.float64) for name in ("step", "loss"))
-    count = min(blocks, len(step))
-    yield _curve(history, "loss", _block_means(step, count), _block_means(loss, count))
-    yield _curve(history, "dev_score", evaluated["step"].cast(pa.float64()), evaluated["dev_score"])
-
-
-def _block_means(values: Floats, count: int) -> Floats:
-    """Means of ``count`` consecutive blocks whose lengths differ by one at most."""
-    return np.array([block.mean() for block in np.array_split(values, count)] if count else [])
-
-
-def draw_loss_and_score(points: pa.Table, request: Request[LearningCurves]) -> Figure:
-    """Draw the curves: a thick line per run for the mean over its seeds, a thin one for each seed."""
-    runs = list(dict.fromkeys(points["run"].to_pylist()))
+    points = curves(run_tables(request.inputs["histories"], HISTORY), request.config.loss_blocks)
+    runs = list(points["run"].unique())
     if not runs:
-        return request.empty("No run of this experiment is trained.")
+        return Drawn(points, request.empty("No run of this experiment is trained."))
     names = short_names(runs, request.called)
     height = max(_LOSS_INCHES, _NAME_INCHES * len(runs))
     figure = request.new_figure(2 * height, [_how_drawn(points), *names.footnotes])
     above, below = figure.subplots(2, 1, sharex=True)
-    for axes, metric in ((above, "loss"), (below, "dev_score")):
-        _draw_metric(axes, points, metric, names)
-        axes.grid(axis="y")
+    loss, scores = (points[points["metric"] == metric] for metric in ("loss", "dev_score"))
+    _draw_metric(above, loss, names.short)
+    _draw_metric(below, scores, names.short, marker="o", markersize=2.5)
     trained_on, chosen_by = _data(request)
     below.set_ylabel(f"development score\n(Spearman{chosen_by})")
     below.set_xlabel("optimiser steps")
     below.set_xlim(0, None)
     below.margins(x=0)
-    scale = _scale_loss(above, points.filter(pc.equal(points["metric"], "loss"))["value"].to_numpy())
-    above.set_ylabel(f"training loss{trained_on}\n(of its method{scale})")
+    above.set_ylabel(f"training loss{trained_on}\n(of its method{_scale_loss(above, loss['value'])})")
     figure.align_ylabels()
-    return figure
+    return Drawn(points, figure)
 
 
-def _how_drawn(points: pa.Table) -> str:
-    lines = _how_lines_are_drawn(points)
-    loss = points.filter(pc.equal(points["metric"], "loss"))
-    ends = loss.group_by(["run", "seed"]).aggregate([("step", "min"), ("step", "max"), ("step", "count")])
-    first, last, count = (ends[f"step_{end}"].to_numpy() for end in ("min", "max", "count"))
-    blocks = np.where(count > 1, (last - first) / np.maximum(count - 1, 1), 1)
-    if (blocks == 1).all():
-        return f"{lines}Loss: every step."
+def curves(histories: Iterable[RunTable], loss_blocks: int) -> pd.DataFrame:
+    """The points to draw, no more of them than a figure shows."""
+    rows: list[tuple[Any, ...]] = []
+    for run, seed, table in histories:
+        values = table.select(["step", "loss", "dev_score"]).to_pandas()
+        blocks = np.array_split(values[["step", "loss"]].to_numpy(), max(1, min(loss_blocks, len(values))))
+        rows += [(run, seed, "loss", *block.mean(axis=0)) for block in blocks if len(block)]
+        scored = values.dropna(subset="dev_score")
+        rows += [
+            (run, seed, "dev_score", *pair) for pair in zip(scored["step"], scored["dev_score"], strict=True)
+        ]
+    return frame(rows, **_COLUMNS)
+
+
+def _draw_metric(axes: Axes, points: pd.DataFrame, names: Mapping[str, str], **marker: Any) -> None:
+    """Draw one panel: the mean over seeds at the steps where all were measured, and each seed if runs are few."""
+    looks = {name: line_look(number) for number, name in enumerate(names.values())}
+    points = points.assign(line=points["run"].map(names))
+    seeds = points.groupby("line")["seed"].nunique()
+    if len(looks) <= _SEEDS_UP_TO:
+        for _, own in points[points["line"].map(seeds) > 1].groupby("seed"):
+            draw_lines(axes, own, "step", "value", looks, lw=0.7, alpha=0.5, label=None, markersize=2.5)
+    means = points.groupby(["line", "step"])["value"].agg(["mean", "count"]).reset_index()
+    whole = means[means["count"] == means["line"].map(seeds)]  # a mean over fewer seeds would jump
+    draw_lines(axes, whole, "step", "mean", looks, **marker)
+    name_lines(axes)
+    axes.grid(axis="y")
+
+
+def _how_drawn(points: pd.DataFrame) -> str:
+    """A note on what the lines are, thick and thin, and into what blocks the loss was averaged."""
+    seeds, lines = points["seed"].nunique(), "One seed. "
+    if seeds > 1 and points["run"].nunique() <= _SEEDS_UP_TO:
+        lines = f"Thick lines: mean over {seeds} seeds; thin lines: single seeds. "
+    elif seeds > 1:
+        lines = f"Lines: mean over {seeds} seeds. "
+    loss = points[points["metric"] == "loss"].groupby(["run", "seed"])["step"].agg(["min", "max", "count"])
+    blocks = ((loss["max"] - loss["min"]) / (loss["count"] - 1).clip(lower=1)).where(loss["count"] > 1, 1)
     sizes = dict.fromkeys((math.floor(blocks.min()), math.ceil(blocks.max())))
-    return f"{lines}Loss: means of blocks of {' to '.join(map(str, sizes))} steps."
+    every = "every step" if [*sizes] == [1] else f"means of blocks of {' to '.join(map(str, sizes))} steps"
+    return f"{lines}{_what_diamonds_are(points)}Loss: {every}."
 
 
 def _data(request: Request[LearningCurves]) -> tuple[str, str]:
@@ -172,8 +145,10 @@ def _data(request: Request[LearningCurves]) -> tuple[str, str]:
     return one, other
 
 
-def _scale_loss(axes: Axes, loss: Floats) -> str:
+def _scale_loss(axes: Axes, loss: pd.Series) -> str:
     """A logarithmic axis where the loss falls far, else one that begins at 0; what its label says of that."""
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
     if loss.min() <= 0 or loss.max() <= _LOG_FROM * loss.min():
         axes.set_ylim(min(0, loss.min()), None)
         return ""
@@ -186,82 +161,61 @@ def _scale_loss(axes: Axes, loss: Floats) -> str:
 
 # The threshold of 3R
 
-THRESHOLD_METRICS = {"threshold": "threshold c", "reduced_dimensions": "dimensions below c"}
+_LABELS = {"threshold": "threshold c", "reduced_dimensions": "dimensions below c"}
 """Metrics of a run, and the labels of their axes."""
 _MOST_POINTS = 200  # of a line; more than a figure of this width shows
 _ROW_INCHES = 1.4
-_A_LINE_IS = (
-    "A line is one seed: where a threshold begins is drawn at random, so a mean over seeds is no path."
+
+
+@partial(
+    Declaration,
+    title="Threshold of redundant dimensions: {title}",
+    description="Lines over optimiser steps, a row per run, a line per seed: threshold c, and dimensions below it.",
+    caption=(
+        "Learned threshold c of redundant dimensions in every run of {experiment} that has one, and the number of "
+        "dimensions whose deviation in a batch lies below it, over optimiser steps, a line for each seed. 3R "
+        "prints that c ends at 0.273 from every start (its Table 7)."
+    ),
+    reads={"metrics": "<results>/runs/{run}/seed{seed}/metrics.parquet"},
+    method={"module": "three_r"},
 )
-
-
-def paths(metrics: Iterable[RunTable]) -> pa.Table:
-    """The points to draw; runs without a threshold have none."""
-    parts = [_path(history, metric) for history in metrics for metric in THRESHOLD_METRICS]
-    return pa.concat_tables([CURVES.empty_table(), *parts])
-
-
-def _path(history: RunTable, metric: str) -> pa.Table:
-    table = history.table.filter(pc.equal(history.table["metric"], metric))
-    rows = np.unique(np.linspace(0, len(table) - 1, min(_MOST_POINTS, len(table))).astype(np.int64))
-    table = table.take(pa.array(rows))
-    return _curve(history, metric, table["step"].cast(pa.float64()), table["value"])
-
-
-def draw_thresholds(points: pa.Table, request: Request[ThresholdPath]) -> Figure:
-    """Draw the paths: a row of panels for each run, a line for each seed."""
-    runs, seeds = (list(dict.fromkeys(points[column].to_pylist())) for column in ("run", "seed"))
-    if not runs:
-        return request.empty("No run of this experiment has a threshold.")
-    names = short_names(runs, request.called)
-    notes = [f"{_A_LINE_IS} {_what_diamonds_are(points)}".strip(), *names.footnotes]
+def threshold_path(request: Request[Settings]) -> Drawn:
+    """Threshold c and the dimensions below it, a row of panels for each run, a line for each seed."""
+    points = paths(run_tables(request.inputs["metrics"], METRICS))
+    runs, seeds = points["run"].unique(), points["seed"].unique()
+    if not len(runs):
+        return Drawn(points, request.empty("No run of this experiment has a threshold."))
+    names = short_names(list(runs), request.called)
+    note = (
+        "A line is one seed: where a threshold begins is drawn at random, so a mean over seeds is no path. "
+    )
     height = max(_ROW_INCHES, _NAME_INCHES * len(seeds) + 0.6)
-    figure = request.new_figure(height * len(runs), notes)
-    panels = figure.subplots(len(runs), 2, squeeze=False, sharex=True, sharey="col")
+    figure = request.new_figure(height * len(runs), [note + _what_diamonds_are(points), *names.footnotes])
+    panels = figure.subplots(len(runs), len(_LABELS), squeeze=False, sharex=True, sharey="col")
+    looks = {seed: line_look(number) | {"label": f"seed {seed}"} for number, seed in enumerate(seeds)}
     for across, run in zip(panels, runs, strict=True):
-        _draw_run(across, points, run, seeds)
         across[0].set_title(names.short[run] if len(runs) > 1 else "")
-        for axes, label in zip(across, THRESHOLD_METRICS.values(), strict=True):
+        for axes, (metric, label) in zip(across, _LABELS.items(), strict=True):
+            own = points[(points["run"] == run) & (points["metric"] == metric)]
+            draw_lines(axes, own.assign(line=own["seed"]), "step", "value", looks)
             axes.set_ylabel(upright(label, height))
-            axes.set_ylim(0, None)
             axes.margins(x=0)
-            axes.set_xlim(0, None)
+            axes.set(xlim=(0, None), ylim=(0, None))
             axes.grid(axis="y")
         name_lines(across[1])
     for axes in panels[-1]:
         axes.set_xlabel("optimiser steps")
-    return figure
+    return Drawn(points, figure)
 
 
-def _draw_run(across: Sequence[Axes], points: pa.Table, run: str, seeds: Sequence[int]) -> None:
-    """Draw the panels of one run."""
-    for axes, metric in zip(across, THRESHOLD_METRICS, strict=True):
-        for number, seed in enumerate(seeds):
-            own = points.filter(
-                (pc.field("metric") == metric) & (pc.field("run") == run) & (pc.field("seed") == seed)
-            )
-            if len(own):
-                look = line_look(number) | (_SINGLE if len(own) == 1 else {})
-                axes.plot(own["step"].to_numpy(), own["value"].to_numpy(), **look, label=f"seed {seed}")
-
-
-KINDS = {
-    "learning_curves": FigureKind(
-        columns=CURVES,
-        title="Training loss and development score: {title}",
-        description="Lines over optimiser steps, one per run: the training loss above, the development score below.",
-        points=lambda request: curves(
-            run_tables(request.inputs["histories"], HISTORY), request.config.loss_blocks
-        ),
-        draw=draw_loss_and_score,
-    ),
-    "threshold_path": FigureKind(
-        columns=CURVES,
-        title="Threshold of redundant dimensions: {title}",
-        description=(
-            "Lines over optimiser steps, a row per run, a line per seed: threshold c, and dimensions below it."
-        ),
-        points=lambda request: paths(run_tables(request.inputs["metrics"], METRICS)),
-        draw=draw_thresholds,
-    ),
-}
+def paths(metrics: Iterable[RunTable]) -> pd.DataFrame:
+    """The points to draw, thinned out; runs without a threshold have none."""
+    rows = []
+    for run, seed, table in metrics:
+        for metric in _LABELS:
+            own = table.filter(pc.field("metric") == metric).to_pylist()
+            kept = np.linspace(0, len(own) - 1, min(_MOST_POINTS, len(own))).astype(int)
+            rows += [
+                (run, seed, metric, own[place]["step"], own[place]["value"]) for place in np.unique(kept)
+            ]
+    return frame(rows, **_COLUMNS)

@@ -1,45 +1,62 @@
 """Figures of the extraction study: scores layer by layer, over shares of static averages, and against each other."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-from matplotlib import colormaps
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, StrMethodFormatter
+import pandas as pd
+from pydantic import Field
 
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.config import Settings
 from workflow_scripts.evaluation.correlation import pearson
-from workflow_scripts.figures.base import FigureKind, Request
-from workflow_scripts.figures.style import INK, PAPER, line_look, upright
+from workflow_scripts.figures.base import Axes, Declaration, Drawn, Figure, Request, frame
+from workflow_scripts.figures.style import BESIDE, INK, PAPER, draw_lines, line_look, upright
 from workflow_scripts.graph.extraction_rows import scattered
 from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.extraction import NOT_ASKED, Scores, Variant, build, variants_of
-from workflow_scripts.settings.extraction.cells import Measure, Model, Names
+from workflow_scripts.settings.extraction.cells import Measure, Model, Names, Variants
 from workflow_scripts.settings.extraction.tables import ExtractionTable
-from workflow_scripts.settings.figures import LayerLines, MixingMap, Series, VariantScatter
+from workflow_scripts.settings.names import Measured, ModelName, Represented, Weighted
 
-POINTS = pa.schema(
-    [
-        ("panel", pa.string()),
-        ("series", pa.string()),
-        ("point", pa.string()),
-        ("x", pa.float64()),
-        ("y", pa.float64()),
-        ("spread", pa.float64()),
-        ("tasks", pa.int32()),
-        ("note", pa.string()),
-    ]
+_SCORES = {"scores": "<results>/extraction/scores/{kind}/{representation}/{task}.parquet"}
+_BLOCK = "extraction.figures.{figure}"
+_PART_OF = (
+    " Part of the study of sentence vectors without training (Stankevicius and Lukosevicius 2025): {figure}.\n\n"
+    "Every point is a mean over the tasks that this study scores; a study with fewer tasks than the paper, or another "
+    "encoder, shows the shape of the paper's figure and not its values."
 )
-"""Points of one figure of the extraction study: what each panel and series shows at ``point``. ``spread`` is the
-standard deviation over so many ``tasks``, null where y is no mean of tasks; ``note`` says why there is no y."""
 HUNDRED = "Correlations and accuracies are times 100."
 UNITS = f"Means over tasks; {HUNDRED[0].lower()}{HUNDRED[1:]}"
+
+
+class Drawing(Settings):
+    """Settings of every figure of the study without training."""
+
+    title: str
+    below: str = Field(description="Table of the page below which the figure is placed.")
+
+
+def _points(rows: Sequence[Row]) -> pd.DataFrame:
+    """What each panel and series shows at ``point``.
+
+    ``spread`` is the standard deviation over ``tasks`` tasks, null where y is no mean of tasks; ``note`` says why
+    there is no y.
+    """
+    return frame(
+        rows,
+        panel="str",
+        series="str",
+        point="str",
+        x="float",
+        y="float",
+        spread="float",
+        tasks="Int64",
+        note="str",
+    )
 
 
 def _names(request: Request[Any]) -> Names:
@@ -54,36 +71,31 @@ def _scores(request: Request[Any]) -> Scores:
 
 def _begin(
     request: Request[Any],
+    points: pd.DataFrame,
+    parts: pd.Series,
     inches: float,
     notes: Sequence[str],
-    every: Sequence[Row],
-    part: Callable[[Row], str],
     empty: str,
-) -> tuple[Figure, list[Row]]:
+) -> tuple[Figure, pd.DataFrame]:
     """A figure with its notes, and the rows that have a point; one panel says so where there are none.
 
     Args:
         request: What the job hands to the figure.
+        points: Rows with x, y and the note that says why there is no y.
+        parts: The part of the figure that each row belongs to; parts without scores are named with the reasons.
         inches: Height of the panels.
         notes: How the figure is drawn.
-        every: Rows with x, y and the note that says why there is no y.
-        part: The part of the figure that a row belongs to.
         empty: What is said where nothing can be drawn.
     """
-    rows = [row for row in every if None not in (row["x"], row["y"])]
-    said = [*notes, *_lacking(every, part)]
-    return request.new_figure(inches, said) if rows else request.empty(empty, inches, said), rows
-
-
-def _lacking(rows: Sequence[Row], part: Callable[[Row], str]) -> list[str]:
-    """A note that names the parts of a figure which have no scores, with the reasons; none where all have."""
-    points = Counter(map(part, rows))
-    gaps = Counter((part(row), row["note"]) for row in rows if row["note"])
-    said = [
-        f"{name if gone == points[name] else f'{gone} of {points[name]} of {name}'} ({note})"
-        for (name, note), gone in gaps.items()
+    rows = points.dropna(subset=["x", "y"])
+    all_of = parts.value_counts()
+    gaps = pd.DataFrame({"part": parts, "note": points["note"]}).value_counts(sort=False).items()
+    lacking = [
+        f"{part if gone == all_of[part] else f'{gone} of {all_of[part]} of {part}'} ({note})"
+        for (part, note), gone in gaps
     ]
-    return [f"Not drawn, for want of scores: {'; '.join(said)}."] if said else []
+    said = [*notes, *([f"Not drawn, for want of scores: {'; '.join(lacking)}."] if lacking else [])]
+    return request.new_figure(inches, said) if len(rows) else request.empty(empty, inches, said), rows
 
 
 def measured(request: Request[Any], names: Names, measure: str) -> str:
@@ -102,72 +114,54 @@ _LINES_INCHES = 2.1
 _NAME_INCHES = 0.15
 
 
-def lines(config: LayerLines, names: Names, scores: Scores) -> pa.Table:
-    """A row for each panel, line and layer; a representation without layers is a line across."""
-    rows: list[Row] = []
-    axis = _axis(config, scores)
-    for measure in config.measures:
-        for line in config.series:
-            variant = Variant(line.weighting, "none")
-            flat = scores.layers(line.representation) == ["static"]
-            for place, layer in enumerate(axis):
-                model = Model(
-                    representation=line.representation, mixing_weight=0, layers="static" if flat else layer
-                )
-                values = scores.cell(model, variant, names.measures[measure])
-                row: Row = {
-                    "panel": f"{measure} | {line.panel}",
-                    "series": _series(line, names),
-                    "point": layer,
-                }
-                if of_task := list(values.by_task.values()):
-                    spread = stdev(of_task) if len(of_task) > 1 else None
-                    row |= {"x": place, "y": fmean(of_task), "spread": spread, "tasks": len(of_task)}
-                    rows.append(row)
-                elif NOT_ASKED not in values.notes:
-                    rows.append(row | {"x": place, "note": "; ".join(values.notes)})
-    return pa.Table.from_pylist(rows, schema=POINTS)
+class Series(Settings):
+    """One line."""
+
+    panel: str = Field(description="Column of panels it is drawn in.")
+    representation: Represented
+    weighting: Weighted
 
 
-def _series(line: Series, names: Names) -> str:
-    """What the data call a line."""
-    return f"{line.representation}, {names.weightings[line.weighting]}"
+class LayerLines(Drawing):
+    """Lines of measures over layers."""
+
+    kind: Literal["layer_lines"]
+    measures: list[Measured] = Field(min_length=1, description="A row of panels each.")
+    series: list[Series] = Field(min_length=1)
+    sums: list[str] = Field(description="Sums of layers that end the horizontal axis.")
 
 
-def _axis(config: LayerLines, scores: Scores) -> list[str]:
-    layers = dict.fromkeys(layer for line in config.series for layer in scores.layers(line.representation))
-    return [*sorted((layer for layer in layers if layer.isdigit()), key=int), *config.sums]
-
-
-def draw_lines(points: pa.Table, request: Request[LayerLines]) -> Figure:
+@partial(
+    Declaration,
+    title="{title}",
+    description="layer lines: {title}",
+    caption=(
+        "Scores layer by layer, a line for each source and weighting; the shadow is the standard deviation over tasks."
+        + _PART_OF
+    ),
+    reads=_SCORES,
+    settings=LayerLines,
+    block=_BLOCK,
+)
+def layer_lines(request: Request[LayerLines]) -> Drawn:
     """Measures below each other, columns of panels side by side."""
-    config, every, names = request.config, points.to_pylist(), _names(request)
+    points = lines(request.config, _names(request), _scores(request))
+    config, names = request.config, _names(request)
     columns = Counter(line.panel for line in config.series)
-    lengths = Counter((row["panel"], row["series"]) for row in every if row["y"] is not None)
-    note = f"{UNITS} Diamonds: scored in one layer only." if 1 in lengths.values() else UNITS
+    once = (points.dropna(subset="y").groupby(["panel", "series"]).size() == 1).any()
+    note = f"{UNITS} Diamonds: scored in one layer only." if once else UNITS
     height = _LINES_INCHES * len(config.measures) + _NAME_INCHES * (max(columns.values()) + 1)
-    figure, rows = _begin(
-        request,
-        height,
-        [note],
-        every,
-        lambda row: f"{row['panel']}, {row['series']}",
-        "No layer was scored.",
-    )
-    if not rows:
-        return figure
-    ticks = dict(sorted({row["x"]: row["point"] for row in rows}.items()))
+    parts = points["panel"] + ", " + points["series"]
+    figure, rows = _begin(request, points, parts, height, [note], "No layer was scored.")
+    if not len(rows):
+        return Drawn(points, figure)
+    ticks = rows.drop_duplicates("x").sort_values("x")
     panels = figure.subplots(len(config.measures), len(columns), squeeze=False, sharex=True, sharey="row")
     for down, column in zip(panels.T, columns, strict=True):
         panel = _panel([line for line in config.series if line.panel == column], names)
         for axes, measure in zip(down, config.measures, strict=True):
-            for name, (label, look) in panel.lines.items():
-                drawn = [
-                    row for row in rows if (row["panel"], row["series"]) == (f"{measure} | {column}", name)
-                ]
-                _line(axes, drawn, label, look)
-            axes.grid()
-            axes.set_xticks(list(ticks), list(ticks.values()), rotation=90)
+            _draw_panel(axes, rows[rows["panel"] == f"{measure} | {column}"], panel)
+            axes.set_xticks(ticks["x"], ticks["point"], rotation=90)
         heading = f"{column}: {panel.shared}" if panel.shared else column
         named = {line.get_label(): line for axes in down for line in axes.lines}
         # Above the panel, where no line is.
@@ -176,13 +170,36 @@ def draw_lines(points: pa.Table, request: Request[LayerLines]) -> Figure:
         down[-1].set_xlabel("layer")
     for axes, measure in zip(panels[:, 0], config.measures, strict=True):
         axes.set_ylabel(upright(measured(request, names, measure), _LINES_INCHES))
-    return figure
+    return Drawn(points, figure)
+
+
+def lines(config: LayerLines, names: Names, scores: Scores) -> pd.DataFrame:
+    """A row for each panel, line and layer; a representation without layers is a line across."""
+    rows: list[Row] = []
+    layers = dict.fromkeys(layer for line in config.series for layer in scores.layers(line.representation))
+    axis = [*sorted((layer for layer in layers if layer.isdigit()), key=int), *config.sums]
+    for measure, line, (place, layer) in product(config.measures, config.series, enumerate(axis)):
+        flat = scores.layers(line.representation) == ["static"]
+        model = Model(representation=line.representation, mixing_weight=0, layers="static" if flat else layer)
+        values = scores.cell(model, Variant(line.weighting, "none"), names.measures[measure])
+        row: Row = {"panel": f"{measure} | {line.panel}", "series": _series(line, names), "point": layer}
+        if of_task := list(values.by_task.values()):
+            spread = stdev(of_task) if len(of_task) > 1 else None
+            rows.append(row | {"x": place, "y": fmean(of_task), "spread": spread, "tasks": len(of_task)})
+        elif NOT_ASKED not in values.notes:
+            rows.append(row | {"x": place, "note": "; ".join(values.notes)})
+    return _points(rows)
+
+
+def _series(line: Series, names: Names) -> str:
+    """The name of a line in the points."""
+    return f"{line.representation}, {names.weightings[line.weighting]}"
 
 
 class _Panel(NamedTuple):
     """A column of panels: label and look of each of its lines, and what all of them have in common."""
 
-    lines: dict[str, tuple[str, dict[str, Any]]]
+    looks: dict[str, dict[str, Any]]
     shared: str
 
 
@@ -196,20 +213,21 @@ def _panel(series: Sequence[Series], names: Names) -> _Panel:
     ]
     shared = [texts[0] for texts in zip(*parts, strict=True) if len(series) > 1 and len(set(texts)) == 1]
     labels = [", ".join(text for text in part if text not in shared) or part[0] for part in parts]
-    keys = [_series(line, names) for line in series]
-    looks = map(line_look, range(len(series)))
-    lines = {key: (label, look) for key, label, look in zip(keys, labels, looks, strict=True)}
-    return _Panel(lines, ", ".join(shared))
+    looks = {
+        _series(line, names): line_look(number) | {"label": label}
+        for number, (line, label) in enumerate(zip(series, labels, strict=True))
+    }
+    return _Panel(looks, ", ".join(shared))
 
 
-def _line(axes: Axes, rows: Sequence[dict[str, Any]], label: str, look: Mapping[str, Any]) -> None:
-    if not rows:
-        return
-    x, y, spread = (np.array([row[key] or 0 for row in rows], float) for key in ("x", "y", "spread"))
-    # A line through one point cannot be seen.
-    mark: dict[str, Any] = {"marker": "D", "ms": 4.5} if len(rows) == 1 else {}
-    axes.plot(x, y, label=label, lw=1.2, **look, **mark)
-    axes.fill_between(x, y - spread, y + spread, color=look["color"], alpha=0.12, lw=0)
+def _draw_panel(axes: Axes, rows: pd.DataFrame, panel: _Panel) -> None:
+    """Draw the lines of one panel with their shadows."""
+    rows = rows.assign(line=rows["series"], spread=rows["spread"].fillna(0))
+    draw_lines(axes, rows, "x", "y", panel.looks, lw=1.2)
+    for name, own in rows.groupby("line", sort=False):
+        low, high = own["y"] - own["spread"], own["y"] + own["spread"]
+        axes.fill_between(own["x"], low, high, color=panel.looks[name]["color"], alpha=0.12, lw=0)
+    axes.grid()
 
 
 # Scores over the share of static averages and the layer: a map a measure, a cross at its maximum
@@ -217,10 +235,71 @@ def _line(axes: Axes, rows: Sequence[dict[str, Any]], label: str, look: Mapping[
 _ROW_INCHES = 2.4
 _ACROSS = 3
 _HOW_DRAWN = "Each map has a scale of its own; the cross is at its best value, the number above it."
-_SHADES = colormaps["cividis"].resampled(32)
 
 
-def maps(config: MixingMap, names: Names, scores: Scores) -> pa.Table:
+class MixingMap(Drawing):
+    """Maps of measures over shares and layers."""
+
+    kind: Literal["mixing_map"]
+    measures: list[Measured] = Field(
+        min_length=1, description="A map each; a measure of all tasks may be split."
+    )
+    split: bool = Field(description="Whether each task of a measure has a map of its own.")
+    representation: Represented
+    weighting: Weighted
+    mixing_weights: list[float] = Field(min_length=2)
+
+
+@partial(
+    Declaration,
+    title="{title}",
+    description="mixing map: {title}",
+    caption="Scores over the share of static averages and the layer; the cross is the best of them."
+    + _PART_OF,
+    reads=_SCORES,
+    settings=MixingMap,
+    block=_BLOCK,
+)
+def mixing_map(request: Request[MixingMap]) -> Drawn:
+    """Maps, three side by side; shares upwards, layers to the right."""
+    points = maps(request.config, _names(request), _scores(request))
+    import seaborn as sns
+
+    config, called = request.config, _names(request)
+    names = list(points.dropna(subset="y")["panel"].unique())
+    down = max(1, -(-len(names) // _ACROSS))
+    source = called.representations.get(config.representation, config.representation)
+    units = HUNDRED if config.split else UNITS
+    note = f"{source}, of which a share w is its static averages. {units} {_HOW_DRAWN}"
+    parts = points["panel"].replace(called.datasets)
+    empty = "No share of static averages was scored."
+    figure, rows = _begin(request, points, parts, _ROW_INCHES * down, [note], empty)
+    if not len(rows):
+        return Drawn(points, figure)
+    shares = [f"{share:g}" for share in config.mixing_weights]
+    layers = list(rows.sort_values("x")["series"].unique())
+    panels = figure.subplots(down, min(_ACROSS, len(names)), squeeze=False)
+    for axes, name in zip(panels.flat, names, strict=False):
+        own = rows[rows["panel"] == name]
+        grid = own.pivot_table(index="point", columns="series", values="y").reindex(
+            index=shares, columns=layers
+        )
+        sns.heatmap(grid, cmap="cividis", ax=axes, cbar=False, xticklabels=layers, yticklabels=shares)
+        axes.invert_yaxis()
+        axes.tick_params(axis="x", rotation=90)
+        axes.tick_params(axis="y", rotation=0)
+        best = np.unravel_index(np.nanargmax(grid), grid.shape)
+        for colour, width in ((INK, 3.0), (PAPER, 1.2)):  # seen on bright and on dark
+            axes.plot(best[1] + 0.5, best[0] + 0.5, "x", color=colour, ms=6, mew=width)
+        axes.set_title(f"{called.datasets.get(name, name)}: {own['y'].max():.1f}")
+        axes.set(xlabel="layer", ylabel="w")
+        axes.collections[0].set_edgecolor("face")  # viewers leave gaps between cells
+    for axes in panels.flat[len(names) :]:
+        axes.set_axis_off()
+    return Drawn(points, figure)
+
+
+def maps(config: MixingMap, names: Names, scores: Scores) -> pd.DataFrame:
     """A row for each map, share and layer."""
     rows: list[Row] = []
     variant = Variant(config.weighting, "none")
@@ -234,7 +313,7 @@ def maps(config: MixingMap, names: Names, scores: Scores) -> pa.Table:
                 rows.append(row | {"y": fmean(values.by_seed.values()), "tasks": len(values.by_task)})
             elif NOT_ASKED not in values.notes:
                 rows.append(row | {"note": "; ".join(values.notes)})
-    return pa.Table.from_pylist(rows, schema=POINTS)
+    return _points(rows)
 
 
 def _maps_of(config: MixingMap, scores: Scores, name: str, measure: Measure) -> dict[str, Measure]:
@@ -244,96 +323,57 @@ def _maps_of(config: MixingMap, scores: Scores, name: str, measure: Measure) -> 
     return {task: measure.model_copy(update={"tasks": [task]}) for task in scores.tasks(measure)}
 
 
-def draw_maps(points: pa.Table, request: Request[MixingMap]) -> Figure:
-    """Maps, three side by side; shares upwards, layers to the right."""
-    config, every, called = request.config, points.to_pylist(), _names(request)
-    names = list(dict.fromkeys(row["panel"] for row in every if row["y"] is not None))
-    down = max(1, -(-len(names) // _ACROSS))
-    source = called.representations.get(config.representation, config.representation)
-    units = HUNDRED if config.split else UNITS
-    figure, rows = _begin(
-        request,
-        _ROW_INCHES * down,
-        [f"{source}, of which a share w is its static averages. {units} {_HOW_DRAWN}"],
-        every,
-        lambda row: called.datasets.get(row["panel"]) or str(row["panel"]),
-        "No share of static averages was scored.",
-    )
-    if not rows:
-        return figure
-    shares = [f"{share:g}" for share in config.mixing_weights]
-    layers = list(dict(sorted((row["x"], row["series"]) for row in rows)).values())
-    panels = figure.subplots(down, min(_ACROSS, len(names)), squeeze=False)
-    for axes, name in zip(panels.flat, names, strict=False):
-        grid = np.full((len(shares), len(layers)), np.nan)
-        for row in rows:
-            if row["panel"] == name:
-                grid[shares.index(row["point"]), layers.index(row["series"])] = row["y"]
-        mesh = axes.pcolormesh(grid, cmap=_SHADES)
-        best = np.unravel_index(np.nanargmax(grid), grid.shape)
-        for colour, width in ((INK, 3.0), (PAPER, 1.2)):  # seen on bright and on dark
-            axes.plot(best[1] + 0.5, best[0] + 0.5, "x", color=colour, ms=6, mew=width)
-        axes.set_title(f"{called.datasets.get(name, name)}: {grid[best]:.1f}")
-        axes.set_xticks(np.arange(len(layers)) + 0.5, layers, rotation=90)
-        axes.set_yticks(np.arange(len(shares)) + 0.5, shares)
-        axes.set_xlabel("layer")
-        axes.set_ylabel("w")
-        mesh.set_edgecolor("face")
-    for axes in panels.flat[len(names) :]:
-        axes.set_axis_off()
-    return figure
-
-
 # One measure against another: a point for every variant of a model, Pearson's r over a model's points where asked
 
 _SCATTER_INCHES = 3.6
 _MARKS = "os^Dv<>P"
 
 
-def variant_points(request: Request[VariantScatter]) -> pa.Table:
+class VariantScatter(Drawing):
+    """Two measures of cells."""
+
+    kind: Literal["variant_scatter"]
+    x: Measured
+    y: Measured
+    models: list[ModelName] = Field(min_length=1)
+    variants: list[Variants] = Field(min_length=1)
+    y_scale: Literal["linear", "log"]
+    note: str | None = Field(description="What readers should know of the measures.")
+    correlation: bool = Field(description="Whether the legend says how x and y of a model correlate.")
+
+
+@partial(
+    Declaration,
+    title="{title}",
+    description="variant scatter: {title}",
+    caption=(
+        "One measure against another, a point for every combination of weighting and post-processing of a model."
+        + _PART_OF
+    ),
+    reads=_SCORES,
+    settings=VariantScatter,
+    block=_BLOCK,
+)
+def variant_scatter(request: Request[VariantScatter]) -> Drawn:
     """Both measures of every variant and model, in the cells of a table, by which claims are judged too."""
     table = ExtractionTable.parse(scattered(request.config.model_dump()), "extraction.figures")
-    return build(table, _names(request), _scores(request))
+    points = build(table, _names(request), _scores(request)).to_pandas(types_mapper=pd.ArrowDtype)
+    from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
-
-def _pairs(points: pa.Table, config: VariantScatter, names: Names) -> list[Row]:
-    """Each variant of each model: x and y, or a note that says why there is no point."""
-    cells = {(row["run"], row["heading"]): row for row in points.to_pylist()}
-    found = []
-    for model, variant in product(config.models, variants_of(config.variants)):
-        x, y = (cells[f"{axis}: {variant.text(names)}", model] for axis in (config.x, config.y))
-        notes = (
-            None
-            if None not in (x["mean"], y["mean"])
-            else dict.fromkeys(filter(None, (x["note"], y["note"])))
-        )
-        found.append({"series": model, "x": x["mean"], "y": y["mean"], "note": notes and "; ".join(notes)})
-    return found
-
-
-def draw_variants(points: pa.Table, request: Request[VariantScatter]) -> Figure:
-    """A mark and colour for each model."""
     config, names = request.config, _names(request)
-    every = _pairs(points, config, names)
-    shown = [row["y"] for row in every if None not in (row["x"], row["y"])]
-    hidden = sum(y <= 0 for y in shown) if config.y_scale == "log" else 0
+    pairs = _pairs(points, config, names)
+    hidden = (pairs.dropna(subset="x")["y"] <= 0).sum() if config.y_scale == "log" else 0
     lost = f"Points at or below 0, which a logarithmic axis does not show: {hidden}." if hidden else None
-    figure, rows = _begin(
-        request,
-        _SCATTER_INCHES,
-        [note for note in (config.note, UNITS, lost) if note],
-        every,
-        lambda row: names.model(row["series"]),
-        f"No model has both {config.x} and {config.y}.",
-    )
-    if not rows:
-        return figure
+    notes = [note for note in (config.note, UNITS, lost) if note]
+    empty = f"No model has both {config.x} and {config.y}."
+    figure, rows = _begin(request, pairs, pairs["model"], _SCATTER_INCHES, notes, empty)
+    if not len(rows):
+        return Drawn(points, figure)
     axes = figure.subplots()
-    for number, model in enumerate(dict.fromkeys(row["series"] for row in rows)):
-        x, y = (np.array([row[axis] for row in rows if row["series"] == model]) for axis in "xy")
-        name = names.model(model)
-        name = f"{name} (r = {pearson(x, y):.2f})" if config.correlation and len(x) > 2 else name
-        axes.plot(x, y, _MARKS[number % len(_MARKS)], color=line_look(number)["color"], ms=4, label=name)
+    for number, (model, own) in enumerate(rows.groupby("model", sort=False)):
+        r = f" (r = {pearson(own['x'], own['y']):.2f})" if config.correlation and len(own) > 2 else ""
+        look = {"color": line_look(number)["color"], "marker": _MARKS[number % len(_MARKS)]}
+        axes.plot(own["x"], own["y"], linestyle="none", ms=4, label=f"{model}{r}", **look)
     axes.set_xlabel(measured(request, names, config.x))
     axes.set_ylabel(measured(request, names, config.y))
     if config.y_scale == "log":
@@ -341,26 +381,17 @@ def draw_variants(points: pa.Table, request: Request[VariantScatter]) -> Figure:
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid()
-    axes.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
-    return figure
+    axes.legend(**BESIDE)
+    return Drawn(points, figure)
 
 
-KINDS = {
-    "layer_lines": FigureKind(
-        columns=POINTS,
-        title="{title}",
-        description="layer lines: {title}",
-        points=lambda request: lines(request.config, _names(request), _scores(request)),
-        draw=draw_lines,
-    ),
-    "mixing_map": FigureKind(
-        columns=POINTS,
-        title="{title}",
-        description="mixing map: {title}",
-        points=lambda request: maps(request.config, _names(request), _scores(request)),
-        draw=draw_maps,
-    ),
-    "variant_scatter": FigureKind(
-        TABLE, "{title}", "variant scatter: {title}", variant_points, draw_variants
-    ),
-}
+def _pairs(points: pd.DataFrame, config: VariantScatter, names: Names) -> pd.DataFrame:
+    """Each variant of each model: x and y, or a note that says why there is no point."""
+    cells = points.set_index(["run", "heading"])[["mean", "note"]].to_dict("index")
+    rows = []
+    for model, variant in product(config.models, variants_of(config.variants)):
+        x, y = (cells[f"{axis}: {variant.text(names)}", model] for axis in (config.x, config.y))
+        lacking = pd.isna([x["mean"], y["mean"]]).any()
+        notes = dict.fromkeys(cell["note"] for cell in (x, y) if lacking and pd.notna(cell["note"]))
+        rows.append((names.model(model), x["mean"], y["mean"], "; ".join(notes) or None))
+    return frame(rows, model="str", x="float", y="float", note="str")

@@ -8,34 +8,30 @@ vectors are computed, and the mean over a word's pieces.
 Shape suffixes: T tokens, W words or pieces, D width, L layers.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
-from statistics import fmean
-from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import numpy as np
-import pyarrow as pa
-import torch
-from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
-from torch import Tensor
-from transformers import BatchEncoding, PreTrainedTokenizerBase
+import pandas as pd
+from pydantic import Field
 
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.correlation import cosine
-from workflow_scripts.figures.base import FigureKind, Request
-from workflow_scripts.figures.maps import draw_maps, maps_of
-from workflow_scripts.figures.style import heading, short_names
-from workflow_scripts.losses.infonce import cosine_matrix
-from workflow_scripts.models.encoder import SentenceEncoder, hidden_states
-from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.models.readouts.layer_attention import Readout
-from workflow_scripts.models.templates import tokenise_in
+from workflow_scripts.figures.base import MODELS, Declaration, Drawn, Request, frame
+from workflow_scripts.figures.maps import draw_maps
 from workflow_scripts.reporting.records import run_and_seed
-from workflow_scripts.settings.figures import LayerAttention, TokenSimilarity, Unit
+from workflow_scripts.settings.names import Refers
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import BatchEncoding, PreTrainedTokenizerBase
+
+    from workflow_scripts.models.encoder import SentenceEncoder
 
 
 def single_encoders(
@@ -46,201 +42,199 @@ def single_encoders(
     Raises:
         ConfigError: if one consists of several encoders.
     """
+    from workflow_scripts.models.encoder import SentenceEncoder
+    from workflow_scripts.models.folders import load_encoder
+
     for path in records:
         encoder, tokenizer = load_encoder(path.parent)
         run, seed = run_and_seed(path)
         if not isinstance(encoder, SentenceEncoder):
-            raise ConfigError(f"{path}: {run} holds several encoders, and the figure shows one. Name others.")
+            found = f"{run} holds several encoders, or one as it was published"
+            raise ConfigError(f"{path}: {found}; the figure shows one that pools. Name others.")
         yield run, seed, encoder, tokenizer
-
-
-def _of_every_model(request: Request[Any], numbers_of: Callable[..., pa.Table]) -> pa.Table:
-    """The numbers of every run and seed; models are loaded one after the other."""
-    loaded = single_encoders(request.inputs["models"])
-    return pa.concat_tables([numbers_of(*model, request.config) for model in loaded])
-
-
-def _draw_sentences(
-    points: pa.Table,
-    request: Request[Any],
-    inches: float,
-    sides: Sequence[str],
-    value: str,
-    note: str,
-    *,
-    most: float | None = None,
-    said: Mapping[str, str] = MappingProxyType({}),
-    **look: Any,
-) -> Figure:
-    """Draw a map for each run and sentence, all on one scale.
-
-    Args:
-        points: A row for each number.
-        request: What the job hands to the figure.
-        inches: Height of a row of maps.
-        sides: Columns of ``points``, as in ``maps_of``.
-        value: Column of the numbers.
-        note: How the maps are drawn.
-        most: The upper end of the scale; without it, the greatest number.
-        said: What is added to the name of each run.
-        look: Passed to ``draw_maps``.
-    """
-    runs, sentences = (list(dict.fromkeys(points[name].to_pylist())) for name in ("run", "sentence"))
-    names = short_names(runs, request.called)
-    figure = request.new_figure(inches * len(runs), [note, *names.footnotes])
-    maps = maps_of(points, "sentence", sides, value)
-    every = np.concatenate([shown.values.ravel() for shown in maps.values()])
-    shades = Normalize(every.min(), every.max() if most is None else most)
-    headings = {sentence: heading(sentence, request.style, len(sentences)) for sentence in sentences}
-    rows = {run: f"{name}{said.get(run, '')}" for run, name in names.short.items()}
-    draw_maps(figure, maps, rows, headings, shades, inches, **look)
-    return figure
 
 
 # Attention over layers
 
-LAYER_WEIGHTS = pa.schema(
-    [
-        ("run", pa.string()),
-        ("seed", pa.int32()),
-        ("sentence", pa.string()),
-        ("query_layer", pa.int32()),
-        ("key_layer", pa.int32()),
-        ("weight", pa.float64()),
-    ]
-)
-"""Weights of LayerAttPooler's attention over layers; 0 is the embedding output. A query's weights sum to 1 under a
-softmax."""
-_LAYERS_INCHES = 2.4
-_LAYERS_NOTE = (
-    "Rows: layers that query; columns: layers that answer, 0 the embedding output; means over seeds."
-)
+
+class LayerAttention(Settings):
+    """The sentences to draw."""
+
+    sentences: list[str] = Field(
+        min_length=1, max_length=4, description="Each on its own, so nothing is padded."
+    )
+    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
 
 
-def weights_of(
-    run: str, seed: int, encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, config: LayerAttention
-) -> pa.Table:
-    """Attention weights of every sentence in one run."""
-    parts = [layer_weights(encoder, tokenizer, sentence, config.max_tokens) for sentence in config.sentences]
-    rows = [
-        {
-            "run": run,
-            "seed": seed,
-            "sentence": sentence,
-            "query_layer": query,
-            "key_layer": key,
-            "weight": weight,
-        }
-        for sentence, (lowest, weights) in zip(config.sentences, parts, strict=True)
-        for query, row in enumerate(weights, start=lowest)
-        for key, weight in enumerate(row, start=lowest)
-    ]
-    return pa.Table.from_pylist(rows, schema=LAYER_WEIGHTS)
+@partial(
+    Declaration,
+    title="Attention over layers: {title}",
+    description="Maps of attention weights, a row per run, a column per sentence; darker is more.",
+    caption=(
+        "Weights of the attention over layers of {experiment}, for single sentences, a map per run and sentence; "
+        "means over seeds. A row is a layer whose [CLS] state queries, a column a layer whose average answers; 0 "
+        "is the embedding output."
+    ),
+    reads={"models": MODELS},
+    settings=LayerAttention,
+    block="report.layer_attention",
+    method={"readout.kind": "layer_attention", "readout.pooling": "*attention*"},
+)
+def layer_attention(request: Request[LayerAttention]) -> Drawn:
+    """Weights of LayerAttPooler's attention over layers."""
+    models = single_encoders(request.inputs["models"])
+    points = pd.concat([layer_weights(*model, request.config) for model in models], ignore_index=True)
+    figure = draw_maps(
+        request,
+        points,
+        "sentence",
+        ("query_layer", "key_layer", "key_layer"),
+        "weight",
+        2.4,
+        "Rows: layers that query; columns: layers that answer, 0 the embedding output; means over seeds.",
+        bar="weight",
+    )
+    return Drawn(points, figure)
 
 
 def layer_weights(
-    encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, sentence: str, max_tokens: int
-) -> tuple[int, Sequence[Sequence[float]]]:
-    """The first layer that is attended to (0 is the embedding output), and the weights, (L, L)."""
+    run: str, seed: int, encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, config: LayerAttention
+) -> pd.DataFrame:
+    """Attention weights of every sentence in one run; layer 0 is the embedding output.
+
+    A query's weights sum to 1 under a softmax.
+    """
+    import torch
+
+    from workflow_scripts.models.encoder import hidden_states
+    from workflow_scripts.models.readouts.layer_attention import Readout
+    from workflow_scripts.models.templates import tokenise_in
+
     readout = encoder.readout
     assert isinstance(readout, Readout)
-    batch = tokenise_in(encoder.template, tokenizer, [sentence], max_tokens).batch([0]).to(encoder.device)
-    with torch.inference_mode():
-        states = hidden_states(encoder.eval().backbone, batch, "all")
-        weights_1LL = readout.attention(*readout.layers(states, batch.mask_BT))
-    return readout.lowest, weights_1LL[0].double().tolist()
-
-
-def draw_layers(points: pa.Table, request: Request[LayerAttention]) -> Figure:
-    """Draw the maps of attention weights."""
-    sides = ("query_layer", "key_layer", "key_layer")
-    return _draw_sentences(points, request, _LAYERS_INCHES, sides, "weight", _LAYERS_NOTE, bar="weight")
+    rows = []
+    for sentence in config.sentences:
+        tokens = tokenise_in(encoder.template, tokenizer, [sentence], config.max_tokens)
+        batch = tokens.batch([0]).to(encoder.device)
+        with torch.inference_mode():
+            states = hidden_states(encoder.eval().backbone, batch, "all")
+            (weights_LL,) = readout.attention(*readout.layers(states, batch.mask_BT))
+        rows += [
+            (run, seed, sentence, query, key, weight)
+            for query, row in enumerate(weights_LL.double().tolist(), start=readout.lowest)
+            for key, weight in enumerate(row, start=readout.lowest)
+        ]
+    return frame(
+        rows, run="str", seed="int", sentence="str", query_layer="int", key_layer="int", weight="float"
+    )
 
 
 # Cosines between words
 
-COSINES = pa.schema(
-    [
-        ("run", pa.string()),
-        ("seed", pa.int32()),
-        ("sentence", pa.string()),
-        ("row_place", pa.int32()),
-        ("row_unit", pa.string()),
-        ("column_place", pa.int32()),
-        ("column_unit", pa.string()),
-        ("cosine", pa.float64()),
-        ("sentence_cosine", pa.float64()),
-    ]
+Unit = Literal["words", "pieces"]
+
+
+class TokenSimilarity(Settings):
+    """Two sentences, and the runs in which their words are compared (3R, Table 4 and Figs. 1 and 3)."""
+
+    runs: Annotated[list[str], Refers("grid.runs")] = Field(
+        min_length=1, max_length=6, description="Runs of the grid, of one encoder each."
+    )
+    sentences: list[str] = Field(min_length=2, max_length=2)
+    layer: int = Field(description="Hidden states: -1 the last layer, 0 the embedding output.")
+    unit: Unit = Field(description="Words, means of their pieces, or the pieces.")
+    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+
+
+@partial(
+    Declaration,
+    title="How alike words are: {title}",
+    description="Maps of cosines between the words of a sentence, a row per run, a column per sentence.",
+    caption=(
+        "How alike some runs of {experiment} make the words of two sentences, the cosine of whose vectors stands "
+        "at the left: cosines between the states of words inside the encoder, a row of maps for each run. Nothing "
+        "is reduced here: the maps show what training left in the encoder (3R, Figures 1 and 3 and Table 4)."
+    ),
+    reads={"models": MODELS},
+    settings=TokenSimilarity,
+    block="grids.{experiment}.token_similarity",
 )
-"""Cosines between the words or pieces of each of two sentences, places from 0. ``sentence_cosine`` is that of the run's
-vectors of the two sentences, the same in every row of a run and seed."""
-_WORDS_INCHES = 3.1
-_WORDS_NOTE = "Cosines between words, means over seeds; at the left, the cosine of the two sentences."
-_NUMBERS_UP_TO = 12  # words; the numbers of more would cover each other
+def token_similarity(request: Request[TokenSimilarity]) -> Drawn:
+    """Cosines between the words of each of two sentences."""
+    models = single_encoders(request.inputs["models"])
+    points = pd.concat([word_cosines(*model, request.config) for model in models], ignore_index=True)
+    between = points.groupby("run")["sentence_cosine"].mean()
+    figure = draw_maps(
+        request,
+        points,
+        "sentence",
+        ("row_place", "column_place", "column_unit"),
+        "cosine",
+        3.1,
+        "Cosines between words, means over seeds; at the left, the cosine of the two sentences.",
+        scale=(None, 1),
+        said={run: f", sentences: {value:z.2f}" for run, value in between.items()},
+        numbers_up_to=12,  # the numbers of more words would cover each other
+    )
+    return Drawn(points, figure)
 
 
-def cosines_of(
+def word_cosines(
     run: str, seed: int, encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, config: TokenSimilarity
-) -> pa.Table:
-    """Cosines within each of the two sentences, and between the run's own vectors of them."""
+) -> pd.DataFrame:
+    """Cosines within each of the two sentences, places from 0.
+
+    ``sentence_cosine`` is that of the run's own vectors of the two sentences, the same in every row.
+    """
+    from workflow_scripts.models.encoding import encode
+
     left, right = encode(encoder, tokenizer, config.sentences, config.max_tokens)
     between = float(cosine(left[None], right[None])[0])
     rows = []
     for sentence in config.sentences:
-        names, cosines_WW = unit_cosines(
-            encoder,
-            tokenizer,
-            sentence,
-            layer=config.layer,
-            unit=config.unit,
-            max_tokens=config.max_tokens,
-        )
+        names, cosines_WW = unit_cosines(encoder, tokenizer, sentence, config)
         rows += [
             (run, seed, sentence, row, names[row], column, names[column], value, between)
             for row, values in enumerate(cosines_WW.tolist())
             for column, value in enumerate(values)
         ]
-    return pa.table(list(map(list, zip(*rows, strict=True))), schema=COSINES)
+    return frame(
+        rows, run="str", seed="int", sentence="str", row_place="int", row_unit="str", column_place="int",
+        column_unit="str", cosine="float", sentence_cosine="float",
+    )  # fmt: skip
 
 
 def unit_cosines(
-    encoder: SentenceEncoder,
-    tokenizer: PreTrainedTokenizerBase,
-    sentence: str,
-    *,
-    layer: int,
-    unit: Unit,
-    max_tokens: int,
+    encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, sentence: str, config: TokenSimilarity
 ) -> tuple[list[str], Tensor]:
     """The words or pieces of a sentence, and the cosines between them, shape (W, W).
 
     The sentence is encoded without the encoder's template, if it has one.
 
-    Args:
-        encoder: The encoder whose states are compared.
-        tokenizer: Its tokeniser.
-        sentence: A sentence, truncated to ``max_tokens``.
-        layer: Hidden states: -1 the last layer, 0 the embedding output.
-        unit: Words, as means of their pieces, or pieces.
-        max_tokens: Largest number of tokens, including [CLS] and [SEP].
-
     Raises:
         ConfigError: if there is no such layer.
     """
-    tokens = tokenizer(sentence, truncation=True, max_length=max_tokens, return_tensors="pt")
+    import torch
+
+    from workflow_scripts.losses.infonce import cosine_matrix
+
+    tokens = tokenizer(sentence, truncation=True, max_length=config.max_tokens, return_tensors="pt")
     backbone = encoder.backbone.train(False)
     with torch.inference_mode():
         states = backbone(**tokens.to(backbone.device), output_hidden_states=True).hidden_states
-    if not -len(states) <= layer < len(states):
-        raise ConfigError(f"token_similarity.layer: {layer}; hidden states are 0 to {len(states) - 1}.")
-    names, places = units_of(tokens, tokenizer, sentence, unit)
-    vectors_WD = unit_vectors(states[layer][0].double(), places)
+    if not -len(states) <= config.layer < len(states):
+        raise ConfigError(
+            f"token_similarity.layer: {config.layer}; hidden states are 0 to {len(states) - 1}."
+        )
+    names, places = units_of(tokens, tokenizer, sentence, config.unit)
+    states_TD = states[config.layer][0].double()
+    vectors_WD = torch.stack([states_TD[own].mean(dim=0) for own in places])
     return names, cosine_matrix(vectors_WD, vectors_WD)
 
 
 def units_of(
     tokens: BatchEncoding, tokenizer: PreTrainedTokenizerBase, sentence: str, unit: Unit
-) -> tuple[list[str], list[list[int]]]:
+) -> tuple[list[str], Sequence[list[int]]]:
     """The words or pieces of one sentence, without special tokens, and the tokens that each consists of."""
     words = tokens.word_ids(0)
     inside = [place for place, word in enumerate(words) if word is not None]
@@ -250,38 +244,3 @@ def units_of(
     groups = {word: list(places) for word, places in groupby(inside, key=lambda place: words[place])}
     spans = [tokens.word_to_chars(0, word) for word in groups]
     return [sentence[span.start : span.end].strip() for span in spans], list(groups.values())
-
-
-def unit_vectors(states_TD: Tensor, tokens: Sequence[Sequence[int]]) -> Tensor:
-    """Means of the states of each unit's tokens, shape (W, D)."""
-    return torch.stack([states_TD[list(places)].mean(dim=0) for places in tokens])
-
-
-def draw_words(points: pa.Table, request: Request[TokenSimilarity]) -> Figure:
-    """Draw the maps of cosines, up to 1, with the cosine of the sentences beside the name of the run."""
-    between: dict[str, list[float]] = {}
-    for row in points.select(["run", "sentence_cosine"]).to_pylist():
-        between.setdefault(row["run"], []).append(row["sentence_cosine"])
-    said = {run: f", sentences: {fmean(cosines):z.2f}" for run, cosines in between.items()}
-    sides, look = ("row_place", "column_place", "column_unit"), {"numbers_up_to": _NUMBERS_UP_TO}
-    return _draw_sentences(
-        points, request, _WORDS_INCHES, sides, "cosine", _WORDS_NOTE, most=1, said=said, **look
-    )
-
-
-KINDS = {
-    "layer_attention": FigureKind(
-        columns=LAYER_WEIGHTS,
-        title="Attention over layers: {title}",
-        description="Maps of attention weights, a row per run, a column per sentence; darker is more.",
-        points=lambda request: _of_every_model(request, weights_of),
-        draw=draw_layers,
-    ),
-    "token_similarity": FigureKind(
-        columns=COSINES,
-        title="How alike words are: {title}",
-        description="Maps of cosines between the words of a sentence, a row per run, a column per sentence.",
-        points=lambda request: _of_every_model(request, cosines_of),
-        draw=draw_words,
-    ),
-}

@@ -5,111 +5,115 @@ Two columns of a table against each other (JTCSE, Fig. 10), or alignment against
 differs between papers; it is a task of its suite, and its note goes into the figure.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import product
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from matplotlib import colormaps
-from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap, Normalize
-from matplotlib.figure import Figure
-from numpy.typing import NDArray
+from pydantic import Field
 
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.config import Settings
 from workflow_scripts.evaluation.correlation import pearson, spearman
-from workflow_scripts.evaluation.significance import summarise
-from workflow_scripts.figures.base import FigureKind, Request, column_label
+from workflow_scripts.figures.base import (
+    TABLE_OF_GRID,
+    Axes,
+    Declaration,
+    Drawn,
+    Figure,
+    Request,
+    column_label,
+    frame,
+)
 from workflow_scripts.figures.style import COLOURS, INK, Names, colour_bar, short_names, upright
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.experiment import experiment_of
-from workflow_scripts.settings.experiment import Experiment
-from workflow_scripts.settings.figures import AlignmentUniformity, Scatter
+from workflow_scripts.settings.names import Heading, Refers
 
 _HOW_DRAWN = "Circles: means over seeds, bars one standard deviation; squares: one seed, so no bar."
 _PANEL_INCHES = 4.2
-_COLOURS = ListedColormap(
-    colormaps["cividis"](np.linspace(0.12, 1, 48))
-)  # from 50 on, the bar becomes a bitmap
-
-_WORDS_UP_TO = 6  # points; the names of more would not fit, so they have numbers
 _RADIUS = 5.5  # pixels of a point with its edge
-_CAP = 3.0  # pixels of a bar to either side
-_RINGS = (
-    7,
-    16,
-    27,
-    41,
-    57,
-    77,
-    102,
-    137,
-    187,
-    247,
-)  # pixels from a point to its name, tried from the nearest
-_TURNS = (
-    np.array(sorted(range(24), key=lambda turn: min(turn, 24 - turn))) / 24
-)  # to the right before the left
-_LEADER_FROM = 16  # pixels; a name further away is joined to its point by a line
-
-Boxes = NDArray[np.float64]
-"""Left, bottom, right and top of some boxes, in pixels."""
-
+_PLACING: dict[str, Any] = {
+    "force_static": (0.3, 0.4), "force_text": (0.3, 0.4), "force_explode": (0.5, 1.0), "explode_radius": 40,
+    "iter_lim": 150,  # without it the search ends after a second, wherever it is
+    "arrowprops": {"arrowstyle": "-", "color": INK, "lw": 0.5, "alpha": 0.6},
+}  # fmt: skip
+"""Settings of adjustText that left fewest names on points in made-up planes of 5 to 31 runs."""
+_WORDS_UP_TO = 6  # points; the names of more would not fit, so they have numbers
 
 Row = dict[str, Any]
 
 
-class Mark(NamedTuple):
-    """One run: means over seeds, null without a score, and standard deviations where there are several seeds."""
-
-    run: str
-    x: Any
-    y: Any
-    x_sd: float | None
-    y_sd: float | None
-
-
-Shades = Callable[[Axes, Sequence[str]], Sequence[Any]]
-"""Draws a scale where there is one, and gives the colours of some runs."""
-
-
 def draw_plane(
     request: Request[Any],
-    every: Sequence[Mark],
-    labels: tuple[str, str],
+    points: pd.DataFrame,
+    axes_of: Mapping[str, str],
     empty: str,
-    notes: tuple[Sequence[str], Sequence[str]],
-    shades: Shades = lambda _, runs: [COLOURS[0]] * len(runs),
+    before: Sequence[str] = (),
+    after: Sequence[str] = (),
+    scale: str | None = None,
 ) -> Figure:
     """Draw the runs that have both numbers, and name the others below.
 
     Args:
         request: What the job hands to the figure.
-        every: All runs.
-        labels: Of the axes, to the right and upwards.
-        empty: What is said where no run has both numbers.
-        notes: Printed before and after those on runs.
-        shades: Colours of points; without it, all have one.
+        points: A row per run; of each axis a mean and a standard deviation, as in ``alignment`` and ``alignment_sd``.
+        axes_of: Columns to the right and upwards, with the labels of their axes.
+        empty: Said where no run has both numbers.
+        before: Notes to print before those on runs.
+        after: Notes to print after those on runs.
+        scale: What the column ``score`` holds, by which points are coloured; without it all have one colour.
     """
-    marks = [mark for mark in every if mark.x is not None and mark.y is not None]
-    if not marks:
+    (x, y), (x_label, y_label) = axes_of, axes_of.values()
+    shown = points.dropna(subset=[x, y])
+    if not len(shown):
         return request.empty(empty)
-    runs = [mark.run for mark in marks]
-    names = names_of(runs, request.called)
-    lacking = "; ".join(request.called.run(mark.run) for mark in every if mark not in marks)
+    names = names_of(list(shown["run"]), request.called)
+    lacking = "; ".join(map(request.called.run, points["run"].drop(shown.index)))
     undrawn = [f"Without a point, for want of scores: {lacking}."] if lacking else []
-    figure = request.new_figure(_PANEL_INCHES, [_HOW_DRAWN, *notes[0], *names.footnotes, *undrawn, *notes[1]])
+    notes = [_HOW_DRAWN, *before, *names.footnotes, *undrawn, *after]
+    figure = request.new_figure(_PANEL_INCHES, notes)
     axes = figure.subplots()
     axes.grid()
-    axes.set_xlabel(labels[0])
-    axes.set_ylabel(upright(labels[1], _PANEL_INCHES))
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(upright(y_label, _PANEL_INCHES))
     axes.margins(0.14)
-    draw_marks(axes, marks, shades(axes, runs), names.short)
+    colours = _colours(figure, axes, shown["score"], scale) if scale else [COLOURS[0]] * len(shown)
+    for row, colour in zip(shown.to_dict("records"), colours, strict=True):
+        bars = row[f"{y}_sd"], row[f"{x}_sd"]
+        axes.errorbar(row[x], row[y], *bars, color=INK, lw=0.8, capsize=2, zorder=2)
+        shape = "s" if all(map(pd.isna, bars)) else "o"
+        axes.plot(row[x], row[y], shape, ms=7, mfc=colour, mec=INK, mew=0.7, zorder=3)
+    _name_points(figure, axes, shown, x, y, names.short)
     return figure
+
+
+def _name_points(
+    figure: Figure, axes: Axes, points: pd.DataFrame, x: str, y: str, names: Mapping[str, str]
+) -> None:
+    """Names beside their points, moved off points, bars and each other; one that went far has a line to its point."""
+    from adjustText import adjust_text
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.transforms import Bbox
+
+    FigureCanvasSVG(figure)  # measures text as the picture has it
+    figure.draw_without_rendering()  # lays the panel out
+    texts = [
+        axes.text(row[x], row[y], names[row["run"]], size="small", ha="center", va="center")
+        for _, row in points.iterrows()
+    ]
+    wide, high = np.ptp(axes.transData.inverted().transform([(0, 0), (_RADIUS, _RADIUS)]), axis=0)
+    covered = [
+        Bbox.from_extents(row[x] - right, row[y] - up, row[x] + right, row[y] + up)
+        for _, row in points.fillna({f"{x}_sd": 0, f"{y}_sd": 0}).iterrows()
+        for right, up in ((max(wide, row[f"{x}_sd"]), high), (wide, max(high, row[f"{y}_sd"])))
+    ]
+    adjust_text(texts, objects=covered, ax=axes, **_PLACING)
 
 
 def names_of(runs: Sequence[str], called: Called) -> Names:
@@ -122,211 +126,136 @@ def names_of(runs: Sequence[str], called: Called) -> Names:
     return Names(short, [f"Points: {key}.", *names.footnotes])
 
 
-def draw_marks(axes: Axes, marks: Sequence[Mark], colours: Sequence[Any], names: Mapping[str, str]) -> None:
-    """Points with their bars, squares where there is one seed, and names that cover neither these nor each other."""
-    for mark, colour in zip(marks, colours, strict=True):
-        axes.errorbar(mark.x, mark.y, mark.y_sd, mark.x_sd, color=INK, lw=0.8, capsize=2, zorder=2)
-        shape = "s" if mark.x_sd is None and mark.y_sd is None else "o"
-        axes.plot(mark.x, mark.y, shape, ms=7, mfc=colour, mec=INK, mew=0.7, zorder=3)
-    axes.figure.draw_without_rendering()  # type: ignore[union-attr]
-    taken = np.concatenate([_extents(axes, mark) for mark in marks])
-    panel = axes.get_window_extent()
-    for mark in marks:
-        point = axes.transData.transform((mark.x, mark.y))
-        text = axes.annotate(
-            names[mark.run], (mark.x, mark.y), (0, 0), textcoords="offset pixels", size="small"
-        )
-        text.set(ha="left", va="bottom", zorder=4)
-        extent = text.get_window_extent()
-        places = _places(point, extent.width, extent.height)
-        inside = (places[:, :2] >= panel.min).all(axis=1) & (places[:, 2:] <= panel.max).all(axis=1)
-        free = np.flatnonzero(inside & ~_overlap(places, taken))
-        at = int(free[0]) if len(free) else 0  # without room anywhere, a name covers something, but is there
-        text.set_position((places[at, 0] - point[0], places[at, 1] - point[1]))
-        if _RINGS[at // len(_TURNS)] >= _LEADER_FROM:
-            end = axes.transData.inverted().transform(np.clip(point, places[at, :2], places[at, 2:]))
-            axes.plot(
-                *zip((mark.x, mark.y), end, strict=True),
-                color=INK,
-                lw=0.5,
-                alpha=0.6,
-                zorder=1.5,
-                scalex=False,
-                scaley=False,
-            )
-        taken = np.concatenate([taken, places[at : at + 1]])
-
-
-def _extents(axes: Axes, mark: Mark) -> Boxes:
-    """What a point and each of its bars cover."""
-    ends = mark.x + (mark.x_sd or 0), mark.y + (mark.y_sd or 0)
-    (x, y), (right, top) = axes.transData.transform([(mark.x, mark.y), ends])
-    reaches = ((_RADIUS, _RADIUS), (right - x, _CAP), (_CAP, top - y))
-    return np.array([(x - wide, y - high, x + wide, y + high) for wide, high in reaches])
-
-
-def _places(point: NDArray[np.float64], width: float, height: float) -> Boxes:
-    """Boxes of a name around a point, the nearest first: beside it, above and below it, and between."""
-    rings, turns = np.array(list(product(_RINGS, _TURNS))).T
-    away = np.stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], axis=1)
-    half = np.array([width, height]) / 2
-    middle = point + rings[:, None] * away + half * np.clip(1.6 * away, -1, 1)
-    return np.concatenate([middle - half - 1, middle + half + 1], axis=1)
-
-
-def _overlap(places: Boxes, taken: Boxes) -> NDArray[np.bool_]:
-    """Whether each place lies on something."""
-    low = places[:, None, :2] < taken[None, :, 2:]
-    high = places[:, None, 2:] > taken[None, :, :2]
-    covers: NDArray[np.bool_] = np.any(np.all(low & high, axis=2), axis=1)
-    return covers
-
-
 # Two columns of a table
 
-SCATTER = pa.schema(
-    [
-        ("run", pa.string()),
-        ("x", pa.float64()),
-        ("x_sd", pa.float64()),
-        ("y", pa.float64()),
-        ("y_sd", pa.float64()),
-    ]
+
+class Scatter(Settings):
+    """Two columns against each other, a point per run."""
+
+    x: Heading = Field(description="Heading of a column.")
+    y: Heading = Field(description="Heading of a column.")
+
+
+@partial(
+    Declaration,
+    title="Two scores of every run: {title}",
+    description="A point per run, one column of the table to the right, another upwards.",
+    caption=(
+        "Two columns of the table of {experiment} against each other: a point is one run, a mean over its seeds; "
+        "bars are one standard deviation."
+    ),
+    reads={"table": TABLE_OF_GRID},
+    settings=Scatter,
+    block="grids.{experiment}.scatter",
 )
-"""Means and standard deviations over seeds of two columns of a table, a row per run; null where it has no score."""
+def scatter(request: Request[Scatter]) -> Drawn:
+    """Two columns of a table; a footnote says how they correlate over three runs or more."""
+    (path,) = request.inputs["table"]
+    experiment, (x, y) = experiment_of(path), (request.config.x, request.config.y)
+    points = both_scores(read_table(path, TABLE).to_pylist(), request.config)
+    both = points[["x", "y"]].dropna().to_numpy().T
+    runs, correlation = both.shape[1], []
+    if runs > 2:
+        correlation = [f"Over {runs} runs: Pearson {pearson(*both):.2f}, Spearman {spearman(*both):.2f}."]
+    figure = draw_plane(
+        request,
+        points,
+        {name: column_label(experiment, heading, request.called) for name, heading in (("x", x), ("y", y))},
+        f"No run has both {x} and {y}.",
+        after=correlation,
+    )
+    return Drawn(points, figure)
 
 
-def both_scores(table: Iterable[Row], shown: Scatter) -> pa.Table:
-    """Two scores of every run, of rows with the columns of ``columns.tables.TABLE``."""
+def both_scores(table: Iterable[Row], shown: Scatter) -> pd.DataFrame:
+    """Means and standard deviations over seeds of two columns, a row per run, of rows of ``columns.tables.TABLE``."""
     cells = {(row["run"], row["heading"]): row for row in table}
-    rows = []
-    for run in dict.fromkeys(run for run, _ in cells):
-        x, y = cells[run, shown.x], cells[run, shown.y]
-        rows.append({"run": run, "x": x["mean"], "x_sd": x["sd"], "y": y["mean"], "y_sd": y["sd"]})
-    return pa.Table.from_pylist(rows, schema=SCATTER)
-
-
-def draw_scatter(points: pa.Table, request: Request[Scatter], experiment: Experiment) -> Figure:
-    """Draw the points; a footnote says how the columns correlate over three runs or more."""
-    shown = request.config
-    marks = [Mark(**row) for row in points.to_pylist()]
-    x, y = (column_label(experiment, heading, request.called) for heading in (shown.x, shown.y))
-    empty = f"No run has both {shown.x} and {shown.y}."
-    return draw_plane(request, marks, (x, y), empty, ([], _correlation(marks)))
-
-
-def _correlation(every: Sequence[Mark]) -> list[str]:
-    both = [(mark.x, mark.y) for mark in every if mark.x is not None and mark.y is not None]
-    if len(both) < 3:
-        return []
-    x, y = np.array(both).T
-    return [f"Over {len(x)} runs: Pearson {pearson(x, y):.2f}, Spearman {spearman(x, y):.2f}."]
+    return frame(
+        [
+            (run, *(cells[run, heading][part] for heading in (shown.x, shown.y) for part in ("mean", "sd")))
+            for run in dict.fromkeys(run for run, _ in cells)
+        ],
+        run="str", x="float", x_sd="float", y="float", y_sd="float",
+    )  # fmt: skip
 
 
 # Alignment and uniformity
 
-PLANE = pa.schema(
-    [
-        ("run", pa.string()),
-        ("seeds", pa.int32()),
-        ("alignment", pa.float64()),
-        ("alignment_sd", pa.float64()),
-        ("uniformity", pa.float64()),
-        ("uniformity_sd", pa.float64()),
-        ("score", pa.float64()),
-        ("note", pa.string()),
-    ]
+
+class AlignmentUniformity(Settings):
+    """The measurement to draw."""
+
+    task: Annotated[str, Refers("grid.positives")] = Field(
+        description="One of the ``positives`` of the experiment's suites of scored pairs."
+    )
+
+
+@partial(
+    Declaration,
+    title="Alignment and uniformity: {title}",
+    description="A point per run: uniformity to the right, alignment upwards, both better when lower; colour: score.",
+    caption=(
+        "Alignment and uniformity of every run of {experiment} (Wang and Isola 2020), means over seeds; bars are "
+        "one standard deviation, colour is the score of the grid's headline column.\n\nLower left is better: "
+        "positive pairs lie close together, and all sentences spread evenly. Values compare only where dataset, "
+        "threshold and normalisation agree; the figure names them."
+    ),
+    reads={"table": TABLE_OF_GRID, "scores": "<results>/scores/sts/{suite}/{run}/seed{seed}.parquet"},
+    settings=AlignmentUniformity,
+    block="grids.{experiment}.alignment_uniformity",
 )
-"""One point of the alignment-uniformity plane per run, means and standard deviations over seeds; the note says what
-was measured, or why there is no point. ``score`` is the mean of the grid's headline column, times its scale."""
-
-
-def plane_points(request: Request[AlignmentUniformity]) -> pa.Table:
-    """A point for every run."""
-    experiment = experiment_of(*request.inputs["table"])
-    table = read_table(request.inputs["table"][0], TABLE)
+def alignment_uniformity(request: Request[AlignmentUniformity]) -> Drawn:
+    """The plane, coloured by the experiment's headline; an open point has no score."""
+    (path,) = request.inputs["table"]
+    experiment, table = experiment_of(path), read_table(path, TABLE)
     headline = table.filter(pc.equal(table["heading"], experiment.headline_column().heading))
     means = dict(zip(headline["run"].to_pylist(), headline["mean"].to_pylist(), strict=True))
     scores = (read_table(path, SCORES) for path in request.inputs["scores"])
-    return plane(scores, means, request.config)
+    points = plane(scores, means, request.config)
+    data = request.called.dataset(request.config.task)
+    tasks = ", ".join(sorted(points.dropna(subset=["alignment", "note"])["note"].unique()))
+    figure = draw_plane(
+        request,
+        points,
+        {metric: f"{metric} on {data} (lower is better)" for metric in ("uniformity", "alignment")},
+        "Alignment and uniformity are gaps for every run.",
+        before=[f"{data}: {tasks}."] if tasks else [],
+        scale=column_label(experiment, experiment.headline_column().heading, request.called),
+    )
+    return Drawn(points, figure)
 
 
 def plane(
     scores: Iterable[pa.Table], headline: Mapping[str, float | None], config: AlignmentUniformity
-) -> pa.Table:
-    """A row per run in the order of its first score; ``headline`` has the score of each."""
-    of_run: dict[str, list[Row]] = {}
-    for table in scores:
-        for row in table.filter(pc.equal(table["task"], config.task)).to_pylist():
-            of_run.setdefault(row["run"], []).append(row)
-    return pa.Table.from_pylist(
-        [_point(run, rows) | {"score": headline[run]} for run, rows in of_run.items()],
-        schema=PLANE,
+) -> pd.DataFrame:
+    """A row per run in the order of its first score: means and standard deviations over seeds.
+
+    ``score`` is the run's in ``headline``; ``note`` says what was measured, or why there is no point.
+    """
+    chosen = (table.filter(pc.field("task") == config.task).to_pandas() for table in scores)
+    rows = pd.concat(chosen, ignore_index=True)
+    seeds = rows.pivot_table("value", "run", "metric", ["mean", "std", "count"], dropna=False)
+    points = pd.DataFrame(index=pd.Index(rows["run"].unique(), name="run"))
+    points["seeds"] = seeds["count"]["alignment"]
+    for metric in ("alignment", "uniformity"):
+        points[metric], points[f"{metric}_sd"] = seeds["mean"][metric], seeds["std"][metric]
+    points["score"] = pd.Series(headline, dtype="float")
+    points["note"] = (
+        rows.dropna(subset="note").groupby("run")["note"].agg(lambda notes: "; ".join(notes.unique()))
     )
+    return points.reset_index()
 
 
-def _point(run: str, rows: Sequence[Row]) -> Row:
-    notes = dict.fromkeys(row["note"] for row in rows if row["note"])
-    point: Row = {"run": run, "seeds": 0, "note": "; ".join(notes) or None}
-    for metric in ("uniformity", "alignment"):
-        values = [row["value"] for row in rows if row["metric"] == metric and row["value"] is not None]
-        point["seeds"] = len(values)  # with an alignment
-        if values:
-            point |= {metric: summarise(values).mean, f"{metric}_sd": summarise(values).sd}
-    return point
-
-
-def draw_alignment(points: pa.Table, request: Request[AlignmentUniformity], experiment: Experiment) -> Figure:
-    """Draw the plane, coloured by the experiment's headline; an open point has no score."""
-    heading = column_label(experiment, experiment.headline_column().heading, request.called)
-    rows = points.to_pylist()
-    marks = [
-        Mark(row["run"], row["uniformity"], row["alignment"], row["uniformity_sd"], row["alignment_sd"])
-        for row in rows
-    ]
-    scores = {row["run"]: row["score"] for row in rows}
-    data = request.called.dataset(request.config.task)
-    x, y = (f"{metric} on {data} (lower is better)" for metric in ("uniformity", "alignment"))
-    tasks = ", ".join(sorted({row["note"] for row in rows if row["note"] and row["alignment"] is not None}))
-    return draw_plane(
-        request,
-        marks,
-        (x, y),
-        "Alignment and uniformity are gaps for every run.",
-        ([f"{data}: {tasks}."] if tasks else [], []),
-        lambda axes, runs: _shades(axes, [scores[run] for run in runs], heading),
-    )
-
-
-def _shades(axes: Axes, scores: Sequence[float | None], heading: str) -> list[Any]:
+def _colours(figure: Figure, axes: Axes, scores: pd.Series, label: str) -> list[Any]:
     """The colours of scores, with a bar of them where there are some; none for a run without a score."""
-    scored = [score for score in scores if score is not None]
-    if not scored:
-        return ["none"] * len(scores)
-    source = axes.scatter([], [], c=[], cmap=_COLOURS, norm=Normalize(min(scored), max(scored)))
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    colour_bar(figure, source, heading, ax=axes, aspect=30, pad=0.02)
-    return ["none" if score is None else _COLOURS(source.norm(np.array([score])))[0] for score in scores]
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
 
-
-KINDS = {
-    "scatter": FigureKind(
-        columns=SCATTER,
-        title="Two scores of every run: {title}",
-        description="A point per run, one column of the table to the right, another upwards.",
-        points=lambda asked: both_scores(
-            read_table(asked.inputs["table"][0], TABLE).to_pylist(), asked.config
-        ),
-        draw=lambda points, asked: draw_scatter(points, asked, experiment_of(*asked.inputs["table"])),
-    ),
-    "alignment_uniformity": FigureKind(
-        columns=PLANE,
-        title="Alignment and uniformity: {title}",
-        description=(
-            "A point per run: uniformity to the right, alignment upwards, both better when lower; colour: score."
-        ),
-        points=plane_points,
-        draw=lambda points, asked: draw_alignment(points, asked, experiment_of(*asked.inputs["table"])),
-    ),
-}
+    shades = ListedColormap(
+        colormaps["cividis"](np.linspace(0.12, 1, 48))
+    )  # from 50 on, the bar becomes a bitmap
+    source = ScalarMappable(Normalize(scores.min(), scores.max()), shades)
+    if scores.notna().any():
+        colour_bar(figure, source, label, ax=axes, aspect=30, pad=0.02)
+    return ["none" if pd.isna(score) else source.to_rgba(score) for score in scores]

@@ -5,23 +5,36 @@ text around the figure (``currentColor``), light on a dark scheme; the other col
 near-black alike (contrast about 4).
 """
 
+from __future__ import annotations
+
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from textwrap import wrap
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from matplotlib import rc_context, rcdefaults, rcParams
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.cm import ScalarMappable
-from matplotlib.figure import Figure
+from pydantic import Field
 
+from workflow_scripts.config import Settings
 from workflow_scripts.reporting.called import Called
-from workflow_scripts.settings.style import FigureStyle
+
+if TYPE_CHECKING:  # drawing loads these, and planning does not
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.figure import Figure
+
+
+class FigureStyle(Settings):
+    """Settings that all figures share."""
+
+    width_inches: float = Field(
+        gt=2, le=20, description="Width of a figure; 7.3 inches are 700 pixels of a page."
+    )
+
 
 INK = "#1a1a1b"
 PAPER = "#fefeff"
@@ -30,23 +43,14 @@ _SCHEME = (
     "{{ svg {{ color: #e6e7e9 }} #{name}-paper path {{ fill: #16181c !important }} }}"
 )
 """Colours of text and paper in both schemes."""
-COLOURS = (
-    "#2280c3",
-    "#cb5500",
-    "#008a65",
-    "#ad5f93",
-    "#857300",
-    "#7a7d84",
-)  # after Okabe and Ito, for both papers
+COLOURS = ("#2280c3", "#cb5500", "#008a65", "#ad5f93", "#857300", "#7a7d84")
+"""After Okabe and Ito, for both papers."""
 DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, (2, 2)), (0, (7, 2, 2, 2)))
 
 _POINTS = {"text": 8.0, "small": 7.0, "title": 9.5}
 _LINE = 1.35  # height of a line of text over its size
-_LETTER = {
-    "title": 0.64,
-    "text": 0.55,
-    "small": 0.55,
-}  # width of a letter of DejaVu Sans over its size; titles are bold
+# Width of a letter of DejaVu Sans over its size; titles are bold.
+_LETTER = {"title": 0.64, "text": 0.55, "small": 0.59}
 
 _PANELS_SHARE = 0.75  # of a figure's width; names at their side, scales and gaps have the rest
 _BELOW_AXIS_INCHES = 0.5  # of a panel's height: its ticks and the label below them
@@ -84,6 +88,8 @@ _RC: dict[Any, Any] = {
 @contextmanager
 def figure_style() -> Iterator[None]:
     """Draw in the project's style, whatever the user's matplotlibrc says."""
+    from matplotlib import rc_context, rcdefaults, rcParams
+
     with rc_context():
         rcdefaults()
         rcParams.update(_RC)
@@ -108,6 +114,8 @@ def new_figure(
         notes: How the figure is drawn, printed below them.
         footnotes: What does not concern this figure alone, such as substitutions; printed last.
     """
+    from matplotlib.figure import Figure
+
     width = style.width_inches
     head, said, labels = (
         [line for text in texts for line in _lines(text, width - 0.1, size)]
@@ -119,7 +127,6 @@ def new_figure(
     )
     height = panels_inches + top + middle + bottom
     figure = Figure(figsize=(width, height), dpi=72)
-    FigureCanvasSVG(figure)
     # Not the constrained layout: its solver orders by memory address, so that the last digits change.
     rect = (0, (middle + bottom) / height, 1, 1 - top / height)
     figure.set_layout_engine("tight", rect=rect, pad=0.5, w_pad=1.2)
@@ -186,13 +193,41 @@ def colour_bar(figure: Figure, source: ScalarMappable, label: str, **place: Any)
     bar.outline.set_edgecolor(INK)
 
 
+BESIDE: Mapping[str, Any] = {
+    "loc": "center left", "bbox_to_anchor": (1, 0.5), "frameon": False,
+    "fontsize": _POINTS["small"], "labelspacing": 0.4,
+}  # fmt: skip
+"""A legend at the right of its panel."""
+
+
+def draw_lines(
+    axes: Axes,
+    points: pd.DataFrame,
+    x: str,
+    y: str,
+    looks: Mapping[Any, dict[str, Any]],
+    **more: Any,
+) -> None:
+    """Draw a line for each value of the column ``line``; a diamond if it has one point, where no line would be seen.
+
+    Args:
+        axes: The panel.
+        points: Rows with a ``line``, in the order of ``x``.
+        x: Column to the right.
+        y: Column upwards.
+        looks: Colour and dashes of each line.
+        more: Look of all lines.
+    """
+    for name, own in points.groupby("line", sort=False):
+        single = {"marker": "D", "markersize": 4.5, "linestyle": "none"} if len(own) == 1 else {}
+        axes.plot(own[x], own[y], **{"label": name} | looks[name] | more | single)
+
+
 def name_lines(axes: Axes) -> None:
     """Name the lines that have labels at the panel's side, in the order of their right ends."""
     named = [line for line in axes.lines if not str(line.get_label()).startswith("_")]
     if named:
-        ends = sorted(named, key=lambda line: -np.asarray(line.get_ydata())[-1])
-        small: dict[str, Any] = {"frameon": False, "fontsize": _POINTS["small"], "labelspacing": 0.4}
-        axes.legend(handles=ends, loc="center left", bbox_to_anchor=(1, 0.5), **small)
+        axes.legend(handles=sorted(named, key=lambda line: -np.asarray(line.get_ydata())[-1]), **BESIDE)
 
 
 def to_svg(figure: Figure, name: str, title: str, description: str) -> str:
@@ -204,6 +239,8 @@ def to_svg(figure: Figure, name: str, title: str, description: str) -> str:
         title: Read aloud in place of the picture.
         description: What the picture shows, for those who do not see it.
     """
+    from matplotlib import rc_context
+
     figure.patch.set_gid("paper")
     buffer = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))

@@ -7,39 +7,30 @@ order, other values as the grid lists them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import nan
-from statistics import median
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
-import pyarrow as pa
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+import pandas as pd
+from pydantic import Field
 
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.figures.base import FigureKind, Request, column_label
+from workflow_scripts.config import Settings
+from workflow_scripts.figures.base import (
+    TABLE_OF_GRID,
+    Axes,
+    Declaration,
+    Drawn,
+    Request,
+    column_label,
+    frame,
+)
 from workflow_scripts.figures.style import INK, line_look, name_lines, short_names, upright
 from workflow_scripts.graph.runs import Point, baselines_of, points_of, runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.experiment import experiment_of
 from workflow_scripts.settings.experiment import Experiment
-from workflow_scripts.settings.figures import Plot, Sweep
+from workflow_scripts.settings.names import Heading, Place, Refers
 
-SWEEP = pa.schema(
-    [
-        ("setting", pa.string()),
-        ("series", pa.string()),
-        ("value", pa.string()),
-        ("place", pa.int32()),
-        ("run", pa.string()),
-        ("heading", pa.string()),
-        ("mean", pa.float64()),
-        ("sd", pa.float64()),
-        ("seeds", pa.int32()),
-    ]
-)
-"""Headline scores over the values of swept settings, a row for each run and setting. ``series`` is the run's name
-without its sweep, ``place`` the value's rank on the axis; where other settings are swept too, a value has several
-runs."""
 HOW_DRAWN = "Points: runs, means over seeds. Lines: medians of the runs with one value."
 BASES = "Dotted: the baseline, one for each series where they differ."
 BARS = "Bars: one standard deviation over seeds."
@@ -51,33 +42,99 @@ _SPREAD = 0.5  # of the distance of two values, over which the points of all ser
 Row = dict[str, Any]
 
 
-def rows_of(config: Sweep, experiment: Experiment, table: Iterable[Row]) -> pa.Table:
-    """What is drawn; a run without a score has a null mean, the baseline no place."""
+class Plot(Settings):
+    """A panel that shows a column over the values of one setting, swept or said by ``at``."""
+
+    setting: Annotated[Place, Refers("grid.swept")]
+    label: str = Field(description="Label of the axis, with its unit.")
+    heading: Heading | None = Field(
+        default=None, description="Column that is shown; left out for the headline."
+    )
+
+
+class Sweep(Settings):
+    """The settings to draw."""
+
+    plots: list[Plot] = Field(min_length=1, description="Panels, one below the other.")
+
+
+@partial(
+    Declaration,
+    title="Swept settings: {title}",
+    description=(
+        "A panel per setting, its values from left to right; a point per run, a line through medians per series."
+    ),
+    caption=(
+        "Scores of {experiment} over the values of the settings that it varies, a panel per setting. A point is "
+        "one run, a mean over its seeds with a bar of one standard deviation; where other settings are swept "
+        "along, a value has several points, and the line goes through their medians. The dotted line is the "
+        "baseline."
+    ),
+    reads={"table": TABLE_OF_GRID},
+    settings=Sweep,
+    block="grids.{experiment}.sweep",
+)
+def sweep(request: Request[Sweep]) -> Drawn:
+    """Scores over the values of swept settings."""
+    (table,) = request.inputs["table"]
+    experiment = experiment_of(table)
+    points = rows_of(request.config, experiment, read_table(table, TABLE).to_pylist())
+    plots, called = request.config.plots, request.called
+    scored = points.dropna(subset="mean")
+    placed = scored.dropna(subset="place")
+    names = short_names(list(placed["series"].unique()), called)
+    height = _PANEL_INCHES * len(plots)
+    bars = ONE_SEED if set(placed["seeds"]) == {1} else BARS
+    drawn = f"{HOW_DRAWN} {BASES}" if points["place"].isna().any() else HOW_DRAWN
+    notes = [drawn, bars, *names.footnotes]
+    if not len(placed):
+        return Drawn(points, request.empty("No run of the sweep has a score.", height, notes))
+    figure = request.new_figure(height, notes)
+    looks = {series: line_look(number) for number, series in enumerate(names.short)}  # the same in all panels
+    for axes, plot in zip(figure.subplots(len(plots), 1, squeeze=False).flat, plots, strict=True):
+        shown = heading_of(plot, experiment)
+        own = points[(points["setting"] == plot.setting) & (points["heading"] == shown)]
+        axes.set_xlabel(plot.label)
+        axes.set_ylabel(upright(column_label(experiment, shown, called), _PANEL_INCHES))
+        _panel(axes, own, names.short, looks)
+    return Drawn(points, figure)
+
+
+def rows_of(config: Sweep, experiment: Experiment, table: Iterable[Row]) -> pd.DataFrame:
+    """Scores over the values of swept settings, a row for each run and setting.
+
+    ``series`` is the run's name without its sweep, ``place`` the value's rank on the axis, null for a baseline; where
+    other settings are swept too, a value has several runs. A run without a score has a null mean.
+    """
     cells = {(row["run"], row["heading"]): row for row in table}
     points = points_of(experiment.model_dump()) | dict(_placed(experiment))
     rows = []
     for plot in config.plots:
         heading = heading_of(plot, experiment)
-        found = {run: point for run, point in points.items() if plot.setting in point.values}
-        order = _ordered([point.values[plot.setting] for point in found.values()])
-        drawn = [
-            (run, point.series, str(value), order.index(value))
-            for run, point in found.items()
-            for value in [point.values[plot.setting]]
-        ]
-        for run, series, value, place in [*drawn, *_base_lines(experiment, found)]:
+        found = {
+            run: (series, values[plot.setting])
+            for run, (series, values) in points.items()
+            if plot.setting in values
+        }
+        order = _ordered([value for _, value in found.values()])
+        drawn = [(run, series, str(value), order.index(value)) for run, (series, value) in found.items()]
+        bases = _base_lines(experiment, {run: series for run, (series, _) in found.items()})
+        for run, series, value, place in [*drawn, *bases]:
             scores = {key: cells[run, heading][key] for key in ("mean", "sd", "seeds")}
             at = {"setting": plot.setting, "series": series, "value": value, "place": place}
             rows.append(at | scores | {"run": run, "heading": heading})
-    return pa.Table.from_pylist(rows, schema=SWEEP)
+    return frame(
+        rows, setting="str", series="str", value="str", place="Int64", run="str", heading="str", mean="float",
+        sd="float", seeds="Int64",
+    )  # fmt: skip
 
 
 def _base_lines(
-    experiment: Experiment, points: Mapping[str, Point]
+    experiment: Experiment, series_of: Mapping[str, str]
 ) -> list[tuple[str, str, str | None, int | None]]:
     """Baselines of the drawn runs: one under its own name, or where there are several one for each series."""
     baselines = baselines_of(experiment.model_dump())
-    pairs = [(base, point.series) for run, point in points.items() if (base := baselines[run])]
+    pairs = [(base, series) for run, series in series_of.items() if (base := baselines[run])]
     shared = len({base for base, _ in pairs}) == 1
     return list(dict.fromkeys((base, base if shared else series, None, None) for base, series in pairs))
 
@@ -103,77 +160,27 @@ def _ordered(values: Sequence[Any]) -> list[Any]:
     return [*sorted(set(numbers)), *(value for n, value in enumerate(others) if value not in others[:n])]
 
 
-def draw_panels(points: pa.Table, request: Request[Sweep], experiment: Experiment) -> Figure:
-    """Draw the panels one below the other; ``experiment`` is the grid that asked for the table."""
-    config = request.config
-    rows = points.to_pylist()
-    placed = [row for row in rows if row["place"] is not None and row["mean"] is not None]
-    names = short_names(list(dict.fromkeys(row["series"] for row in placed)), request.called)
-    height = _PANEL_INCHES * len(config.plots)
-    bars = ONE_SEED if {row["seeds"] for row in placed} == {1} else BARS
-    drawn = f"{HOW_DRAWN} {BASES}" if any(row["place"] is None for row in rows) else HOW_DRAWN
-    notes = [drawn, bars, *names.footnotes]
-    if not placed:
-        return request.empty("No run of the sweep has a score.", height, notes)
-    figure = request.new_figure(height, notes)
-    panels = figure.subplots(len(config.plots), 1, squeeze=False)[:, 0]
-    for axes, plot in zip(panels, config.plots, strict=True):
-        shown = (plot.setting, heading_of(plot, experiment))
-        own = [row for row in rows if (row["setting"], row["heading"]) == shown]
-        axes.set_ylabel(upright(column_label(experiment, shown[1], request.called), _PANEL_INCHES))
-        _panel(axes, plot, own, names.short)
-    return figure
-
-
-def _panel(axes: Axes, plot: Plot, asked: Sequence[Row], names: Mapping[str, str]) -> None:
-    axes.set_xlabel(plot.label)
-    scored = [row for row in asked if row["mean"] is not None]
-    rows = [row for row in scored if row["place"] is not None]
-    if not rows:
+def _panel(axes: Axes, points: pd.DataFrame, names: Mapping[str, str], looks: Mapping[str, Any]) -> None:
+    scored, bases = points.dropna(subset="mean"), points[points["place"].isna()]
+    placed = scored.dropna(subset="place").sort_values("place", kind="stable")
+    if not len(placed):
         return
     axes.grid(axis="y")
-    values = {row["place"]: row["value"] for row in rows}
-    axes.set_xticks(sorted(values), [values[place] for place in sorted(values)])
-    series = [name for name in names if name in {row["series"] for row in rows}]
-    looks = {name: line_look(number) for number, name in enumerate(names)}  # the same in all panels
-    shared = len({row["run"] for row in asked if row["place"] is None}) == 1
-    for base in (row for row in scored if row["place"] is None):
-        if shared:
-            colour = INK
-        elif base["series"] in series:
-            colour = looks[base["series"]]["color"]
-        else:
-            continue
-        axes.axhline(base["mean"], color=colour, linewidth=0.8, linestyle=(0, (1, 2)))
+    ticks = placed.drop_duplicates("place")
+    axes.set_xticks(ticks["place"], ticks["value"])
+    series = [name for name in names if name in set(placed["series"])]
+    if len(set(bases["run"])) == 1:
+        looks_of_bases = dict.fromkeys(bases["series"], INK)
+    else:
+        looks_of_bases = {name: looks[name]["color"] for name in series}
+    for base in scored.loc[scored["place"].isna() & scored["series"].isin(looks_of_bases)].itertuples():
+        axes.axhline(base.mean, color=looks_of_bases[base.series], linewidth=0.8, linestyle=(0, (1, 2)))
     for number, name in enumerate(series):
-        own = [row for row in rows if row["series"] == name]
+        own = placed[placed["series"] == name]
         offset = _SPREAD * ((number + 0.5) / len(series) - 0.5)
-        look = looks[name]
-        xs = [row["place"] + offset for row in own]
-        means = [row["mean"] for row in own]
-        spreads = [nan if row["sd"] is None else row["sd"] for row in own]
-        axes.errorbar(
-            xs, means, spreads, fmt="o", ms=3.5, color=look["color"], alpha=0.8, elinewidth=0.8, capsize=2
-        )
-        places = sorted({row["place"] for row in own})
-        middles = [median(row["mean"] for row in own if row["place"] == place) for place in places]
-        axes.plot([place + offset for place in places], middles, **look, label=names[name])
+        point: dict[str, Any] = {"fmt": "o", "ms": 3.5, "alpha": 0.8, "elinewidth": 0.8, "capsize": 2}
+        axes.errorbar(own["place"] + offset, own["mean"], own["sd"], color=looks[name]["color"], **point)
+        medians = own.groupby("place")["mean"].median()
+        axes.plot(medians.index + offset, medians, **looks[name], label=names[name])
     if len(names) > 1:
         name_lines(axes)
-
-
-KINDS = {
-    "sweep": FigureKind(
-        columns=SWEEP,
-        title="Swept settings: {title}",
-        description=(
-            "A panel per setting, its values from left to right; a point per run, a line through medians per series."
-        ),
-        points=lambda request: rows_of(
-            request.config,
-            experiment_of(*request.inputs["table"]),
-            read_table(request.inputs["table"][0], TABLE).to_pylist(),
-        ),
-        draw=lambda points, request: draw_panels(points, request, experiment_of(*request.inputs["table"])),
-    )
-}

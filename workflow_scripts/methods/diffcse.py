@@ -68,19 +68,21 @@ class Discriminator(nn.Module):
         self.classifier = nn.Linear(backbone.config.hidden_size, 2)
         nn.init.normal_(self.classifier.weight, std=0.02)
         nn.init.zeros_(self.classifier.bias)
+        embeddings = getattr(self.backbone, "embeddings", None) or self.backbone.get_input_embeddings()
+        assert isinstance(embeddings, nn.Module)
+        embeddings.register_forward_hook(self._put_in)
+        self._vectors_BD: Tensor | None = None
+
+    def _put_in(self, _module: nn.Module, _inputs: object, embedded_BTD: Tensor) -> Tensor:
+        assert self._vectors_BD is not None
+        return torch.cat([self._vectors_BD.unsqueeze(1), embedded_BTD[:, 1:]], dim=1)
 
     def forward(self, batch: TokenBatch, vectors_BD: Tensor) -> Tensor:
         """Scores of "original" and "replaced" for each token, (B, T, 2)."""
-
-        def put_in(_module: nn.Module, _inputs: object, embedded_BTD: Tensor) -> Tensor:
-            return torch.cat([vectors_BD.unsqueeze(1), embedded_BTD[:, 1:]], dim=1)
-
-        embeddings = getattr(self.backbone, "embeddings", None) or self.backbone.get_input_embeddings()
-        assert isinstance(embeddings, nn.Module)
-        with embeddings.register_forward_hook(put_in):
-            # Padding's states are read, too.
-            states_BTD = hidden_states(self.backbone, batch, "padded")[-1]
-        scores: Tensor = self.classifier(states_BTD)
+        self._vectors_BD = vectors_BD
+        # Padding's states are read, too.
+        scores: Tensor = self.classifier(hidden_states(self.backbone, batch, "padded")[-1])
+        self._vectors_BD = None
         return scores
 
 

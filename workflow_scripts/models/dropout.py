@@ -240,6 +240,9 @@ class _Answering(TorchFunctionMode):
     def __torch_function__(
         self, function: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
+        if function in _REFUSED:
+            reason = f"in training the encoder draws by {function.__name__}, which no key decides"
+            raise ConfigError(f"encoders: {reason}. Name another encoder.")
         answer = _ANSWERS.get(function)
         return answer(self._masks, *args, **kwargs or {}) if answer else function(*args, **kwargs or {})
 
@@ -298,15 +301,9 @@ def _attention(
     return _dropout(masks, weights_BHQT, dropout_p) @ value
 
 
-def _refused(function: Any, *_: Any, **__: Any) -> Any:
-    raise ConfigError(
-        f"encoders: in training the encoder draws by {function.__name__}, which no key decides. Name another encoder."
-    )
-
-
 _ANSWERS: Mapping[Any, Callable[..., Any]] = {
-    **dict.fromkeys((torch.rand, torch.rand_like, torch.randn, torch.bernoulli, F.alpha_dropout), _refused),
     F.dropout: _dropout,
     F.rrelu: _rrelu,
     F.scaled_dot_product_attention: _attention,
 }
+_REFUSED = (torch.rand, torch.rand_like, torch.randn, torch.randn_like, torch.bernoulli, F.alpha_dropout)

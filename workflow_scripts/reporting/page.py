@@ -10,7 +10,7 @@ import re
 import xml.etree.ElementTree as ET
 from base64 import b64encode
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import ceil, floor, log10
 from pathlib import Path
 from statistics import fmean
@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
 
 from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
 from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, WORD_COUNTS
@@ -350,26 +349,16 @@ def _trained_with(record: Record) -> str:
 
 def _drawing(job: Job, path: Path, record: Record) -> Shown:
     """A figure as an image, in which nothing runs and nothing is fetched, with its caption and its data."""
-    svg, page, module = (
-        path.read_bytes(),
-        job.outputs["report"],
-        record.settings["figures"][path.stem]["module"],
-    )
+    svg, page = path.read_bytes(), job.outputs["report"]
+    caption: str = record.settings["figures"][path.stem]["caption"]
     spoken = [node for node in ET.fromstring(svg) if re.search(r"}(title|desc)$", node.tag)]
-    (caption,) = (one for one in job.many("captions") if one.stem == module)
     return {
         "image": f"data:image/svg+xml;base64,{b64encode(svg).decode()}",
         "spoken": " ".join("".join(node.itertext()) for node in spoken),
-        "caption": [*_paragraphs(caption.read_text("utf-8"), record.wildcards | {"figure": path.stem})],
+        "caption": caption.format(figure=path.stem, **record.wildcards).split("\n\n"),
         "file": _linked(path, page),
         "data": _linked(path.with_suffix(".parquet"), page),
     }
-
-
-def _paragraphs(template: str, names: Mapping[str, str]) -> Iterator[Markup]:
-    text = _environment().from_string(template).render(names)
-    for paragraph in text.strip().split("\n\n"):
-        yield Markup(" ".join(paragraph.split()))
 
 
 def _datasets(job: Job) -> list[Shown]:

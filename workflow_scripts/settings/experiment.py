@@ -127,7 +127,7 @@ class RunBlock(Settings):
 
 
 class Experiment(Settings):
-    """One grid in ``config/experiments``, without the blocks that ask for figures (``settings.figures``)."""
+    """One grid in ``config/experiments``, without the blocks that ask for figures (``figures``)."""
 
     title: str
     source: str = Field(description="Paper and table.")

@@ -8,6 +8,8 @@ from pydantic import BeforeValidator, Field, SerializeAsAny, create_model
 from pydantic.fields import FieldInfo
 
 from workflow_scripts.config import OPERATIONAL, Settings, names_in
+from workflow_scripts.figures.base import all_figures
+from workflow_scripts.figures.style import FigureStyle
 from workflow_scripts.reporting.called import Names
 from workflow_scripts.settings.claims import Config as Claims
 from workflow_scripts.settings.contamination import Config as Contamination
@@ -17,7 +19,6 @@ from workflow_scripts.settings.encoders import EncoderBlock
 from workflow_scripts.settings.exemplars import ExtractivePool, LlmPool
 from workflow_scripts.settings.experiment import AnyColumn, Experiment, RunBlock, TaskColumns
 from workflow_scripts.settings.extraction.study import Extraction
-from workflow_scripts.settings.figures import FIGURES
 from workflow_scripts.settings.llms import LlmBlock
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.mlm import ContinueMlm, Sizes
@@ -25,7 +26,6 @@ from workflow_scripts.settings.names import CorpusName, EncoderName, Name, Refer
 from workflow_scripts.settings.page import Config as Page
 from workflow_scripts.settings.round_trips import Limits
 from workflow_scripts.settings.significance import Config as Significance
-from workflow_scripts.settings.style import FigureStyle
 from workflow_scripts.settings.suites import Suite, SuiteConfig
 from workflow_scripts.settings.suites.mteb import Lists as MtebLists
 from workflow_scripts.settings.training import Development, TeacherEncoding, Training
@@ -121,7 +121,7 @@ class RunSettings(Settings):
 
 def _figures_at(section: str) -> dict[str, Any]:
     """Blocks of figures in a section of the configuration: key to what the figure reads there."""
-    blocks = {figure.needs.config: figure for figure in FIGURES.values() if figure.needs.config}
+    blocks = {figure.block: figure.settings for figure in all_figures().values() if figure.block}
     return {path.removeprefix(section): block for path, block in blocks.items() if path.startswith(section)}
 
 
@@ -216,10 +216,11 @@ class Study(Settings):
     keep_models: Literal["all", "none"] = Field(
         description="Weights that stay once everything is made from them."
     )
-    store: str | None = Field(
-        description="Folder in which trainings of any study are found again, ~ allowed; null for none."
+    cache: str = Field(
+        min_length=1,
+        description="Folder in which finished work is found again, ~ allowed; any studies may share it.",
     )
-    store_gigabytes: float = Field(gt=0, description="The size that it is kept below.")
+    cache_gigabytes: float = Field(gt=0, description="The size that it is kept below.")
     training: Training
     development: DevelopmentBlock
     evaluation: EvaluationBlock

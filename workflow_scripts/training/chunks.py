@@ -10,7 +10,7 @@ memory at a time, for a second forward pass: about 4/3 of a step's time.
 
 The two passes are those of PyTorch's checkpoints, a chunk each: loss and backward pass are written as without chunks.
 They draw the same (``models.dropout.with_one_draw``), and draw what the whole batch draws, as a mask depends on a
-sentence's number. What draws otherwise, or looks at a whole batch, is refused (``MethodConfig.unchunkable``).
+sentence's number. Methods that look at a whole batch are refused (``MethodConfig.unchunkable``).
 """
 
 from collections.abc import Callable, Sequence

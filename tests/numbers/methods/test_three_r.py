@@ -13,7 +13,7 @@ from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.runs import run_settings, runs_of
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import load_method, three_r
-from workflow_scripts.methods.base import Objective
+from workflow_scripts.methods.base import Objective, Step
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import MethodConfig
@@ -227,12 +227,15 @@ class Falling(Objective):
         self.module = torch.nn.ParameterDict({"c": torch.tensor(1.0), "weight": torch.tensor(2.0)})
         self.rate_budgets = {"c": travel}
 
-    def loss(self, step):
-        self._last = self.module["c"].item()
-        return 3.0 * self.module["c"] + self.module["weight"] ** 2
+    def inputs(self, step):
+        return ()
 
-    def metrics(self):
-        return {"threshold": self._last}
+    def loss(self, inputs):
+        loss = self.pull(self.module["c"]) + self.module["weight"] ** 2
+        return Step(loss, {"threshold": self.module["c"].detach().clone()})
+
+    def pull(self, c):
+        return 3.0 * c
 
 
 @pytest.mark.parametrize(("steps", "within"), [(15_625 // 512, 0.03), (1000, 0.014)])
@@ -261,9 +264,8 @@ def test_the_threshold_takes_the_path_of_table_7_whatever_steps_and_learning_rat
 class Settling(Falling):
     """What every step pushes towards 0.273."""
 
-    def loss(self, step):
-        self._last = self.module["c"].item()
-        return 3.0 * (self.module["c"] - 0.273).abs() + self.module["weight"] ** 2
+    def pull(self, c):
+        return 3.0 * (c - 0.273).abs()
 
 
 @pytest.mark.slow

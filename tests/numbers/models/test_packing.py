@@ -53,7 +53,7 @@ def test_gradients_are_moved_back_and_padding_has_none():
 
 def test_a_batch_that_is_copied_to_a_device_takes_its_packing_along():
     packing = Packing.of(mask_of(LENGTHS))
-    there = packing.to(torch.device("meta"))
+    there = TokenBatch(mask_of(LENGTHS), mask_of(LENGTHS)).to(torch.device("meta")).packing
     assert there.places_N.device.type == "meta"
     assert (there.width, there.padded) == (packing.width, packing.padded)
 

@@ -1,39 +1,72 @@
-"""What tests of figures share: drawing, reading an SVG, and the small study of reporting, which has figures too."""
+"""What tests of figures share: files as jobs leave them, a figure drawn from them, and the small study of reporting."""
 
+import itertools
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
+import pandas as pd
 import pyarrow as pa
+import pytest
 from matplotlib.figure import Figure
 
 from tests.rooms.reporting.conftest import finished
-from workflow_scripts.figures.base import Request, load_figure
+from workflow_scripts.figures.base import Request, all_figures
 from workflow_scripts.figures.style import figure_style, to_svg
-from workflow_scripts.settings.figures import FIGURES
+from workflow_scripts.provenance.artefacts import job_record, write_table
 
 __all__ = ["finished"]
 
 FOOTNOTE = "Substitution: a stand-in."
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-def request_of(kind: str, block: dict[str, Any], **named: Any) -> Request[Any]:
-    """What a job would hand to a figure."""
-    shared = {"title": "A title", "footnotes": [FOOTNOTE]}
-    return Request(FIGURES[kind].parse(block, kind), **shared | named)
+class Shown(NamedTuple):
+    """What a figure returns, and its texts in their order."""
+
+    points: pd.DataFrame
+    picture: Figure
+    texts: list[str]
+
+    @property
+    def said(self) -> str:
+        """All texts as one."""
+        return " ".join(self.texts)
 
 
-def drawn(
-    points: pa.Table, request: Request[Any], draw: Callable[..., Figure] | str, *rest: Any
-) -> tuple[Figure, list[str]]:
-    """A figure, laid out, and its texts as the SVG has them."""
-    draw = load_figure(draw).draw if isinstance(draw, str) else draw
+def shown(
+    name: str, block: dict[str, Any], inputs: Mapping[str, Sequence[Path]] = NOTHING, **more: Any
+) -> Shown:
+    """Draw a figure as its job does, and lay it out."""
+    declared = all_figures()[name]
+    request = Request(
+        declared.settings.parse(block, name), inputs, title="A title", footnotes=[FOOTNOTE], **more
+    )
     with figure_style():
-        figure = draw(points, request, *rest)
-        figure.draw_without_rendering()
-        return figure, texts(to_svg(figure, "figure", "A title", "What it shows."))
+        points, picture = declared.draw(request)
+        picture.draw_without_rendering()
+        return Shown(points, picture, texts(to_svg(picture, "figure", "A title", "What it shows.")))
 
 
 def texts(svg: str) -> list[str]:
     """The texts of an SVG, in their order."""
     return ["".join(node.itertext()) for node in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a table with a record, as a job does."""
+    numbers = itertools.count()
+
+    def write(
+        table: pa.Table, settings: Mapping[str, Any] = NOTHING, name: str = "", **wildcards: Any
+    ) -> Path:
+        file = tmp_path / (name or f"{next(numbers)}.parquet")
+        named = {key: str(value) for key, value in wildcards.items()}
+        record = job_record("make_table", settings=settings, inputs={}, outputs=[file], wildcards=named)
+        write_table(file, table, record)
+        return file
+
+    return write

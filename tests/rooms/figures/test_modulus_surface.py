@@ -1,9 +1,7 @@
 import pytest
 
-from tests.rooms.figures.conftest import drawn, request_of
-from workflow_scripts.figures.modulus_surface import points
+from tests.rooms.figures.conftest import shown
 
-REQUEST = request_of("modulus_surface", {"longest": 10, "steps": 101})  # steps of .1 and .02
 BY_HAND = {
     (1, 1): 0, (1, 0): 0.7071068, (1, -1): 1, (2, 1): 1 / 3, (3, 1): 0.5, (10, 1): 0.8181818, (2, 0): 0.7453560,
 }  # fmt: skip
@@ -11,14 +9,11 @@ BY_HAND = {
 
 def test_the_surface_is_the_closed_form_everywhere_and_least_where_both_are_one():
     """JTCSE, Eq. 5, and O-40: L_TMC(k, t) = sqrt(1 + k^2 - 2kt) / (1 + k)."""
-    rows = points(REQUEST).to_pylist()
-    loss = {(round(row["k"], 9), round(row["t"], 9)): row["loss"] for row in rows}
+    points, _, found = shown("modulus_surface", {"longest": 10, "steps": 101})  # steps of .1 and .02
+    places = zip(points["k"].round(9), points["t"].round(9), strict=True)
+    loss = dict(zip(places, points["loss"], strict=True))
     assert len(loss) == 101**2 and min(loss, key=loss.get) == (1, 1)
     assert {place: loss[place] for place in BY_HAND} == pytest.approx(BY_HAND, abs=1e-6)
     form = {(k, t): max(0, 1 + k * k - 2 * k * t) ** 0.5 / (1 + k) for k, t in loss}
     assert loss == pytest.approx(form, abs=1e-7)
-
-
-def test_the_figure_names_its_axes_and_its_lines():
-    found = drawn(points(REQUEST), REQUEST, "modulus_surface")[1]
     assert {"k, ratio of the moduli", "t, cosine", "0.5"} <= {*found}

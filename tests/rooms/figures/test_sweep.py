@@ -1,10 +1,11 @@
 from types import MappingProxyType
 
+import pyarrow as pa
 import pytest
 
-from tests.rooms.figures.conftest import FOOTNOTE, drawn, request_of
+from tests.rooms.figures.conftest import FOOTNOTE, shown
+from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.figures.style import INK, line_look
-from workflow_scripts.figures.sweep import SWEEP, draw_panels, rows_of
 from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.settings.experiment import Experiment
 
@@ -32,39 +33,43 @@ PLOTS = [
 ]
 
 
-def made(grid, plots=PLOTS[:1], means=MappingProxyType({}), **score):
-    """What is asked of a figure, and its points; all cells have one score, but for those of a run or column in ``means``."""
-    request, experiment = request_of("sweep", {"plots": plots}), Experiment.parse(grid, "grid")
-    score = {"mean": 70.0, "sd": 0.1, "seeds": 2} | score
-    rows = [
-        {"run": run, "heading": name, **score, "mean": means.get(run, means.get(name, score["mean"]))}
-        for run in runs_of(grid)
-        for name in (column.heading for column in experiment.columns)
-    ]
-    return request, experiment, rows_of(request.config, experiment, rows)
+@pytest.fixture
+def swept(stored):
+    """Draws a grid; all cells have one score, but for those of a run or column in ``means``."""
+
+    def draw(grid=GRID, plots=PLOTS[:1], means=MappingProxyType({}), **score):
+        score = {"mean": 70.0, "sd": 0.1, "seeds": 2} | score
+        rows = [
+            {"run": run, "heading": name, **score, "mean": means.get(run, means.get(name, score["mean"]))}
+            for run in runs_of(grid)
+            for name in (column.heading for column in Experiment.parse(grid, "grid").columns)
+        ]
+        table = stored(pa.Table.from_pylist(rows, schema=TABLE), {"experiment": grid})
+        return shown("sweep", {"plots": plots}, {"table": [table]})
+
+    return draw
 
 
-def figure_of(request, experiment, data):
-    """The figure, and its texts as one."""
-    figure, found = drawn(data, request, draw_panels, experiment)
-    return figure, " ".join(found)
+def rows_of(points):
+    """Rows with None where a value is missing."""
+    return points.astype(object).where(points.notna(), None).to_dict("records")
 
 
-def test_every_swept_run_stands_once_for_each_setting_at_its_value():
-    swept = "s2sent.x.c.blocks3-frequencies4"
-    *_, data = made(GRID, PLOTS, {swept: 73.04})
-    assert data.schema == SWEEP and len(data) == 2 * 12
-    rows = {(row["run"], row["setting"]): row for row in data.to_pylist()}
+def test_every_swept_run_stands_once_for_each_setting_at_its_value(swept):
+    one = "s2sent.x.c.blocks3-frequencies4"
+    data = rows_of(swept(GRID, PLOTS, {one: 73.04}).points)
+    assert len(data) == 2 * 12
+    rows = {(row["run"], row["setting"]): row for row in data}
     assert len(rows) == len(data) and "base.x" not in {run for run, _ in rows}
     expected = {"value": "4", "place": 1, "series": "s2sent.x.c", "mean": 73.04, "heading": "STS-B"}
-    assert rows[swept, "method.frequencies"].items() >= expected.items()
+    assert rows[one, "method.frequencies"].items() >= expected.items()
 
 
-def test_the_figure_has_a_panel_per_setting_with_its_unit_and_its_series():
-    figure, found = figure_of(*made(GRID, PLOTS, {"s2sent.x.c.blocks1-frequencies1": None}))
+def test_the_figure_has_a_panel_per_setting_with_its_unit_and_its_series(swept):
+    drawn = swept(GRID, PLOTS, {"s2sent.x.c.blocks1-frequencies1": None})
     for text in ("blocks n", "frequencies m", "STS-B", "s2sent", "promptbert", FOOTNOTE, "Points: runs"):
-        assert text in found
-    for axes in figure.axes:  # whose label is no longer than its panel
+        assert text in drawn.said
+    for axes in drawn.picture.axes:  # whose label is no longer than its panel
         assert axes.yaxis.label.get_window_extent().height < axes.get_window_extent().height
 
 
@@ -76,12 +81,12 @@ def test_the_figure_has_a_panel_per_setting_with_its_unit_and_its_series():
         ("No run of the sweep has a score.", {"mean": None}, {"mean": 70.0}),
     ],
 )
-def test_the_figure_says_what_there_is_and_is_not(said, yes, no):
-    assert said in figure_of(*made(**{"grid": GRID} | yes))[1]
-    assert said not in figure_of(*made(**{"grid": GRID} | no))[1]
+def test_the_figure_says_what_there_is_and_is_not(swept, said, yes, no):
+    assert said in swept(**yes).said
+    assert said not in swept(**no).said
 
 
-def test_runs_that_say_where_they_lie_stand_in_order_beside_swept_ones_in_every_panel():
+def test_runs_that_say_where_they_lie_stand_in_order_beside_swept_ones_in_every_panel(swept):
     """Runs that differ in tag alone are one series; a baseline has no place; a panel may show another column."""
     block = {"method": "three_r", "encoder": "x", "corpus": "c"}
     runs = [
@@ -92,7 +97,7 @@ def test_runs_that_say_where_they_lie_stand_in_order_beside_swept_ones_in_every_
     ]
     plot = {"setting": "method.k", "label": "exemplars"}
     plots = [plot, plot | {"heading": "Other"}]
-    asked = made(GRID | {"baseline": "base.x", "runs": runs}, plots, {"Other": 5.0})
+    drawn = swept(GRID | {"baseline": "base.x", "runs": runs}, plots, {"Other": 5.0})
     of_panel = [
         ("three_r.x.c", "6", 1, "three_r.x.c"),
         ("three_r.x.c", "None", 3, "three_r.x.c.none"),
@@ -101,26 +106,26 @@ def test_runs_that_say_where_they_lie_stand_in_order_beside_swept_ones_in_every_
         ("base.x", None, None, "base.x"),
     ]
     expected = {(*row, *cell) for row in of_panel for cell in (("STS-B", 70.0), ("Other", 5.0))}
-    assert {tuple(row[name] for name in SWEEP.names[1:7]) for row in asked[-1].to_pylist()} == expected
-    found = figure_of(*asked)[1]
+    columns = ("series", "value", "place", "run", "heading", "mean")
+    assert {tuple(row[name] for name in columns) for row in rows_of(drawn.points)} == expected
     for text in ("STS-B", "Other", "exemplars", "baseline"):
-        assert text in found
+        assert text in drawn.said
 
 
-def test_series_with_different_baselines_have_a_line_each():
-    swept = {"corpus": "c", "sweep": {"method.k": [2, 6]}}
-    runs = [{"method": "base", "encoder": ["x", "y"]}, {"method": "three_r", "encoder": ["x", "y"]} | swept]
+def test_series_with_different_baselines_have_a_line_each(swept):
+    block = {"corpus": "c", "sweep": {"method.k": [2, 6]}}
+    runs = [{"method": "base", "encoder": ["x", "y"]}, {"method": "three_r", "encoder": ["x", "y"]} | block]
     plots = [{"setting": "method.k", "label": "k"}]
-    asked = made(GRID | {"baseline": "base.{encoder}", "runs": runs}, plots)
-    lines = [(row["run"], row["series"]) for row in asked[-1].to_pylist() if row["place"] is None]
+    drawn = swept(GRID | {"baseline": "base.{encoder}", "runs": runs}, plots)
+    lines = [(row["run"], row["series"]) for row in rows_of(drawn.points) if row["place"] is None]
     assert lines == [("base.x", "three_r.x.c"), ("base.y", "three_r.y.c")]
-    assert "one for each series" in figure_of(*asked)[1]
+    assert "one for each series" in drawn.said
 
 
-def test_a_measured_column_is_no_headline():
+def test_a_measured_column_is_no_headline(swept):
     """Times are in a table of their own, which no figure reads."""
     grid = GRID | {"columns": [{"heading": "ms", **COLUMN, "measured": True}, *GRID["columns"][:1]]}
-    assert set(made(grid)[-1]["heading"].to_pylist()) == {"STS-B"}
+    assert set(swept(grid).points["heading"]) == {"STS-B"}
 
 
 TWO_BASELINES = GRID | {
@@ -133,10 +138,10 @@ TWO_BASELINES = GRID | {
 }
 
 
-def lines_drawn(unscored):
+def lines_drawn(swept, unscored):
     """Heights and colours of the baselines, and how many other lines there are, without the scores of some runs."""
     means = {"other.x": 50.0} | {run: None for run in runs_of(TWO_BASELINES) if run.startswith(unscored)}
-    (axes,) = figure_of(*made(TWO_BASELINES, means=means))[0].axes
+    (axes,) = swept(TWO_BASELINES, means=means).picture.axes
     level = [line for line in axes.lines if line.get_linewidth() == 0.8]
     others = [line for line in axes.lines if line.get_linestyle() != "None" and line not in level]
     return [(line.get_ydata()[0], line.get_color()) for line in level], len(others)
@@ -154,17 +159,17 @@ FIRST, SECOND = ((height, line_look(number)["color"]) for number, height in enum
         (("three_r", "base"), [], 1),
     ],
 )
-def test_a_baseline_has_the_colour_of_its_series_and_goes_with_it(unscored, baselines, others):
-    assert lines_drawn(unscored) == (baselines, others)
+def test_a_baseline_has_the_colour_of_its_series_and_goes_with_it(swept, unscored, baselines, others):
+    assert lines_drawn(swept, unscored) == (baselines, others)
 
 
-def test_a_baseline_that_is_called_as_its_series_has_that_ones_colour():
+def test_a_baseline_that_is_called_as_its_series_has_that_ones_colour(swept):
     """A method is compared with what it is without the setting, which has the name of the series."""
     methods = {"method": ["s2sent", "three_r"], "encoder": "x", "corpus": "c"}
     runs = [methods | {"at": {"method.blocks": 0}}, methods | {"sweep": {"method.blocks": [1, 3]}}]
 
     def colours(**changes):
-        (axes,) = figure_of(*made(GRID | {"runs": runs} | changes))[0].axes
+        (axes,) = swept(GRID | {"runs": runs} | changes).picture.axes
         return [
             line.get_color()
             for line in axes.lines
@@ -175,20 +180,20 @@ def test_a_baseline_that_is_called_as_its_series_has_that_ones_colour():
     assert colours(baseline="s2sent.x.c") == [INK]
 
 
-def test_a_series_has_one_colour_in_all_panels_and_a_name_where_another_panel_shows_another():
+def test_a_series_has_one_colour_in_all_panels_and_a_name_where_another_panel_shows_another(swept):
     runs = [
         {"method": "s2sent", "encoder": "x", "sweep": {"method.blocks": [1, 3]}},
         {"method": "three_r", "encoder": "x", "sweep": {"method.k": [2, 6]}},
     ]
     plots = [PLOTS[0], {"setting": "method.k", "label": "exemplars"}]
-    figure, _ = figure_of(*made(GRID | {"runs": runs}, plots))
-    for number, (axes, name) in enumerate(zip(figure.axes, ("s2sent", "three_r"), strict=True)):
+    drawn = swept(GRID | {"runs": runs}, plots)
+    for number, (axes, name) in enumerate(zip(drawn.picture.axes, ("s2sent", "three_r"), strict=True)):
         assert {line.get_color() for line in axes.lines} == {line_look(number)["color"]}
         assert [text.get_text() for text in axes.get_legend().get_texts()] == [name]
 
 
 @pytest.mark.parametrize(("sd", "lengths"), [(0.5, {1.0}), (None, set())])
-def test_a_point_has_a_bar_of_one_standard_deviation_and_none_where_it_is_not_known(sd, lengths):
-    (axes,) = figure_of(*made(TWO_BASELINES, sd=sd))[0].axes
+def test_a_point_has_a_bar_of_one_standard_deviation_and_none_where_it_is_not_known(swept, sd, lengths):
+    (axes,) = swept(TWO_BASELINES, sd=sd).picture.axes
     bars = [line for bar in axes.collections for line in bar.get_segments() if len(line)]
     assert {round(float(line[1, 1] - line[0, 1]), 6) for line in bars} - {float("nan")} == lengths

@@ -103,12 +103,15 @@ def test_a_job_is_told_the_module_and_block_of_each_figure_and_what_all_share(fi
     settings = json.loads(figures.settings(job()))
     assert list(settings["figures"]) == OF_DEMO and settings["style"] == {"width_inches": 7.3}
     told = settings["figures"]["learning_curves"]
-    assert told["module"] == "learning_curves" and told["config"] == {"loss_blocks": 50}
+    assert (told["module"], told["kind"]) == ("curves", "learning_curves")
+    assert told["config"] == {"loss_blocks": 50} and told["caption"].startswith(
+        "Training loss and development score "
+    )
     assert told["title"].startswith("Unsupervised SimCSE, ") and told["runs"] == TRAINED
     assert told["called"]["runs"][SIMCSE] == ["SimCSE", "adapted MiniLM", "Wikipedia"]
     assert told["called"]["corpora"] == {"wiki_extract": "Wikipedia"} and told["called"]["datasets"] == {}
     drawing = json.loads(figures.settings(job("extraction")))["figures"]["extraction_figure4"]
-    assert drawing["module"] == drawing["config"]["kind"] == "layer_lines"
+    assert drawing["kind"] == drawing["config"]["kind"] == "layer_lines" and drawing["module"] == "extraction"
     assert drawing["title"] == drawing["config"]["title"]
     assert Names.parse(drawing["names"], "names").datasets == {"lee": "Lee and Pincombe"}
 

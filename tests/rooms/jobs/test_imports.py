@@ -18,18 +18,18 @@ WITH_TORCH = {"torch", "transformers", "jinja2", "scipy.optimize"}
 SAVING = WITH_TORCH | {"datasets", "pandas", "peft", "scipy.stats", "sentence_transformers", "sklearn"}
 """What sentence-transformers loads, which writes model folders."""
 
-DRAWING = {"matplotlib"}
 MAY_LOAD: dict[str, set[str]] = {
     "jobs.average_tokens": WITH_TORCH,
     "jobs.continue_mlm": WITH_TORCH,
     "jobs.count_tokens": WITH_TORCH,  # for its tokeniser
     "jobs.count_words": set(),
     "jobs.describe_datasets": WITH_TORCH,  # likewise
-    "jobs.draw_figures": DRAWING,
+    "jobs.draw_figures": {"pandas"},
     "jobs.drop_models": set(),
     "jobs.encode_teacher": WITH_TORCH,
     "jobs.evaluate_cost": WITH_TORCH,
     "jobs.evaluate_mteb": SAVING | {"mteb"},
+    "jobs.evaluate_search": WITH_TORCH | {"faiss"},
     "jobs.evaluate_sts": WITH_TORCH,
     "jobs.evaluate_suite": WITH_TORCH,
     "jobs.extract_scores": WITH_TORCH,
@@ -50,16 +50,14 @@ MAY_LOAD: dict[str, set[str]] = {
     "jobs.tabulate_extraction": set(),
     "jobs.tabulate_times": set(),
     "jobs.train_encoder": SAVING,
-    "jobs.translate_shard": {"pandas"},
+    "jobs.translate_shard": {"deep_translator", "pandas"},
     "jobs.write_exemplars": set(),
-    "jobs.write_model_card": set(),
+    "jobs.write_model_card": {"jinja2"},
     "jobs.write_report": {"jinja2"},
-    "figures.inside_models": DRAWING | WITH_TORCH,
-    "figures.modulus_surface": DRAWING | WITH_TORCH,  # draws a loss
 }
-"""Entry scripts, and the figures that need more than drawing, to what importing them loads."""
-FIGURES = {f"figures.{file.stem}": DRAWING for file in (PACKAGE / "figures").glob("[a-z]*.py")}
-MAY_LOAD = FIGURES | MAY_LOAD
+"""Entry scripts to what importing them loads."""
+FIGURES = {f"figures.{file.stem}" for file in (PACKAGE / "figures").glob("[a-z]*.py") if file.stem != "style"}
+MAY_LOAD |= {name: {"pandas"} for name in FIGURES} | {"figures.style": set()}  # planning reads declarations
 
 LOADED = """
 import importlib, json, os, sys

@@ -17,6 +17,7 @@ from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, 
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.evaluation.base import Score, gap, score_table
+from workflow_scripts.figures.base import all_figures
 from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.closure import ROOT
@@ -275,7 +276,6 @@ class Study:
                 tables=[table],
                 extraction=[],
                 figures=[figures / "record.json"],
-                captions=[ROOT / f"resources/captions/{name}.rst" for name in read],
                 **corpus,
                 histories=histories,
                 published=sorted((ROOT / "resources/published").glob("*.csv")),
@@ -295,7 +295,12 @@ def drawing(
 ) -> tuple[str, dict[str, Any]]:
     """The rule that draws ``figures`` of an experiment into a folder, and the call of its job."""
     shared = {"runs": [], "title": title, "called": CALLED, "names": {}}
-    told = {name: shared | {"module": name, "config": config} for name, (config, _) in figures.items()}
+    told = {
+        name: shared
+        | {part: getattr(all_figures()[name], part) for part in ("module", "caption")}
+        | {"kind": name, "config": config}
+        for name, (config, _) in figures.items()
+    }
     read = {f"{name}.{role}": paths for name, (_, files) in figures.items() for role, paths in files.items()}
     settings = {"figures": told, "style": REPORT["figure"] | style}
     return command("draw_figures", settings, experiment="lab", **read, figures=folder / "record.json")

@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+from workflow_scripts.figures.base import all_figures
 from workflow_scripts.settings.extraction.averages import Averages
 from workflow_scripts.settings.extraction.cells import Measure, Model
 from workflow_scripts.settings.extraction.statistics import Statistics
 from workflow_scripts.settings.extraction.tables import ExtractionTable
 from workflow_scripts.settings.extraction.vectors import Postprocessing, Representation, Weighting
 from workflow_scripts.settings.extraction.wikitext import Wikitext
-from workflow_scripts.settings.figures import FIGURES, Drawing
 from workflow_scripts.settings.names import (
     EncoderName,
     Name,
@@ -24,7 +24,7 @@ from workflow_scripts.settings.names import (
 )
 from workflow_scripts.settings.templates import Template
 
-_DRAWINGS: list[Any] = [figure for figure in FIGURES.values() if issubclass(figure, Drawing)]
+_DRAWINGS: list[Any] = [figure.settings for figure in all_figures().values() if figure.of_extraction]
 AnyDrawing: Any = Annotated[
     functools.reduce(operator.or_, _DRAWINGS),
     Field(discriminator="kind"),
