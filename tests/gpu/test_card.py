@@ -272,7 +272,14 @@ def test_captured_steps_killed_and_resumed_ones_leave_the_bytes_of_others(folder
     assert differing(eager, trained(name, folder, tmp_path / "killed", captured=True)) == []
 
 
-# How well a card is used
+def test_compiled_steps_leave_the_same_bytes_whatever_compiled_them(folder, tmp_path, compiled):
+    first, second = (future.result() for future in compiled)
+    assert differing(first, second) == []
+    eager = trained("simcse", folder, tmp_path, captured=False)
+    assert first.losses == pytest.approx(eager.losses, rel=CLOSE)
+
+
+# How well a card is used: last, when no other process computes on it
 
 
 def simcse_of(size: Size) -> Objective:
@@ -319,13 +326,3 @@ def peak(size: Size) -> str:
     except torch.cuda.OutOfMemoryError:
         return "more than the card has"
     return f"{torch.cuda.max_memory_reserved() / 1e9:.1f} GB"
-
-
-# At the end, when the other processes are done
-
-
-def test_compiled_steps_leave_the_same_bytes_whatever_compiled_them(folder, tmp_path, compiled):
-    first, second = (future.result() for future in compiled)
-    assert differing(first, second) == []
-    eager = trained("simcse", folder, tmp_path, captured=False)
-    assert first.losses == pytest.approx(eager.losses, rel=CLOSE)
