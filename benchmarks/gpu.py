@@ -35,8 +35,6 @@ CODE = (
     "workflow_scripts/models",
     "workflow_scripts/training",
 )
-STEPS = 12
-"""In a round; a multiple of the batches that are captured."""
 SENTENCES = 20_000
 PEAKS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12}
 """Dense bfloat16 operations a second, by NVIDIA's data sheets."""
@@ -47,7 +45,7 @@ Way = Callable[[], object]
 
 def measure(timing: Timing) -> Iterator[Measured]:
     """Steps on [CLS] and on averages, steps of other methods, then encoding; nothing where there is no GPU."""
-    if ON_CARD and not torch.cuda.is_available():
+    if not (torch.cuda.is_available() if ON_CARD else timing.small):
         print("gpu skipped: PyTorch sees no GPU", file=sys.stderr)
         return
     os.environ["TOKENIZERS_PARALLELISM"] = "true"  # peers tokenise in every step
@@ -55,39 +53,40 @@ def measure(timing: Timing) -> Iterator[Measured]:
     prepare(training(size), seed=1)
     with tempfile.TemporaryDirectory() as folder:
         write_encoder(Path(folder), size)
-        for one in found(timing, Path(folder), size):
+        for one in _found(timing, Path(folder), size):
             yield one._replace(clock="wall", card=card())
 
 
-def found(timing: Timing, folder: Path, size: Size) -> Iterator[Measured]:
-    """All figures."""
+def _found(timing: Timing, folder: Path, size: Size) -> Iterator[Measured]:
+    block = blocks()["simcse"]
+    read = {pooler: block | {"readout": block["readout"] | {"pooler": pooler}} for pooler in POOLERS}
+    others = {name: blocks()[name] for name in OTHERS}
+    own = {name: ours(timing, folder, size, one) for name, one in (read | others).items()}
     for pooler in POOLERS:
-        yield from _steps(timing, folder, size, pooler)
-    ways = {name: ours(folder, size, blocks()[name]) for name in ("simcse", *OTHERS)}
-    seconds = timed(timing, ways)
+        yield from _steps(timing, folder, size, pooler, own[pooler])
+    seconds = timed(timing, {name: own[name] for name in ("cls", *OTHERS)})
     for name in OTHERS:
-        yield Measured(f"gpu_cost_{name}", ratios(seconds, name, "simcse"), "simcse-steps", "on-a-gpu")
+        yield Measured(f"gpu_cost_{name}", ratios(seconds, name, "cls"), "simcse-steps", "on-a-gpu")
     yield from _encoding(timing, folder, size)
 
 
-def _steps(timing: Timing, folder: Path, size: Size, pooler: str) -> Iterator[Measured]:
-    settings = training(size, max_steps=STEPS, precision="bfloat16", checkpoint_minutes=60)
-    texts = sentences(STEPS * size.batch, size)
-    step = Step(folder / "bert", texts, settings, recipe(pooler), pooler, DEVICE)
-    block = blocks()["simcse"]
-    own = ours(folder, size, block | {"readout": block["readout"] | {"pooler": pooler}})
+def _steps(timing: Timing, folder: Path, size: Size, pooler: str, own: Way) -> Iterator[Measured]:
+    steps, name = steps_of(timing), f"gpu_step_{pooler}"
+    settings = training(size, max_steps=steps, precision="bfloat16")
+    step = Step(
+        folder / "bert", sentences(steps * size.batch, size), settings, recipe(pooler), pooler, DEVICE
+    )
     peers = {"trainer": trainer(step, timing.rounds + 1), "two calls": two_calls(step)}
     seconds = timed(timing, {"semblance": own} | peers)
-    name = f"gpu_step_{pooler}"
-    against = {"trainer": "sentence-transformers-trainer", "two calls": "a-bare-loop-of-two-calls"}
-    for way, what in against.items():
-        ending = "" if way == "trainer" else "_bare"
-        faster = ratios(seconds, way, "semblance")
-        yield Measured(f"{name}{ending}", faster, "times-as-fast", f"semblance-against-{what}")
-    each = [taken / STEPS for taken in seconds["semblance"]]
+    for way, ending, against in (
+        ("trainer", "", "semblance-against-sentence-transformers-trainer"),
+        ("two calls", "_bare", "semblance-against-a-bare-loop-of-two-calls"),
+    ):
+        yield Measured(f"{name}{ending}", ratios(seconds, way, "semblance"), "times-as-fast", against)
+    each = [taken / steps for taken in seconds["semblance"]]
     yield Measured(f"{name}_time", [1e3 * one for one in each], "milliseconds-a-step", "semblance")
     if ON_CARD:
-        kernels = [1e3 * busy(own).kernels / STEPS for _round in range(timing.rounds)]
+        kernels = [1e3 * busy(own).kernels / steps for _round in range(timing.rounds)]
         yield Measured(f"{name}_busy", kernels, "milliseconds-a-step", "in-which-a-kernel-runs")
     if peak := next((peak for kind, peak in PEAKS.items() if kind in card()), None):
         shares = [operations(size) / one / peak for one in each]
@@ -107,13 +106,18 @@ def _encoding(timing: Timing, folder: Path, size: Size) -> Iterator[Measured]:
     yield Measured("gpu_encode", faster, "times-as-fast", "semblance-against-sentence-transformers")
 
 
-def ours(folder: Path, size: Size, block: Block) -> Way:
+def steps_of(timing: Timing) -> int:
+    """Steps in a round."""
+    return BATCHES * (1 if timing.small else 3)
+
+
+def ours(timing: Timing, folder: Path, size: Size, block: Block) -> Way:
     """Some steps of a method, compiled and captured."""
     rows = BATCHES * size.batch
     sampler = Cycling(rows, size.batch, seed=3)
     objective = prepared(block, folder, size, DEVICE, rows, sampler, shapes=ROUNDED).objective
     steps = settled(objective, training(size, precision="bfloat16"), compiles=True)
-    return lambda: list(islice(steps, STEPS))
+    return lambda: list(islice(steps, steps_of(timing)))
 
 
 def timed(timing: Timing, ways: Mapping[str, Way]) -> Seconds:

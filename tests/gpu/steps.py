@@ -56,7 +56,7 @@ class Busy(NamedTuple):
 def busy(work: Callable[[], object]) -> Busy:
     """Run ``work`` under the profiler."""
     torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CUDA]) as profiled:
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiled:
         work()
         torch.cuda.synchronize()
     ranges = [event.time_range for event in profiled.events() or () if event.device_type.name == "CUDA"]
