@@ -155,7 +155,7 @@ def scored_alike(place, encoder, tokenizer):
 def shape(encoder):
     """What its folder is made of."""
     leaf = encoder.leaves[0]
-    return type(encoder), leaf.readout_settings, leaf.head_at_test, leaf.template
+    return type(encoder), leaf.readout_settings, getattr(leaf, "head_at_test", None), leaf.template
 
 
 def cells(folder, family):

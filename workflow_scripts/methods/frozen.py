@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from workflow_scripts.data.published import ALONE, modules_of
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, load_backbone, load_tokenizer
@@ -26,9 +26,18 @@ def load(config: Config, folder: Path) -> tuple[TextEncoder, PreTrainedTokenizer
         published = load_published(config.readout, folder)
         published.check_weights()
         return published.eval(), published.tokenizer
-    backbone, template = load_backbone(folder), config.template
+    return build(config, load_backbone(folder)), load_tokenizer(folder)
+
+
+def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
+    """The encoder that is evaluated and saved, of a readout that pools.
+
+    Raises:
+        ConfigError: if its pooler is read and it has none.
+    """
+    template = config.template
     plain = SentenceEncoder(backbone, config.readout, head=False, head_at_test=False, template=template)
-    return plain.read_by(config.readout), load_tokenizer(folder)
+    return plain.read_by(config.readout)
 
 
 def other_pooling(config: Config, folder: Path) -> Iterator[str]:

@@ -108,7 +108,9 @@ def save_encoder(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokeni
     if encoder.tokenizer is not None:
         published: Any = encoder
         published.save(folder)
-        _write_settings(folder, SavedEncoder(readout=published.settings, head_at_test=False, template=None))
+        _write_settings(
+            folder, SavedEncoder(readout=published.readout_settings, head_at_test=False, template=None)
+        )
         return
     _write(folder, encoder, tokenizer).save_pretrained(str(folder), create_model_card=False)
     for file in folder.rglob(MODULES_FILE):  # a class is named by its file in the folder

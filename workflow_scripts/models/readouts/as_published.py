@@ -54,7 +54,7 @@ class PublishedEncoder(TextEncoder):
         super().__init__()
         if found := next(unpublished(folder), None):
             raise ConfigError(f"readout.kind: as_published; {found}. Take frozen_avg or frozen_cls.")
-        self.folder, self.settings = folder, settings
+        self.folder, self.readout_settings = folder, settings
         options: Any = {"local_files_only": True, "model_kwargs": {**_PRECISION}}
         try:
             self.model: Any = SentenceTransformer(str(folder), device="cpu", **options)
