@@ -251,7 +251,7 @@ MISTAKES = {
         "training.warmup_steps: 17 of 16 steps. Lower it.",
     ),
     "a step in chunks whose discriminator reads the batch again": (
-        training_of("diffcse", chunk=8),
+        run("diffcse", overrides={"training": {"epochs": None, "chunk": 8}}),
         "training.chunk: diffcse's discriminator reads the batch again. Leave it out.",
     ),
     "an adapted encoder's step in chunks": (

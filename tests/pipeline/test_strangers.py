@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from workflow_scripts.data.encoders import copy_files, files_of
+from workflow_scripts.data.published import copy_files, files_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.call import command
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
