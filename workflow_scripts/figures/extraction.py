@@ -13,7 +13,7 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import Axes, Declaration, Drawn, Figure, Request, frame
-from workflow_scripts.figures.style import BESIDE, INK, PAPER, draw_lines, line_look, upright
+from workflow_scripts.figures.style import BESIDE, INK, PAPER, draw_lines, line_look, log_scale, upright
 from workflow_scripts.graph.extraction_rows import scattered
 from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.extraction import NOT_ASKED, Scores, Variant, build, variants_of
@@ -348,8 +348,6 @@ def variant_scatter(request: Request[VariantScatter]) -> Drawn:
     config, (names, scores) = request.config, _read(request)
     table = ExtractionTable.parse(scattered(config.model_dump()), "extraction.figures")
     points = build(table, names, scores).to_pandas(types_mapper=pd.ArrowDtype)
-    from matplotlib.ticker import NullFormatter, StrMethodFormatter
-
     pairs = _pairs(points, config, names)
     hidden = (pairs.dropna(subset="x")["y"] <= 0).sum() if config.y_scale == "log" else 0
     lost = f"Points at or below 0, which a logarithmic axis does not show: {hidden}." if hidden else None
@@ -366,9 +364,7 @@ def variant_scatter(request: Request[VariantScatter]) -> Drawn:
     axes.set_xlabel(measured(request, names, config.x))
     axes.set_ylabel(measured(request, names, config.y))
     if config.y_scale == "log":
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        log_scale(axes)
     axes.grid()
     axes.legend(**BESIDE)
     return Drawn(points, figure)
