@@ -2,23 +2,33 @@
 
 VENV := .venv
 READY := $(VENV)/installed
+# Looked up before .venv/bin is on the path, since .venv may be what another Python left.
+PYTHON := $(shell command -v python3)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 SNAKEMAKE := python -m snakemake --cores all --quiet host reason
 
-.PHONY: environment demo test test-all bench fetch slurm-test scale-test check
+.PHONY: environment demo test test-all bench fetch gpu-test slurm-test scale-test check
 .DEFAULT_GOAL := demo
 
 # PyPI has no build of PyTorch without CUDA; `make LOCK=requirements-gpu.lock ...` asks for the one with CUDA.
-# Another lock than the one that was installed, which $(READY) names, makes .venv anew: pip takes torch==2 for 2+cpu.
-ifneq ($(LOCK),)
-ifneq ($(LOCK),$(shell cat $(READY) 2>/dev/null))
+# .venv is made anew where $(READY), which names the installed lock, is missing (an installation failed) or names
+# another lock: pip takes torch==2 for 2+cpu.
+INSTALLED := $(shell cat $(READY) 2>/dev/null)
+ifneq ($(or $(LOCK),$(INSTALLED),none),$(INSTALLED))
 .PHONY: $(READY)
 ANEW := --clear
 endif
-endif
+define CHECK_PYTHON
+import sys
+if not (3, 11, 5) <= sys.version_info < (3, 13):
+    found = "{} is Python {}.{}.{}".format(sys.executable, *sys.version_info)
+    sys.exit(found + ", and Semblance needs 3.11.5 to 3.12. Name another: make PYTHON=python3.12 $(MAKECMDGOALS)")
+endef
+export CHECK_PYTHON
 $(READY): requirements.lock requirements-gpu.lock
-	python3 -m venv $(ANEW) $(VENV)
+	@$(PYTHON) -c "$$CHECK_PYTHON"
+	$(PYTHON) -m venv $(ANEW) $(VENV)
 	lock=$(LOCK); if [ -z "$$lock" ]; then lock=requirements.lock; \
 		pip install --quiet --dry-run --no-deps "$$(grep -o '^torch==[^ ]*' $$lock)" >/dev/null 2>&1 || { \
 			lock=requirements-gpu.lock; \
@@ -46,6 +56,10 @@ test: $(READY)  ## the tests of every guarantee, in minutes
 
 test-all: $(READY)  ## these and what is slow or outside: every key singly, mounts, a browser, pages followed
 	$(PYTEST) $(TESTS)
+
+# Without the fixtures of tests/conftest.py, so that the same command runs where only PyTorch and a few packages are.
+gpu-test: $(READY)  ## on a GPU: what the CPU computes, the same bytes, no wait, hardly idle; two minutes
+	python -m pytest -rs --durations 5 --confcutdir tests/gpu tests/gpu
 
 slurm-test: $(READY)  ## a real one-node SLURM: the demo's graph, faults, a stranger's path; needs root, Debian's packages
 	SEMBLANCE_SLURM_TEST=1 OMP_NUM_THREADS=1 python -m pytest -rs --durations 0 tests/slurm

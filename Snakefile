@@ -35,6 +35,11 @@ rule all:
         CLAIMS.verdicts,
         FIGURES.drawn(),
         MODELS.dropped(),
+        # Missing ones too, behind which all is there: of a forced training that was killed.
+        STUDY.files("<results>/runs/{run}/seed{seed}/model/record.json", STUDY.runs),
+
+
+include: "rules/papers.smk"
 
 
 if workflow.modifier.is_main_snakefile():  # targets are else those of the workflow around this one

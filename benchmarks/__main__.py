@@ -45,9 +45,8 @@ def main() -> None:
             rows |= {row.name: row for row in new}
             results.write(rows.values(), ROOT)
     if not arguments.show:
-        for path in results.QUOTING:
-            text = (ROOT / path).read_text("utf-8")
-            (ROOT / path).write_text(results.quoted(text, rows), "utf-8")
+        for path in filter(Path.exists, (ROOT / path for path in results.QUOTING)):
+            path.write_text(results.quoted(path.read_text("utf-8"), rows), "utf-8")
     print("\n".join(results.report(rows.values(), ROOT)))
 
 

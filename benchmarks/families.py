@@ -14,15 +14,15 @@ from transformers import AutoConfig, AutoModel
 
 from benchmarks.harness import THREADS, Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
-from workflow_scripts.gpu_check.material import SMALL, training
-from workflow_scripts.gpu_check.speed import Step, ours, peer, recipe, trainer
+from benchmarks.peers import Step, ours, peer, recipe, trainer
+from tests.material import SMALL, training
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 
 CODE = (
     "config/methods.yaml",
-    "workflow_scripts/gpu_check/speed.py",
+    "benchmarks/peers.py",
     "workflow_scripts/losses",
     "workflow_scripts/methods/base.py",
     "workflow_scripts/methods/simcse.py",

@@ -13,9 +13,9 @@ import torch
 
 from benchmarks.harness import THREADS, Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
+from benchmarks.peers import Step, ours, recipe
 from benchmarks.preparing import largest_memory
-from workflow_scripts.gpu_check.material import SMALL, training
-from workflow_scripts.gpu_check.speed import Step, ours, recipe
+from tests.material import SMALL, training
 
 CODE = (
     "config/methods.yaml",

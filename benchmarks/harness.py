@@ -34,6 +34,8 @@ class Measured(NamedTuple):
     comparison: str
     """What against what, in one word."""
     clock: Clock = "cpu"
+    card: str = ""
+    """The GPU, its driver and PyTorch, where one was timed."""
 
     def __str__(self) -> str:
         """The line that is printed; what stands in brackets is the lowest and the highest."""

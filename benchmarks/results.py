@@ -36,6 +36,7 @@ class Row(NamedTuple):
     clock: str
     threads: str
     processor: str
+    """With the GPU behind it, its driver and PyTorch, where one was timed."""
     date: str
     commit: str
     code: str
@@ -58,9 +59,9 @@ def row_of(one: Measured, code: Sequence[str], root: Path) -> Row:
         comparison=one.comparison,
         clock=one.clock,
         threads=str(THREADS),
-        processor=processor(),
+        processor=", ".join(filter(None, (processor(), one.card))),
         date=f"{datetime.now(UTC):%Y-%m-%d}",
-        commit=f"{_git(root, 'rev-parse', '--short=12', 'HEAD')}{edited}",
+        commit=f"{_git(root, 'rev-parse', '--short=12', 'HEAD') or 'unknown'}{edited}",
         code=" ".join(code),
     )
 

@@ -11,6 +11,7 @@ import yaml
 
 from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
+from tests.material import SMALL, training
 from workflow_scripts.graph.runs import Run, run_settings
 from workflow_scripts.models.cross_attention import cross_layers
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
@@ -20,6 +21,7 @@ from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.mlm import MaskedLanguageModel, save_head
 from workflow_scripts.training.sampler import Sampler
+from workflow_scripts.training.step import Eager, Update, host_half
 
 CODE = (
     "config/methods.yaml",
@@ -50,7 +52,7 @@ def with_head(folder: Path) -> Path:
     return folder
 
 
-def stepper(name: str, encoder: Path, batch: int) -> tuple[Callable[[], None], dict[str, object]]:
+def stepper(name: str, encoder: Path, batch: int) -> tuple[Callable[[], object], dict[str, object]]:
     """The next optimiser step of a method as its block in the configuration has it, and that block."""
     blocks = yaml.safe_load((ROOT / "config/methods.yaml").read_text())["methods"]
     config = {"training": {}, "development": {}, "encoders": {"minilm": {}}, "methods": blocks}
@@ -71,15 +73,9 @@ def stepper(name: str, encoder: Path, batch: int) -> tuple[Callable[[], None], d
     trained = method.build(settings, *backbones).train()
     set_mask_token(trained, tokenizer)
     objective = method.Objective(settings, trained, TrainingData(columns, tokenizer, MAX_TOKENS, sampler))
-    optimiser = torch.optim.AdamW(objective.module.parameters(), lr=1e-6, fused=True)
+    run = Eager(Update(objective, training(SMALL, precision="float32"), 1), compiles=False)
     numbers = count(1)
-
-    def step() -> None:
-        optimiser.zero_grad(set_to_none=True)
-        objective.loss(next(numbers)).backward()
-        optimiser.step()
-
-    return step, block
+    return lambda: run(host_half(objective, 1, next(numbers)), 1e-6), block
 
 
 def minimum(name: str, block: dict[str, object], batch: int) -> float:

@@ -16,12 +16,12 @@ from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.harness import THREADS, Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
-from workflow_scripts.gpu_check.material import SMALL, training
-from workflow_scripts.gpu_check.speed import POOLERS, Step, ours, recipe, trainer, two_calls
+from benchmarks.peers import POOLERS, Step, ours, recipe, trainer, two_calls
+from tests.material import SMALL, training
 
 CODE = (
     "config/methods.yaml",
-    "workflow_scripts/gpu_check/speed.py",
+    "benchmarks/peers.py",
     "workflow_scripts/losses",
     "workflow_scripts/methods/base.py",
     "workflow_scripts/methods/simcse.py",

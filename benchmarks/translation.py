@@ -1,4 +1,4 @@
-"""Translations asked by one worker and by sixteen of a server that takes 50 ms a request, one by one and in lists.
+"""Translations asked by one worker and by sixteen of a server that takes 50 ms a request.
 
 The server speaks LibreTranslate's protocol over loopback, in a process of its own, so the time that passes counts. With
 ``--profile``: round trips of real sentences through Apertium, with the number of each outcome.
@@ -46,20 +46,16 @@ with FaultServer(slow) as server:
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Ask for the same sentences by one worker and by sixteen, one by one and in lists."""
+    """Ask for the same sentences by one worker and by sixteen."""
     sentences = list(dict.fromkeys(wikipedia_sentences(16 if timing.small else 200)))
     with server() as url:
         ways = {
             "one": lambda: libretranslate(url, sentences, workers=1),
             "sixteen": lambda: libretranslate(url, sentences, workers=16),
-            "lists": lambda: libretranslate(url, sentences, workers=16, batch=16),
         }
         taken = timing.interleaved(ways, clock="wall")
-    for name, against in (
-        ("sixteen", "sixteen-workers-against-one"),
-        ("lists", "sixteen-workers-with-lists-against-one"),
-    ):
-        yield Measured(f"translate_{name}", ratios(taken, "one", name), "times-as-fast", against, "wall")
+    found = ratios(taken, "one", "sixteen")
+    yield Measured("translate_sixteen", found, "times-as-fast", "sixteen-workers-against-one", "wall")
 
 
 def explain(timing: Timing) -> None:
@@ -72,10 +68,10 @@ def explain(timing: Timing) -> None:
         round_trip(sentences, via)
 
 
-def libretranslate(url: str, sentences: list[str], *, workers: int, batch: int = 1) -> None:
+def libretranslate(url: str, sentences: list[str], *, workers: int) -> None:
     """Ask for all sentences, with a new ledger."""
     settings: dict[str, Any] = {"engine": "libretranslate", "url": url, "key_variable": None}
-    settings |= {"batch_sentences": batch, "calls": CALLS | {"workers": workers}}
+    settings["calls"] = CALLS | {"workers": workers}
     block = TranslatorSlice.parse({"translator": settings}, "bench").translator
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder, "answers.sqlite")) as ledger:
         translator = translator_of(block, Direction(place="bench", source="en", target="es"), ledger)

@@ -31,8 +31,7 @@ rule translate_shard:
         corpus=one_of(CORPORA.round_trips),
     localrule: True
     resources:
-        mem=REQUESTS.memory(2),
-        runtime="24h",
+        **REQUESTS.of("translate_shard"),
         api_calls=1,
         service=CORPORA.translation_service,
     params:
@@ -57,8 +56,7 @@ rule gather_round_trips:
     wildcard_constraints:
         corpus=one_of(CORPORA.round_trips),
     resources:
-        mem=REQUESTS.memory(4),
-        runtime="15m",
+        **REQUESTS.of("gather_round_trips"),
     params:
         **call("gather_round_trips", CORPORA.round_trip_form),
     shell:
@@ -84,8 +82,7 @@ rule write_exemplars:
         pool=one_of(CORPORA.pools("llm")),
     localrule: True
     resources:
-        mem=REQUESTS.memory(4),
-        runtime="4h",
+        **REQUESTS.of("write_exemplars"),
         api_calls=1,
         service=CORPORA.pool_service,
     params:
@@ -111,8 +108,7 @@ rule pick_exemplars:
     wildcard_constraints:
         pool=one_of(CORPORA.pools("extractive")),
     resources:
-        mem=REQUESTS.memory(4),
-        runtime="15m",
+        **REQUESTS.of("pick_exemplars"),
     params:
         **call("pick_exemplars", config_slice(config, pool="exemplars.{pool}")),
     shell:

@@ -13,12 +13,14 @@ from workflow_scripts.graph.place import note_call
 from workflow_scripts.graph.outside import check_needs, note_planned
 from workflow_scripts.graph.queue import check_queue
 from workflow_scripts.graph.reporting import Claims, Models, Reporting
+from workflow_scripts.graph.requests import Requests
 from workflow_scripts.graph.slices import as_json, config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.settings.study import EVALUATORS
-from workflow_scripts.graph.targets import print_about
-from workflow_scripts.graph.training import Requests, Training
+from workflow_scripts.graph.targets import check_configfiles, line_of_files, lines_of_machine, print_lines
+from workflow_scripts.graph.training import Training
 
+check_configfiles()
 with one_line_errors():
     if workflow.modifier.skip_configfile:  # a module whose workflow gives it a configuration
         OVER, GIVEN = [], {}
@@ -26,8 +28,9 @@ with one_line_errors():
     else:
         OVER, GIVEN = workflow.overwrite_configfiles, workflow.config_settings.config
         config = load_config(Path(CLONE), OVER, as_in_a_file(GIVEN))
+print_lines([line_of_files(config, OVER)])
 STUDY = open_study(config, Path(CLONE))
-print_about(STUDY, OVER)
+print_lines(lines_of_machine(STUDY))
 CORPORA = Corpora(STUDY)
 TRAINING = Training(STUDY)
 REQUESTS = Requests(STUDY)
@@ -50,7 +53,7 @@ onstart:
         check_needs(STUDY, workflow.dag.needrun_jobs())
         check_queue(workflow)
         note_planned()
-        note_call(config["name"], OVER, GIVEN)
+        note_call(config["name"], OVER, GIVEN, config["cache"])
 
 
 wildcard_constraints:

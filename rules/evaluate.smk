@@ -5,9 +5,8 @@ Inputs:  <results>/runs/{run}/seed{seed}/model/record.json, <results>/datasets/{
 Outputs: <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet, long form (columns.scores.SCORES)
          <results>/contamination/{corpus}.parquet, the overlap of corpora and evaluation sets
 
-Finished tasks of a suite are kept in `<scores>.checkpoints` next to the scores, which is not an output of any rule: a
-job that is stopped and run again, or that has other tasks besides, takes them from there. Times are no artefacts, and
-are written below <benchmarks>, like Snakemake's own.
+Finished tasks of a suite are cached one by one: a job that is stopped and run again, or that has other tasks besides,
+takes them from there. Times are no artefacts, and are written below <benchmarks>, like Snakemake's own.
 """
 
 
@@ -25,9 +24,8 @@ rule evaluate_sts:
     benchmark:
         "<benchmarks>/evaluate_sts/{suite}/{run}/seed{seed}.tsv"
     resources:
+        **REQUESTS.of("evaluate_sts"),
         gpu=EVALUATION.gpus("sts"),
-        mem=REQUESTS.memory(8, "run"),
-        runtime=REQUESTS.minutes(60, "run"),
     params:
         **call("evaluate_sts", config_slice(config, suite="suites.sts.{suite}"), EVALUATION.modules),
     shell:
@@ -48,16 +46,37 @@ rule evaluate_suite:
         "<benchmarks>/evaluate_suite/{kind}/{suite}/{run}/seed{seed}.tsv"
     wildcard_constraints:
         kind=one_of(kind for kind in EVALUATORS if kind != "sts"),
+    threads: lambda wildcards: 8 if wildcards.kind == "transfer" else 1  # classifiers are fitted side by side
     resources:
+        **REQUESTS.of("evaluate_suite"),
         gpu=lambda wildcards: EVALUATION.gpus(wildcards.kind),
-        mem=REQUESTS.memory(16, "run"),
-        runtime=REQUESTS.minutes(4 * 60, "run"),
     params:
         **call(
             "evaluate_suite", config_slice(config, suite="suites.{kind}.{suite}"), EVALUATION.suite_modules
         ),
     shell:
         command("evaluate_suite")
+
+
+rule evaluate_search:
+    """Time of a query, for tables that show it. What a search finds, evaluate_suite scores."""
+    input:
+        model="<results>/runs/{run}/seed{seed}/model/record.json",
+        datasets=lambda wildcards: EVALUATION.datasets(wildcards, "search"),
+        code=code_with("evaluate_search", EVALUATION.modules),
+    output:
+        table="<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.times.parquet",
+    log:
+        "<logs>/evaluate_search/{suite}/{run}/seed{seed}.log",
+    benchmark:
+        "<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.tsv"
+    resources:
+        **REQUESTS.of("evaluate_search"),
+        gpu=EVALUATION.gpus("search"),
+    params:
+        **call("evaluate_search", config_slice(config, suite="suites.search.{suite}"), EVALUATION.modules),
+    shell:
+        command("evaluate_search")
 
 
 rule evaluate_cost:
@@ -74,8 +93,7 @@ rule evaluate_cost:
     benchmark:
         "<benchmarks>/evaluate_cost/{suite}/{run}/seed{seed}.tsv"
     resources:
-        mem=REQUESTS.memory(8, "run"),
-        runtime="30m",
+        **REQUESTS.of("evaluate_cost"),
     params:
         **call("evaluate_cost", config_slice(config, suite="suites.cost.{suite}"), EVALUATION.modules),
     shell:
@@ -96,8 +114,7 @@ rule map_attention:
     benchmark:
         "<benchmarks>/map_attention/{suite}/{run}/seed{seed}.tsv"
     resources:
-        mem=REQUESTS.memory(8, "run"),
-        runtime="30m",
+        **REQUESTS.of("map_attention"),
     params:
         **call("map_attention", config_slice(config, suite="suites.attention.{suite}"), EVALUATION.modules),
     shell:
@@ -105,7 +122,7 @@ rule map_attention:
 
 
 rule evaluate_mteb:
-    """Lists of mteb's tasks. Finished tasks are kept in {output}.checkpoints, from where a stopped job continues."""
+    """Lists of mteb's tasks. Its own files lie in {output}.checkpoints, from where they can be submitted."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         tasks="<results>/mteb/{suite}.parquet",
@@ -117,9 +134,8 @@ rule evaluate_mteb:
     benchmark:
         "<benchmarks>/evaluate_mteb/{suite}/{run}/seed{seed}.tsv"
     resources:
+        **REQUESTS.of("evaluate_mteb"),
         gpu=EVALUATION.gpus("mteb"),
-        mem=REQUESTS.memory(32, "run"),
-        runtime=REQUESTS.minutes(24 * 60, "run"),
     params:
         **call("evaluate_mteb", EVALUATION.mteb_settings),
     shell:
@@ -139,8 +155,7 @@ rule measure_contamination:
     benchmark:
         "<benchmarks>/measure_contamination/{corpus}.tsv"
     resources:
-        mem=REQUESTS.memory(8),
-        runtime="30m",
+        **REQUESTS.of("measure_contamination"),
     params:
         **call("measure_contamination", config_slice(config, contamination="contamination")),
     shell:

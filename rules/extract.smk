@@ -25,8 +25,7 @@ rule read_word_vectors:
     benchmark:
         "<benchmarks>/read_word_vectors/{representation}.tsv"
     resources:
-        mem=REQUESTS.memory(16),
-        runtime="30m",
+        **REQUESTS.of("read_word_vectors"),
     params:
         **call("read_word_vectors", EXTRACTION.word_vectors),
     shell:
@@ -47,8 +46,7 @@ rule count_tokens:
     benchmark:
         "<benchmarks>/count_tokens/{vocabulary}.tsv"
     resources:
-        mem=REQUESTS.memory(4),
-        runtime="15m",
+        **REQUESTS.of("count_tokens"),
     params:
         **call("count_tokens", config_slice(config, wikitext="extraction.wikitext")),
     shell:
@@ -68,9 +66,8 @@ rule average_tokens:
     benchmark:
         "<benchmarks>/average_tokens/averages.tsv"
     resources:
+        **REQUESTS.of("average_tokens"),
         gpu=EVALUATION.gpus("extraction"),
-        mem=REQUESTS.memory(20, "extraction"),
-        runtime=REQUESTS.minutes(12 * 60, "extraction"),
     params:
         **call("average_tokens", config_slice(config, averages="extraction.averages")),
     shell:
@@ -95,9 +92,8 @@ rule fit_wikitext:
     benchmark:
         "<benchmarks>/fit_wikitext/{representation}.tsv"
     resources:
+        **REQUESTS.of("fit_wikitext"),
         gpu=EVALUATION.gpus("extraction"),
-        mem=REQUESTS.memory(32),
-        runtime="2h",
     params:
         **call("fit_wikitext", EXTRACTION.wikitext_settings),
     shell:
@@ -124,9 +120,8 @@ rule extract_scores:
     wildcard_constraints:
         kind="sts|clustering|transfer|geometry",
     resources:
+        **REQUESTS.of("extract_scores"),
         gpu=EVALUATION.gpus("extraction"),
-        mem=REQUESTS.memory(32),
-        runtime="12h",
     params:
         **call("extract_scores", EXTRACTION.task_settings, EXTRACTION.modules),
     shell:

@@ -21,8 +21,7 @@ rule split_corpus:
     wildcard_constraints:
         corpus=one_of(CORPORA.cut),
     resources:
-        mem=REQUESTS.memory(4),
-        runtime="15m",
+        **REQUESTS.of("split_corpus"),
     params:
         **call("split_corpus", config_slice(config, corpus="corpora.{corpus}")),
     shell:
@@ -41,8 +40,7 @@ rule count_words:
     benchmark:
         "<benchmarks>/count_words/{corpus}.tsv"
     resources:
-        mem=REQUESTS.memory(4),
-        runtime="15m",
+        **REQUESTS.of("count_words"),
     params:
         **call("count_words", config_slice(config, words="words")),
     shell:

@@ -9,7 +9,6 @@ Outputs: <results>/tables/{experiment}.parquet, <benchmarks>/tabulate_times/{exp
          data, {figure}.parquet
          <results>/tables/{table}.parquet and figures of the experiment ``extraction``, the study without training
          <results>/claims.parquet, what the papers say against the scores of the study; <results>/report.html
-Targets: one for each paper, such as `snakemake jtcse`: its tables and figures, without the page
 """
 
 
@@ -28,8 +27,7 @@ rule make_table:
         "<benchmarks>/make_table/{experiment}.tsv"
     localrule: True
     resources:
-        mem=REQUESTS.memory(2),
-        runtime="10m",
+        **REQUESTS.of("make_table"),
     params:
         **call("make_table", REPORTING.table_settings),
     shell:
@@ -50,8 +48,7 @@ rule tabulate_times:
         "<benchmarks>/tabulate_times/{experiment}.tsv"
     localrule: True
     resources:
-        mem=REQUESTS.memory(2),
-        runtime="10m",
+        **REQUESTS.of("tabulate_times"),
     params:
         **call("tabulate_times", REPORTING.table_settings),
     shell:
@@ -74,8 +71,7 @@ rule tabulate_extraction:
         table=one_of(config["extraction"]["tables"]),
     localrule: True
     resources:
-        mem=REQUESTS.memory(4),
-        runtime="10m",
+        **REQUESTS.of("tabulate_extraction"),
     params:
         **call("tabulate_extraction", EXTRACTION.table_settings),
     shell:
@@ -98,8 +94,7 @@ rule describe_datasets:
     wildcard_constraints:
         statistics=one_of(config["extraction"]["statistics"]),
     resources:
-        mem=REQUESTS.memory(4),
-        runtime="15m",
+        **REQUESTS.of("describe_datasets"),
     params:
         **call("describe_datasets", config_slice(config, table="extraction.statistics.{statistics}")),
     shell:
@@ -121,8 +116,7 @@ rule judge_claims:
         "<benchmarks>/judge_claims/claims.tsv"
     localrule: True
     resources:
-        mem=REQUESTS.memory(4),
-        runtime="10m",
+        **REQUESTS.of("judge_claims"),
     params:  # functions, since braces in a string would be wildcards
         **call("judge_claims", lambda _: CLAIMS.settings()),
     shell:
@@ -143,8 +137,7 @@ rule draw_figures:
     wildcard_constraints:
         experiment=one_of(FIGURES.experiments),
     resources:
-        mem=REQUESTS.memory(4),
-        runtime="30m",
+        **REQUESTS.of("draw_figures"),
     params:
         **call("draw_figures", FIGURES.settings, FIGURES.modules),
     shell:
@@ -175,30 +168,8 @@ rule write_report:
         "<benchmarks>/write_report/report.tsv"
     localrule: True
     resources:
-        mem=REQUESTS.memory(4),
-        runtime="10m",
+        **REQUESTS.of("write_report"),
     params:  # functions, since braces in a string would be wildcards
         **call("write_report", lambda _: REPORTING.page_settings()),
     shell:
         command("write_report")
-
-
-for paper in REPORTING.papers:
-
-    rule:
-        """Tables and figures of one paper."""
-        name:
-            paper
-        input:
-            REPORTING.tables(paper),
-            REPORTING.tables_of_times(paper),
-            FIGURES.drawn(paper),
-
-
-if "extraction" in config["experiments"]:
-
-    rule extraction:
-        """Tables and figures of the extraction study."""
-        input:
-            EXTRACTION.tables,
-            FIGURES.drawn("extraction"),

@@ -14,6 +14,7 @@ rule write_model_card:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         scores=STUDY.scores_of,
         history=STUDY.history,
+        template="resources/report/model_card.md.j2",
         code=code_with("write_model_card", MODELS.modules),
     output:
         card="<results>/runs/{run}/seed{seed}/README.md",
@@ -23,8 +24,7 @@ rule write_model_card:
         "<benchmarks>/write_model_card/{run}/seed{seed}.tsv"
     localrule: True
     resources:
-        mem=REQUESTS.memory(2),
-        runtime="10m",
+        **REQUESTS.of("write_model_card"),
     params:
         **call("write_model_card", MODELS.card, MODELS.modules),
     shell:
@@ -52,8 +52,7 @@ rule drop_models:
     priority: 50  # disk that is free before the next training begins
     localrule: True
     resources:
-        mem=REQUESTS.memory(2),
-        runtime="10m",
+        **REQUESTS.of("drop_models"),
     params:
         **call("drop_models", MODELS.seeds),
     shell:

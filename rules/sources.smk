@@ -26,8 +26,7 @@ rule fetch_encoder:
         encoder=one_of(STUDY.encoders("fetch")),
     localrule: True
     resources:
-        mem=REQUESTS.memory(2),
-        runtime="30m",
+        **REQUESTS.of("fetch_encoder"),
         downloads=1,
     params:
         **call("fetch_encoder", TRAINING.fetching_settings),
@@ -48,9 +47,9 @@ rule read_dataset:
         "<benchmarks>/read_dataset/{dataset}.tsv"
     localrule: True
     resources:
-        mem=REQUESTS.memory(4),
-        runtime="30m",
+        **REQUESTS.of("read_dataset"),
         downloads=1,
+        contract=CORPORA.dataset_as_asked,
     params:
         **call("read_dataset", CORPORA.dataset, CORPORA.readers),
     shell:
@@ -69,8 +68,7 @@ rule fetch_tasks:
         "<benchmarks>/fetch_tasks/{suite}.tsv"
     localrule: True
     resources:
-        mem=REQUESTS.memory(4),
-        runtime="4h",
+        **REQUESTS.of("fetch_tasks"),
         downloads=1,
     params:
         **call("fetch_tasks", EVALUATION.mteb_data),

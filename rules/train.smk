@@ -27,9 +27,8 @@ rule continue_mlm:
         encoder=one_of(STUDY.encoders("adapt")),
     threads: TRAINING.of_training("cpu_threads")
     resources:
+        **REQUESTS.of("continue_mlm"),
         gpu=1,
-        mem=REQUESTS.memory(16),
-        runtime="4h",
         checkpoint_minutes=TRAINING.of_training("checkpoint_minutes", str),
     params:
         **call("continue_mlm", TRAINING.adapting_settings),
@@ -52,8 +51,7 @@ rule pool_encoder:
     wildcard_constraints:
         run=one_of(STUDY.frozen),
     resources:
-        mem=REQUESTS.memory(8, "run"),
-        runtime="15m",
+        **REQUESTS.of("pool_encoder"),
     params:
         **call("pool_encoder", TRAINING.frozen_settings, TRAINING.modules),
     shell:
@@ -75,8 +73,7 @@ rule join_encoders:
     wildcard_constraints:
         run=one_of(STUDY.joined),
     resources:
-        mem=REQUESTS.memory(8, "run"),
-        runtime="15m",
+        **REQUESTS.of("join_encoders"),
     params:
         **call("join_encoders", TRAINING.frozen_settings, TRAINING.modules),
     shell:
@@ -98,9 +95,8 @@ rule encode_teacher:
     wildcard_constraints:
         teacher=one_of(STUDY.encoders("runs")),
     resources:
+        **REQUESTS.of("encode_teacher"),
         gpu=1,
-        mem=REQUESTS.memory(16, "teacher"),
-        runtime="4h",
     params:
         **call("encode_teacher", config_slice(config, teacher="teacher"), TRAINING.teacher_modules),
     shell:
@@ -131,10 +127,9 @@ rule train_encoder:
         run=one_of(STUDY.trained),
     threads: TRAINING.of_training("cpu_threads")
     resources:
+        **REQUESTS.of("train_encoder"),
         gpu=TRAINING.of_training("gpus"),
         nodes=1,  # a site may spread a training over several: docs/cluster.md
-        mem=REQUESTS.memory(16, "run"),
-        runtime="8h",
         checkpoint_minutes=TRAINING.of_training("checkpoint_minutes", str),
         chunk=TRAINING.of_training("chunk", as_json),
     params:

@@ -50,6 +50,8 @@ addEventListener("load", () => {
     }
     return "rgb(255, 255, 255)";
   };
+  const first = ["#comparison tbody td:not(.picture)", ".verdict strong"].map((name) => document.querySelector(name));
+  found.reached = first.filter(Boolean).every((node) => box(node).right <= innerWidth);
   found.contrast = Infinity;
   for (const node of document.querySelectorAll("h1, h2, h3, p, li, td, th, a, code, caption, summary, button, dd, .below, svg text[style*=currentColor]")) {
     const [one, other] = [luminance(getComputedStyle(node).color), luminance(paper(node))].sort((a, b) => b - a);

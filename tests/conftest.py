@@ -38,11 +38,19 @@ def tiny_bert(tiny_models: dict[str, Path]) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_study() -> Iterator[None]:
-    """Forget what the last study that a test has opened tells its jobs: which store, and whose code."""
+    """Forget what the last study that a test has opened tells its jobs: which cache, and whose code."""
     with patch.dict(os.environ):
-        for name in ("SEMBLANCE_STORE", "PYTHONPATH", "PYTHONSAFEPATH"):
+        for name in ("SEMBLANCE_RUN", "SEMBLANCE_CACHE", "PYTHONPATH", "PYTHONSAFEPATH"):
             os.environ.pop(name, None)
         yield
+
+
+@pytest.fixture
+def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own, which is empty: its folder."""
+    monkeypatch.setenv("SEMBLANCE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SEMBLANCE_CACHE_GIGABYTES", "1")
+    return tmp_path / "cache"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A small mirror that speaks the Hugging Face Hub's protocol over files: python -m tests.hub FOLDER PORT.
+"""A small mirror that speaks the Hugging Face Hub's protocol over files.
 
     FOLDER/models/TEAM/NAME/COMMIT/...      files of a model at a commit
     FOLDER/datasets/TEAM/NAME/COMMIT/...    of a dataset
@@ -8,7 +8,6 @@ tree, paths, and files with their hash and commit in the headers. Every request 
 Text files count as large, of which it tells the hash. A file may be asked for in vain so many times: with an HTTP status, or cut in its middle.
 """
 
-import argparse
 import hashlib
 import json
 import re
@@ -18,11 +17,11 @@ from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 API = re.compile(
     r"/api/(?P<kind>models|datasets)/(?P<repository>[^/]+/[^/]+)"
-    r"(?:/(?P<what>revision|tree|paths-info|refs)(?:/(?P<revision>[^/]+)(?:/(?P<path>.+))?)?)?"
+    r"(?:/(?P<what>revision|tree)(?:/(?P<revision>[^/]+)(?:/(?P<path>.+))?)?)?"
 )
 CUT = 0
 """In place of a status: the first half of what is asked for, and the end of the connection."""
@@ -47,29 +46,22 @@ class _Handler(BaseHTTPRequestHandler):
     root: Path
     failures: Mapping[str, list[int]]
 
-    def do_HEAD(self) -> None:
-        self._answer()
-
     def do_GET(self) -> None:
-        self._answer()
-
-    def do_POST(self) -> None:
-        self._answer(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-
-    def log_message(self, _format: str, *_arguments: object) -> None:
-        with (self.root / "requests.log").open("a") as file:
-            file.write(" ".join(filter(None, [self.command, self.path, self.headers.get("Range")])) + "\n")
-
-    def _answer(self, body: bytes = b"") -> None:
         path = unquote(urlsplit(self.path).path)
         if path == "/":
             self._send(b"a mirror", "text/plain")
         elif asked := API.fullmatch(path):
-            self._api(asked, body)
+            self._api(asked)
         elif asked := FILE.fullmatch(path):
             self._file(asked)
         else:
             self._missing("EntryNotFound")
+
+    do_HEAD = do_GET
+
+    def log_message(self, _format: str, *_arguments: object) -> None:
+        with (self.root / "requests.log").open("a") as file:
+            file.write(" ".join(filter(None, [self.command, self.path, self.headers.get("Range")])) + "\n")
 
     def _folder(self, kind: str, repository: str, revision: str | None) -> Path | None:
         """Files of a repository at a commit, the newest one for a branch; None after a definite no."""
@@ -85,46 +77,23 @@ class _Handler(BaseHTTPRequestHandler):
         self._missing("RevisionNotFound")
         return None
 
-    def _api(self, asked: re.Match[str], body: bytes) -> None:
+    def _api(self, asked: re.Match[str]) -> None:
         folder = self._folder(asked["kind"], asked["repository"], asked["revision"])
         if folder is None:
             return
         files = sorted(file for file in folder.rglob("*") if file.is_file())
         below = f"{asked['path']}/" if asked["path"] else ""
         entries = [self._entry(folder, file) for file in files]
-        match asked["what"]:
-            case "tree":
-                found: object = [entry for entry in entries if entry["path"].startswith(below)]
-            case "paths-info":
-                given = json.loads(body) if body.startswith(b"{") else parse_qs(body.decode())
-                wanted = [re.sub(r"/$", "", path) for path in given["paths"]]
-                folders = {
-                    str(parent)
-                    for entry in entries
-                    for parent in Path(entry["path"]).parents
-                    if str(parent) != "."
-                }
-                found = [entry for entry in entries if entry["path"] in wanted]
-                found += [
-                    {"type": "directory", "path": path, "oid": commit(path)}
-                    for path in wanted
-                    if path in folders
-                ]
-            case "refs":
-                found = {
-                    "branches": [{"name": "main", "ref": "refs/heads/main", "targetCommit": folder.name}],
-                    "converts": [],
-                    "tags": [],
-                }
-            case _:
-                found = {
-                    "_id": commit(asked["repository"])[:24],
-                    "id": asked["repository"],
-                    "sha": folder.name,
-                    "siblings": [{"rfilename": entry["path"]} for entry in entries],
-                    "private": False, "gated": False, "disabled": False, "tags": [], "downloads": 0, "likes": 0,
-                    "lastModified": "2024-01-01T00:00:00.000Z", "createdAt": "2024-01-01T00:00:00.000Z",
-                }  # fmt: skip
+        found: object = [entry for entry in entries if str(entry["path"]).startswith(below)]
+        if asked["what"] != "tree":
+            found = {
+                "_id": commit(asked["repository"])[:24],
+                "id": asked["repository"],
+                "sha": folder.name,
+                "siblings": [{"rfilename": entry["path"]} for entry in entries],
+                "private": False, "gated": False, "disabled": False, "tags": [], "downloads": 0, "likes": 0,
+                "lastModified": "2024-01-01T00:00:00.000Z", "createdAt": "2024-01-01T00:00:00.000Z",
+            }  # fmt: skip
         self._send(json.dumps(found).encode(), "application/json")
 
     @staticmethod
@@ -170,12 +139,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = cut or self.close_connection
 
 
-def server(folder: Path, port: int = 0, **failures: list[int]) -> ThreadingHTTPServer:
-    """The mirror of a folder, bound to this machine alone; the caller starts it."""
-    handler = type("Handler", (_Handler,), {"root": folder, "failures": failures})
-    return ThreadingHTTPServer(("127.0.0.1", port), handler)
-
-
 @contextmanager
 def mirror(folder: Path, **failures: list[int]) -> Iterator[str]:
     """A mirror that answers inside the block; gives its address, for HF_ENDPOINT.
@@ -184,7 +147,8 @@ def mirror(folder: Path, **failures: list[int]) -> Iterator[str]:
         folder: What it serves.
         failures: By a file's path, what those who get it are given instead, one after the other: a status, or CUT.
     """
-    running = server(folder, **failures)
+    handler = type("Handler", (_Handler,), {"root": folder, "failures": failures})
+    running = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = Thread(target=running.serve_forever, daemon=True)
     thread.start()
     try:
@@ -193,16 +157,3 @@ def mirror(folder: Path, **failures: list[int]) -> Iterator[str]:
         running.shutdown()
         running.server_close()
         thread.join()
-
-
-def main() -> None:
-    """Serve until the process is ended."""
-    parser = argparse.ArgumentParser(prog="python -m tests.hub", description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("port", type=int)
-    given = parser.parse_args()
-    server(given.folder, given.port).serve_forever()
-
-
-if __name__ == "__main__":
-    main()

@@ -4,7 +4,6 @@ import atexit
 import copy
 import gc
 import hashlib
-import importlib
 import json
 import multiprocessing
 import os
@@ -15,9 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 STEPS = 12
 SEED = "1"
@@ -169,29 +166,18 @@ def make_inputs(folder: Path, texts: int = 40, pairs: int = 16) -> Path:
 
 
 def run_here(rule: str, settings: dict[str, Any]) -> None:
-    """Run ``rule`` in this process and folder as a process of its own does, to its end."""
+    """Run the training ``rule`` in this process and folder, to its end."""
     from workflow_scripts.errors import one_line_errors
-    from workflow_scripts.provenance import job
 
-    at_end = []
-    register = SimpleNamespace(register=lambda *call: at_end.append(call))
-    try:
-        with patch.object(job, "atexit", register), one_line_errors():
-            begin_here(rule, training_call(rule, settings))
-    except SystemExit as ended:
-        if ended.code:
-            raise
-    finally:
-        for function, *values in at_end[::-1]:
-            function(*values)
+    with one_line_errors():
+        begin_here(rule, training_call(rule, settings))
 
 
 def begin_here(rule: str, call: dict[str, Any]) -> None:
     """Run a job in this process and folder, whose errors are raised."""
-    from workflow_scripts.provenance.job import begin
+    from workflow_scripts.jobs.__main__ import main
 
-    job = begin(rule, call)
-    importlib.import_module(f"workflow_scripts.jobs.{rule}").main(job)
+    main([rule, json.dumps(call)])
 
 
 def call(script: str, settings: dict[str, Any], modules: Iterable[str] = (), **named: Any) -> None:
@@ -288,9 +274,8 @@ def _become(rule: str, call: dict[str, Any], folder: Path, environment: dict[str
 
 
 def files_of(folder: Path) -> dict[str, str]:
-    """Hash of every file below ``folder`` but for what is kept, which are links to others."""
+    """Hash of every file below ``folder``."""
     paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    hashes = {
+    return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths
     }
-    return {name: found for name, found in hashes.items() if not name.startswith(".kept/")}

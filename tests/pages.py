@@ -14,6 +14,7 @@ def check_page(page: Path, folder: Path, width: int, scheme: str) -> dict[str, A
     assert found["width"] == width and found["dark"] == (scheme == "dark")
     assert found["console"] == []
     assert found["sideways"] <= 0
+    assert found["reached"]  # score and verdict, without scrolling
     check_figures(found)
     assert found["contrast"] > 4.4  # 4.5 for text, less what rounding of colours takes
     check_links(found, page.parent)

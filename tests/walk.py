@@ -19,16 +19,18 @@ import torch
 import yaml
 from pydantic import TypeAdapter
 
+from tests import material
+from tests.material import Size
+from tests.steps import step_of, views_of
 from workflow_scripts.config import Settings, names_in
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.gpu_check import material
-from workflow_scripts.gpu_check.material import Size
 from workflow_scripts.losses.reduction import deviation
 from workflow_scripts.methods import load_method
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.templates import tokenise_in
+from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.readouts import AnyReadout
@@ -86,6 +88,23 @@ def _fitted(block: Any) -> Any:
     return block
 
 
+def readings() -> dict[str, Block]:
+    """Every block that trains, and every change of its settings that a reading names, by block and reading; each once."""
+    read = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text("utf-8"))["methods"]
+    found, known = {}, []
+    for name, block in blocks().items():
+        if not material.is_trained(block):
+            continue
+        found[name] = block
+        for reading, change in read[name].get("readings", {}).items():
+            own = change.get("method")
+            if own and own not in known:
+                known.append(own)
+                readout = _fitted(block.get("readout", {}) | own.get("readout", {}))
+                found[f"{name}.{reading}"] = block | _fitted(own) | ({"readout": readout} if readout else {})
+    return found
+
+
 def without_a_block() -> list[str]:
     """Methods, and kinds of readouts, that no block names: nothing would walk them."""
     used = {block["module"] for block in blocks().values()}
@@ -108,9 +127,11 @@ def bert(folder: Path) -> Path:
 # Effects
 
 
-def made(folder: Path, block: Block, sampler: Sampler | None = None) -> material.Trained:
+def made(
+    folder: Path, block: Block, sampler: Sampler | None = None, shapes: Shapes = NATURAL
+) -> material.Trained:
     """A method of the configuration over its tiny encoder."""
-    return material.prepared(block, bert(folder).parent, SIZE, CPU, ROWS, sampler)
+    return material.prepared(block, bert(folder).parent, SIZE, CPU, ROWS, sampler, shapes=shapes)
 
 
 def effect(folder: Path, block: Block) -> Effect:
@@ -124,15 +145,15 @@ def effect(folder: Path, block: Block) -> Effect:
     objective.module.train()
     torch.manual_seed(2)
     for step in (1, 2):
-        loss = objective.loss(step)
+        left = step_of(objective, step)
         objective.module.zero_grad()
-        loss.backward()
-        losses.append(loss.item())
+        left.loss.backward()
+        losses.append(left.loss.item())
         learnt |= _descend(objective)
     trained = {name for name, parameter in objective.module.named_parameters() if parameter.requires_grad}
     objective.finish()
     vectors = encode(encoder, tokenizer, TEXTS[:6], SIZE.tokens)
-    measured = map(float, objective.metrics().values())
+    measured = map(float, left.metrics.values())
     return Effect((*losses, *measured), vectors.tobytes(), frozenset(trained - learnt))
 
 
@@ -261,7 +282,7 @@ def with_members(folder: Path, block: Block) -> Block:
     base.module.train()
     torch.manual_seed(2)
     with torch.no_grad():
-        middle = deviation(base.encoder.project(base.views(1))[0]).median().item()
+        middle = deviation(base.encoder.project(views_of(base, 1))[0]).median().item()
     return block | {"threshold": block["threshold"] | {"start": middle}}
 
 

@@ -36,13 +36,7 @@ VERBS = {
     "rebuild": Verb("audit.rebuild", "does a file come out the same when it is made again"),
     "lock": Verb("audit.lock", "write down what a study holds, or compare with what was written down"),
     "cost": Verb("audit.cost", "what did it take: time, memory, requests, dollars"),
-    "adopt": Verb("audit.adopt", "let snakemake plan by the records of results that were copied or restored"),
     "export": Verb("audit.export", "a finished model as a folder to share"),
-    "gpu-check": Verb(
-        "gpu_check.verb",
-        "does a GPU compute what it must, and how fast",
-        "torch 'sentence-transformers[train]' pydantic rich",
-    ),
     "pin": Verb("tools.pin", "write hashes and commits of data that the configuration leaves open"),
     "schema": Verb(
         "tools.schema", "which keys a configuration, or the options of a reader, may have: JSON Schema"

@@ -86,17 +86,9 @@ def named_class(package: str, key: str, section: Any, otherwise: type[Settings])
     """
     if not isinstance(section, Mapping) or key not in section:
         return otherwise
-    name = f"{package}.{section[key]}"
-    try:
-        return importlib.import_module(name).Config
-    except ModuleNotFoundError as error:
-        if error.name != name:  # something that the module imports
-            raise
-        known = " or ".join(repr(one) for one in names_in(package))
-        mistake: Any = {
-            "type": "literal_error",
-            "loc": (key,),
-            "input": section[key],
-            "ctx": {"expected": known},
-        }
-        raise ValidationError.from_exception_data(otherwise.__name__, [mistake]) from error
+    name, known = section[key], names_in(package)
+    if name in known:
+        return importlib.import_module(f"{package}.{name}").Config
+    expected = " or ".join(map(repr, known))
+    mistake: Any = {"type": "literal_error", "loc": (key,), "input": name, "ctx": {"expected": expected}}
+    raise ValidationError.from_exception_data(otherwise.__name__, [mistake])

@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 import torch
 
-from tests import tiny
+from tests import material, tiny
 from workflow_scripts.config import names_in
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.gpu_check import material
 from workflow_scripts.methods import base, load_method, method_modules, repooled
 from workflow_scripts.methods.frozen import Config, build
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer

@@ -13,6 +13,7 @@ EXAMPLES = {
     "delimited": ({"test": "l\tt\n1\ta\n"}, {"columns": {"text1": "t", "label": "l"}}),
     "lee": ({"documents": "a\nb\n", "ratings": "1 0.5\n0.5 1\n"}, {}),
     "lines": ({"text": "A sentence.\n"}, {}),
+    "records": ({"all": '{"t": "a", "l": 1}\n'}, {"format": "json", "columns": {"text1": "t", "label": "l"}}),
     "wikipedia_xml": (None, {"min_words": 1, "max_words": 9}),
     "wikitext": ({"train": "A sentence .\n"}, {"unknown": None, "min_characters": 1}),
 }

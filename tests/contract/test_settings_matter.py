@@ -9,10 +9,10 @@ import sys
 import pytest
 import torch
 
-from tests import tiny, walk
+from tests import material, tiny, walk
+from tests.steps import loss_of
 from workflow_scripts import methods, settings
-from workflow_scripts.gpu_check import material
-from workflow_scripts.models.dropout import keyed
+from workflow_scripts.models.dropout import keyed, keys_of
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.training.loop import train
@@ -124,12 +124,12 @@ def test_a_last_batch_of_two_has_the_loss_of_a_batch_of_two(folder, name):
         objective.module.train()
         torch.manual_seed(2)
         if isinstance(sampler, Sampler):
-            objective.loss(1).backward()
+            loss_of(objective, 1).backward()
             objective.module.zero_grad()
             assert len(sampler.rows_of(2)) == 2
         torch.manual_seed(3)
-        with keyed(3, 2):
-            loss = objective.loss(2)
+        with keyed(keys_of(3, 2)):
+            loss = loss_of(objective, 2)
         loss.backward()
         assert all(p.grad.isfinite().all() for p in objective.module.parameters() if p.grad is not None)
         losses.append(loss.item())
@@ -153,7 +153,7 @@ def test_products_in_bfloat16_give_the_same_loss_to_a_few_percent(folder, name):
         objective = walk.made(folder, block).objective
         objective.module.train()
         torch.manual_seed(2)
-        return objective.loss(1).item()
+        return loss_of(objective, 1).item()
 
     block = walk.with_members(
         folder, BLOCKS[name] | {"dropout": 0.0} if "dropout" in BLOCKS[name] else BLOCKS[name]
@@ -172,18 +172,18 @@ class KilledError(Exception):
 def trained(folder, block, checkpoints, kill=None):
     """Weights and tables of a training of four steps; one that is killed before the step ``kill`` leaves none."""
     encoder, objective, tokenizer = walk.made(folder, walk.with_members(folder, block))
-    loss = objective.loss
+    inputs = objective.inputs
 
     def perhaps(step):
         if step == kill:
             raise KilledError
-        return loss(step)
+        return inputs(step)
 
     def score():
         vectors = encode(objective.scored or encoder, tokenizer, walk.TEXTS[:4], walk.SIZE.tokens)
         return math.sin(1000 * float(abs(vectors).mean()))  # now higher, now lower
 
-    objective.loss = perhaps
+    objective.inputs = perhaps
     settings = tiny.training(learning_rate=0.003, batch_size=8)
     try:
         outcome = train(

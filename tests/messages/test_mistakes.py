@@ -250,10 +250,9 @@ MISTAKES = {
         training_of("simcse", warmup_steps=17),
         "training.warmup_steps: 17 of 16 steps. Lower it.",
     ),
-    "a step in chunks whose slopes are drawn for all": (
-        training_of("simcse_layerattpooler", chunk=8),
-        "training.chunk: the readout layer_attention, as it is set, draws or sums over a whole batch. "
-        "Set it to null for this method, or change the readout.",
+    "a step in chunks whose discriminator reads the batch again": (
+        training_of("diffcse", chunk=8),
+        "training.chunk: diffcse's discriminator reads the batch again. Leave it out.",
     ),
     "an adapted encoder's step in chunks": (
         put("continue_mlm/training/chunk", 8),
@@ -1224,6 +1223,17 @@ def plan(tree, *arguments):
 OVERLAY, GRID, RATES = "config/overlay.yaml", "config/experiments/demo.yaml", "config/rates.yaml"
 SOUND_GRID = (ROOT / GRID).read_text("utf-8")
 FILES = {
+    "a package in a package": (
+        (OVERLAY, "encoders: {minilm: {fetch: {sources: [{kind: package, package: a.b, path: x}]}}}\n"),
+        ["ConfigError: encoders.minilm.fetch.sources.0.package: 'a.b'"],
+    ),
+    "modules that are paths": (
+        (OVERLAY, "methods: {simcse: {module: a.b}, distil: {readout: {kind: ../x}}}\n"),
+        [
+            "ConfigError: methods.simcse.module: 'a.b' is none of ",
+            "methods.distil.readout.kind: '../x' is none of",
+        ],
+    ),
     "two mistakes": (
         (OVERLAY, "extraction: {bias_list: brt}\nanswers: /x\n"),
         [
@@ -1286,7 +1296,9 @@ ARGUMENTS = {
     "results/demo/tables/dem.parquet": "makes it. Did you mean results/demo/tables/demo.parquet?",
     "README.md": "ConfigError: README.md: no rule makes it.",
     SCORES_OF.format("leee", 0): "seed0.parquet: leee is no suite of sts. Did you mean lee?",
-    SCORES_OF.format("lee", 9).replace("cls", "csl"): "seed9.parquet: no rule makes it. A grid of the study",
+    SCORES_OF.format("lee", 9).replace("cls", "csl"): "Did you mean frozen_cls.minilm_mlm?",
+    "results/demo/runs/frozen_cls.minilm_mlm/seed0/model/": "Name its record: results/demo/runs/frozen_cls.minilm_mlm/seed0/model/record.json",
+    "results/demo/runs/frozen_cls.minilm_mml/seed0/model": "no run frozen_cls.minilm_mml. Did you mean frozen_cls.minilm_mlm?",
     SCORES_OF.format("cost", 1): "seed1.parquet: cost is no suite of sts. Known: ",
     "results/demo/figures/demo/attention_maps.svg": "attention_maps.svg: no rule makes it.",
 }

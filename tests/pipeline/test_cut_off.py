@@ -1,8 +1,13 @@
-"""A wave of jobs stops where nothing has changed, though Snakemake has planned it to the end."""
+"""A wave of jobs stops where nothing has changed, though Snakemake has planned it to the end, and wherever it is made."""
 
+import os
+import random
 import shutil
+import signal
 import statistics
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +15,7 @@ import pytest
 from tests.planning import run
 from tests.smoke import CONFIGS, plan
 from workflow_scripts.provenance.artefacts import identity, read_record
+from workflow_scripts.provenance.job import cache_key
 
 SCRIPT = Path("workflow_scripts/jobs/count_words.py")
 EXEMPLARS = "results/demo/exemplars/wiki_extract_extractive.parquet"
@@ -28,14 +34,15 @@ def commit(folder: Path, message: str) -> None:
 
 
 def artefacts(folder: Path) -> dict[str, bytes]:
-    """Every file below results but what is kept."""
-    files = (path for path in (folder / "results").rglob("*") if path.is_file() and ".kept" not in path.parts)
+    """Every file below results but for the cache."""
+    files = (path for path in (folder / "results/demo").rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 def count_again(folder: Path, *arguments: str) -> None:
-    """Make the counts anew, whatever is kept of them, and all that Snakemake plans behind them."""
-    shutil.rmtree(folder / COUNTS.parent / ".kept" / COUNTS.name)
+    """Make the counts anew, though they are cached, and all that Snakemake plans behind them."""
+    key = cache_key(read_record(folder / COUNTS))
+    shutil.rmtree(folder / "results/.cache" / key[:2] / key)
     finished = run(
         folder, "-m", "snakemake", "--cores", "2", "--quiet", "host", "--forcerun", "count_words",
         "--configfile", *CONFIGS, *arguments,
@@ -62,7 +69,7 @@ def test_what_is_made_again_with_equal_contents_changes_nothing_behind_it(smoke_
     made = read_record(smoke_copy / COUNTS)
     assert made is not None and made.origin.commit is not None
     (log,) = (smoke_copy / "logs/demo/train_encoder").rglob("*simcse_3r*/seed1.log")
-    assert "done before by the same job, put back from" in log.read_text()
+    assert "done before, taken from results/.cache/" in log.read_text()
     assert plan(smoke_copy) == {}
 
 
@@ -82,13 +89,51 @@ def test_a_file_of_the_working_folder_with_the_name_of_a_module_changes_no_numbe
     table = smoke_copy / "results/demo/tables/extraction_demo.parquet"
     was = identity(table)
     table.unlink()
-    shutil.rmtree(table.parent / ".kept")
     own = Path(statistics.__file__).read_text()
     (smoke_copy / "statistics.py").write_text(
         f"{own}\n_right = fmean\ndef fmean(data): return _right(data) + 7\n"
     )
     finished = run(
-        smoke_copy, "-m", "snakemake", "--cores", "1", "--configfile", *CONFIGS, "--", str(table.relative_to(smoke_copy))
+        smoke_copy, "-m", "snakemake", "--cores", "1", "--configfile", *CONFIGS, "--config", "cache=.snakemake/anew",
+        "--", str(table.relative_to(smoke_copy)),
     )  # fmt: skip
     assert finished.returncode == 0, finished.stderr[-3000:]
-    assert identity(table) == was
+    assert identity(table) == was and [*(smoke_copy / ".snakemake/anew").glob("??/*")]
+
+
+def whole(folder: Path) -> None:
+    """Run everything that Snakemake plans."""
+    finished = run(folder, "-m", "snakemake", "--cores", "2", "--quiet", "host", "--configfile", *CONFIGS)
+    assert finished.returncode == 0, finished.stderr[-3000:]
+
+
+def test_results_that_were_copied_with_their_cache_are_computed_nowhere(bare):
+    """Snakemake, which has no notes of them, plans by dates."""
+    before = artefacts(bare)
+    shutil.rmtree(bare / "logs")
+    assert len(plan(bare)) > 10
+    whole(bare)
+    logs = [*(bare / "logs").rglob("*.log")]
+    assert logs and [log for log in logs if "done before" not in log.read_text()] == []
+    assert artefacts(bare) == before and plan(bare) == {}
+
+
+@pytest.mark.slow
+def test_a_wave_that_is_killed_at_random_moments_and_taken_up_ends_in_the_same_bytes(bare):
+    """Half of it is cached; the rest is computed."""
+    before, draw = artefacts(bare), random.Random(1)
+    shutil.rmtree(bare / "results/demo")
+    entries = sorted((bare / "results/.cache").glob("??/*"))
+    for entry in draw.sample(entries, len(entries) // 2):
+        shutil.rmtree(entry)
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", "--quiet", "all", "--configfile", *CONFIGS]
+    for _ in range(8):
+        started = subprocess.Popen(command, cwd=bare, start_new_session=True)
+        time.sleep(draw.uniform(6, 20))
+        os.killpg(started.pid, signal.SIGKILL)
+        started.wait()
+        run(bare, "-m", "snakemake", "--unlock", "--configfile", *CONFIGS)
+    whole(bare)
+    assert artefacts(bare) == before and plan(bare) == {}
+    verified = run(bare, "-m", "workflow_scripts", "verify")
+    assert verified.returncode == 0, verified.stdout

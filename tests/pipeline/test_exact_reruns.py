@@ -97,6 +97,8 @@ READERS: dict[str, dict[str, int]] = {
     "words": {"count_words": 1, "pick_exemplars": 1} | THREE_R,
     "datasets.wiki_extract": TEXT | FROM_TEXT,
     "datasets.lee": JUDGEMENTS | SCORED_AGAIN,
+    "datasets.wiki_extract.contract": NOTHING,  # which refuses, and makes no row
+    "datasets.lee.contract": NOTHING,
     "datasets.wiki_extract.about": NOTHING,  # for people
     "datasets.lee.about": NOTHING,
     "significance": SCORED,

@@ -104,7 +104,7 @@ def test_another_users_answers_are_not_called_damaged(shared, as_nobody):
             found = [row.answer for row in ledger.find([rows[0].request]).values()]
             with pytest.raises(DataError) as raised:
                 ledger.settle(rows[1:])
-            return f"{found} {ledger.check()} {raised.value}"
+            return f"{found} {len([*ledger.rows()])} {raised.value}"
 
     message = as_nobody(look)
     assert message.startswith("['answer'] 1 ")  # what is read only is read, without files beside it

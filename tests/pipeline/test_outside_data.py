@@ -1,5 +1,6 @@
 """A file that appears, changes or has a better source brings back what depends on it; one that vanishes nothing."""
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,6 +102,13 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
+def pinned(sha256: str) -> dict:
+    """The set that was read, with a hash."""
+    read = local("read.tsv")
+    read["files"]["all"]["sha256"] = sha256
+    return {"datasets": {"read": block(local("better.tsv"), read)}}
+
+
 MORE = {"datasets": {"read": block(local("more.tsv"), *DATASETS["read"]["sources"])}}
 CHANGES = {
     "a file of a gap appears": ("absent.tsv", "new", {}, READ_ANEW),
@@ -110,6 +118,14 @@ CHANGES = {
     "a better source appears": ("better.tsv", "better", {}, READ_ANEW),
     "a file vanishes": ("read.tsv", None, {}, {}),
     "a source more that is not there": ("more.tsv", None, MORE, {}),
+    "its hash is pinned": ("more.tsv", None, pinned(hashlib.sha256(b"read").hexdigest()), {}),
+    "another hash is pinned": ("more.tsv", None, pinned("0" * 64), READ_ANEW),
+    "its contract asks for more": (
+        "more.tsv",
+        None,
+        {"datasets": {"read": {"contract": {"min_rows": 2}}}},
+        {},
+    ),
     "a source more of the same bytes": ("more.tsv", "read", MORE, {}),
     "a source more of other bytes": ("more.tsv", "other", MORE, READ_ANEW),
 }

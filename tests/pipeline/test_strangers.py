@@ -110,9 +110,7 @@ FORBIDDEN = re.compile(
 ARGUED = {
     "extraction/word_vectors.py": 1,  # an array of a package's, allow_pickle=False
     "models/readouts/encoder_sum.py": 1,  # a saved ensemble hands on to its sub-encoders what its caller said
-    "gpu_check/right.py": 1,  # a folder that this very process has just written
     "evaluation/mteb_tasks.py": 1,  # folders of which every file has the hash that their record names
-    "reporting/model_card.py": 2,  # a model's card says which folders need it
 }
 """Lines that are argued for, by their file."""
 

@@ -136,6 +136,22 @@ def test_every_benchmark_names_files_that_are_there():
         assert [path for path in code if not (ROOT / path).exists()] == [], name
 
 
+def test_a_row_of_a_gpu_names_card_driver_and_pytorch_behind_the_processor(repository):
+    folder, _change = repository
+    plain, on_card = (
+        results.row_of(Measured("a", [1.0], "x", "a-against-b", card=card), ["code.py"], folder)
+        for card in ("", "H200, driver 580, PyTorch 2.11")
+    )
+    assert on_card.processor == f"{plain.processor}, H200, driver 580, PyTorch 2.11"
+
+
+def test_tests_and_benchmark_of_a_gpu_load_without_snakemake():
+    code = (
+        "import sys; sys.modules['snakemake'] = None; import benchmarks.gpu, benchmarks.__main__, tests.walk"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
 @pytest.mark.slow
 def test_every_benchmark_runs():
     """In its small form; one that needs what is not here says so."""

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,17 +43,36 @@ def make(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_an_environment_of_another_lock_is_made_anew(tree):
-    gpu = "LOCK=requirements-gpu.lock"
+def python_of(version: tuple[int, ...]) -> str:
+    """A script that is a Python of some version, as far as the Makefile looks."""
+    see = f'exec {sys.executable} -c "import sys; sys.version_info = {version}; $2"'
+    return f'if [ "$1" = -c ]; then {see}; fi; echo python3 "$@" >>calls'
+
+
+def test_an_environment_of_another_lock_and_one_that_failed_are_made_anew(tree):
+    gpu, python = "LOCK=requirements-gpu.lock", "PYTHON=.venv/bin/sound"
+    stub(tree, "sound", python_of((3, 12, 1)))
     assert make(tree, "environment").returncode == 0 and not (tree / "calls").read_text()
-    assert make(tree, "environment", gpu).returncode == 0
+    assert make(tree, "environment", gpu, python).returncode == 0
     made, installed = (tree / "calls").read_text().splitlines()
     assert made == "python3 -m venv --clear .venv"
     assert installed.endswith("--requirement requirements-gpu.lock")
     assert make(tree, "environment", gpu).returncode == 0 and not (tree / "calls").read_text()
     stub(tree, "pip", "exit 1")
-    assert make(tree, "environment", "LOCK=requirements.lock").returncode
+    assert make(tree, "environment", "LOCK=requirements.lock", python).returncode
     assert (tree / ".venv/installed").read_text() == "requirements-gpu.lock\n"
+    (tree / ".venv/installed").unlink()
+    assert make(tree, "environment", python).returncode
+    assert (tree / "calls").read_text() == "python3 -m venv --clear .venv\n"
+
+
+def test_a_python_that_the_lock_is_not_made_for_is_refused_in_one_line(tree):
+    (tree / ".venv/installed").unlink()
+    stub(tree, "old", python_of((3, 11, 2)))
+    done = make(tree, "environment", "PYTHON=.venv/bin/old")
+    line, _ = done.stderr.splitlines()  # the other is make's
+    assert "is Python 3.11.2, and Semblance needs 3.11.5 to 3.12. Name another: make PYTHON=" in line
+    assert done.returncode and not (tree / "calls").read_text()
 
 
 @pytest.mark.parametrize(

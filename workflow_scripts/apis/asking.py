@@ -3,8 +3,8 @@
 An answer that is in the ledger survives whatever happens to the process. A process that is killed loses the answers
 that are under way, at most ``workers`` requests, and nothing else; whoever goes on takes over its claims.
 
-Of a call for several requests, each answer counts for itself: good ones are kept, and what got none is asked again, one
-by one, since one of them may be why a whole call came to nothing.
+Kept answers are judged again when they are read, by the rules of today. An engine that has failed a job is not asked by
+other jobs of the same run of Snakemake.
 """
 
 import time
@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
+from workflow_scripts.apis.calls import Client
+from workflow_scripts.apis.door import load_detector
 from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.llms import Calls
@@ -21,6 +23,9 @@ IN_A_ROW = 5
 _MORE_THAN_CHANCE = 3  # in a row at the end of a job, which are asked again by the next one
 _LOOK_AGAIN_SECONDS = 0.2  # at requests that another process has claimed
 _SHOWN = 120  # characters of an answer
+OF_ANOTHER, OF_SEVERAL = "of another sentence", "given to several different sentences"
+_FOR_GOOD = (OF_ANOTHER, OF_SEVERAL, "garbled", "no completion", "broken characters")
+"""Reasons that the kept answer does not show."""
 
 
 class Engine:
@@ -34,6 +39,8 @@ class Engine:
     """Requests of one call."""
     tries = 1
     """How often a request is sent that gets no answer (status ``failed``)."""
+    client: Client
+    """How it is called; only an engine on a server has one."""
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
         """What came of each request, in order.
@@ -42,6 +49,38 @@ class Engine:
             ApiError: if the engine cannot be used any more.
         """
         raise NotImplementedError
+
+    def request(self, text: str) -> Request:
+        """The request that ``text`` makes."""
+        raise NotImplementedError
+
+    def fault(self, row: Row) -> str | None:
+        """What is wrong with the answer of a row, by the rules of today; None if nothing is."""
+        raise NotImplementedError
+
+    def judged(self, row: Row) -> Row:
+        """A row with its status by the rules of today; its answer stays as it came."""
+        if row.answer is None or row.status not in ("usable", "rejected") or row.reason in _FOR_GOOD:
+            return row
+        fault = self.fault(row)
+        return row._replace(status="rejected" if fault else "usable", reason=fault or "")
+
+    def used(self, row: Row) -> Row:
+        """A row with its answer as it is used: without what it came wrapped in."""
+        return row
+
+
+def probe(engine: Engine, question: str = "The old town is on the river.") -> Row:
+    """Ask an engine one question, once, and keep nothing: whether it answers, and what.
+
+    A probe costs a request of the daily budget and a few tokens. The row's status says how the answer was judged.
+
+    Raises:
+        ApiError: if the engine cannot be used: one line with its place, its address and the reason.
+    """
+    if hasattr(engine, "client"):
+        engine.client.attempts = 1
+    return engine.used(engine.ask([engine.request(question)])[0])
 
 
 class Watch:
@@ -75,7 +114,7 @@ class Watch:
         for last in self.in_a_row[-1:]:
             said = " ".join((last.answer or "").split())[:_SHOWN]
             found += f"; the last was {last.status}, {last.reason}{f': {said!r}' if said else ''}"
-        advice = "python -m workflow_scripts answers shows the others, and has them asked again (forget)."
+        advice = "list the others with python -m workflow_scripts answers show."
         raise ApiError(f"{self._place}: {found}. Usable answers are kept; {advice}")
 
 
@@ -102,7 +141,10 @@ def settled(
         ApiError: if the engine is at fault, or the study is offline and rows are missing.
     """
     wanted = {request.key: request for request in requests}
-    rows = {key: row for key, row in ledger.find(list(wanted.values())).items() if offline or row.is_final}
+    kept = ledger.find(list(wanted.values()))
+    rows = {key: engine.judged(row) for key, row in kept.items() if offline or row.is_final}
+    if not ledger.read_only:
+        ledger.settle((row for key, row in rows.items() if row != kept[key]), even_usable=True)
     missing = [request for key, request in wanted.items() if key not in rows]
     if missing and offline:
         found = f"{len(missing)} of {len(wanted)} answers are not in the ledger"
@@ -110,20 +152,28 @@ def settled(
     watch.keep(rows.values())
     watch.check()
     tell(len(rows))
-    return rows | _ask_all(missing, ledger, engine, watch, tell)
+    if missing:
+        ledger.check_given_up(engine.place)
+        load_detector()  # before the first answer, which would lie unsaved for as long
+        try:
+            rows |= _ask_all(missing, ledger, engine, watch, tell)
+        except ApiError as error:
+            ledger.give_up(engine.place, str(error))
+            raise
+    return {key: engine.used(row) for key, row in rows.items()}
 
 
 def _ask(batch: list[Request], ledger: Ledger, engine: Engine) -> list[Row]:
-    """Ask for a batch, and again for each of its requests that got no answer; before that, good answers are settled."""
-    kept: list[Row] = []
+    """Ask for a batch, and again for what got no answer; good answers are settled before."""
     rows = engine.ask(batch)
+    kept: list[Row] = []
     for _again in range(engine.tries - 1):
-        failed = [row for row in rows if not row.is_final]
+        failed = [row.request for row in rows if not row.is_final]
         if not failed:
             break
         kept += ledger.settle(row for row in rows if row.is_final)
         time.sleep(engine.calls.first_wait_seconds)
-        rows = [row for one in failed for row in engine.ask([one.request])]
+        rows = engine.ask(failed)
     return kept + rows
 
 
@@ -132,7 +182,7 @@ def _ask_all(
 ) -> dict[bytes, Row]:
     """Rows of requests that are not in the ledger, several calls at once."""
     found: dict[bytes, Row] = {}
-    longest = engine.calls.longest_seconds * (1 + (engine.tries - 1) * engine.at_once)
+    longest = engine.calls.longest_seconds * engine.tries
     waiting = deque(requests)
     flying: set[Future[list[Row]]] = set()
 

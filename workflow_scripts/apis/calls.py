@@ -10,16 +10,15 @@ import os
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
-from urllib.parse import quote
+from typing import Any, TypeVar
+from urllib.parse import quote, urlsplit
 
-import requests
-from requests.adapters import HTTPAdapter
+import httpx2
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
@@ -34,6 +33,19 @@ _QUOTA = re.compile(
 _LOOKS_LIKE_A_KEY = re.compile(r"\b(sk|key|Bearer)[-_ ][A-Za-z0-9_\-]{8,}")
 _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 _SHOWN = 200  # characters of a server's message
+LONGEST_ANSWER = 8 << 20  # bytes; no more of an answer is read
+_SENT = {
+    "host",
+    "accept",
+    "accept-encoding",
+    "authorization",
+    "connection",
+    "content-length",
+    "content-type",
+    "user-agent",
+}
+_READ = {"content-type", "location", "retry-after"}
+T = TypeVar("T")
 _keys: set[str] = set()
 """Keys that this process has read from the environment, whatever their variables are called: none is ever shown."""
 
@@ -56,10 +68,9 @@ class NoAnswer(Exception):  # noqa: N818  (an answer, if an unwelcome one)
         self.reason = redacted(reason)
         self.said = None if said is None else redacted(said)
 
-    def rows(self, requests: Sequence[Request]) -> list[Row]:
-        """What came of the call's requests; of a list that is refused, one text may be the reason."""
-        status: Status = self.status if len(requests) == 1 else "failed"
-        return [Row(request, self.said, status, self.reason) for request in requests]
+    def row(self, request: Request) -> Row:
+        """What came of a request."""
+        return Row(request, self.said, self.status, self.reason)
 
 
 def key_from(variable: str | None, place: str) -> str | None:
@@ -120,11 +131,13 @@ def raise_for_status(status: int, headers: Mapping[str, str], message: str, plac
     raise NoAnswer("refused", said)
 
 
-def _server_of(address: str) -> str:
-    """Scheme and host of an address, of which the rest may hold the key."""
-    scheme, _, rest = address.partition("://")
-    host = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2].partition(":")[0]
-    return redacted(f"{scheme}://{host}") if host else "another path"
+def _server_of(url: str) -> str:
+    """Scheme, host and port of an address, of which the rest may hold the key."""
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        if parts.scheme and parts.netloc:
+            return redacted(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}")
+    return "another path"
 
 
 def _retry_after(header: str) -> float | None:
@@ -136,75 +149,111 @@ def _retry_after(header: str) -> float | None:
     return None
 
 
-class Client:
-    """Asks servers as configured: waits for its turn, retries after transient failures, follows no redirection."""
+class _Http(httpx2.Client):
+    """An HTTP client that follows no redirection, reads no endless answer, and raises the failures above.
 
-    def __init__(self, calls: Calls, place: str, ledger: Ledger) -> None:
+    A model's SDK adds headers from its own environment variables (OPENAI_ORG_ID, OPENAI_CUSTOM_HEADERS); only those
+    that an API needs are sent.
+    """
+
+    def __init__(self, place: str, calls: Calls) -> None:
+        """Prepare; ``place`` is the block of the configuration, for messages."""
+        super().__init__(timeout=calls.timeout_seconds, limits=httpx2.Limits(max_connections=None))
+        self._place = place
+
+    def send(self, request: httpx2.Request, **given: Any) -> httpx2.Response:
+        """The whole answer to a request."""
+        sent = httpx2.Request(
+            request.method,
+            request.url,
+            headers={name: value for name, value in request.headers.items() if name in _SENT},
+            content=request.read(),
+            extensions=request.extensions,
+        )
+        try:
+            with closing(super().send(sent, **given | {"stream": True})) as response:
+                body = b""
+                for part in response.iter_bytes():
+                    body += part
+                    if len(body) > LONGEST_ANSWER:
+                        raise NoAnswer(
+                            "failed", f"answer over {LONGEST_ANSWER >> 20} MB", body[:_SHOWN].decode("latin1")
+                        )
+        except (httpx2.HTTPError, OSError) as error:  # its text may contain the URL
+            raise Transient(type(error).__name__) from None
+        headers = {name: value for name, value in response.headers.items() if name in _READ}
+        whole = httpx2.Response(response.status_code, headers=headers, content=body, request=request)
+        raise_for_status(
+            whole.status_code,
+            whole.headers,
+            "" if whole.status_code < 400 else redacted(whole.text),
+            self._place,
+        )
+        return whole
+
+
+class Client:
+    """Asks a server as configured: waits for its turn, retries after transient failures, ends what has no end."""
+
+    def __init__(self, calls: Calls, place: str, url: str, ledger: Ledger) -> None:
         """Prepare; several threads may call.
 
         Args:
             calls: How often and how long to try.
             place: Block of the configuration, for error messages; all its jobs share its rate and daily budget.
+            url: Address of the server, whose scheme, host and port messages show.
             ledger: It counts requests.
         """
+        self.attempts = calls.attempts
+        self.http = _Http(place, calls)
         self._calls = calls
         self._place = place
+        self._address = _server_of(url)
         self._ledger = ledger
         self._backoff = wait_random_exponential(calls.first_wait_seconds, calls.longest_wait_seconds)
-        self.session = requests.Session()
-        for scheme in ("http://", "https://"):
-            self.session.mount(scheme, HTTPAdapter(pool_maxsize=calls.workers))
 
-    def fetch(self, method: str, url: str, **sent: Any) -> str:
-        """The body of the first attempt that succeeds.
+    def call(self, ask: Callable[[], T]) -> T:
+        """What ``ask`` returns at the first attempt that succeeds.
 
         Raises:
             NoAnswer: if the server refuses the request.
             ApiError: if it refuses every request, the last attempt fails, or an answer has no end.
         """
         attempts = Retrying(
-            stop=stop_after_attempt(self._calls.attempts),
+            stop=stop_after_attempt(self.attempts),
             wait=self._wait,
             retry=retry_if_exception_type(Transient),
             reraise=True,
         )
         try:
-            response: requests.Response = attempts(self._attempt, method, url, sent)
+            answer: T = attempts(self._attempt, ask)
         except Transient as error:
-            found = f"{error}, {self._calls.attempts} attempts in a row"
+            found = f"{self._address}: {error}, {self.attempts} attempts in a row"
             advice = "Finished answers are kept; run again when the server is back."
             raise ApiError(f"{self._place}: {found}. {advice}") from None
-        return response.content.decode("utf-8", "replace")
+        return answer
 
-    def _attempt(self, method: str, url: str, sent: Mapping[str, Any]) -> requests.Response:
+    def _attempt(self, ask: Callable[[], T]) -> T:
         """One answer, when it is this call's turn, read by a thread that is abandoned if the answer has no end.
 
         A timeout ends only a silence: a server that sends a byte now and then would be read for ever.
         """
         time.sleep(self._ledger.turn(self._place, self._calls.per_second, self._calls.per_day))
-        answer: Future[requests.Response] = Future()
+        answer: Future[T] = Future()
 
-        def ask() -> None:
+        def run() -> None:
             try:
-                seconds = self._calls.timeout_seconds
-                answer.set_result(
-                    self.session.request(method, url, timeout=seconds, allow_redirects=False, **sent)
-                )
+                answer.set_result(ask())
             except BaseException as error:  # it is raised where the result is waited for
                 answer.set_exception(error)
 
-        threading.Thread(target=ask, daemon=True).start()
+        threading.Thread(target=run, daemon=True).start()
         try:
-            response = answer.result(self._calls.attempt_seconds)
-        except requests.RequestException as error:  # its text may contain the URL
-            raise Transient(type(error).__name__) from None
+            return answer.result(self._calls.attempt_seconds)
         except TimeoutError:
-            found = f"no whole answer within {self._calls.attempt_seconds:g} s"
+            found = f"{self._address}: no whole answer within {self._calls.attempt_seconds:g} s"
             advice = "Finished answers are kept; run again when the server is well."
             raise ApiError(f"{self._place}: {found}. {advice}") from None
-        message = "" if response.status_code < 400 else redacted(response.text)
-        raise_for_status(response.status_code, response.headers, message, self._place)
-        return response
 
     def _wait(self, state: RetryCallState) -> float:
         failure = state.outcome.exception() if state.outcome else None

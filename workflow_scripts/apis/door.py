@@ -22,6 +22,8 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
+from workflow_scripts.apis.wrappers import leftover, without_thinking
+
 _ERROR = re.compile(
     r"error\s*[45]\d\d\b|\b[45]\d\d\s+(?:error|too many|bad request|forbidden|internal|bad gateway|service unav)"
     r"|that.s an error|that.s all we know|too many requests|internal server error|bad gateway"
@@ -96,7 +98,7 @@ def translation_fault(text: str, answer: str, source: str, target: str) -> str |
     if _adds(_DECLINES, answer, text):
         return "refusal"
     opens = _OPENING.search(answer) and not re.search(_COLON, text)
-    return "chatter" if opens or _adds(_CHATTER, answer, text) else None
+    return "chatter" if opens or _adds(_CHATTER, answer, text) else leftover(answer, text)
 
 
 def of_another(texts: Sequence[str], returned: Sequence[str | None]) -> list[bool]:
@@ -128,6 +130,8 @@ def _likeness(one: Counter[str], other: Counter[str]) -> float:
 
 def text_fault(answer: str, asked: str) -> str | None:
     """What is wrong with an answer as a text: no valid Unicode, control characters, nothing in it."""
+    if "\ue000" in answer and "\ue000" not in asked:
+        return "markup"  # a token that was not taken off (apis.wrappers)
     kinds = {unicodedata.category(letter) for letter in set(answer) - {*asked, *"\t\n\r"}}
     if kinds & {"Cs", "Cc", "Co", "Cn"} or ("\ufffd" in answer and "\ufffd" not in asked):
         return "broken characters"  # lone surrogates, controls, symbols of some fonts; what could not be read
@@ -155,6 +159,11 @@ def language_of(text: str) -> str:
     return str(_detector().classify(text)[0])
 
 
+def load_detector() -> None:
+    """Load the detector of languages now, which takes half a second."""
+    _detector()
+
+
 @cache
 def _detector() -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # half a second
@@ -166,7 +175,9 @@ _WORK = r"(?:translat|traduc|tradu[çz]|traduir|traduk|übersetz|vertal|пере
 _COLON = r"[:\uff1a]"
 _BEFORE_COLON = r"[^:\uff1a]"
 _CHATTER = re.compile(
-    rf"^{_BEFORE_COLON}{{0,80}}{_WORK}{_BEFORE_COLON}{{0,60}}{_COLON}|\*\*|```"
+    rf"\b{_WORK}\w* (?:is|reads|means|would|es|est|ist|lautet)\b|^(?:this|it|which) (?:means|translates|reads)\b|"
+    r"^(?:in (?:english|spanish|catalan|french|german),|(?:sure|of course|certainly|okay|yes)[.,!])|"
+    rf"^{_BEFORE_COLON}{{0,80}}{_WORK}{_BEFORE_COLON}{{0,60}}{_COLON}"
     r"|\((?:translator.s )?(?:notes?|nota|noto|remarque|anmerkung|opmerking|n\. ?b\.)\b"
     r"|\b(?:i hope this helps|let me know if|feel free to|would you like me to|i(?:.ve| have)? translated)\b"
     rf"|\b(?:my|literal|direct|faithful|alternative) {_WORK}",
@@ -213,8 +224,19 @@ def repeated(pairs: Iterable[tuple[str, str]]) -> set[str]:
 
 # Completions
 
-
-_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.IGNORECASE | re.DOTALL)
+_ENDS = {
+    "unknown",
+    "stop",
+    "eos",
+    "eos_token",
+    "end_turn",
+    "stop_sequence",
+    "end",
+    "complete",
+    "completed",
+    "finished",
+}
+_PAGE = re.compile(r"<!doctype|</?(?:html|head|body|title|script)\b", re.IGNORECASE)
 _REFUSAL = re.compile(
     r"^\W*(?:i.m sorry|i am sorry|sorry, |(?:my )?apologies|i apologi[sz]e|unfortunately, i\b|i can.?not|i can.t"
     r"|i.m unable|i am unable|i won.t|i must decline|as an? (?:ai|large) )",
@@ -236,19 +258,22 @@ def service_fault(line: str) -> str | None:
     return "refusal" if _DECLINES.search(line) else None
 
 
-def without_thinking(completion: str) -> str:
-    """A completion without what a model thinks aloud; thought that does not end leaves nothing after it."""
-    kept = _THINKING.sub("", completion)
-    return kept.rpartition("</think>")[2] if "</think>" in kept else kept  # of models whose template opens it
+def broken_off(finish_reason: str) -> bool:
+    """Whether a model stopped before its end: for any reason that is not known to be good; "unknown" is none at all."""
+    return finish_reason.casefold() not in _ENDS
 
 
 def completion_fault(completion: str, finish_reason: str, prompt: str) -> str | None:
     """What is wrong with a whole completion; its lines are looked at one by one (``data.exemplars``)."""
     if finish_reason in ("content_filter", "refusal"):
         return finish_reason.replace("_", " ")
+    if len(completion) > 100_000:
+        return "too long"
+    if _adds(_PAGE, completion, prompt):
+        return "markup"
     said = without_thinking(completion).strip()
     if not said:
         return "thinking alone" if completion.strip() else "empty"
     if _REFUSAL.match(said) or ("\n" not in said and _adds(_DECLINES, said, prompt)):
         return "refusal"
-    return text_fault(said, prompt) or error_text(said, prompt)
+    return text_fault(completion, prompt) or error_text(said, prompt)

@@ -9,8 +9,8 @@ decide the answer), its answer and its status:
     refused   the server will not answer this request
     failed    the server gave no answer, or an error in place of one
 
-The first three stay until ``answers forget`` takes them out; what failed is asked again by the next job. Where a
-server is, and which client asked it, are attributes of a row and decide nothing.
+The first three stay; what failed is asked again by the next job. Where a server is, and which client asked it, are
+attributes of a row and decide nothing.
 
 A request is claimed before it is sent, so that two processes never pay for it twice. A claim ends with its process: on
 this machine, that is looked up by its number and start time; a claim of another machine lapses. Rates and daily budgets
@@ -93,7 +93,7 @@ class Row(NamedTuple):
 
     @property
     def is_final(self) -> bool:
-        """Whether it is not asked again unless someone forgets it."""
+        """Whether it is not asked again."""
         return self.status != "failed"
 
     @property
@@ -102,8 +102,8 @@ class Row(NamedTuple):
         return dict(json.loads(self.attributes))
 
 
-COLUMNS = ", ".join(["key", *Request._fields, *Row._fields[1:], "checksum"])
-"""Of the table of requests, as ``unpacked`` reads its lines."""
+_COLUMNS = ", ".join(["key", *Request._fields, *Row._fields[1:], "checksum"])
+"""Of the table of requests, as ``_unpacked`` reads its lines."""
 
 
 def row_of(
@@ -145,7 +145,7 @@ def _packed(row: Row) -> tuple[Any, ...]:
     return (row.request.key, *values, hashlib.sha256(json.dumps(values).encode()).digest()[:16])
 
 
-def unpacked(packed: Sequence[Any]) -> Row | None:
+def _unpacked(packed: Sequence[Any]) -> Row | None:
     """The row that a line of the table holds; None if it is not as it was written."""
     row = Row(Request(*packed[1:7]), *packed[7:13])
     try:
@@ -219,8 +219,8 @@ class Ledger(AbstractContextManager["Ledger"]):
             raise self._damaged("names of its tables") from error
 
     def _damaged(self, found: str) -> DataError:
-        advice = "Put back a copy, or save all whole rows in a new file"
-        command = f"python -m workflow_scripts answers merge {self.path} --ledger {self.path}.saved"
+        advice = "Put back a copy, or save what can be read in a new file"
+        command = f"sqlite3 {self.path} .recover | sqlite3 {self.path}.saved"
         return DataError(f"{self.path}: damaged ({found}). {advice}: {command}")
 
     # Reading
@@ -252,8 +252,8 @@ class Ledger(AbstractContextManager["Ledger"]):
             yield from self._rows("ORDER BY key")
 
     def _rows(self, which: str, values: Sequence[Any] = ()) -> Iterator[Row]:
-        for packed in self._database.execute(f"SELECT {COLUMNS} FROM requests {which}", values):
-            if (row := unpacked(packed)) is None:
+        for packed in self._database.execute(f"SELECT {_COLUMNS} FROM requests {which}", values):
+            if (row := _unpacked(packed)) is None:
                 raise self._damaged("a row has a wrong checksum")
             yield row
 
@@ -272,17 +272,9 @@ class Ledger(AbstractContextManager["Ledger"]):
     def spent(self) -> list[tuple[str, str, int]]:
         """Provider, last day (UTC) on which it was asked, and number of requests on that day."""
         with self._reading():
-            return list(self._database.execute("SELECT name, day, sent FROM providers ORDER BY name"))
-
-    def check(self) -> int:
-        """Read everything; returns the number of rows.
-
-        Raises:
-            DataError: if anything is damaged.
-        """
-        with self._reading():
-            self._check_pages()
-        return sum(1 for _row in self.rows())
+            return list(
+                self._database.execute("SELECT name, day, sent FROM providers WHERE sent ORDER BY name")
+            )
 
     # Writing
 
@@ -331,9 +323,9 @@ class Ledger(AbstractContextManager["Ledger"]):
         packed = [_packed(row) for row in dated]
         if not packed:
             return dated
-        names = COLUMNS.split(", ")
+        names = _COLUMNS.split(", ")
         changes = ", ".join(f"{name} = excluded.{name}" for name in names)
-        insert = f"INSERT INTO requests ({COLUMNS}) VALUES ({', '.join('?' * len(names))})"
+        insert = f"INSERT INTO requests ({_COLUMNS}) VALUES ({', '.join('?' * len(names))})"
         kept = "" if even_usable else " WHERE status != 'usable'"
         with self._writing():
             self._database.executemany(f"{insert} ON CONFLICT (key) DO UPDATE SET {changes}{kept}", packed)
@@ -345,11 +337,6 @@ class Ledger(AbstractContextManager["Ledger"]):
         if not self.read_only:
             with self._writing():
                 self._database.execute("DELETE FROM claims WHERE owner = ?", (self._owner,))
-
-    def forget(self, requests: Iterable[Request]) -> None:
-        """Take out rows, so that their requests are asked again."""
-        with self._writing():
-            self._database.executemany("DELETE FROM requests WHERE key = ?", [(r.key,) for r in requests])
 
     def turn(self, provider: str, per_second: float | None, per_day: int | None) -> float:
         """Count one request to a provider; returns how long to wait before it is sent, in seconds.
@@ -372,6 +359,23 @@ class Ledger(AbstractContextManager["Ledger"]):
             values = (provider, begins + (1 / per_second if per_second else 0), today, sent + 1)
             self._database.execute("INSERT OR REPLACE INTO providers VALUES (?, ?, ?, ?)", values)
         return begins - moment
+
+    def give_up(self, provider: str, reason: str) -> None:
+        """Let other jobs of this run of Snakemake (SEMBLANCE_RUN) know that a provider has failed a job."""
+        if run := os.environ.get("SEMBLANCE_RUN"):
+            with self._writing():
+                self._database.execute(
+                    "INSERT OR REPLACE INTO providers VALUES (?, 0, ?, 0)", (f"{provider} {run}", reason)
+                )
+
+    def check_given_up(self, provider: str) -> None:
+        """Raise an ApiError if a provider has failed another job of this run."""
+        with self._reading():
+            query = "SELECT day FROM providers WHERE name = ?"
+            name = f"{provider} {os.environ.get('SEMBLANCE_RUN')}"
+            found = self._database.execute(query, (name,)).fetchone()
+        if found:
+            raise ApiError(f"{found[0]} (found by another job of this run)")
 
     def __len__(self) -> int:
         """Number of rows."""

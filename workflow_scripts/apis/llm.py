@@ -3,10 +3,9 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from string import Template
 from typing import Any, NamedTuple
-
-from pydantic import BaseModel
 
 from workflow_scripts.apis.asking import Engine
 from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
@@ -32,35 +31,20 @@ def filled(template: str, values: Mapping[str, object], needed: str, place: str)
     return prompt
 
 
-class _Part(BaseModel):
-    type: str
-    text: str | None = None
-
-
-class _Message(BaseModel):
-    content: str | list[_Part] | _Part | None = None
-    refusal: Any = None
-
-
-class _Choice(BaseModel):
-    message: _Message
-    finish_reason: str | None = None
-
-
-def _text_of(message: _Message) -> str:
+def _text_of(content: Any) -> str:
     """A message's text, which may come in parts, some of them no text.
 
     Raises:
-        ValueError: if there is none.
+        TypeError, LookupError: if there is none.
     """
-    content = message.content
     if content is None or isinstance(content, str):
         return content or ""
-    parts = content if isinstance(content, list) else [content]
-    texts = [part.text for part in parts if part.type == "text"]
-    if None in texts or not texts:
-        raise ValueError("no text")
-    return "".join(map(str, texts))
+    texts = [
+        part["text"]
+        for part in (content if isinstance(content, list) else [content])
+        if part["type"] == "text"
+    ]
+    return str(texts[0] + "".join(texts[1:]))
 
 
 class Completion(NamedTuple):
@@ -93,7 +77,7 @@ class Llm(Engine):
         self.calls = block.calls
         deciding = block.model_dump(include={"temperature", "seed", "max_completion_tokens"})
         self.settings = json.dumps(deciding, sort_keys=True)
-        self._client = Client(block.calls, place, ledger)
+        self.client = Client(block.calls, place, block.base_url, ledger)
 
     def request(self, prompt: str) -> Request:
         """The request for the completion of ``prompt``."""
@@ -103,12 +87,16 @@ class Llm(Engine):
         """What came of each request."""
         return [self.answer(request, request.text) for request in requests]
 
+    def fault(self, row: Row) -> str | None:
+        """What is wrong with a whole completion."""
+        return completion_fault(row.answer or "", row.noted.get("finish_reason", "unknown"), row.request.text)
+
     def answer(self, request: Request, prompt: str) -> Row:
         """What came of ``prompt``, as the row of a request."""
         try:
             completion = self._complete(prompt)
         except NoAnswer as error:
-            return error.rows([request])[0]
+            return error.row(request)
         noted, allowed = completion.noted, self._block.answers_as
         if allowed is not None and not completion.fault and noted["model"] not in allowed:
             found = f"asked {self._block.model}, answered by {noted['model']}"
@@ -119,52 +107,63 @@ class Llm(Engine):
 
     def _complete(self, prompt: str) -> Completion:
         block = self._block
-        key = key_from(block.key_variable, self.place)
         asked = {
-            "model": block.model,
-            "messages": [{"role": "user", "content": prompt}],
             block.tokens_parameter: block.max_completion_tokens,
             "temperature": block.temperature,
             "seed": block.seed,
         }
-        body = self._client.fetch(
-            "POST",
-            f"{block.base_url.rstrip('/')}/chat/completions",
-            json={name: value for name, value in asked.items() if value is not None},
-            headers={"Authorization": f"Bearer {key}"} if key else {},
+        key = key_from(block.key_variable, self.place)
+        from openai import OpenAI, omit  # a second
+
+        # The SDK's environment variables give neither address nor key; other headers of theirs are not sent (calls).
+        model = OpenAI(
+            base_url=block.base_url, api_key=key or "none", max_retries=0, http_client=self.client.http
         )
-        return _read(body)
+        create = partial(
+            model.chat.completions.with_raw_response.create,
+            model=block.model,
+            messages=[{"role": "user", "content": prompt}],
+            extra_headers={"Authorization": f"Bearer {key}" if key else omit},
+            timeout=block.calls.timeout_seconds,
+            **{name: value for name, value in asked.items() if value is not None},
+        )
+        return _read(self.client.call(create))
 
 
-def _read(body: str) -> Completion:
+def _read(answered: Any) -> Completion:
     """The parts of an answer that are used: servers that call themselves compatible send all kinds.
+
+    Args:
+        answered: The SDK's raw response.
 
     Raises:
         NoAnswer: if it is a page, or says that it is an error; nothing of a model is in it.
     """
+    body = answered.text
     if not body.lstrip().startswith("{"):
         raise NoAnswer("failed", "garbled", body)
     try:
-        answer = json.loads(body)
+        answer = answered.parse()
+        model, choices, usage, error = (
+            getattr(answer, name, None) for name in ("model", "choices", "usage", "error")
+        )
     except (ValueError, RecursionError):
-        return Completion(without_keys(body), _noted({}), "garbled")
-    choices = answer.get("choices")
-    if answer.get("error") and not choices:
-        raise NoAnswer("failed", "no completion", str(answer["error"]))
-    noted = _noted(answer)
+        return Completion(without_keys(body), _noted(None, None), "garbled")
+    if error and not choices:
+        raise NoAnswer("failed", "no completion", str(error))
+    noted = _noted(model, usage)
     try:
-        choice = _Choice.model_validate(choices[0] if isinstance(choices, list) and choices else None)
+        choice = choices[0]
+        text = _text_of(choice.message.content)
         noted["finish_reason"] = "refusal" if choice.message.refusal else choice.finish_reason or "unknown"
-        return Completion(without_keys(_text_of(choice.message)), noted)
-    except ValueError:
+    except (TypeError, LookupError, AttributeError):
         return Completion(without_keys(body), noted, "no completion")
+    return Completion(without_keys(text), noted)
 
 
-def _noted(answer: dict[str, Any]) -> dict[str, Any]:
-    usage = answer.get("usage")
-    counts = usage if isinstance(usage, dict) else {}
-    tokens = {name: counts.get(name) for name in ("prompt_tokens", "completion_tokens")}
-    return {"model": redacted(str(answer.get("model") or "unnamed")), "finish_reason": "unknown"} | {
+def _noted(model: object, usage: object) -> dict[str, Any]:
+    tokens = {name: getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")}
+    return {"model": redacted(str(model or "unnamed")), "finish_reason": "unknown"} | {
         name: count if isinstance(count, int) else None for name, count in tokens.items()
     }
 

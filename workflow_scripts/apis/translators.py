@@ -1,26 +1,39 @@
 """Translators with a common interface: Apertium on this machine, Google, LibreTranslate, language models on servers.
 
-Of deep-translator, Google's address and languages are used, and not its requests: they set no timeout, hide the header
-Retry-After and follow redirections; those to LibreTranslate put key and text into the URL, where servers log them.
+The classes of deep_translator ask Google and LibreTranslate, through this project's client (``calls``).
 """
 
 import hashlib
-import html
 import json
 import re
 import shutil
 import subprocess
+import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pandas as pd
+import deep_translator.constants
+import deep_translator.exceptions
+import deep_translator.google
+import deep_translator.libre
+import httpx2
 
-from workflow_scripts.apis.asking import Engine, Watch, settled
+from workflow_scripts.apis.asking import OF_ANOTHER, OF_SEVERAL, Engine, Watch, settled
 from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
-from workflow_scripts.apis.door import error_text, of_another, repeated, translation_fault, without_thinking
+from workflow_scripts.apis.door import (
+    broken_off,
+    completion_fault,
+    error_text,
+    of_another,
+    repeated,
+    text_fault,
+    translation_fault,
+)
 from workflow_scripts.apis.ledger import Ledger, Request, Row, row_of
 from workflow_scripts.apis.llm import Llm, filled
+from workflow_scripts.apis.wrappers import unwrapped
 from workflow_scripts.errors import ApiError
 from workflow_scripts.progress import Progress
 from workflow_scripts.settings.llms import Calls, LlmBlock
@@ -67,15 +80,21 @@ class Translator(Engine):
         _, source, target = self.direction
         return Request(self.name, self.model, source, target, text, self.settings)
 
-    def row(self, request: Request, answer: str, noted: dict[str, Any], cost: float | None = None) -> Row:
+    def row(self, request: Request, answer: str, noted: dict[str, Any]) -> Row:
         """A row with an answer, as it passes the door or not."""
-        fault = translation_fault(request.text, answer, request.source, request.target)
-        return row_of(request, answer, fault, noted, cost)
+        return self.judged(row_of(request, answer, text_fault(answer, request.text), noted))
 
+    def fault(self, row: Row) -> str | None:
+        """What is wrong with a translation."""
+        asked = row.request
+        return translation_fault(
+            asked.text, unwrapped(row.answer or "", asked.text), asked.source, asked.target
+        )
 
-def _call_of(requests: Sequence[Request]) -> dict[str, str]:
-    """The name of a call for several requests, which its rows have in common."""
-    return {"call": requests[0].key.hex()[:16]} if len(requests) > 1 else {}
+    def used(self, row: Row) -> Row:
+        """A row with the bare translation."""
+        bare = row.status == "usable" and unwrapped(row.answer or "", row.request.text)
+        return row._replace(answer=bare) if bare else row
 
 
 def translator_of(
@@ -165,7 +184,7 @@ class Apertium(Translator):
             raise ApiError(f"{self.place}: apertium {self._pair} {said}. Is it whole? Install it again.")
         answers = [" ".join(_ESCAPED.sub(r"\1", text.removesuffix(_END)).split()) for text in found]
         pairs = zip(requests, answers, strict=True)
-        return [self.row(request, answer, _call_of(requests)) for request, answer in pairs]
+        return [self.row(request, answer, {}) for request, answer in pairs]
 
     def _run(self, text: str) -> str:
         command = ["bash", "-o", "pipefail", "-c", self._command]
@@ -206,104 +225,113 @@ def _command_of(mode: str) -> str:
 # Over the network
 
 
+class _Requests(threading.local):
+    """Stands in for the package ``requests`` in deep_translator, over this project's client; a state per thread.
+
+    deep_translator sets no timeout, follows redirections, hides the header Retry-After, and puts LibreTranslate's key
+    and text into the URL, where servers log them; here they are sent as the body.
+    """
+
+    http: httpx2.Client
+    said = ""
+    """The last answer."""
+
+    def get(self, url: str, params: dict[str, str], proxies: None) -> httpx2.Response:
+        """An answer to a GET request."""
+        return self._noted(self.http.get(url, params=params))
+
+    def post(self, url: str, params: dict[str, str]) -> httpx2.Response:
+        """An answer to a POST request."""
+        return self._noted(self.http.post(url, json=params))
+
+    def _noted(self, response: httpx2.Response) -> httpx2.Response:
+        self.said = response.text
+        return response
+
+
+_REQUESTS = _Requests()
+
+
 class _Web(Translator):
-    """An engine that is asked over the network."""
+    """An engine of deep_translator's, one sentence per request."""
 
     tries = 2
     noted: dict[str, Any] = {}  # noqa: RUF012  (nobody adds to it)
 
-    def __init__(self, calls: Calls, direction: Direction, ledger: Ledger) -> None:
+    def __init__(self, calls: Calls, url: str, direction: Direction, ledger: Ledger) -> None:
         super().__init__(direction)
         self.calls = calls
-        self.client = Client(calls, direction.place, ledger)
+        self.client = Client(calls, direction.place, url, ledger)
+        deep_translator.google.requests = deep_translator.libre.requests = _REQUESTS
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
         """What came of each request."""
+        return [self._row(request) for request in requests]
+
+    def _row(self, request: Request) -> Row:
         try:
-            answers = self._translations([request.text for request in requests])
+            answer = self.client.call(partial(self._answer, self._translator(), request.text))
         except NoAnswer as error:
-            return error.rows(requests)
-        noted = self.noted | _call_of(requests)
-        return [self._said(request, answer, noted) for request, answer in zip(requests, answers, strict=True)]
-
-    def _translations(self, texts: list[str]) -> list[object]:
-        """What the server gives for some texts, as many as ``at_once`` at most."""
-        raise NotImplementedError
-
-    def _said(self, request: Request, answer: object, noted: dict[str, Any]) -> Row:
-        """A row with what the server gave as a translation."""
+            return error.row(request)
         fault = error_text(answer, request.text) if isinstance(answer, str) else "no translation"
         if fault:
             return Row(request, redacted(str(answer)), "failed", fault)
-        return self.row(request, without_keys(str(answer)), noted)
+        return self.row(request, without_keys(str(answer)), self.noted)
 
+    def _answer(self, translator: Any, text: str) -> object:
+        """What the server gives for a text; Google's class returns None where a text without letters stays the same."""
+        _REQUESTS.http = self.client.http
+        try:
+            found = translator.translate(text)
+            return text.strip() if found is None and not any(map(str.isalnum, text)) else found
+        except deep_translator.exceptions.NotValidLength:
+            raise NoAnswer("refused", "too long for this engine") from None
+        except (deep_translator.exceptions.BaseError, ValueError, LookupError, TypeError, RecursionError):
+            raise NoAnswer("failed", "no translation", _REQUESTS.said) from None
 
-_TRANSLATION = re.compile(r'<div[^>]*class="(?:t0|result-container)"[^>]*>(.*?)</div>', re.DOTALL)
+    def _translator(self) -> Any:
+        """deep_translator's object for one request: it keeps the text, which threads must not share."""
+        raise NotImplementedError
 
 
 class Google(_Web):
-    """Google Translate's page for mobile phones, one sentence per request."""
+    """Google Translate's page for mobile phones."""
 
     name = "google"
 
     def __init__(self, block: GoogleBlock, direction: Direction, ledger: Ledger) -> None:
         """Arguments as in ``translator_of``."""
-        from deep_translator import GoogleTranslator
-        from deep_translator.exceptions import LanguageNotSupportedException
-
-        super().__init__(block.calls, direction, ledger)
+        super().__init__(
+            block.calls, deep_translator.constants.BASE_URLS["GOOGLE_TRANSLATE"], direction, ledger
+        )
         self.tries = block.calls.attempts  # nobody pays for them
         try:
-            known = GoogleTranslator(direction.source, direction.target)
-        except LanguageNotSupportedException:
+            self._translator()
+        except deep_translator.exceptions.LanguageNotSupportedException:
             found = f"{direction.source} to {direction.target}: one of them is not a language of Google's"
             raise ApiError(f"{self.place}: {found}. Name languages it supports.") from None
-        self._languages = {"sl": known.source, "tl": known.target}
 
-    def _translations(self, texts: list[str]) -> list[object]:
-        from deep_translator.constants import BASE_URLS
-
-        asked = self._languages | {"q": texts[0].strip()}
-        page = self.client.fetch("GET", BASE_URLS["GOOGLE_TRANSLATE"], params=asked)
-        found = _TRANSLATION.search(page)
-        if found is None:
-            raise NoAnswer("failed", "no translation", page)
-        return [html.unescape(re.sub("<[^<>]*>", "", found[1])).strip()]
+    def _translator(self) -> Any:
+        return deep_translator.GoogleTranslator(self.direction.source, self.direction.target)
 
 
 class LibreTranslate(_Web):
-    """A LibreTranslate server, a list of sentences per request."""
+    """A LibreTranslate server."""
 
     name = "libretranslate"
 
     def __init__(self, block: LibreTranslateBlock, direction: Direction, ledger: Ledger) -> None:
         """Arguments as in ``translator_of``."""
-        super().__init__(block.calls, direction, ledger)
-        self.at_once = block.batch_sentences
+        super().__init__(block.calls, block.url, direction, ledger)
         self._key_variable = block.key_variable
         self._url = block.url.rstrip("/")
         self.noted = {"endpoint": self._url}
 
-    def _translations(self, texts: list[str]) -> list[object]:
-        query = texts if len(texts) > 1 else texts[0]  # servers of early versions take no lists
-        asked = {
-            "q": query,
-            "source": self.direction.source,
-            "target": self.direction.target,
-            "format": "text",
-        }
-        if key := key_from(self._key_variable, self.place):
-            asked["api_key"] = key
-        body = self.client.fetch("POST", f"{self._url}/translate", json=asked)
-        try:
-            found = json.loads(body)["translatedText"]
-        except (ValueError, LookupError, TypeError):
-            raise NoAnswer("failed", "no translation", body) from None
-        answers = found if isinstance(found, list) and len(texts) > 1 else [found]
-        if len(answers) != len(texts):
-            self.at_once = 1  # nobody can tell whose they are; lists would be paid for nothing
-            raise NoAnswer("failed", f"{len(answers)} translations of {len(texts)} texts", body)
-        return answers
+    def _translator(self) -> Any:
+        found = deep_translator.LibreTranslator(api_key="none", custom_url=f"{self._url}/")
+        found.api_key = key_from(self._key_variable, self.place)
+        found.source, found.target = self.direction[1:]  # any language: the package knows 17
+        return found
 
 
 class LlmTranslator(Translator):
@@ -319,7 +347,7 @@ class LlmTranslator(Translator):
         """
         super().__init__(direction)
         self._llm = llm
-        self.calls, self.tries, self.model = llm.calls, llm.tries, llm.model
+        self.calls, self.client, self.tries, self.model = llm.calls, llm.client, llm.tries, llm.model
         values = {"source": direction.source, "target": direction.target, "text": "$text"}
         self._prompt = filled(prompt, values, "text", f"{self.place}: prompt")
         self.settings = json.dumps(json.loads(llm.settings) | {"prompt": self._prompt}, sort_keys=True)
@@ -329,24 +357,16 @@ class LlmTranslator(Translator):
         return [self._row(request) for request in requests]
 
     def _row(self, request: Request) -> Row:
-        answered = self._llm.answer(request, self._prompt.replace("$text", request.text))
-        if answered.status != "usable" or answered.answer is None:
-            return answered
-        text = _unquoted(without_thinking(answered.answer).strip(), request.text)
-        row = self.row(request, text, answered.noted, answered.cost_usd)
-        if row.noted["finish_reason"] == "length":
-            return row._replace(status="rejected", reason="cut off")
-        if row.status == "usable" and "\n" in text and "\n" not in request.text:
-            return row._replace(status="rejected", reason="several lines")
-        return row
+        return self.judged(self._llm.answer(request, self._filled(request.text)))
 
+    def fault(self, row: Row) -> str | None:
+        """What is wrong with a completion that is to be a translation."""
+        ended = row.noted.get("finish_reason", "unknown")
+        fault = completion_fault(row.answer or "", ended, self._filled(row.request.text))
+        return fault or ("cut off" if broken_off(ended) else super().fault(row))
 
-def _unquoted(answer: str, text: str) -> str:
-    """An answer without the quotation marks that a model puts around it."""
-    pairs = (('"', '"'), ("“", "”"), ("«", "»"), ("'", "'"))
-    if len(answer) > 2 and (answer[0], answer[-1]) in pairs and text[:1] != answer[0]:
-        return answer[1:-1].strip()
-    return answer
+    def _filled(self, text: str) -> str:
+        return self._prompt.replace("$text", text)
 
 
 # With the ledger
@@ -385,11 +405,11 @@ def translate_all(
     usable = [row for row in rows.values() if row.status == "usable"]
     same = repeated((row.request.text, row.answer or "") for row in usable)
     late = [row for row in usable if row.answer in same]
-    rows |= {row.request.key: row for row in _rejected(late, "given to several different sentences", ledger)}
+    rows |= {row.request.key: row for row in _rejected(late, OF_SEVERAL, ledger)}
     without = len(late) + len(rows) - len(usable)
     if late and without > most_without:
         found = f"{without} of {len(rows)} sentences have no usable answer, {len(late)} of them the same one"
-        advice = "Usable answers are kept; forget those when it answers again."
+        advice = "Usable answers are kept; those stay rejected."
         raise ApiError(f"{translator.place}: {found}: {late[0].answer!r}. {advice}")
     return [None if request is None else rows[request.key] for request in requests]
 
@@ -398,9 +418,6 @@ def _rejected(rows: Sequence[Row], reason: str, ledger: Ledger) -> list[Row]:
     """Rows that turn out to be no answers after all, here and in the ledger."""
     rejected = [row._replace(status="rejected", reason=reason) for row in rows]
     return rejected if ledger.read_only else ledger.settle(rejected, even_usable=True)
-
-
-_OF_ANOTHER = "of another sentence"
 
 
 def without_others(
@@ -414,8 +431,8 @@ def without_others(
 ) -> tuple[list[Row | None], list[Row | None]]:
     """Round trips without those that are of another sentence, which are rejected here and in the ledger.
 
-    Nobody can tell which of two translations went astray; both are rejected. Where most of a call are of others, the
-    rest is like its own sentence by chance, and rejected too.
+    Either of two translations may have gone astray, so both are rejected. Where most are of others, the rest is like
+    its own sentence by chance, and rejected too.
 
     Args:
         sentences: What was translated, in order.
@@ -438,16 +455,17 @@ def without_others(
     own = {row.request.key for row in kept if row}
     late = [row for rows in (pivots, backs) for row, gone in zip(rows, astray, strict=True) if row and gone]
     usable = [row for row in late if row.status == "usable" and row.request.key not in own]
-    _rejected(usable, _OF_ANOTHER, ledger)
+    _rejected(usable, OF_ANOTHER, ledger)
     found = f"{sum(astray)} of {len(sentences)} sentences came back as others"
     if sum(row is None or row.status != "usable" for row in kept) > most_without:
         first = astray.index(True)
         shown = f"{sentences[first]!r} as {getattr(backs[first], 'answer', None)!r}"
-        command = f"python -m workflow_scripts answers forget --reason {_OF_ANOTHER!r}"
-        raise ApiError(f"{translator.place}: {found}, such as {shown}. Have them asked again: {command}")
+        raise ApiError(
+            f"{translator.place}: {found}, such as {shown}. Look at the engine; they stay rejected."
+        )
     print(f"{translator.place}: {found}; both translations, perhaps paid, are not used")  # noqa: T201
     rejected = [
-        row._replace(status="rejected", reason=_OF_ANOTHER) if row and is_astray else row
+        row._replace(status="rejected", reason=OF_ANOTHER) if row and is_astray else row
         for row, is_astray in zip(pivots, astray, strict=True)
     ]
     return rejected, kept
@@ -456,18 +474,10 @@ def without_others(
 def _astray(
     sentences: Sequence[str], pivots: Sequence[Row | None], backs: Sequence[Row | None]
 ) -> list[bool]:
-    """Which round trips are of another sentence, or of a call of which most are; equal sentences alike.
-
-    Requests that were sent alone count as one call.
-    """
+    """Which round trips are of another sentence: all, where most are; equal sentences alike."""
     returned = [row.answer if row and row.status == "usable" else None for row in backs]
-    others = pd.Series(of_another(sentences, returned))
-    scored = pd.Series([text is not None for text in returned])
-    refused = others.copy()
-    for rows in (pivots, backs):
-        calls = pd.Series([row.noted.get("call", "") if row else "" for row in rows])
-        refused |= scored & (others[scored].groupby(calls).transform("mean") > 0.5).reindex(
-            refused.index, fill_value=False
-        )
-    keys = pd.Series([row.request.key if row else b"" for row in pivots])
-    return list(keys.isin(keys[refused]) & (keys != b""))
+    scored = [text is not None for text in returned]
+    others = of_another(sentences, returned)
+    refused = scored if sum(others) > sum(scored) / 2 else others
+    keys = {row.request.key for row, gone in zip(pivots, refused, strict=True) if row and gone}
+    return [row is not None and row.request.key in keys for row in pivots]

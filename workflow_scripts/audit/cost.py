@@ -1,7 +1,7 @@
 """What jobs took, by rule and run: seconds, memory, requests, tokens and dollars, of a study or of one file's ancestry.
 
-Seconds and memory are Snakemake's measurements (benchmarks/<study>/) of each job's last run; what a job put back, since
-it had been made before, was done in seconds. Requests, tokens and dollars come from the usage tables that jobs with a
+Seconds and memory are Snakemake's measurements (benchmarks/<study>/) of each job's last run; what was cached took
+seconds. Requests, tokens and dollars come from the usage tables that jobs with a
 language model write. An unknown number is never counted as 0: jobs without one are counted.
 
   python -m workflow_scripts cost results/demo

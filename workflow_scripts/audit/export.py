@@ -1,7 +1,7 @@
 """Copy one finished model to share it.
 
-The copy holds the model, its record, which lists the hash of every file, and the model's card as its README.md, with
-scores if rule write_model_card made one; it can go to the Hub as it is.
+The copy holds the model, its record, which lists the hash of every file, and the model's card as its README.md if
+rule write_model_card made one; it can go to the Hub as it is.
 
   python -m workflow_scripts export results/demo/runs/simcse.minilm_mlm.wiki_extract/seed1 --to my_model
 """
@@ -15,7 +15,6 @@ from workflow_scripts.audit.printing import Answer, argument
 from workflow_scripts.audit.records import study_folder
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import RECORD_FILE, check_model_folder, verify_checksum
-from workflow_scripts.reporting.model_card import README_FILE, readme
 
 ARGUMENTS = (
     argument("run", type=study_folder, help="results/<study>/runs/<run>/seed<seed>"),
@@ -37,7 +36,7 @@ def export_model(run: Path, target: Path) -> None:
     Raises:
         DataError: if model or card are not what the pipeline wrote, or ``target`` exists.
     """
-    model, card = run / "model", run / README_FILE
+    model, card = run / "model", run / "README.md"
     record = check_model_folder(model)
     if target.exists():
         raise DataError(f"{target}: exists. Name a folder that does not.")
@@ -49,7 +48,5 @@ def export_model(run: Path, target: Path) -> None:
             shutil.copyfile(model / name, copy / name)
         if card.exists():
             verify_checksum(card)
-            shutil.copyfile(card, copy / README_FILE)
-        else:
-            (copy / README_FILE).write_text(readme(model), "utf-8")
+            shutil.copyfile(card, copy / "README.md")
         copy.rename(target)

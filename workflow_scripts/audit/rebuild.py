@@ -22,7 +22,7 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.graph.call import FOLDER as CODE
 from workflow_scripts.planning.graph import CONFIGFILE, PlannedJob, planned
 from workflow_scripts.provenance.artefacts import RECORD_FILE, seal_of
-from workflow_scripts.provenance.store import FOLDER as STORE
+from workflow_scripts.provenance.cache import FOLDER as CACHE
 
 # Sums of floats depend on the number of threads. Snakemake gives a job the threads of its rule: one, except for
 # training, which sets the number itself.
@@ -80,7 +80,7 @@ def _run(job: PlannedJob, what: str, folder: Path) -> None:
         (folder / speed).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(speed, folder / speed)
     python = Path(sys.executable).parent  # jobs call python or torchrun without a path
-    more = {**_THREADS, STORE: "", "PYTHONPATH": str(Path.cwd()), "PATH": f"{python}:{os.environ['PATH']}"}
+    more = {**_THREADS, CACHE: "", "PYTHONPATH": str(Path.cwd()), "PATH": f"{python}:{os.environ['PATH']}"}
     ended = subprocess.run(
         [sys.executable, "-m", "workflow_scripts.jobs", job.rule],
         cwd=folder,

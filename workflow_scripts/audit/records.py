@@ -30,7 +30,6 @@ from workflow_scripts.provenance.artefacts import (
     seal_of,
     verify_checksum,
 )
-from workflow_scripts.provenance.kept import FOLDER as KEPT
 from workflow_scripts.provenance.record import Input, Record, sha256_of
 from workflow_scripts.training.manifests import MANIFEST
 
@@ -168,7 +167,7 @@ def study_folder(named: str) -> Path:
 
 def _here() -> list[Path]:
     """Folders of studies, below which results lie."""
-    return sorted(_RESULTS.glob("*/"))
+    return sorted(_RESULTS.glob("[!.]*/"))  # one that begins with a dot is the cache
 
 
 def studies_of(named: Iterable[Path]) -> list[Path]:
@@ -203,8 +202,6 @@ class Records:
         """What no job leaves that ends well, and what it is."""
         self.checkpoints: list[str] = []
         """Folders of one complete checkpoint of a training each."""
-        self.tasks: list[str] = []
-        """Tables of finished tasks of evaluations (``evaluation.task_by_task``), from which a later job goes on."""
         folders, seen = list(folders), set[str]()
         self.folders = [name_of(folder) for folder in folders]
         for folder in folders:
@@ -222,12 +219,9 @@ class Records:
             name = name_of(path)
             if path.name.startswith(".") and path.suffix in (".tmp", ".old"):  # as `artefacts` names them
                 self.strays[name] = "left behind by a job that was killed, or being written"
-            elif path.is_dir() and path.name == KEPT:
-                continue  # links to what is here or was
             elif path.is_dir() and (path.name == _CHECKPOINTS or path.suffix == f".{_CHECKPOINTS}"):
                 # One without a manifest was being written when its training was killed, which passes over it.
                 self.checkpoints += [name_of(file.parent) for file in sorted(path.glob(f"step*/{MANIFEST}"))]
-                self.tasks += [name_of(table) for table in sorted(path.glob("*.parquet"))]
             elif path.is_dir():
                 self._list(path, seen)
             elif path.name.endswith(LOCK_SUFFIX):

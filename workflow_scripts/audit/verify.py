@@ -9,9 +9,8 @@ For each file that does not match its record, prints the path, what was found an
   unlabelled  it lacks the label of a substitution that one of its inputs has
 
 Sources from outside the pipeline are hashed again where this machine has them: files below the data root, in installed
-packages, in the Hub's local cache. Checkpoints of unfinished training are held against their own manifests, finished
-tasks of evaluations and the store of trainings (SEMBLANCE_STORE, or .snakemake/store) against their checksums; a job
-would pass over a damaged one.
+packages, in the Hub's local cache. Checkpoints of unfinished training and entries of the cache are held against their
+own lists of hashes; a job would pass over a damaged one.
 
 Exit code 1 if there is such a file. That artefacts were made by a version of the code other than the present one, or by
 one that no commit holds, is said, and is no failure.
@@ -19,7 +18,6 @@ one that no commit holds, is said, and is no failure.
   python -m workflow_scripts verify results/demo
 """
 
-import os
 import re
 import shlex
 import sys
@@ -34,7 +32,6 @@ from rich.filesize import decimal
 from workflow_scripts.audit.printing import Answer, Rows, argument, rows_of
 from workflow_scripts.audit.records import (
     Records,
-    inspect,
     is_outside,
     is_sealed,
     key_of,
@@ -47,7 +44,7 @@ from workflow_scripts.audit.records import (
 from workflow_scripts.data import hub, sources
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.place import last_call
-from workflow_scripts.provenance import store
+from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
 from workflow_scripts.provenance.closure import meaning_now
 from workflow_scripts.provenance.record import Input, Record, sha256_of
@@ -59,7 +56,7 @@ Found = tuple[str, Kind, str]
 """A path, what is wrong with it, and what was found."""
 
 REPORT = "report.html"
-_STORE = ".snakemake/store"
+_CACHE = Path("results/.cache")
 """Of the configuration as it is shipped."""
 _MADE_BY_RULES = ("results", "benchmarks")
 _PACKAGE = re.compile(r"(?!__main__)(\w+)(?:==[^/]+)?/(.+)")  # no dot: looking for a.b would import a
@@ -101,23 +98,28 @@ def verify(studies: list[Path], *, data_root: Path | None = None, show_progress:
     records = Records(studies, show_progress=show_progress)
     outside = {name: sha256_now(name, data_root) for name in sorted(records.readers) if is_outside(name)}
     damaged = damaged_files(records)
-    faults = store.faults(Path(os.environ.get(store.FOLDER) or _STORE))
-    stored = {name_of(entry): fault for entry, fault in faults}
+    cached = {name_of(entry): fault for folder in _caches(records) for entry, fault in cache.faults(folder)}
     found: set[Found] = {
         *_files(records, damaged),
         *_parts_of_models(records),
         *_missing(records),
         *_unfinished(records),
         *_sources(records, outside),
-        *((entry, "changed", f"{fault} A training would be made again") for entry, fault in stored.items()),
+        *((entry, "changed", f"{fault}: its work would be done again") for entry, fault in cached.items()),
     }
     for name, record in records.by_file.items():
         found.update(_of_record(records, name, record))
         for given in read_inside(record):
             if given.path not in damaged and Path(given.path).exists():  # else it is a finding of its own
                 found.update(_of_input(records, name, record, given))
-    spare = {*records.checkpoints, *records.tasks, *stored}
+    spare = {*records.checkpoints, *cached}
     return Outcome(records, [_finding(records, spare, *one) for one in sorted(found)], outside)
+
+
+def _caches(records: Records) -> set[Path]:
+    """Where the studies' last runs have cached; of a copy without Snakemake's notes, the usual place."""
+    calls = filter(None, (last_call(Path(folder).name) for folder in records.folders))
+    return {Path(call.cache).expanduser() for call in calls if call.cache} or {_CACHE}
 
 
 def _finding(records: Records, spare: Container[str], path: str, kind: Kind, found: str) -> Finding:
@@ -202,17 +204,13 @@ def _missing(records: Records) -> Iterator[Found]:
 
 
 def _unfinished(records: Records) -> Iterator[Found]:
-    """Checkpoints and finished tasks that are not as they were written."""
+    """Checkpoints that are not as they were written."""
     for name in records.checkpoints:
         manifest = read_manifest(Path(name))
         damaged = damaged_file(Path(name), manifest) if manifest else "its manifest"
         if damaged is not None:
             after = "training would go on from the checkpoint before, or begin anew"
             yield name, "changed", f"{damaged} is not as it was written: {after}"
-    for name in records.tasks:
-        task = inspect(Path(name))
-        if task.damaged or task.checksum is None:
-            yield name, "changed", "not as this task was written: its evaluation would take it again"
 
 
 # Comparisons between records
@@ -331,8 +329,6 @@ def _notes(records: Records, absent: list[str]) -> Iterator[str]:
         yield f"made by code that was not committed: {uncommitted} artefacts"
     if records.checkpoints:
         yield f"unfinished training: {len(records.checkpoints)} complete checkpoints"
-    if records.tasks:
-        yield f"finished tasks, for evaluations to go on from: {len(records.tasks)} tables"
     if absent:
         yield f"not on this machine: {', '.join(absent)}"
 

@@ -9,29 +9,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from workflow_scripts.apis.asking import Watch, settled
-from workflow_scripts.apis.door import is_in, language_of, service_fault, text_fault, without_thinking
+from workflow_scripts.apis.asking import IN_A_ROW, Watch, settled
+from workflow_scripts.apis.calls import redacted
+from workflow_scripts.apis.door import broken_off, is_in, language_of, service_fault, text_fault
 from workflow_scripts.apis.ledger import Ledger, Row
 from workflow_scripts.apis.llm import Llm, filled
+from workflow_scripts.apis.wrappers import items_in, leftover
 from workflow_scripts.data.exemplars import Candidate, Validator, greedy_cover, lacks, words_of
 from workflow_scripts.errors import ApiError
 from workflow_scripts.progress import Progress
 from workflow_scripts.settings.exemplars import LlmPool
 
-_ITEM = re.compile(
-    r"^\s*(?:[-*•\u2013+]\s+|\(?\d{1,3}\s*[.):\]]\s*|(?:sentence|s)\s*\d{1,3}\s*[.):\u2013-]\s*)",
-    re.IGNORECASE,
-)
-_EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\w)|(?<=[\w.!?])[*_](?!\w)|^\s*#+\s+|^\s*>\s+")
-_NO_TEXT = re.compile(r"^\s*(?:```.*|[-*_=~]{3,})\s*$")  # fences and rules
 _CHATTER = re.compile(
     r":\s*$|^\W*(?:sure\b|certainly\b|of course\b|okay[,.!]|here (?:are|is)\b|below (?:are|is)\b|i hope\b|let me know\b"
     r"|note\b[^.]*:|these sentences\b|each sentence\b|feel free\b|please let\b)",
     re.IGNORECASE,
 )
 _CUT = re.compile(r"(?:[,;:(\-\u2013\u2014…]|\.\.\.)$")
-_COUNTED = re.compile(r"\s*\(\d+ (?:words|tokens)\)\s*$", re.IGNORECASE)
-_DECORATION = ' \t*_`"“”'
 
 
 class ModelValidator(Validator):
@@ -50,7 +44,7 @@ class ModelValidator(Validator):
         """Why a line is no sentence; None if it is one."""
         if _CUT.search(sentence):
             return "cut end"
-        if fault := text_fault(sentence, "") or service_fault(sentence):
+        if fault := text_fault(sentence, "") or service_fault(sentence) or leftover(sentence, ""):
             return fault
         language = language_of(" ".join(self.listed))
         return None if is_in(sentence, language) else f"not in {language}"
@@ -97,12 +91,17 @@ def write_pool(
     watch = Watch(llm.place, pool.max_calls)
     waiting = prompts(template, words, pool, place)
     found = None
+    barren: list[Row] = []
     with Progress(pool.max_calls, "exemplars", "call") as progress:
         while batch := [llm.request(prompt) for prompt in islice(waiting, _least_calls(pool, candidates))]:
             rows = settled(batch, ledger, llm, watch, offline=offline)
             for request in batch:
                 calls.append(rows[request.key])
-                candidates += _usable(rows[request.key], len(calls), validator, pool.sentences_per_call)
+                new = _usable(rows[request.key], len(calls), validator, pool.sentences_per_call)
+                barren = [] if new else [*barren, rows[request.key]]
+                if len(barren) == IN_A_ROW:
+                    raise _useless(place, barren[-1], validator)
+                candidates += new
                 candidates = validator.without_canned(candidates)
                 cover = greedy_cover(candidates, validator.listed, pool)
                 progress.update(1, f"{len(candidates)} sentences, {len(cover.lacking)} words to go")
@@ -115,29 +114,31 @@ def write_pool(
     )
 
 
+def _useless(place: str, last: Row, validator: ModelValidator) -> ApiError:
+    """The error about a model whose answers have no usable sentence."""
+    found = f"{IN_A_ROW} answers in a row without a usable sentence; refused: {dict(validator.refused)}"
+    advice = "Answers are kept; correct the prompt, or name another model."
+    return ApiError(f"{place}: {found}; the last answer: {redacted(last.answer or 'nothing')!r}. {advice}")
+
+
 def _least_calls(pool: LlmPool, candidates: list[Candidate]) -> int:
-    return max(1, math.ceil((pool.sentences - len(candidates)) / pool.sentences_per_call))
+    """Calls that the missing sentences take at least; a few, until one has given a sentence."""
+    least = max(1, math.ceil((pool.sentences - len(candidates)) / pool.sentences_per_call))
+    return least if candidates else min(least, IN_A_ROW)
 
 
 def sentences_in(completion: str, *, cut_off: bool = False) -> tuple[list[str], Counter[str]]:
-    """The sentences of a completion: its numbered or bulleted lines, or all lines if there are none.
+    """The sentences of a completion, and how many lines are not sentences, by reason.
 
     Args:
-        completion: What a model wrote. What it thinks aloud, markup and numbers are taken off.
+        completion: What a model wrote.
         cut_off: The model was stopped, so that its last line has no end.
-
-    Returns:
-        The sentences, and how many lines are not sentences, by reason.
     """
-    lines = without_thinking(completion).splitlines()
-    plain = [_EMPHASIS.sub("", line) for line in lines if not _NO_TEXT.match(line)]
-    lines = [line for line in plain if line.strip()]
-    whole = lines[: len(lines) - cut_off]
-    items = [line for line in whole if _ITEM.match(line)]
-    kept = [line for line in items or whole if not _CHATTER.search(line)]
-    dropped = Counter({"cut off": len(lines) - len(whole), "chatter": len(whole) - len(kept)})
-    bare = [_ITEM.sub("", _ITEM.sub("", line)) for line in kept]  # "1. Sentence 1: ..." has two numbers
-    return [_COUNTED.sub("", line).strip(_DECORATION) for line in bare], +dropped
+    items, others = items_in(completion, cut_off=cut_off)
+    kept = [item for item in items if item and not _CHATTER.search(item)]
+    return kept, +Counter(
+        {"cut off": int(cut_off and bool(completion.strip())), "chatter": len(items) - len(kept) + others}
+    )
 
 
 def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Iterator[str]:
@@ -160,7 +161,7 @@ def _usable(row: Row, call: int, validator: ModelValidator, most: int) -> list[C
         reason = f": {row.reason}" if row.status == "rejected" else ""  # the others' is what a server said
         validator.refused[f"completion {row.status}{reason}"] += 1
         return []
-    sentences, dropped = sentences_in(row.answer, cut_off=row.noted["finish_reason"] == "length")
+    sentences, dropped = sentences_in(row.answer, cut_off=broken_off(row.noted["finish_reason"]))
     dropped["more than asked for"] = max(0, len(sentences) - most)
     validator.refused += dropped
     return validator.accept(sentences[:most], row.noted["model"], [call] * len(sentences[:most]))

@@ -28,7 +28,7 @@ def text_of(hashes: Mapping[str, str]) -> str:
 
 def is_here(planned: str) -> bool:
     """Whether files of this machine were planned, rather than the Hub or nothing."""
-    return planned.startswith(("local:", "package:", "archive:"))
+    return planned.startswith(("local:", "package:"))
 
 
 def check_planned(place: str, planned: str, hashes: Mapping[str, str]) -> None:

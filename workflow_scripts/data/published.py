@@ -1,53 +1,53 @@
-"""What sentence-transformers would make of an encoder's folder: its modules, its prompts, and what is not done here.
+"""Encoder folders as their authors publish them: what refuses a folder, and what sentence-transformers alone applies.
 
-``modules.json`` names modules in order, each with a folder of its own; ``config_sentence_transformers.json`` holds
-prompts by name. A folder is somebody else's: no name in it leads out of it, no code of it is run, no pickle read.
+A folder is somebody else's: no name in it leads out of it, no code of it is run, no pickle is read. Only JSON files
+are looked at here, so that a folder is refused before the first job.
 """
 
+import json
+import math
 import re
-from collections.abc import Iterator, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatch
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.settings.readouts import ReadoutConfig
-from workflow_scripts.settings.start import Published
 
-MODULES, PROMPTS, LENGTH = "modules.json", "config_sentence_transformers.json", "sentence_bert_config.json"
 WEIGHTS, SHARDS = "model.safetensors", "model.safetensors.index.json"
-ON_HUB = (SHARDS, "model-*.safetensors", MODULES, PROMPTS, f"*_*/{WEIGHTS}", "*_*/config.json")
-"""Patterns of what ``more_files`` may name."""
-HONOURED = ("Pooling", "Dense", "LayerNorm", "Normalize")
-"""Modules that may follow the encoder."""
+CONFIG, MODULES, PROMPTS = "config.json", "modules.json", "config_sentence_transformers.json"
+TOKENISER, ADAPTER = "tokenizer.json", "adapter_config.json"
 ALONE = "readout as_published alone"
 """What applies modules and prompts that were published with an encoder."""
-_FLAGS = {
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_max_tokens": "max",
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
-    "pooling_mode_weightedmean_tokens": "weightedmean",
-    "pooling_mode_lasttoken": "lasttoken",
-}
-"""Pooling's modes by the flags that older releases wrote."""
-_WEIGHTED = ("Dense", "LayerNorm")
-_NAME = re.compile(r"\w[\w.-]*")
-FileT = TypeVar("FileT", bound=BaseModel)
+_FAMILIES = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+INPUT_FILES = tuple(f"sentence_{family}_config.json" for family in _FAMILIES)
+"""Names of the file with settings of the encoder's input, of which sentence-transformers reads the first."""
+_APPLIED_THERE = (
+    "do_lower_case",
+    *(f"{what}_{suffix}" for what in ("config", "model", "tokenizer") for suffix in ("args", "kwargs")),
+    "processor_kwargs",
+    "processing_kwargs",
+    "query_expansion",
+)
+"""Settings of an encoder's input that change token ids or states, beside the longest input."""
 
 
-class _File(BaseModel):
-    """Base of the files: the keys that are read."""
+FILES = ("*.json", "*.txt", "*.model", "*.jinja", "model*.safetensors")
+"""Patterns of the files that loaders read: settings, tokeniser, modules and weights, but no pickles and no code."""
+ON_HUB = [*FILES, f"*/{WEIGHTS}"]
+"""The same for the Hub, whose stars match a folder's name too."""
+
+
+class Module(BaseModel):
+    """An entry of ``modules.json``."""
 
     model_config = ConfigDict(strict=True)
 
-
-class Module(_File):
-    """An entry of ``modules.json``."""
-
     type: str
-    path: str
+    path: str = Field(pattern=r"^(\w[\w.-]*)?$", description="A folder's name; empty for the root.")
 
     @property
     def kind(self) -> str:
@@ -55,72 +55,18 @@ class Module(_File):
         return self.type.rpartition(".")[2]
 
 
-class _Prompts(_File):
-    prompts: dict[str, str] | None = None
-    default_prompt_name: str | None = None
-    model_type: str = "SentenceTransformer"
+_Object = dict[str, Any]
+_Modules = Annotated[list[Module], Field(min_length=1)]
 
 
-class _Input(_File):
-    """Settings of the encoder's input; all but the first change the text."""
-
-    max_seq_length: int | None = None
-    do_lower_case: bool | None = None
-    query_length: int | None = None
-    document_length: int | None = None
-
-
-class _Architecture(_File):
-    model_type: str | None = None
-    auto_map: dict[str, Any] | None = None
-
-
-class _Shards(_File):
-    weight_map: dict[str, str]
-
-
-class _Following(_File):
-    """Settings of a module behind the encoder."""
-
-    embedding_dimension: int | None = None
-    word_embedding_dimension: int | None = None
-    pooling_mode: str | list[str] | None = None
-    pooling_mode_cls_token: bool = False
-    pooling_mode_max_tokens: bool = False
-    pooling_mode_mean_tokens: bool = False
-    pooling_mode_mean_sqrt_len_tokens: bool = False
-    pooling_mode_weightedmean_tokens: bool = False
-    pooling_mode_lasttoken: bool = False
-    include_prompt: bool = True
-    in_features: int | None = None
-    out_features: int | None = None
-    activation_function: str | None = None
-
-    @property
-    def modes(self) -> list[str]:
-        """What a Pooling puts side by side."""
-        if self.pooling_mode is not None:
-            return [self.pooling_mode] if isinstance(self.pooling_mode, str) else self.pooling_mode
-        return [mode for flag, mode in _FLAGS.items() if getattr(self, flag)]
-
-    def width(self, before: int | None) -> int | None:
-        """Of its vectors; a Pooling puts one for each mode side by side, a Dense says its own."""
-        single = self.embedding_dimension or self.word_embedding_dimension
-        return self.out_features or (single * len(self.modes) if single else before)
-
-
-class _Modules(RootModel[Annotated[list[Module], Field(min_length=1)]]):
-    """All of ``modules.json``."""
-
-
-def _read(file: Path, kind: type[FileT], **missing: Any) -> FileT:
-    """What a file holds; ``missing`` stands for one that is not there.
+def _read(file: Path, kind: Any = _Object) -> Any:
+    """Contents of a JSON file; an empty object if there is no such file.
 
     Raises:
-        DataError: if it holds something else.
+        DataError: if it is damaged, or holds something else than ``kind``.
     """
     try:
-        return kind.model_validate_json(file.read_bytes()) if file.exists() else kind(**missing)
+        return TypeAdapter(kind).validate_json(file.read_bytes()) if file.is_file() else {}
     except ValidationError as error:
         first = error.errors()[0]
         place = "".join(f"{part}: " for part in first["loc"])
@@ -128,142 +74,174 @@ def _read(file: Path, kind: type[FileT], **missing: Any) -> FileT:
 
 
 def modules_of(folder: Path) -> list[Module]:
-    """The modules of a folder; none where it is not of sentence-transformers.
+    """Modules of a folder in order; none if sentence-transformers did not save it.
 
     Raises:
-        DataError: if the file holds no list of modules, or one lies elsewhere.
+        DataError: if the file is no list of modules, or a path leads out of the folder.
     """
-    if not (folder / MODULES).exists():
-        return []
-    modules = _read(folder / MODULES, _Modules).root
-    for number, module in enumerate(modules):
-        in_root = number == 0 and not module.path  # where the encoder may lie
-        if not in_root and not _NAME.fullmatch(module.path):
-            found = f"{number}: path: '{module.path}' is no folder's name"
-            raise DataError(f"{folder / MODULES}: {found}. Get the model again.")
-    return modules
+    return [*_read(folder / MODULES, _Modules)]
 
 
-def _shards(folder: Path) -> list[str]:
-    """The files that the index of the weights names; none without an index."""
-    return sorted({*_read(folder / SHARDS, _Shards, weight_map={}).weight_map.values()})
+def encoder_folder(folder: Path) -> Path:
+    """The folder of the first module, which holds the encoder."""
+    return folder / next((module.path for module in modules_of(folder)), "")
 
 
-def more_files(folder: Path) -> list[str]:
-    """Files beside the usual ones: shards of the weights, and the modules that follow the encoder.
+def files_of(folder: Path) -> list[str]:
+    """Names of the files to take of an encoder's folder and of the folders of its modules.
 
     Raises:
-        DataError: if a name leads out of the folder.
+        DataError: if the path of a module leads out of the folder.
     """
-    shards = _shards(folder)
-    if outside := next((name for name in shards if not _NAME.fullmatch(name)), None):
-        raise DataError(f"{folder / SHARDS}: {outside} is no file's name. Get the model again.")
-    parts = [
-        f"{module.path}/{file}" for module in modules_of(folder)[1:] for file in ("config.json", WEIGHTS)
-    ]
-    return [SHARDS, *shards, MODULES, PROMPTS, *parts]
+    from workflow_scripts.provenance.artefacts import RECORD_FILE  # slow to import
+
+    places = {folder, *(folder / module.path for module in modules_of(folder))}
+    files = (file for place in places for file in place.glob("*") if file.is_file())
+    return sorted(
+        file.relative_to(folder).as_posix()
+        for file in files
+        if file.name != RECORD_FILE and any(fnmatch(file.name, pattern) for pattern in FILES)
+    )
+
+
+def copy_files(origin: Path, folder: Path, files: Iterable[str]) -> None:
+    """Copy files of an encoder's folder."""
+    for file in files:
+        (folder / file).parent.mkdir(exist_ok=True)
+        shutil.copyfile(origin / file, folder / file)
+
+
+def longest_input(folder: Path) -> int | None:
+    """Tokens that an encoder was published for (``max_seq_length``); None if its folder does not say."""
+    length: int | None = input_settings(folder)[1].get("max_seq_length")
+    return length
+
+
+def prompts_of(folder: Path) -> dict[str, str]:
+    """Prompts of a folder by name."""
+    prompts: dict[str, str] | None = _read(folder / PROMPTS).get("prompts")
+    return prompts or {}
+
+
+def input_settings(folder: Path) -> tuple[Path, Mapping[str, Any]]:
+    """The file with settings of the encoder's input, and its content; empty if there is none."""
+    files = [encoder_folder(folder) / name for name in INPUT_FILES]
+    file = next((file for file in files if file.is_file()), files[0])
+    return file, _read(file)
+
+
+def unreadable(folder: Path, what: str, error: Exception) -> DataError:
+    """One line for an error of a library that reads a model folder."""
+    reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+    return DataError(f"{folder}: no {what} can be loaded: {reason}. Get the model again.")
 
 
 def refusals(folder: Path) -> Iterator[str]:
-    """Why nothing can be made of a folder, a line each: damage, code of its own, or no encoder of Transformers."""
+    """Reasons why nothing can be made of a folder, a line each."""
     try:
-        more_files(folder)
-        read_published(folder)
-        modules, config = modules_of(folder), _read(folder / "config.json", _Architecture)
+        yield from _foreign_modules(folder)
+        yield from _unusable_weights(encoder_folder(folder))
+        yield from _unusable_tokens(folder)
+        _read(folder / PROMPTS)
     except DataError as error:
         yield str(error)
-        return
-    if (folder / "config.json").exists() and config.model_type is None and not config.auto_map:
-        yield f"{folder / 'config.json'}: no model_type. Get the model again."
-    missing = [file for file in _shards(folder) if not (folder / file).is_file()]
-    if missing and not (folder / WEIGHTS).is_file():  # which Transformers reads before any shards
-        yield f"{folder / SHARDS}: it names {missing[0]}, which is not there. Get the model again."
-    for number, module in enumerate(modules):
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        yield f"{folder}: a JSON file of it has another form than loaders read ({error}). Get the model again."
+
+
+def _foreign_modules(folder: Path) -> Iterator[str]:
+    for number, module in enumerate(modules_of(folder)):
         if module.type.partition(".")[0] != "sentence_transformers":
             found = f"{module.type} is code of the folder, which is never run. Take an encoder without."
             yield f"{folder / MODULES}: {found}"
         elif number == 0 and module.kind != "Transformer":
             found = f"{module.kind} comes first, which is not supported. Take an encoder of Transformers."
             yield f"{folder / MODULES}: {found}"
-    if config.auto_map:
+
+
+def _unusable_weights(place: Path) -> Iterator[str]:
+    config, shards = _read(place / CONFIG), _read(place / SHARDS).get("weight_map", {})
+    if (place / CONFIG).exists() and not {"model_type", "auto_map"} & {*config}:
+        yield f"{place / CONFIG}: no model_type. Get the model again."
+    if config.get("auto_map"):
         from transformers import CONFIG_MAPPING  # slow to import
 
-        if (name := config.model_type or "an unnamed model") not in CONFIG_MAPPING:
+        if (name := config.get("model_type", "an unnamed model")) not in CONFIG_MAPPING:
             found = f"{name} is code of the folder (trust_remote_code), which is never run"
-            yield f"{folder / 'config.json'}: {found}, and Transformers has none of that name. Take another encoder."
+            yield f"{place / CONFIG}: {found}, and Transformers has none of that name. Take another encoder."
+    if quantised := config.get("quantization_config"):
+        found = f"weights are quantised ({quantised.get('quant_method', 'method not named')})"
+        yield f"{place / CONFIG}: quantization_config: {found}. Take the encoder in float32 or half precision."
+    if (place / ADAPTER).exists():
+        base = _read(place / ADAPTER).get("base_model_name_or_path")
+        found = f"an adapter of '{base}', which is not applied"
+        yield f"{place / ADAPTER}: {found}. Merge it into the weights (merge_and_unload of peft) and remove its files."
+    for name in sorted({*shards.values()}):
+        if not re.fullmatch(r"model[\w.-]*\.safetensors", name):
+            yield f"{place / SHARDS}: '{name}' is no name of a shard (model-*.safetensors). Get the model again."
+        elif not (place / name).is_file() and not (place / WEIGHTS).is_file():
+            yield f"{place / SHARDS}: it names {name}, which is not there. Get the model again."
 
 
-def read_published(folder: Path) -> Published:
-    """What a folder adds to its encoder.
-
-    Raises:
-        DataError: if a name leads out of the folder, or a file holds something else than it should.
-    """
-    texts, modules = _read(folder / PROMPTS, _Prompts), modules_of(folder)
-    following = [_following(folder, module) for module in modules[1:]]
-    poolings = [
-        settings.modes
-        for module, settings in zip(modules[1:], following, strict=True)
-        if module.kind == "Pooling"
-    ]
-    return Published(
-        prompts=tuple((texts.prompts or {}).items()),
-        default=texts.default_prompt_name,
-        unmet=tuple(_unmet(folder, texts, modules, following)),
-        first_token=poolings == [["cls"]],
-    )
+def _unusable_tokens(folder: Path) -> Iterator[str]:
+    """A tokeniser of another folder, and tokens that the embedding matrix has no row for."""
+    (file, settings), place = input_settings(folder), encoder_folder(folder)
+    if not isinstance(longest := settings.get("max_seq_length"), int | None):
+        yield f"{file}: max_seq_length: '{longest}' is no number of tokens. Get the model again."
+    if elsewhere := settings.get("tokenizer_name_or_path"):
+        found = f"tokenizer_name_or_path: '{elsewhere}', which is outside the folder"
+        yield f"{file}: {found}. Put the tokeniser's files into the folder."
+    ids, rows = _vocabulary(place), _read(place / CONFIG).get("vocab_size", math.inf)
+    token = max(ids, key=lambda token: ids[token], default="")
+    if ids and ids[token] >= rows:
+        found = f"the tokeniser's token '{token}' has id {ids[token]}"
+        more = f"the embedding matrix has {rows} rows (vocab_size of {CONFIG})"
+        yield f"{place}: {found}, and {more}. Enlarge the matrix (resize_token_embeddings), or take the token out."
 
 
-def other_pooling(folder: Path, readout: ReadoutConfig) -> Iterator[str]:
-    """A label where a readout pools other tokens than the folder's authors do."""
-    for module in [] if readout.needs_frozen else modules_of(folder)[1:]:
-        modes = _following(folder, module).modes
-        if module.kind == "Pooling" and modes != [getattr(readout, "mode", None)]:
-            yield f"the encoder was published with {' and '.join(modes)} pooling, applied by {ALONE}"
+def _vocabulary(place: Path) -> dict[str, int]:
+    """Tokens and their ids, from whichever files the tokeniser has."""
+    whole, words = _read(place / TOKENISER), place / "vocab.txt"
+    ids: dict[str, int] = _read(place / "vocab.json") | _read(place / "added_tokens.json")
+    if whole:
+        vocab = whole.get("model", {}).get("vocab", {})
+        named = vocab if isinstance(vocab, dict) else {word: number for number, (word, _) in enumerate(vocab)}
+        ids |= named | {added["content"]: added["id"] for added in whole.get("added_tokens", ())}
+    elif words.is_file():
+        ids |= {word: number for number, word in enumerate(words.read_text("utf-8").splitlines())}
+    added = _read(place / "tokenizer_config.json").get("added_tokens_decoder", {})
+    return ids | {token["content"]: int(number) for number, token in added.items()}
 
 
-def _following(folder: Path, module: Module) -> _Following:
-    """Settings of a module; defaults for one that is not supported, which may mean other things by these names."""
-    known = module.kind in HONOURED
-    return _read(folder / module.path / "config.json", _Following) if known else _Following()
+def applied_as_published(folder: Path) -> Iterator[str]:
+    """What changes token ids or states of an encoder and is applied by sentence-transformers alone, a line each."""
+    file, settings = input_settings(folder)
+    for name in _APPLIED_THERE:
+        if value := settings.get(name):
+            yield f"{file}: {name}: {json.dumps(value)}"
+    if "message" in settings.get("modality_config", {}):
+        yield f"{file}: modality_config: a chat template around texts"
+    config, place = _read(encoder_folder(folder) / CONFIG), encoder_folder(folder) / CONFIG
+    if config.get("is_encoder_decoder") or "t5" in (config.get("model_type") or ""):
+        yield f"{place}: {config['model_type']}, an encoder with a decoder"
 
 
-def _unmet(
-    folder: Path, texts: _Prompts, modules: Sequence[Module], following: Sequence[_Following]
-) -> Iterator[str]:
-    """What sentence-transformers would do, and this pipeline does not."""
-    if not modules:
+def unpublished(folder: Path) -> Iterator[str]:
+    """Reasons why a folder cannot be read as it was published, a line each."""
+    if not (modules := modules_of(folder)):
         yield f"{folder} has no {MODULES} (of a pinned source, only files that it pins are taken)"
-        return
-    if texts.model_type != "SentenceTransformer":
-        yield f"{folder / PROMPTS}: {texts.model_type} makes no vector of a sentence"
-    width: int | None = None
-    for module, settings in zip(modules[1:], following, strict=True):
-        if module.kind not in HONOURED:
-            yield f"{folder / MODULES}: {module.kind} ({module.path}) is not done here"
-            continue
-        yield from _unmet_by(folder / module.path, module.kind, settings, width)
-        width = settings.width(width)
-        if not settings.include_prompt and any((texts.prompts or {}).values()):
-            yield f"{folder / module.path}: tokens of the prompt are left out of the pooling"
-    if not any(module.kind == "Pooling" for module in modules):
-        yield f"{folder / MODULES}: no Pooling, and so no vector of a sentence"
-    read = _read(folder / LENGTH, _Input).model_dump(exclude={"max_seq_length"})
-    if changed := [key for key, value in read.items() if value]:
-        yield f"{folder / LENGTH}: {changed[0]} changes what is read"
+    if (kind := _read(folder / PROMPTS).get("model_type", "SentenceTransformer")) != "SentenceTransformer":
+        yield f"{folder / PROMPTS}: {kind} makes no vector of a sentence"
+    for module in modules[1:]:
+        function = _read(folder / module.path / CONFIG).get("activation_function") or "torch."
+        if not function.startswith("torch."):  # sentence-transformers would take another one
+            yield f"{folder / module.path}: {function} is code of its own"
 
 
-def _unmet_by(place: Path, kind: str, settings: _Following, width: int | None) -> Iterator[str]:
-    """The same of one module, which is given vectors of ``width``; None if that is unknown."""
-    if kind in _WEIGHTED and not place.is_dir():
-        yield f"{place} is not there"
-    elif kind in _WEIGHTED and not (place / WEIGHTS).exists():
-        yield f"{place} has no {WEIGHTS}, and pickles are not read"
-    elif kind == "Dense" and None in (settings.in_features, settings.out_features):
-        yield f"{place / 'config.json'}: it lacks in_features or out_features"
-    elif width and settings.in_features not in (None, width):
-        yield f"{place}: in_features {settings.in_features}, and what comes before it has {width}"
-    if kind == "Pooling" and not (settings.width(None) and {*settings.modes} <= {*_FLAGS.values()}):
-        yield f"{place / 'config.json'}: no pooling and width that are known"
-    if settings.activation_function and not settings.activation_function.startswith("torch."):
-        yield f"{place}: {settings.activation_function} is code of its own"
+def labels_of(folder: Path) -> Iterator[str]:
+    """A label for each module or prompt with which a published folder makes other vectors than its encoder alone."""
+    for module in modules_of(folder)[1:]:
+        if module.kind not in ("Pooling", "Normalize"):  # vectors are compared by their cosine
+            yield f"the encoder was published with {module.kind} ({module.path}), applied by {ALONE}"
+    if prompts := [name for name, text in prompts_of(folder).items() if text]:
+        yield f"the encoder was published with prompts ({', '.join(sorted(prompts))}), applied by {ALONE}"

@@ -11,7 +11,7 @@ import importlib
 import lzma
 import os
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -23,6 +23,7 @@ from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.data.hub import Kind, download
 from workflow_scripts.data.planned import NOT_REACHED, ON_HUB, accepted, check_planned, is_here
 from workflow_scripts.data.readers import Rows
+from workflow_scripts.data.tables import drop_incomplete, in_form
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.provenance.record import Input, sha256_of
 from workflow_scripts.settings.datasets import Contract, Dataset, File, FileSource, HubSource
@@ -76,7 +77,7 @@ def load_planned(
         rows, origin = load(name, dataset.model_copy(update={"sources": sources}), data_root)
     except MissingError as error:
         if is_here(planned):
-            advice = "Put it back; or delete the dataset's table and what .kept beside it holds of it, to do without."
+            advice = "Put it back; or delete the dataset's table and .snakemake/sources, to do without."
             raise MissingError(f"{error} Planned with {planned}. {advice}") from error
         if not dataset.optional:
             raise
@@ -130,8 +131,9 @@ def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Rows, dic
     wait = "set unreachable: gap" if dataset.optional else "name another source"
     remedy = f"Go online, put the file there, {wait}, or leave the set out."
     rows, origin = first_of(f"datasets.{name}", dataset.sources, read, remedy)
-    check_contract(name, dataset, rows.table)
-    return rows, origin
+    table, incomplete = drop_incomplete(rows.table)
+    check_contract(name, dataset, table, incomplete)
+    return Rows(table, rows.dropped + incomplete), origin
 
 
 def first_of(place: str, sources: Sequence[S], get: Callable[[S], T], remedy: str) -> T:
@@ -163,7 +165,7 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
     for role, file in source.files.items():
         found, pinned = sha256_of(files[role]), accepted(file.sha256)
         if pinned and found not in pinned:
-            advice = "Download it again, or list both hashes in its sha256."
+            advice = "Put the pinned file there, or list both hashes in its sha256."
             raise DataError(f"{files[role]}: sha256 {found}; pinned {' or '.join(pinned)}. {advice}")
         origin[role] = Input(path=f"{label_of(source)}{file.path}", sha256=found)
     reader = importlib.import_module(f"workflow_scripts.data.readers.{source.reader}")
@@ -175,7 +177,8 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
             raise
         names = " and ".join(map(str, files.values()))
         first = (str(error).splitlines() or [""])[0].rstrip(".")
-        advice = "Download the file again, or name its reader."
+        again = "download the file again" if source.kind in ON_HUB else "put a whole copy there"
+        advice = f"Name the reader of its format, or {again}."
         raise DataError(f"{names}: not what reader {source.reader} reads: {first}. {advice}") from error
 
 
@@ -186,8 +189,6 @@ def label_of(source: Any) -> str:
             return "local:"
         case "package":
             return f"package:{source.package}/"
-        case "parts":
-            return f"archive:{source.archive}/"
     return f"hub:{source.repository}@{source.revision}/"
 
 
@@ -234,24 +235,28 @@ def _content_hash(rows: pa.Table) -> str:
 
 
 def _in_form(rows: pa.Table, source: HubSource, split: str, form: str) -> pa.Table:
-    """Bring one split of the Hub into the columns of ``form``; a column that nothing fills is null."""
-    if missing := sorted({*source.columns.values(), *source.where} - set(rows.column_names)):
-        found = f"no column {missing[0]!r}; has {rows.column_names}. Fix the block's columns."
-        raise DataError(f"{label_of(source).removesuffix('/')}: {found}")
+    """Bring one split of the Hub into the columns of ``form``."""
+    where = label_of(source).removesuffix("/")
     for name, value in source.where.items():
+        if name not in rows.column_names:
+            raise DataError(
+                f"{where}: no column {name!r}; has {rows.column_names}. Correct the block's where."
+            )
         rows = rows.filter(pc.equal(rows[name].cast(pa.string()), value))
     constants = {"split": source.split_names.get(split)} | source.constants
-    columns = [
-        rows[source.columns[field.name]].cast(field.type)
-        if field.name in source.columns
-        else pa.array([constants.get(field.name)] * len(rows), field.type)
-        for field in FORMS[form]
-    ]
-    return pa.table(columns, schema=FORMS[form])
+    return in_form(rows, form, source.columns, constants, where)
 
 
-def check_contract(name: str, dataset: Dataset, table: pa.Table) -> None:
+def check_contract(
+    name: str, dataset: Dataset, table: pa.Table, incomplete: Mapping[str, int] | None = None
+) -> None:
     """Check ``table`` against the dataset's contract.
+
+    Args:
+        name: Of the dataset, in the configuration.
+        dataset: Its block.
+        table: Its rows.
+        incomplete: Reasons for which rows were left out, and how many, for the message.
 
     Raises:
         DataError: naming the dataset, what was expected and what was found.
@@ -259,11 +264,16 @@ def check_contract(name: str, dataset: Dataset, table: pa.Table) -> None:
     promise = dataset.contract
     for what, (promised, found) in _findings(dataset.form, promise, table).items():
         if promised not in (None, found):
-            mismatch = f"{what} {found}; its contract says {promised}"
+            without = "".join(
+                f", {count} more left out for {why}" for why, count in (incomplete or {}).items()
+            )
+            mismatch = f"{what} {found}{without}; its contract says {promised}"
             raise DataError(f"datasets.{name}: {mismatch}. This is not {name}; get the right file.")
     _check_texts(name, table)
     if len(table) < promise.min_rows:
         raise DataError(f"datasets.{name}: {len(table)} rows; its contract says at least {promise.min_rows}.")
+    if dataset.form == "pairs" and (row := pc.index(pc.is_finite(table["score"]), False).as_py()) >= 0:
+        raise DataError(f"datasets.{name}: row {row + 1}: score is not finite. Correct the file.")
     if promise.score_range and len(table):
         low, high = pc.min_max(table["score"]).as_py().values()
         if low < promise.score_range[0] or high > promise.score_range[1]:

@@ -1,10 +1,13 @@
 """Tables of rows, and datasets and corpora whose form is not known in advance."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import functools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from workflow_scripts.columns.corpora import FORMS
@@ -19,6 +22,55 @@ def table_of(rows: Iterable[Sequence[Any]], schema: pa.Schema) -> pa.Table:
     """Rows, cells in the order of the columns, as a table."""
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
     return pa.table(dict(zip(schema.names, columns, strict=True)), schema)
+
+
+def in_form(
+    rows: pa.Table, form: str, columns: Mapping[str, str], constants: Mapping[str, str | None], place: str
+) -> pa.Table:
+    """Bring a table into the columns of ``form``; a column that nothing fills is null.
+
+    Args:
+        rows: The table.
+        form: The form.
+        columns: Column of the form to column of the table.
+        constants: Column of the form to the one value of its cells.
+        place: What the table was read from, for the message.
+
+    Raises:
+        DataError: if the table has no such column, or one of another type.
+    """
+    if missing := sorted({*columns.values()} - {*rows.column_names}):
+        raise DataError(
+            f"{place}: no column {missing[0]!r}; has {rows.column_names}. Correct the option columns."
+        )
+    made = []
+    for field in FORMS[form]:
+        if field.name not in columns:
+            made.append(pa.array([constants.get(field.name)] * len(rows), field.type))
+            continue
+        column = rows[columns[field.name]]
+        try:
+            if pa.types.is_temporal(column.type):  # readers of JSON take texts that are all dates for times
+                raise pa.ArrowInvalid(f"it holds {column.type}")
+            made.append(column.cast(field.type))
+        except pa.ArrowException as error:
+            found = f"column {columns[field.name]!r} cannot be read as {field.type}: {error}"
+            raise DataError(f"{place}: {found}. Correct the column, or name another.") from error
+    return pa.table(made, schema=FORMS[form])
+
+
+def drop_incomplete(table: pa.Table) -> tuple[pa.Table, Counter[str]]:
+    """Leave out pairs that were never judged and triples with an empty text, and count them by the reason."""
+    if "score" in table.column_names:
+        reason, lacking = "no score", pc.is_null(table["score"], nan_is_null=True)
+    elif "anchor" in table.column_names:
+        given = [column for column in table.columns if column.null_count < len(table)]
+        empty = [pc.equal(pc.utf8_trim_whitespace(texts.fill_null("")), "") for texts in given]
+        reason, lacking = "empty text", functools.reduce(pc.or_, empty, pc.is_null(table["anchor"]))
+    else:
+        return table, Counter()
+    kept = table.filter(pc.invert(lacking))
+    return kept, +Counter({reason: len(table) - len(kept)})
 
 
 def texts_of(table: pa.Table) -> Iterator[str]:

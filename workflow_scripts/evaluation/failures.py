@@ -8,15 +8,14 @@ import pyarrow as pa
 
 from workflow_scripts.errors import DataError, SemblanceError
 from workflow_scripts.evaluation.base import Score, gap
-from workflow_scripts.provenance.job import Job, leave_unkept
+from workflow_scripts.provenance.job import Job
 
 
 class Failures:
     """The failed tasks of one job, which has the wildcards suite, run and seed and writes ``scores``."""
 
     def __init__(self, job: Job) -> None:
-        self._job = job
-        self._reasons: dict[str, str] = {}
+        self._job, self._reasons = job, job.failed
 
     def add(self, task: str, error: Exception) -> Score:
         """The gap of a task that failed, which stderr gets as one line."""
@@ -27,7 +26,7 @@ class Failures:
         )
 
     def settle(self, scores: pa.Table) -> list[str]:
-        """The labels of ``scores``, one for each failed task; where there are any, the job is not kept.
+        """The labels of ``scores``, one for each failed task; where there are any, the job is not cached.
 
         Raises:
             DataError: if tasks failed and not one number is left.
@@ -36,8 +35,6 @@ class Failures:
             task, reason = next(iter(self._reasons.items()))
             found = f"no task gave a score, {len(self._reasons)} failed, {task} with {reason.rstrip('.')}"
             raise DataError(f"{self._job.outputs['scores']}: {found}. Mend that and run it again.")
-        if self._reasons:
-            leave_unkept()
         suite, run, seed = (self._job.wildcards[name] for name in ("suite", "run", "seed"))
         return [
             f"gap: {suite}, task {task} of {run}, seed {seed}, failed: {reason}"

@@ -1,9 +1,8 @@
 """Evaluation through mteb: any of its tasks, on a saved model folder, resumable task by task.
 
-Results of finished tasks are kept as mteb's own JSON in a cache folder, subset by subset, and are not computed again.
-mteb cannot tell one local model from another, and would give one the scores of the other. Each job therefore has a
-cache of its own, a folder named by its model, settings, code and packages (``keyed_cache``); mteb's version, which is
-one of these packages, fixes the revisions of all data.
+The results of a finished task, mteb's own JSON, are cached under a key of model, settings, code and packages; mteb's
+version, which is one of these packages, fixes the revisions of all data. mteb cannot tell one local model from another,
+and would give one the scores of the other: each job begins with an empty folder of results.
 
 mteb's JSON contains times and dates; the scores returned here do not.
 """
@@ -32,7 +31,8 @@ from workflow_scripts.columns.tasks import TASKS
 from workflow_scripts.data.hub import at_commit, find, snapshot
 from workflow_scripts.errors import ConfigError, DataError, MissingError
 from workflow_scripts.evaluation.base import Score, gap
-from workflow_scripts.provenance.artefacts import RECORD_FILE, check_model_folder
+from workflow_scripts.provenance import cache
+from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
 from workflow_scripts.provenance.record import sha256_of
@@ -108,25 +108,16 @@ _OF_EVERY_TASK = {"max_tokens", "batch_size", "device", "benchmark", "languages"
 """Settings that decide every task's result: a benchmark and languages choose splits and subsets."""
 
 
-def keyed_cache(job: Job, config: Config) -> Path:
-    """A folder beside a job's scores for what it has finished, named by all that decides the score of any task.
-
-    What was finished under another key is deleted. No rule names the folder as an output, so a job that was stopped,
-    or that has more tasks to run, continues from there.
-    """
-    key = job_key(
+def key_of_task(job: Job, config: Config, task: str) -> str:
+    """The hash of all that decides the results of a task."""
+    return job_key(
         job.rule,
-        wildcards=job.wildcards,
+        wildcards=job.wildcards | {"task": task},
         settings=config.model_dump(include=_OF_EVERY_TASK, exclude_defaults=True),
         inputs={"model": job.start.inputs["model"].sha256},
         meaning=job.start.meaning,
         packages=job.start.packages,
     )
-    folder = job.outputs["scores"].with_suffix(".checkpoints")
-    for other in folder.glob("*"):
-        if other.name != key:
-            shutil.rmtree(other)
-    return folder / key
 
 
 def evaluate(
@@ -134,18 +125,20 @@ def evaluate(
     tasks: Sequence[AbsTask],
     config: Config,
     *,
-    cache_folder: Path,
+    results_folder: Path,
+    key_of: Callable[[str], str],
     lost: Callable[[str, Exception], Score],
     missing: Mapping[str, str],
     named: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Score]:
-    """Run an encoder on tasks, skipping what is in the cache.
+    """Run an encoder on tasks, skipping what is cached.
 
     Args:
         folder: A model folder that SentenceTransformer can load.
         tasks: Tasks of mteb, or of classes with the same base class.
         config: Lengths, batches, and the metrics to keep.
-        cache_folder: Folder of mteb's JSON between jobs, of this encoder alone (``keyed_cache``).
+        results_folder: Folder of mteb's own JSON, which is emptied first.
+        key_of: The key of a task (``key_of_task``).
         lost: The gap of a task that raised an error.
         missing: Tasks whose data are not to be had, and why; the data of all others are on this machine.
         named: ``name`` and ``revision`` of the model in mteb's files, in place of those of its folder.
@@ -160,29 +153,30 @@ def evaluate(
     """
     encoder = _load(folder, config)
     encoder.mteb_model_meta = encoder.mteb_model_meta.model_copy(update=named)
-    cache = ResultCache(cache_folder)
+    shutil.rmtree(results_folder, ignore_errors=True)
+    results = ResultCache(results_folder)
     progress: dict[str, Any] = {"show_progress_bar": False}
     options = progress | {"encode_kwargs": progress | {"batch_size": config.batch_size}, "co2_tracker": False}
     scores: list[Score] = []
     for task in tasks:
-        result = _finished(task, encoder.mteb_model_meta, cache)
-        if result is None:
-            parts = leaves(task)
+        name, parts = task.metadata.name, leaves(task)
+        files = _files(results, encoder.mteb_model_meta, name, *(part.metadata.name for part in parts))
+        if not cache.restore(key_of(name), files):
             if reason := next(filter(None, (missing.get(part.metadata.name) for part in parts)), None):
-                scores.append(gap(task.metadata.name, reason))
+                scores.append(gap(name, reason))
                 continue
             if reason := next(filter(None, (_load_data(part, offline=True) for part in parts)), None):
-                advice = "Fetch it (snakemake --forcerun fetch_tasks)"
-                raise DataError(f"mteb {task.metadata.name}: {reason}. {advice}.")
+                raise DataError(f"mteb {name}: {reason}. Fetch it (snakemake --forcerun fetch_tasks).")
             try:
-                mteb.evaluate(encoder, task, cache=cache, **options)
+                mteb.evaluate(encoder, task, cache=results, **options)
             except Exception as error:  # every task has reasons of its own to fail
-                scores.append(lost(task.metadata.name, error))
+                scores.append(lost(name, error))
                 continue
             for part in parts:
                 part.unload_data()
-            result = _finished(task, encoder.mteb_model_meta, cache)  # as mteb rounds it
-            assert result is not None
+            cache.put(key_of(name), files)
+        result = results.load_task_result(name, encoder.mteb_model_meta)  # as mteb rounds it
+        assert result is not None
         scores += _scores(task, result, config.metrics)
     return scores
 
@@ -228,21 +222,17 @@ def _load(folder: Path, config: Config) -> SentenceTransformerEncoderWrapper:
     """Load any folder that sentence-transformers loads; code is run of one of this project's own alone."""
     ours = (folder / RECORD_FILE).exists()
     if ours:  # then its code is a copy of this project's, which its record vouches for
-        check_model_folder(folder)
+        identity(folder)
     device = None if config.device == "auto" else config.device
     model = SentenceTransformer(str(folder), device=device, trust_remote_code=ours)
     model.max_seq_length = config.max_tokens
     return SentenceTransformerEncoderWrapper(model)
 
 
-def _finished(task: AbsTask, meta: ModelMeta, cache: ResultCache) -> TaskResult | None:
-    """The cached result, if it is complete; a damaged file is removed."""
-    try:
-        result = cache.load_task_result(task.metadata.name, meta)
-    except ValueError:  # a job was killed while mteb wrote the file; includes errors of JSON and pydantic
-        cache.get_task_result_path(task.metadata.name, meta).unlink()
-        return None
-    return None if result is None or result.get_missing_evaluations(task) else result
+def _files(results: ResultCache, meta: ModelMeta, *tasks: str) -> dict[str, Path]:
+    """The files that mteb writes of tasks, by their names."""
+    paths = [results.get_task_result_path(task, meta) for task in tasks]
+    return {path.name: path for path in (*paths, paths[0].with_name("model_meta.json"))}
 
 
 def _load_data(task: AbsTask, *, offline: bool) -> str | None:

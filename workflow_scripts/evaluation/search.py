@@ -8,19 +8,21 @@ that are not the query itself.
 
 The setting is that of LayerAttPooler (Table 3), which refers to the search script of BERT-whitening-pytorch. The
 script reads the first 100,000 pairs of Quora's file (0.25 GB of vectors 768 wide) and searches each question1 among all
-question2 in an inverted file with 1,024 lists, of which it probes 5. This module departs from the script in four
-points: every text is searched, questions are identified by text rather than id, pairs count in either order, and a
-query is not among its own hits.
+question2 in an inverted file with 1,024 lists, of which it probes 5 (``index``), and times one batch of all queries.
+This module departs from the script in three points: questions are identified by text rather than id, pairs count in
+either order, and a query is not among its own hits.
 
 With ``readout``, the encoder is used with this readout only, as in LayerAttPooler, without what was trained on top of
-it. Every search is exact: what an approximate index loses or saves is a property of the index, not of the encoder.
+it. Without ``index``, a query is compared with every text. FAISS computes on one thread: no rank depends on how a
+machine divides the work, and a time is the work of one query.
 
 Shape suffixes: Q queries, K hits, N corpus texts, D width.
 """
 
+import time
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import faiss
 import numpy as np
@@ -28,10 +30,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import Score, Task, Vectors, not_scored
 from workflow_scripts.settings.suites.search import Config as Config
+from workflow_scripts.settings.suites.search import InvertedIndex
 
 HITS = 10
+_SEED = 1234
+_FLOAT_BYTES, _ID_BYTES = 4, 8
 
 
 class Questions(NamedTuple):
@@ -47,15 +53,27 @@ class Questions(NamedTuple):
 
 
 def load(task: str, table: pa.Table, config: Config) -> Task:
-    """Queries and the corpus that is searched; ``mrr@10``, ``recall@1`` and ``recall@10``, ``n`` counts queries."""
+    """Queries and the corpus that is searched.
+
+    Scored by ``mrr@10``, ``recall@1`` and ``recall@10``, where ``n`` counts queries, and by the ``index_bytes`` of an
+    inverted index, where it counts texts.
+
+    Raises:
+        DataError: if there are fewer texts than lists of the index.
+    """
     asked = questions_of(table, config.corpus, config.max_pairs)
     if not asked.queries:
         return not_scored(task, "no pair is marked as duplicates")
+    if config.index and len(asked.corpus) < config.index.nlist:
+        found = f"{len(asked.corpus)} texts for {config.index.nlist} lists of the index"
+        raise DataError(f"{task}: {found}. Lower index.nlist.")
 
     def score(queries_QD: Vectors, corpus_ND: Vectors) -> list[Score]:
-        hits_QK = nearest(queries_QD, corpus_ND, HITS + 1)
-        values = quality(without_own(hits_QK, asked.own), asked.relevant)
-        return [Score(task, "", metric, value, len(asked.queries)) for metric, value in values.items()]
+        index = index_of(corpus_ND, config.index)
+        values = quality(without_own(nearest(queries_QD, index, HITS + 1), asked.own), asked.relevant)
+        scores = [Score(task, "", metric, value, len(asked.queries)) for metric, value in values.items()]
+        size = Score(task, "", "index_bytes", index_bytes(index), index.ntotal)
+        return [*scores, size] if config.index else scores
 
     return Task([asked.queries, asked.corpus], score)
 
@@ -86,16 +104,46 @@ def questions_of(pairs: pa.Table, corpus: Literal["question2", "all"], max_pairs
     return Questions(kept, texts, [wanted[query] for query in kept], [place.get(query, -1) for query in kept])
 
 
-def nearest(queries_QD: Vectors, corpus_ND: Vectors, hits: int) -> NDArray[np.int64]:
+def index_of(corpus_ND: Vectors, inverted: InvertedIndex | None) -> Any:
+    """The FAISS index of all texts, by cosine; the lists of an inverted one are trained on the texts themselves."""
+    width, unit_ND = corpus_ND.shape[1], _unit_length(corpus_ND)
+    index: Any = faiss.IndexFlatIP(width)
+    with threadpool_limits(limits=1):
+        if inverted:
+            index = faiss.IndexIVFFlat(index, width, inverted.nlist, faiss.METRIC_INNER_PRODUCT)
+            index.nprobe, index.cp.seed = inverted.nprobe, _SEED
+            index.train(unit_ND)
+        index.add(unit_ND)
+    return index
+
+
+def index_bytes(index: Any) -> float:
+    """Memory of an index: its vectors, and the ids and centres of an inverted one."""
+    inverted = isinstance(index, faiss.IndexIVFFlat)
+    vectors = index.ntotal + (index.nlist if inverted else 0)
+    return float(vectors * index.d * _FLOAT_BYTES + (index.ntotal * _ID_BYTES if inverted else 0))
+
+
+def nearest(queries_QD: Vectors, index: faiss.Index, hits: int) -> NDArray[np.int64]:
     """Places of the texts with the largest cosines, best first, shape (Q, K); -1 where there are no more texts.
 
     A zero vector has the cosine 0 with all.
     """
-    index = faiss.IndexFlatIP(corpus_ND.shape[1])
-    index.add(_unit_length(corpus_ND))
-    with threadpool_limits(limits=1, user_api="openmp"):  # no rank depends on how a machine divides the work
+    with threadpool_limits(limits=1):
         places_QK: NDArray[np.int64] = index.search(_unit_length(queries_QD), hits)[1]
     return places_QK
+
+
+def time_of_query(
+    task: str, queries_QD: Vectors, corpus_ND: Vectors, inverted: InvertedIndex | None
+) -> Score:
+    """``retrieval_ms``, the mean over one batch of all queries; it differs from run to run."""
+    index = index_of(corpus_ND, inverted)
+    nearest(queries_QD[:HITS], index, HITS + 1)  # the first search of a process also loads code
+    start = time.perf_counter()
+    nearest(queries_QD, index, HITS + 1)
+    milliseconds = 1000 * (time.perf_counter() - start)
+    return Score(task, "", "retrieval_ms", milliseconds / len(queries_QD), len(queries_QD), "cpu, 1 thread")
 
 
 def _unit_length(vectors_ND: Vectors) -> Vectors:

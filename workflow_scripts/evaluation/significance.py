@@ -1,8 +1,8 @@
 """Tests of whether a difference between two systems is more than chance, over seeds and over sentence pairs.
 
 Over seeds, runs with the same seed are compared by a paired t-test, and the smallest difference that so many seeds
-could detect is computed. Over sentence pairs, one run of each system is compared by a bootstrap that resamples the
-pairs of one task.
+could detect is computed. Fewer than three seeds are not tested, since two leave the test one degree of
+freedom. Over sentence pairs, one run of each system is compared by a bootstrap that resamples the pairs of one task.
 
 With a margin, the claim is that two numbers are the same, and it is tested for equivalence. If the observed difference
 lies within the margin, p is that of two one-sided tests (Schuirmann 1987, https://doi.org/10.1007/BF01068419). If it
@@ -24,6 +24,8 @@ from workflow_scripts.settings.significance import Config
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+FEWEST = 3
+"""Seeds, draws or tasks below which no difference is tested."""
 _BLOCK_CELLS = 1 << 21
 """Entries of the matrix of resamples x pairs in memory at once: 16 MB per array."""
 
@@ -45,7 +47,7 @@ class Evidence(NamedTuple):
     low: float | None = None
     high: float | None = None
     p: float | None = None
-    """None where nothing can be tested, as with one seed."""
+    """None where nothing can be tested, as with two seeds."""
     detectable: float | None = None
     """By a test of this claim alone, without a correction for the others."""
 
@@ -67,7 +69,7 @@ def over_pairs(differences: Sequence[float], config: Config, margin: float | Non
         margin: Largest difference that still counts as the same; None for a claim that there is one.
     """
     found = summarise(differences)
-    if found.sd is None:
+    if found.sd is None or found.n < FEWEST:
         return Evidence(found.n, found.mean)
     error = found.sd / float(np.sqrt(found.n))
     reach = half_width(found.sd, found.n, config.alpha)

@@ -2,7 +2,8 @@
 
 A task with several subsets is summarised in three ways, which differ by points and are often confused (SimCSE issue
 4): ``all`` is the correlation over the concatenated pairs, ``mean`` the average of the subsets' correlations, ``wmean``
-their average weighted by the number of pairs.
+their average weighted by the number of pairs. A subset of one pair, or whose judgements are all equal, has no
+correlation: ``mean`` and ``wmean`` leave it out, and say so.
 """
 
 from collections.abc import Iterator, Mapping
@@ -71,8 +72,11 @@ class Judged:
         subsets = dict.fromkeys(subset_P)
         self._told_apart = None not in subsets
         self._rows = {"all": np.arange(len(gold_P))}
-        if len(subsets) > 1:
-            self._rows |= {f"subset:{name}": np.flatnonzero(subset_P == name) for name in subsets}
+        rows = {f"subset:{name}": np.flatnonzero(subset_P == name) for name in subsets if len(subsets) > 1}
+        self._rows |= {part: places for part, places in rows.items() if np.ptp(gold_P[places]) > 0}
+        without = [part.removeprefix("subset:") for part in rows if part not in self._rows]
+        found = f"without {len(without)} of {len(rows)} subsets, such as {''.join(without[:1])}"
+        self._note = f"{found}: one pair or equal judgements, and no correlation" if without else None
         self._gold = {part: gold_P[rows] for part, rows in self._rows.items()}
         self._ranks = {part: ranks(gold) for part, gold in self._gold.items()}
 
@@ -86,12 +90,11 @@ class Judged:
     def _summarised(self, metric: str, by_part: Mapping[str, float]) -> Iterator[Score]:
         sizes = {part: len(rows) for part, rows in self._rows.items()}
         subsets = [part for part in by_part if part != "all"]
-        summaries = {"all": by_part["all"]}
-        if self._told_apart:
-            values, weights = zip(*((by_part[part], sizes[part]) for part in subsets or ["all"]), strict=True)
-            summaries["wmean"] = float(np.average(values, weights=weights))
-            summaries["mean"] = float(np.mean(values))
-        for name, value in summaries.items():
-            yield Score(self._task, name, metric, value, sizes["all"])
+        yield Score(self._task, "all", metric, by_part["all"], sizes["all"])
+        averaged = subsets or ([] if self._note else ["all"])
+        values, weights = [by_part[part] for part in averaged], [sizes[part] for part in averaged]
+        for name, by in (("wmean", weights), ("mean", None)) if self._told_apart else ():
+            value = float(np.average(values, weights=by)) if averaged else None
+            yield Score(self._task, name, metric, value, sum(weights), self._note)
         for part in subsets:
             yield Score(self._task, part, metric, by_part[part], sizes[part])

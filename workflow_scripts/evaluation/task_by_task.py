@@ -1,24 +1,22 @@
-"""The tasks of a suite one by one: a finished task is on disk at once, and a failing one costs its own cells.
+"""The tasks of a suite one by one: a finished task is cached at once, and a failed task blanks only its own cells.
 
-Finished tasks lie beside the scores in ``<scores>.checkpoints``, which no rule names as an output, so that Snakemake
-leaves the folder alone: a file for each task and table, sealed like every artefact, under a key of the task's own. A
-job that was killed continues after them, and a suite whose list of tasks has changed takes over those that it still
-has. A file that is damaged, or of another key, is made again.
-
-A failed task leaves no file, and a job with one is not kept, so the next job of the same place tries it again.
+Each task has a key of its own, that of its job without the other tasks. A job that was killed goes on behind the tasks
+that it has finished, a suite whose list of tasks has changed takes over those that it still has, and a failed task is
+tried again by the next job of the same place.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from urllib.parse import quote
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from workflow_scripts.columns.corpora import FORMS
-from workflow_scripts.columns.scores import SCORES, SIMILARITIES
+from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import Evaluator, Score, Task, Vectors, not_scored, score_table
@@ -26,24 +24,21 @@ from workflow_scripts.evaluation.failures import Failures
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.provenance.artefacts import read_record, read_table, write_table
+from workflow_scripts.provenance import cache
+from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
-from workflow_scripts.provenance.record import Record
 from workflow_scripts.settings.suites import SuiteConfig
 
-COLUMNS = {"scores": SCORES, "pairs": SIMILARITIES}
-"""Columns of each table that a rule may write, by the role of that output."""
 Tables = dict[str, pa.Table]
 """The tables of a task or suite, by the role of the output that they go to."""
 
 
 def evaluate_suite(job: Job, evaluator: Evaluator) -> None:
-    """Score a run on those tasks of a suite that are not finished yet, each text encoded once, and write all.
+    """Score a run on those tasks of a suite that are not cached, each text encoded once, and write all.
 
     Args:
-        job: With the inputs ``model`` and ``datasets``, the wildcards suite, run and seed, and the output ``scores``,
-            which says where finished tasks are kept.
+        job: With the inputs ``model`` and ``datasets``, the wildcards suite, run and seed, and the output ``scores``.
         evaluator: Of the suite's kind.
 
     Raises:
@@ -58,8 +53,8 @@ def evaluate_suite(job: Job, evaluator: Evaluator) -> None:
     texts = SharedTexts(encoding, {name: task.columns for name, task in tasks.items()})
     failures, parts = Failures(job), []
     for name, task in tasks.items():
-        record, paths = _record_of_task(job, config, name), _paths_of_task(job, name)
-        made = _finished(paths, record.key)
+        key = _key_of_task(job, config, name)
+        made = _cached(key, job.outputs)
         if made is None:
             try:
                 vectors = texts.of(name)
@@ -67,8 +62,7 @@ def evaluate_suite(job: Job, evaluator: Evaluator) -> None:
             except Exception as error:  # every task has reasons of its own to fail; Ctrl-C is none
                 made = _tables(job, [failures.add(name, error)], SIMILARITIES.empty_table())
             else:
-                for role, path in paths.items():
-                    write_table(path, made[role], record.model_copy(update={"outputs": [path.as_posix()]}))
+                _cache(key, made)
         parts.append(made)
         texts.forget(name)
     whole = {role: pa.concat_tables([part[role] for part in parts]) for role in parts[0]}
@@ -174,38 +168,35 @@ def _check(vectors_UD: Vectors) -> None:
         raise DataError(f"encoder: all {len(vectors_UD)} sentences have the same embedding. Retrain it.")
 
 
-# Finished tasks, beside the scores of a job
+# Finished tasks
 
 
-def _paths_of_task(job: Job, task: str) -> dict[str, Path]:
-    """The files of a finished task, by the job's output that they are a part of."""
-    folder = job.outputs["scores"].with_suffix(".checkpoints")
-    roles = [role for role in COLUMNS if role in job.outputs]
-    return {role: folder / f"{quote(task, safe='')}.{role}.parquet" for role in roles}
-
-
-def _record_of_task(job: Job, config: SuiteConfig, task: str) -> Record:
-    """The job's record without datasets and settings of other tasks; its key hashes what decides the task."""
+def _key_of_task(job: Job, config: SuiteConfig, task: str) -> str:
+    """The key of the job without datasets and settings of other tasks: the hash of what decides the task."""
     start, of = job.start, config.tasks[task]
     others = {f"datasets/{path.as_posix()}" for path in job.many("datasets") if path.stem != of}
-    inputs = {role: given for role, given in start.inputs.items() if role not in others}
-    settings = {**start.settings, "suite": config.of_task(task).model_dump(mode="json")}
-    key = job_key(
+    return job_key(
         start.rule,
         wildcards=start.wildcards,
-        settings=settings,
-        inputs={role: given.sha256 for role, given in inputs.items()},
+        settings={**start.settings, "suite": config.of_task(task).model_dump(mode="json")},
+        inputs={role: given.sha256 for role, given in start.inputs.items() if role not in others},
         meaning=start.meaning,
         packages=start.packages,
     )
-    return job.record().model_copy(update={"key": key, "settings": settings, "inputs": inputs})
 
 
-def _finished(paths: Mapping[str, Path], key: str) -> Tables | None:
-    """The tables of a task; None unless all are there, whole, and of the task's present key."""
-    try:
-        tables = {role: read_table(path, COLUMNS[role]) for role, path in paths.items()}
-        records = [read_record(path) for path in paths.values()]
-    except (DataError, OSError, ValueError):  # absent or damaged, a record of another version among it
-        return None
-    return tables if all(record is not None and record.key == key for record in records) else None
+def _cached(key: str, roles: Iterable[str]) -> Tables | None:
+    """The tables of a task that was finished before."""
+    with TemporaryDirectory() as folder:
+        paths = {role: Path(folder, role) for role in roles}
+        return (
+            {role: pq.read_table(path) for role, path in paths.items()} if cache.restore(key, paths) else None
+        )
+
+
+def _cache(key: str, tables: Tables) -> None:
+    with TemporaryDirectory() as folder:
+        paths = {role: Path(folder, role) for role in tables}
+        for role, path in paths.items():
+            pq.write_table(tables[role], path)
+        cache.put(key, paths)

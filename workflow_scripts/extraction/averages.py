@@ -43,7 +43,7 @@ class States(NamedTuple):
     layers: tuple[Tensor, ...]
 
 
-TOKENS_PER_BATCH = 4096
+TOKENS_PER_BATCH = {"cpu": 4096, "cuda": 16_384}
 """Padding included. More than suits encoding alone, since every cell of the study costs some calls per batch."""
 
 
@@ -61,7 +61,8 @@ def passes(
     lengths = text.lengths
     size = block or max(1, len(text))
     for start in range(0, len(text), size):
-        for rows in batches_by_length(lengths[start : start + size], TOKENS_PER_BATCH):
+        budget = TOKENS_PER_BATCH[backbone.device.type]
+        for rows in batches_by_length(lengths[start : start + size], budget):
             batch = text.batch(start + rows).to(backbone.device)
             with torch.inference_mode(), mixed_precision(precision, backbone.device):
                 layers = hidden_states(backbone, batch, "all")
@@ -115,7 +116,7 @@ def sum_states(backbone: PreTrainedModel, text: TokenisedText, block: int, preci
     depth, width = backbone.config.num_hidden_layers, backbone.config.hidden_size
     sums = TokenSums(depth + 1, backbone.config.vocab_size, width, backbone.device)
     for _rows_B, batch, layers in passes(backbone, text, precision, block):
-        present_F = batch.mask_BT.flatten().nonzero().squeeze(1)
+        present_F = batch.packed().places_N
         states = [states_BTD.flatten(0, 1).index_select(0, present_F) for states_BTD in layers]
         sums.add(batch.ids_BT.flatten()[present_F], states)
     return sums

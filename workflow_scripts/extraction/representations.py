@@ -27,7 +27,7 @@ from workflow_scripts.extraction.layers import STATIC, parse_layers
 from workflow_scripts.extraction.weighting import Weights
 from workflow_scripts.models.encoder import max_position_embeddings
 from workflow_scripts.models.templates import PLAIN, cut, fill, most_tokens
-from workflow_scripts.models.tokens import TokenisedText, tokenise
+from workflow_scripts.models.tokens import TokenisedText, onto, tokenise
 from workflow_scripts.settings.extraction.vectors import RandomRepresentation
 from workflow_scripts.settings.precision import Precision
 from workflow_scripts.settings.templates import Template
@@ -210,8 +210,9 @@ def pool_layers(
         return vectors
     stacked_WF = np.stack([weights[name] for name in names])
     for rows_B, batch, states in passes(backbone, text, precision):
-        weights_BWT = padded(stacked_WF, text.starts, rows_B, batch.ids_BT.shape[1]).to(backbone.device)
-        pooled = {layer: (weights_BWT @ states[layer]).cpu().numpy() for layer in hidden}
+        weights_BWT = onto(padded(stacked_WF, text.starts, rows_B, batch.ids_BT.shape[1]), backbone.device)
+        together = torch.stack([weights_BWT @ states[layer] for layer in hidden])
+        pooled = dict(zip(hidden, together.cpu().numpy(), strict=True))  # in one copy from a GPU
         for (name, weighting), layers in wanted.items():
             place = names.index(weighting)
             of_pair = vectors[name, weighting]

@@ -49,7 +49,8 @@ def single_encoders(
         encoder, tokenizer = load_encoder(path.parent)
         run, seed = run_and_seed(path)
         if not isinstance(encoder, SentenceEncoder):
-            raise ConfigError(f"{path}: {run} holds several encoders, and the figure shows one. Name others.")
+            found = f"{run} holds several encoders, or one as it was published"
+            raise ConfigError(f"{path}: {found}; the figure shows one that pools. Name others.")
         yield run, seed, encoder, tokenizer
 
 

@@ -18,7 +18,7 @@ from workflow_scripts.graph.place import read_note, write_note
 from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.provenance.closure import meanings, packages, read_before
 
-OPERATIONAL = ("checkpoint_minutes", "chunk", "gpu", "service")
+OPERATIONAL = ("checkpoint_minutes", "chunk", "contract", "gpu", "service")
 """Resources that reach a job in its JSON: they decide no result, so Snakemake does not compare them."""
 CALLS = re.compile(r"-m workflow_scripts\.jobs (\w+) [^\n]*<<'END'\n(.*?)\nEND$", re.DOTALL | re.MULTILINE)
 """Entry script and JSON of every job in a text of commands."""

@@ -5,7 +5,6 @@ in two steps: what each file holds, and, once that is sound, what the files mean
 """
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -36,7 +35,6 @@ from workflow_scripts.graph.runs import (
     Run,
     adapting_training,
     members_of,
-    paper_of,
     run_settings,
     runs_of,
 )
@@ -44,7 +42,7 @@ from workflow_scripts.graph.sizes import Rows, Sizes, read_rates
 from workflow_scripts.graph.slices import Config, as_json, deciding
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.mlm import ContinueMlm
-from workflow_scripts.settings.start import Start, layers_outside
+from workflow_scripts.settings.start import Start, beyond_encoder, layers_outside
 from workflow_scripts.settings.study import Grid, RunSettings, Study
 from workflow_scripts.settings.training import Training
 
@@ -74,7 +72,7 @@ def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any],
     """Grids that can be read, and what is wrong with files that cannot."""
     files = {file.stem: file for file in (folder / "experiments").glob("*.yaml")}
     listed = config.get("experiments") if isinstance(config, Mapping) else None
-    rules, grids, findings = rules_in(folder.parent), dict[str, Any](), list[str]()
+    grids, findings = dict[str, Any](), list[str]()
     if EXTRACTION in files:
         findings.append(
             f"experiments/{EXTRACTION}.yaml: that name is the extraction study's. Rename the file."
@@ -84,21 +82,11 @@ def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any],
             known = advice(str(name), sorted({EXTRACTION, *files}))
             findings.append(f"experiments: no file {name}.yaml in config/experiments. {known}")
             continue
-        if (paper := paper_of(name)) in rules:
-            found = f"its tables and figures would be the target {paper}, which is the name of a rule"
-            findings.append(f"experiments/{name}.yaml: {found}. Rename the file.")
         try:
             grids[name] = read_yaml(files[name])
         except ConfigError as error:
             findings.append(str(error))
     return grids, findings
-
-
-def rules_in(root: Path) -> dict[str, str]:
-    """Rules of the repository by name, each with its text; those that a loop names are left out."""
-    texts = [file.read_text("utf-8") for file in [*root.glob("Snakefile"), *root.glob("rules/*.smk")]]
-    parts = [part for text in texts for part in re.split(r"^ *rule\b", text, flags=re.MULTILINE)[1:]]
-    return {named[1]: part for part in parts if (named := re.match(r" (\w+):", part))}
 
 
 def content_findings(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Iterator[str]:
@@ -161,7 +149,7 @@ def _run_findings(
     config: dict[str, Any], grids: Mapping[str, Any], root: Path, data_root: Path | None
 ) -> Iterator[str]:
     sizes = Sizes(config, root, data_root)
-    rows = Rows(config)
+    rows = Rows(config, data_root)
     checks = RunChecks(config, sizes, rows)
     encoders = config["encoders"]
     named = {pool["encoder"] for pool in config["exemplars"].values()}
@@ -302,7 +290,9 @@ class RunChecks:
         start = self._start(run, pool)
         trained = self._trained(run, settings, training) if run.corpus else ()
         chunked = method.unchunkable(start) if run.corpus and training.chunk else ()
-        return [*trained, *chunked, *self._origin(run, method), *method.misfits(start)]
+        as_published = getattr(getattr(method, "readout", None), "needs_frozen", False)
+        beyond = () if as_published else beyond_encoder(start)
+        return [*trained, *chunked, *self._origin(run, method), *method.misfits(start), *beyond]
 
     def _trained(self, run: Run, settings: Config, training: Training) -> Iterator[str]:
         """What is wrong with a training, which has to choose a checkpoint."""
@@ -313,6 +303,7 @@ class RunChecks:
         if run.teacher:
             yield from self._too_long(self._config["teacher"], "teacher", [run.teacher])
         corpus = base_of(self._config, corpus)
+        yield from self._rows.too_few(corpus)
         if (
             not self._config["development"]["dataset"]
             and not self._config["corpora"][corpus]["dev_sentences"]

@@ -106,6 +106,8 @@ PARTS = (
 )
 """Files that every study reads, in order."""
 _ADD = "+"
+_OF_ONE_NAME: Config = {"claims": {"papers": []}, "report": {"page": {"shows": None, "cannot_show": None}}}
+"""Texts and claims describe the study of one name: a file that gives the study another name begins without them."""
 
 
 def base_files(root: Path) -> list[Path]:
@@ -132,7 +134,9 @@ def load_config(
     """
     config: Config = {}
     for name, layer in (read_layers([*base_files(root), *configfiles]) | {place: given or {}}).items():
-        refuse(f"{name}: {finding}" for finding in [*_lay_over(config, layer, config)])
+        renamed = layer.get("name", config.get("name")) != config.get("name")
+        for above in (_OF_ONE_NAME, layer) if renamed else (layer,):
+            refuse(f"{name}: {finding}" for finding in [*_lay_over(config, above, config)])
     return config
 
 

@@ -28,15 +28,29 @@ class Corpora(Lookups):
     def dataset(self, wildcards: Wildcards) -> str:
         """Settings of reading a dataset, and its source now.
 
-        ``about`` is for people.
+        Pinned hashes and the contract refuse what is read, and decide nothing, unless what they refuse is a gap.
         """
-        name = wildcards.dataset
-        block = self._config["datasets"][name]
-        decides = {key: value for key, value in block.items() if key != "about"}
-        source = self._source(name)
-        decides["sources"] = sources_of(source, block["sources"])
-        broken = {"broken": "gap"} if block.get("optional") and self._config["broken"] == "gap" else {}
-        return as_json({"dataset": decides, "source": source, **broken})
+        block, source = self._block(wildcards.dataset), self._source(wildcards.dataset)
+        if block.get("optional") and self._config["broken"] == "gap":
+            return as_json({"dataset": block, "source": source, "broken": "gap"})
+        unpinned = [
+            one | {"files": {role: file["path"] for role, file in one["files"].items()}}
+            if "files" in one
+            else one
+            for one in block.pop("sources")
+        ]
+        del block["contract"]
+        return as_json({"dataset": block | {"sources": unpinned}, "source": source})
+
+    def dataset_as_asked(self, wildcards: Wildcards) -> str:
+        """The same with all that refuses: a resource, which Snakemake passes on without comparing it."""
+        return as_json(self._block(wildcards.dataset))
+
+    def _block(self, dataset: str) -> Config:
+        """A block of a dataset with its sources now; ``about`` is for people."""
+        block = self._config["datasets"][dataset]
+        sources = sources_of(self._source(dataset), block["sources"])
+        return {key: value for key, value in block.items() if key != "about"} | {"sources": sources}
 
     def _source_of(self, dataset: str) -> str:
         """The name of what a dataset would be read from now."""

@@ -19,9 +19,9 @@ class Evaluation(Lookups):
         """Settings of an mteb suite and its lists, which every run and seed asks for."""
         return self._config["suites"]["mteb"][suite], lists_of(self._config, suite)
 
-    def datasets(self, wildcards: Wildcards) -> list[str]:
-        """The datasets of a suite, each once; scored pairs have a rule of their own, which names no kind."""
-        kind = dict(wildcards.items()).get("kind", "sts")
+    def datasets(self, wildcards: Wildcards, kind: str = "sts") -> list[str]:
+        """The datasets of a suite, each once; a rule of one kind has no wildcard for it."""
+        kind = dict(wildcards.items()).get("kind", kind)
         named = tasks_in(self._config["suites"][kind][wildcards.suite]).values()
         return [f"<results>/datasets/{name}.parquet" for name in dict.fromkeys(named)]
 

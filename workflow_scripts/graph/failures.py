@@ -1,4 +1,4 @@
-"""Jobs on the terminal: a line for each that starts, and at the very end a sentence for each that failed, saying why.
+"""Jobs on the terminal: a line for each that starts, one a minute on progress, and why jobs failed at the very end.
 
 Snakemake prints a failed job's command twice, and its whole log. Both stay in the run's own log, which is not changed.
 """
@@ -6,12 +6,17 @@ Snakemake prints a failed job's command twice, and its whole log. Both stay in t
 import logging
 import re
 import sys
+import threading
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from snakemake.logging import logger
+from snakemake.logging import DefaultFilter, logger
+from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
+
+from workflow_scripts.graph.place import is_in_job
 
 _SENTENCE = re.compile(
     r"[\w.]*(?:Error|Exception|Interrupt|Exit)\b|(?:Preempted|Interrupted)\b|slurmstepd\S*: error: |Killed$"
@@ -29,16 +34,24 @@ class Failures(logging.Filter):
     def __init__(self) -> None:
         super().__init__()
         self._failed: dict[int, str] = {}
+        self._running: dict[int, tuple[str, Path, float]] = {}
+        """Jobs by number: name, log and start."""
+        self._said: dict[str, str] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Print the log of a failed job, or at the end all sentences; returns whether Snakemake prints ``record``."""
         event, text = getattr(record, "event", None), str(record.msg)
         if event == LogEvent.JOB_INFO:
-            vars(record)["rule_msg"] = _named(vars(record))
+            job = vars(record)
+            job["rule_msg"] = _named(job)
+            if job["log"]:
+                self._running[job["jobid"]] = job["rule_msg"], Path(job["log"][0]), time.monotonic()
         if event == LogEvent.JOB_FINISHED:
             self._failed.pop(vars(record)["job_id"], None)  # it was tried again
+            self._running.pop(vars(record)["job_id"], None)
         elif event == LogEvent.JOB_ERROR:
             job = vars(record)
+            self._running.pop(job["jobid"], None)
             self._failed[job["jobid"]] = _sentence(job["log"], job["rule_msg"])
             _say(f"Failed: {job['rule_name']}, log {' '.join(job['log'])}")
             return False
@@ -49,13 +62,35 @@ class Failures(logging.Filter):
             text.startswith(_NOT_SAID_TWICE[0]) or "\nCalledProcessError" in text
         )
 
+    def progress(self) -> str:
+        """A line on one running job, of one whose log says something new if there is any; empty where none runs."""
+        running = [*self._running.values()]  # a copy, since Snakemake goes on
+        lines = {name: lines_of(log)[-1] for name, log, _ in running}
+        new = [one for one in running if lines[one[0]] != self._said.get(one[0])]
+        for name, _, began in (new or running)[:1]:
+            self._said[name] = lines[name]
+            others = f" ({len(running)} jobs are running)" if len(running) > 1 else ""
+            return f"{name}, {(time.monotonic() - began) / 60:.0f} min: {lines[name]}{others}"
+        return ""
+
+    def report_progress(self) -> None:
+        """Print such a line every minute, as long as the process lives."""
+        while True:
+            time.sleep(60)
+            if line := self.progress():
+                _say(line)
+
 
 def report_failures() -> None:
-    """Let the terminal of this run end with a sentence for each failed job."""
+    """Let the terminal of this run say each minute how far it is, and end with a sentence for each failed job."""
     for handler in logger.handlers:
         if handler.name == "DefaultStreamHandler":
+            failures = Failures()
+            theirs = [one for one in handler.filters if isinstance(one, DefaultFilter)]
+            if not is_in_job() and not any(one.dryrun or Quietness.ALL in one.quiet for one in theirs):
+                threading.Thread(target=failures.report_progress, daemon=True).start()
             # Before the filter that hides failures where --quiet hides rules.
-            handler.filters.insert(0, Failures())
+            handler.filters.insert(0, failures)
 
 
 def _named(job: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from workflow_scripts.apis.ledger import is_offline
 from workflow_scripts.data.hub import Kind, answers, snapshot
 from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, Pin, accepted, is_here, text_of
-from workflow_scripts.data.published import SHARDS, WEIGHTS
+from workflow_scripts.data.published import SHARDS, WEIGHTS, encoder_folder, files_of
 from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.graph.place import is_in_job, sha256_now, write_note
 from workflow_scripts.graph.sizes import root_of
@@ -46,14 +46,10 @@ class Here(NamedTuple):
     """Reader and options."""
     is_open: bool = False
     """Whether all files of the folder belong to it."""
-    parts: Sequence["Here"] = ()
-    """Parts of the archive that holds the files; none where they lie in a folder."""
 
     @property
     def lacks(self) -> str:
         """Why it is not available; empty where all files that are needed are there."""
-        if self.parts:
-            return next(filter(None, (part.lacks for part in self.parts)), "")
         if self.folder is None and self.label.startswith("package:"):
             package = self.label.removeprefix("package:").partition("/")[0]
             return f"Python package {package} is not installed"
@@ -99,10 +95,12 @@ def source_now(study: Study, artefact: str, sources: Iterable[Config], *, option
     note = NOTES / study.folder / f"{artefact}.txt"
     if is_in_job() and note.is_file():
         return note.read_text("utf-8")
-    recorded = recorded_files(Path(study.folder, artefact))
+    made = Path(study.folder, artefact)
     unreachable, broken = (optional and study.config[key] == "gap" for key in ("unreachable", "broken"))
-    root = data_root_of(study.config)
-    name = planned_source(sources, recorded, root, gap_if_unreachable=unreachable, gap_if_broken=broken)
+    root, gaps = data_root_of(study.config), {"gap_if_unreachable": unreachable, "gap_if_broken": broken}
+    name = planned_source(sources, recorded_files(made), root, **gaps)
+    if not is_here(name) and not made.exists():  # a job that failed took it away: no gap comes in its place
+        name = planned_source(sources, _noted(note), root, **gaps)
     if not is_in_job():
         _planned[note] = name
     return name
@@ -159,14 +157,7 @@ def sources_of(planned: str, sources: Sequence[Config]) -> list[Config]:
 def sources_here(sources: Iterable[Config], data_root: Path | None) -> Iterator[Here]:
     """The sources on this machine, in order."""
     for source in sources:
-        if source["kind"] == "parts":
-            parts = [
-                Here(root_of(part, data_root), _label_of(part), {}, frozenset({part["path"]}))
-                for part in source["parts"]
-            ]
-            label, pins = f"archive:{source['archive']}/{source['path']}/", source["sha256"]
-            yield Here(None, label, pins, frozenset(pins), parts=parts)
-        elif source["kind"] not in ON_HUB:
+        if source["kind"] not in ON_HUB:
             root, label = root_of(source, data_root), _label_of(source)
             here = _dataset_here if "files" in source else _encoder_here
             yield here(root, label, source)
@@ -183,15 +174,13 @@ def _dataset_here(root: Path | None, label: str, source: Config) -> Here:
 
 
 def _encoder_here(root: Path | None, label: str, source: Config) -> Here:
-    from workflow_scripts.data.encoders import files_of  # slow to import
-
     folder, label = root / source["path"] if root else None, f"{label}{source['path']}/"
     if pins := source.get("sha256"):
         return Here(folder, label, pins, frozenset(pins))
     files = files_of(folder) if folder else []
-    return Here(
-        folder, label, dict.fromkeys(files), frozenset({SHARDS} & {*files} or {WEIGHTS}), is_open=True
-    )
+    weights = [encoder_folder(folder) / name for name in (WEIGHTS, SHARDS)] if folder else []
+    needed = next((file for file in files if folder and folder / file in weights), WEIGHTS)
+    return Here(folder, label, dict.fromkeys(files), frozenset({needed}), is_open=True)
 
 
 def _on_hub(sources: Iterable[Config], recorded: Mapping[str, str], gap_if_unreachable: bool) -> str:
@@ -218,7 +207,7 @@ def is_kept(source: Config, kind: Kind) -> bool:
 
 
 def recorded_files(artefact: Path) -> dict[str, str]:
-    """Sources from outside in the record of what a job made, or of what is kept of it, and their hashes.
+    """Sources from outside in the record of what a job made, and their hashes.
 
     Args:
         artefact: A file or model folder below results.
@@ -226,23 +215,22 @@ def recorded_files(artefact: Path) -> dict[str, str]:
     Returns:
         Nothing where it was never made, is a gap, or cannot be read.
     """
-    if not artefact.parent.is_dir():
+    if not artefact.exists():
         return {}
-    from workflow_scripts.provenance.kept import FOLDER  # slow to import, and so are records
-
-    kept = artefact.parent / FOLDER / artefact.name / artefact.name
-    return next((files for place in (artefact, kept) if (files := _recorded(place))), {})
-
-
-def _recorded(artefact: Path) -> dict[str, str]:
-    from workflow_scripts.provenance.artefacts import OUTSIDE, read_record
+    from workflow_scripts.provenance.artefacts import OUTSIDE, read_record  # slow to import
 
     try:
-        record = read_record(artefact) if artefact.exists() else None
+        record = read_record(artefact)
     except (OSError, ValueError, KeyError):  # what it is, its readers say
         return {}
     given = record.inputs.values() if record else ()
     return {one.path: one.sha256 for one in given if one.path.startswith(OUTSIDE)}
+
+
+def _noted(note: Path) -> dict[str, str]:
+    """Files on this machine that the last run was planned with, and their hashes."""
+    text = note.read_text("utf-8") if note.is_file() else ""
+    return dict(file.split(" sha256:") for file in text.split("; ")) if is_here(text) else {}
 
 
 Needed = tuple[str, str]
@@ -297,11 +285,8 @@ def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None
                     remedy = f"list both hashes in its sha256{or_gap}"
                     yield from _hash_findings(f"datasets.{name}", dataset["sources"], data_root, remedy)
             case "fetch_encoder":
-                block = config["encoders"][name]["fetch"]
-                sources = block["sources"]
-                yield from _source_findings(
-                    f"encoders.{name}", sources, data_root, "model", block.get("install")
-                )
+                sources = config["encoders"][name]["fetch"]["sources"]
+                yield from _source_findings(f"encoders.{name}", sources, data_root, "model")
                 yield from _hash_findings(f"encoders.{name}", sources, data_root, "pin this one")
 
 
@@ -313,7 +298,7 @@ def _key_findings(config: Config, what: str, section: str, name: str | None) -> 
 
 
 def _source_findings(
-    place: str, sources: Sequence[Config], data_root: Path | None, kind: Kind, install: str | None = None
+    place: str, sources: Sequence[Config], data_root: Path | None, kind: Kind
 ) -> Iterator[str]:
     """A finding where no source can be there."""
     tried = [one.lacks for one in sources_here(sources, data_root)]
@@ -326,7 +311,6 @@ def _source_findings(
         return
     tried += [f"hub:{source['repository']}: {hub()[1]}" for source in on_hub]
     first = f"Run make fetch on a machine that reaches {hub()[0]}, put" if on_hub else "Put"
-    first = f"Run {install}, or put" if install else first
     advice = f"{first} it there, set data_root or SEMBLANCE_DATA, or name another source."
     yield f"{place}: no source is there: {'; '.join(tried)}. {advice}"
 

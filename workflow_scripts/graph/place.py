@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,8 +72,9 @@ def words_of_call() -> list[str]:
 
 STUDIES = Path(".snakemake/studies")
 """Below the working directory: the configuration with which each study was run last."""
-HASHES = Path(".snakemake/hashes.json")
-"""File outside the repository to its size, date, inode and sha256, which is computed again if one of them differs."""
+HASHES = Path(".snakemake/hashes.jsonl")
+"""A line for each file outside the repository: name, size, date, inode, and sha256, which is computed again if another
+value differs."""
 UNREADABLE = "unreadable"
 _SETTLED_SECONDS = 2.0
 """A file that was written this recently may be written again under the same date."""
@@ -84,11 +86,13 @@ class Call(NamedTuple):
     configfiles: list[str]
     config: dict[str, Any]
     """Of --config."""
+    cache: str = ""
+    """The folder that the configuration names, as it is there."""
 
 
-def note_call(study: str, configfiles: Iterable[str | Path], config: Mapping[str, Any]) -> None:
+def note_call(study: str, configfiles: Iterable[str | Path], config: Mapping[str, Any], cache: str) -> None:
     """Note a study's configuration when a run starts that is no dry run."""
-    asked = {"configfiles": [*map(from_here, configfiles)], "config": dict(config)}
+    asked = {"configfiles": [*map(from_here, configfiles)], "config": dict(config), "cache": cache}
     write_note(STUDIES / f"{study}.json", json.dumps(asked, indent=1))
 
 
@@ -126,11 +130,11 @@ def read_note(path: Path) -> dict[str, Any]:
 
 def sha256_now(path: Path) -> str:
     """The SHA-256 of a file, from the notes if the file has not changed since; ``UNREADABLE`` if it cannot be read."""
-    name, notes = str(path.absolute()), read_note(HASHES)
+    name, hashes = str(path.absolute()), _noted_hashes(HASHES.absolute())
     try:
         stat = path.stat()
         state = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
-        *noted, sha256 = notes.get(name, [""])
+        *noted, sha256 = hashes.get(name, [""])
         if noted == state:
             return str(sha256)
         with path.open("rb") as file:
@@ -138,6 +142,19 @@ def sha256_now(path: Path) -> str:
     except OSError:
         return UNREADABLE
     if time.time() - stat.st_mtime > _SETTLED_SECONDS:
+        hashes[name] = [*state, found]
         with suppress(OSError):  # then it is hashed again next time
-            write_note(HASHES, json.dumps({**notes, name: [*state, found]}))
+            HASHES.parent.mkdir(exist_ok=True)
+            with HASHES.open("a", encoding="utf-8") as notes:
+                notes.write(json.dumps([name, *hashes[name]]) + "\n")
+    return found
+
+
+@cache
+def _noted_hashes(notes: Path) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for line in notes.read_text("utf-8").splitlines() if notes.exists() else ():
+        with suppress(ValueError, TypeError):  # cut off when its writer was killed
+            name, *noted = json.loads(line)
+            found[name] = noted
     return found

@@ -71,6 +71,13 @@ class Reporting(Lookups):
         development = self._config["development"]["dataset"]
         if development in {column.get("task") for column in grid["columns"]} - {None}:
             settings["development"] = development
+        trained = {
+            run: _length(self._study.settings[run]["training"])
+            for run, about in self._study.runs_of(wildcards.experiment).items()
+            if about.corpus
+        }
+        if len({*trained.values()}) > 1:
+            settings["trained"] = trained
         return as_json(settings)
 
     def tables(self, paper: str | None = None) -> list[str]:
@@ -134,6 +141,12 @@ class Reporting(Lookups):
         return as_json(parts | {"page": self._config["report"]["page"], "called": shown})
 
 
+def _length(training: Mapping[str, Any]) -> str:
+    """How long a training lasts, as tables print it."""
+    epochs, steps = training["epochs"], training["max_steps"]
+    return f"{steps:,} steps" if epochs is None else f"{epochs} epoch{'s' if epochs > 1 else ''}"
+
+
 class Claims(Lookups):
     """What the rule that judges claims of papers looks up.
 
@@ -144,6 +157,7 @@ class Claims(Lookups):
     def __init__(self, study: Study) -> None:
         super().__init__(study)
         papers, scale = (study.config["claims"][key] for key in ("papers", "scale"))
+        self._scale = scale
         self.verdicts = ["<results>/claims.parquet"] if papers else []
         contents = {paper: read_yaml(study.root / CLAIMS / f"{paper}.yaml") for paper in papers}
         self._held = [
@@ -160,7 +174,8 @@ class Claims(Lookups):
 
     def settings(self) -> str:
         """The claims, what each is compared by at the study's scale, and how differences are tested."""
-        return as_json({"held": {"claims": self._held}, "significance": self._config["significance"]})
+        held = {"claims": self._held, "scale": self._scale}
+        return as_json({"held": held, "significance": self._config["significance"]})
 
     def tables(self) -> list[str]:
         """Tables that claims are compared in."""

@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.data.published import SHARDS, WEIGHTS, refusals
+from workflow_scripts.data.published import CONFIG, SHARDS, WEIGHTS, encoder_folder, refusals
 from workflow_scripts.errors import ConfigError, DataError, advice, unknown
 from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.extraction_rows import definable_rows, tables_of
@@ -66,7 +66,7 @@ def missing(folder: Path, ending: str, name: str, place: str) -> Iterator[str]:
         yield f"{place}: no file resources/{folder.name}/{name}.{ending}. {advice(name, known)}"
 
 
-_OF_AN_ENCODER = ((WEIGHTS, SHARDS), ("config.json",), TOKENISER_FILES)
+_OF_AN_ENCODER = ((WEIGHTS, SHARDS), (CONFIG,), TOKENISER_FILES)
 """Files of which a folder has to have one each."""
 
 
@@ -85,10 +85,11 @@ def folder_findings(
         if refused := [*refusals(folder)]:
             yield from (f"encoders.{name}: {line}" for line in refused)
             continue
-        lacking = [files for files in _OF_AN_ENCODER if not any((folder / file).exists() for file in files)]
+        place = encoder_folder(folder)
+        lacking = [files for files in _OF_AN_ENCODER if not any((place / file).exists() for file in files)]
         fetched = Path("results", config["name"], "encoders", name).is_dir()
         if lacking and not (fetched and _OF_AN_ENCODER[0] in lacking):
-            found = f"{folder} has no {' or '.join(lacking[0])}"
+            found = f"{place} has no {' or '.join(lacking[0])}"
             yield f"encoders.{name}: {found}. Get the model again, with weights in safetensors and its tokeniser."
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.data.planned import ON_HUB
-from workflow_scripts.data.published import read_published
+from workflow_scripts.data.published import applied_as_published, encoder_folder, unpublished
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.runs import members_of
 from workflow_scripts.settings.rates import Rates
-from workflow_scripts.settings.start import BUILT_AS_BERT, Published, Size
+from workflow_scripts.settings.start import BUILT_AS_BERT, Size
 
 
 @cache
@@ -39,8 +39,11 @@ _BOTH_WAYS = (*_DROPOUT, "electra", "albert", "deberta-v2", "eurobert", "nomic_b
 _CAUSAL = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text")
 """Model types whose tokens attend to those before them alone, unless their config.json says otherwise; so do those of
 other models that were published as ``...ForCausalLM``."""
-_NAMES = (("num_hidden_layers", "n_layers", "n_layer"), ("hidden_size", "dim", "n_embd"))
-"""What families call their layers and their width; DistilBERT and GPT-2 have names of their own."""
+_NAMES = (
+    ("num_hidden_layers", "n_layers", "n_layer", "num_layers"),
+    ("hidden_size", "dim", "n_embd", "d_model"),
+)
+"""Names that families have for their layers and their width; DistilBERT, GPT-2 and T5 have names of their own."""
 
 
 class Sizes:
@@ -60,11 +63,9 @@ class Sizes:
             base, scratch = self.of(block["adapt"]["base"]), block["adapt"].get("from_scratch") or {}
             sizes = {key: scratch[key] for key in ("layers", "width") if key in scratch}
             base = base or (Size(0, 0) if sizes else None)
-            return base and base._replace(
-                **sizes, published=Published(unmet=(f"{encoder} was adapted here",))
-            )
+            return base and base._replace(**sizes, unpublished=(f"{encoder} was adapted here",))
         for folder in [*folders_of(block, self._data_root), self._fetched / encoder]:
-            if size := _read(folder / "config.json"):
+            if size := _read(folder):
                 return size
         known = read_rates(self._rates).encoders.get(encoder)
         return Size(known.layers, known.width) if known else None
@@ -91,18 +92,19 @@ def root_of(source: Mapping[str, Any], data_root: Path | None) -> Path | None:
 def folders_of(encoder: Mapping[str, Any], data_root: Path | None) -> list[Path]:
     """Folders on this machine that an encoder may be fetched from, whether they are there or not."""
     sources = encoder.get("fetch", {}).get("sources", [])
-    in_folders = (source for source in sources if source["kind"] not in (*ON_HUB, "parts"))
+    in_folders = (source for source in sources if source["kind"] not in ON_HUB)
     here = ((source, root_of(source, data_root)) for source in in_folders)
     return [root / source["path"] for source, root in here if root]
 
 
-def _read(file: Path) -> Size | None:
+def _read(folder: Path) -> Size | None:
     try:
-        found = json.loads(file.read_text("utf-8"))
+        found = json.loads((encoder_folder(folder) / "config.json").read_text("utf-8"))
         layers, width = (int(found[name]) for names in _NAMES for name in names if name in found)
-        kind, published = found.get("model_type"), read_published(file.parent)
-        return Size(layers, width, _positions(found), kind, _drops(found), _causal(found), published)
-    except (OSError, ValueError, KeyError, TypeError, DataError):
+        beyond = (*unpublished(folder),), (*applied_as_published(folder),)
+        kind = found.get("model_type")
+        return Size(layers, width, _positions(found), kind, _drops(found), _causal(found), *beyond)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, DataError):
         return None
 
 
@@ -132,10 +134,22 @@ def _causal(found: Mapping[str, Any]) -> bool | None:
 class Rows:
     """Numbers of rows of datasets and corpora, each looked up once."""
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
-        self._corpora = config["corpora"]
-        self._promised = {name: block["contract"].get("rows") for name, block in config["datasets"].items()}
+    def __init__(self, config: Mapping[str, Any], data_root: Path | None) -> None:
+        self._corpora, self._datasets, self._data_root = config["corpora"], config["datasets"], data_root
+        self._promised = cache(self._of_dataset)
         self.most = cache(self._of_corpus)
+
+    def _of_dataset(self, dataset: str) -> int | None:
+        """Rows of a contract, or lines of the file that a dataset of plain lines is read from first."""
+        block = self._datasets[dataset]
+        source, *_ = block.get("sources") or [{}]
+        folder = root_of(source, self._data_root) if source.get("reader") == "lines" else None
+        file = folder and folder / source["files"]["text"]["path"]
+        if "rows" in block["contract"] or file is None or not file.is_file() or file.suffix == ".gz":
+            rows: int | None = block["contract"].get("rows")
+            return rows
+        with file.open("rb") as lines:
+            return sum(1 for _ in lines)
 
     def _of_corpus(self, corpus: str) -> int | None:
         """Rows that a corpus has at most; None if nothing is known, or none are left."""
@@ -146,7 +160,7 @@ class Rows:
         if trip:
             rows, limit = self.most(trip["corpus"]), trip["max_sentences"]
         else:
-            rows, limit = self._promised[block["dataset"]], block["max_sentences"]
+            rows, limit = self._promised(block["dataset"]), block["max_sentences"]
             rows = rows and max(0, rows - block["dev_sentences"])
         most = min(filter(None, (rows, limit)), default=None)
         return 2 * most if most and trip and trip["form"] == "expanded" else most
@@ -155,7 +169,14 @@ class Rows:
         """Corpora that would hold out all that they have."""
         for name, block in self._corpora.items():
             held_out = block.get("dev_sentences", 0)
-            rows = self._promised[block["dataset"]] if held_out else None
+            rows = self._promised(block["dataset"]) if held_out else None
             if rows is not None and held_out >= rows:
                 found = f"{held_out}; {block['dataset']} has {rows} sentences"
                 yield f"corpora.{name}.dev_sentences: {found}. Lower it, or take more text."
+
+    def too_few(self, corpus: str) -> Iterator[str]:
+        """A finding where the text of a corpus has fewer rows than its contract demands."""
+        dataset = self._corpora[corpus]["dataset"]
+        rows, least = self._promised(dataset), self._datasets[dataset]["contract"].get("min_rows", 1)
+        if rows is not None and rows < least:
+            yield f"datasets.{dataset}.contract.min_rows: {least}; it has {rows}. Lower it, or take more text."

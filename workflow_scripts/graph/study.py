@@ -1,6 +1,7 @@
 """A study as its graph sees it: the checked configuration, the grids it asks for, and every run of theirs."""
 
 import os
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -202,6 +203,7 @@ def open_study(config: Config, root: Path) -> Study:
         study = Study(config, plain, all_runs(plain, config["encoders"]), root)
     os.environ.update(_environment(config))
     os.environ.setdefault("SEMBLANCE_ANSWERS", config["answers"])
+    os.environ.setdefault("SEMBLANCE_RUN", f"{os.getpid()} {time.time_ns()}")  # jobs inherit it
     return study
 
 
@@ -215,11 +217,11 @@ def _environment(config: Config) -> dict[str, str]:
     """Settings that reach jobs by their environment, since they decide no result."""
     folder = data_root_of(config)
     root = {"SEMBLANCE_DATA": str(folder)} if folder else {}
-    store = {
-        "SEMBLANCE_STORE": str(Path(config["store"]).expanduser()) if config["store"] else "",
-        "SEMBLANCE_STORE_GIGABYTES": str(config["store_gigabytes"]),
+    cached = {
+        "SEMBLANCE_CACHE": str(Path(config["cache"]).expanduser()),
+        "SEMBLANCE_CACHE_GIGABYTES": str(config["cache_gigabytes"]),
     }
-    return root | store | ({"SEMBLANCE_OFFLINE": "1"} if config["offline"] else {})
+    return root | cached | ({"SEMBLANCE_OFFLINE": "1"} if config["offline"] else {})
 
 
 @cache

@@ -7,17 +7,17 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from workflow_scripts.errors import advice, one_line_errors, refuse
-from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.place import from_here, is_in_job, words_of_call
+from workflow_scripts.graph.runs import paper_of
+from workflow_scripts.graph.slices import Config
 from workflow_scripts.graph.study import Study
 
-_IN_A_GRID = (
-    "A grid of the study (config/experiments) must list the run, its seed and the suite, under its full name."
-)
+RECORD_FILE = "record.json"  # of a model folder; ``artefacts`` has the name, and is slow to import
 
 
 def check_targets(workflow: Any, study: Study) -> None:
@@ -34,6 +34,24 @@ def check_targets(workflow: Any, study: Study) -> None:
         refuse(target_findings(targets, rules, study))
 
 
+def check_papers(workflow: Any, study: Study) -> None:
+    """Check that no rule has the name of a paper, which becomes a target.
+
+    Ends the process with a line for each grid whose paper is the name of a rule.
+
+    Args:
+        workflow: Snakemake's, once all rules but those of the papers are known.
+        study: The study.
+    """
+    with one_line_errors():
+        refuse(
+            f"experiments/{name}.yaml: its tables and figures would be the target {paper_of(name)}, "
+            "which is the name of a rule. Rename the file."
+            for name in study.grids
+            if workflow.is_rule(paper_of(name))
+        )
+
+
 def _targets() -> list[str]:
     """Targets on snakemake's command line, which it does not show its Snakefile, as the paths that it looks for."""
     from snakemake.cli import get_argument_parser  # there already, since it runs this
@@ -47,34 +65,57 @@ def target_findings(targets: Iterable[str], rules: Sequence[Any], study: Study) 
     """Targets that are neither a rule nor a file that one makes, or that name scores by a suite of another kind."""
     plain = [rule.name for rule in rules if not rule.has_wildcards()]
     names, suites = {rule.name for rule in rules}, study.config["suites"]
+
+    def made(file: str) -> bool:
+        return any(rule.is_producer(file) for rule in rules)
+
     for target in sorted(targets):
-        scores = re.match(rf"{study.folder}/scores/(\w+)/(\w+)/", target)
-        kind, suite = scores.groups() if scores else ("", "")
+        parts = re.match(rf"{study.folder}/(?:runs|scores/(\w+)/(\w+))/([^/]+)/", target)
+        kind, suite, run = parts.groups("") if parts else ("", "", "")
         if suite not in suites.get(kind, [suite]):
             yield f"{target}: {suite} is no suite of {kind}. {advice(suite, suites[kind])}"
-        elif target not in names and not any(rule.is_producer(target) for rule in rules):
+        elif run and run not in study.runs:
+            yield f"{target}: the study has no run {run}. {advice(run, study.runs)}"
+        elif made(record := f"{target}/{RECORD_FILE}"):
+            yield f"{target}: a folder. Name its record: {record}"
+        elif target not in names and not made(target):
             shown = (str(file) for rule in rules if rule.name == "all" for file in rule.input)
             known = [file.replace("<results>", study.folder) for file in shown] if "/" in target else plain
-            yield f"{target}: no rule makes it. {_IN_A_GRID if kind else advice(target, known)}"
+            yield f"{target}: no rule makes it. {advice(target, known)}"
 
 
-def print_about(study: Study, configfiles: Iterable[str | Path]) -> None:
+def print_lines(lines: Iterable[str]) -> None:
     """Print on the terminal what is worth knowing of a study; nothing where Snakemake runs one of its jobs."""
     if not is_in_job():
-        print("\n".join(lines_about(study, configfiles)), file=sys.stderr)  # noqa: T201
+        print("\n".join([*lines, ""]), end="", file=sys.stderr)  # noqa: T201
 
 
-def lines_about(study: Study, configfiles: Iterable[str | Path]) -> Iterator[str]:
-    """The study that is planned, files whose name for it is another one, and threads that this machine lacks.
+def check_configfiles() -> None:
+    """End the process with a line if --configfile is given twice: Snakemake reads the files of the last alone."""
+    options = takewhile(lambda word: word != "--", words_of_call())
+    if sum(word.startswith("--configf") for word in options) > 1:
+        sys.exit(
+            "ConfigError: --configfile: given twice, and Snakemake reads what follows the last alone. "
+            "Write all files after one."
+        )
+
+
+def line_of_files(config: Config, configfiles: Iterable[str | Path]) -> str:
+    """The study that is planned, and the files that are laid over the repository's; the last to name one names it.
 
     Args:
-        study: The study.
-        configfiles: As after --configfile; the last to name a study gives it its name.
+        config: As all files make it, unchecked.
+        configfiles: As after --configfile.
     """
-    name = study.config["name"]
-    names = {from_here(file): (read_yaml(Path(file)) or {}).get("name", name) for file in configfiles}
-    others = [f"{file} names {other}, which is overruled" for file, other in names.items() if other != name]
-    yield "; ".join([f"Study {name}, in {study.folder}", *others])
+    read = ", ".join(map(from_here, configfiles)) or "the repository's own files: no --configfile is given"
+    return f"Study {config.get('name')}, from {read}"
+
+
+def lines_of_machine(study: Study) -> Iterator[str]:
+    """Threads and GPUs that trainings ask for and this machine lacks."""
     threads = max((study.settings[run]["training"]["cpu_threads"] for run in study.trained), default=0)
     if threads > (cores := os.cpu_count() or threads):
         yield f"training.cpu_threads is {threads}, and this machine has {cores}: here, fewer are faster."
+    gpus = max((study.settings[run]["training"]["gpus"] for run in study.trained), default=1)
+    if gpus > (here := len([*Path("/dev").glob("nvidia[0-9]*")])) and gpus > 1:
+        yield f"training.gpus is {gpus}, and this machine has {here}: here, {gpus} processes share what there is."

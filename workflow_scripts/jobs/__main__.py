@@ -27,15 +27,20 @@ def main(arguments: Sequence[str]) -> None:
     rule, *given = arguments
     text = given[0] if given else sys.stdin.read()
     call = json.loads(text)
-    processes = call["settings"].get("training", {}).get("gpus", 1)
-    if processes > 1 and "RANK" not in os.environ:
-        become(["workflow_scripts.jobs", rule, text], processes)
     job = begin(rule, call)
+    rank = os.environ.get("RANK")
+    if rank is None and job.restore():  # the processes that share a training are started after this
+        return
+    processes = call["settings"].get("training", {}).get("gpus", 1)
+    if processes > 1 and rank is None:
+        become(["workflow_scripts.jobs", rule, text], processes)
     script = importlib.import_module(f"workflow_scripts.jobs.{rule}")
     if not gc.isenabled():  # as `snapshot` has left it
         gc.freeze()  # what has been loaded stays
         gc.enable()
     script.main(job)
+    if rank in (None, "0"):
+        job.keep()
 
 
 def _said(*command: str) -> str:

@@ -15,6 +15,7 @@ from workflow_scripts.settings.mlm import ContinueMlm, Sizes
 from workflow_scripts.training.loop import prepare, train, try_again_when_stopped, write_speed
 from workflow_scripts.training.mlm import MaskedLanguageModel, Objective, from_scratch, save_head
 from workflow_scripts.training.sampler import Sampler
+from workflow_scripts.training.step import shapes_for
 
 
 @try_again_when_stopped()
@@ -34,15 +35,17 @@ def main(job: Job) -> None:
     )
     model = MaskedLanguageModel(_backbone(base, job.settings["adapt"])).to(device)
     sampler = Sampler(len(text), training.batch_size, settings.seed, training.last_batch)
+    shapes = shapes_for(device, model, training.chunk)
     checkpoints = folder.with_name(f"{folder.name}.checkpoints")
     outcome = train(
-        Objective(model, text, sampler, tokenizer, settings),
+        Objective(model, text, sampler, tokenizer, settings, shapes),
         training,
         training.steps(len(text)),
         seed=settings.seed,
         development=None,
         checkpoints=checkpoints,
         fingerprint=job.key,
+        shapes=shapes,
     )
     with writing_model_folder(folder, record) as place:
         model.backbone.save_pretrained(place)

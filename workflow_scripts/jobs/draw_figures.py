@@ -1,55 +1,49 @@
 """Draw the figures of an experiment, or of the extraction study (rule draw_figures).
 
-One job draws them all, into a folder whose record vouches for every picture and its data. A figure that the job before
-drew from the same data, by the same settings, code and packages, is taken from what that one left.
+One job draws them all, into a folder whose record vouches for every picture and its data. A figure of the same data,
+settings, code and packages as one that was drawn before is taken from the cache.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workflow_scripts.errors import DataError
 from workflow_scripts.figures.base import Request, load_figure
 from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
-from workflow_scripts.provenance.artefacts import check_model_folder, read_record, writing_model_folder
+from workflow_scripts.provenance import cache
+from workflow_scripts.provenance.artefacts import read_record, writing_model_folder
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.provenance.kept import folder_of, link_or_copy
-from workflow_scripts.provenance.record import Record
+from workflow_scripts.provenance.key import job_key
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.records import split_labels
 
 
 def main(job: Job) -> None:
     """Draw what is not drawn yet; write every picture and the numbers that it shows."""
-    before, was = _before(job)
     figures = job.settings["figures"]
-    drawn = {name for name in figures if was and _decides(was, name) == _decides(job.start, name)}
-    new = {name: _draw(job, name) for name in figures if name not in drawn}
     with writing_model_folder(job.artefacts[0], job.record()) as folder:
-        for file in (f"{name}.{form}" for name in drawn for form in ("svg", "parquet")):
-            link_or_copy(str(before / file), str(folder / file))
-        for name, (svg, points) in new.items():
-            (folder / f"{name}.svg").write_text(svg, "utf-8")
-            pq.write_table(points, folder / f"{name}.parquet", compression="zstd")
+        for name in figures:
+            files = {form: folder / f"{name}.{form}" for form in ("svg", "parquet")}
+            key = _key(job, name)
+            if not cache.restore(key, files):
+                svg, points = _draw(job, name)
+                files["svg"].write_text(svg, "utf-8")
+                pq.write_table(points, files["parquet"], compression="zstd")
+                cache.put(key, files)
 
 
-def _before(job: Job) -> tuple[Path, Record | None]:
-    """The folder that the last job of this place left, and its record; None where nothing whole is left."""
-    folder = folder_of(job.artefacts) / job.artefacts[0].name
-    try:
-        return folder, check_model_folder(folder)
-    except DataError:
-        return folder, None
-
-
-def _decides(record: Record, name: str) -> Sequence[Any]:
-    """All that decides how a figure looks."""
-    read = [given for role, given in record.inputs.items() if role.startswith(f"{name}.")]
-    settings = record.settings["figures"].get(name), record.settings["style"]
-    return [read, settings, record.wildcards, record.meaning, record.packages]
+def _key(job: Job, name: str) -> str:
+    """The hash of all that decides how a figure looks."""
+    start = job.start
+    return job_key(
+        job.rule,
+        wildcards=job.wildcards | {"figure": name},
+        settings={"figure": start.settings["figures"][name], "style": start.settings["style"]},
+        inputs={role: one.sha256 for role, one in start.inputs.items() if role.startswith(f"{name}.")},
+        meaning=start.meaning,
+        packages=start.packages,
+    )
 
 
 def _draw(job: Job, name: str) -> tuple[str, pa.Table]:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from workflow_scripts.columns.training import DROPPED
-from workflow_scripts.provenance import kept, store
+from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import read_record
-from workflow_scripts.provenance.job import Job
+from workflow_scripts.provenance.job import Job, cache_key
 from workflow_scripts.provenance.record import Record
 
 _WEIGHTS = ".safetensors"
@@ -29,8 +29,7 @@ def main(job: Job) -> None:
     for path, _ in weights:
         path.unlink(missing_ok=True)  # gone already where an earlier try was stopped
     for model in models:
-        kept.forget([model])
-        store.forget(_record(model))
+        cache.forget(cache_key(_record(model)))
 
 
 def _record(model: Path) -> Record:

@@ -1,5 +1,7 @@
 """Score one run on lists of tasks of mteb (rule evaluate_mteb)."""
 
+from functools import partial
+
 from workflow_scripts.columns.tasks import TASKS
 from workflow_scripts.evaluation import mteb_tasks
 from workflow_scripts.evaluation.base import score_table
@@ -30,7 +32,8 @@ def main(job: Job) -> None:
         job.inputs["model"].parent,
         tasks,
         config,
-        cache_folder=mteb_tasks.keyed_cache(job, config),
+        results_folder=job.outputs["scores"].with_suffix(".checkpoints"),
+        key_of=partial(mteb_tasks.key_of_task, job, config),
         lost=failures.add,
         missing=missing,
         named={

@@ -1,8 +1,11 @@
 """Copy one published encoder from the first of its sources that is available (rule fetch_encoder)."""
 
-from workflow_scripts.data.encoders import copy_files, locate, not_applied
+from workflow_scripts.data.encoders import locate
 from workflow_scripts.data.planned import check_planned
+from workflow_scripts.data.published import copy_files, labels_of, refusals
 from workflow_scripts.data.sources import data_root
+from workflow_scripts.data.tokenisers import other_ids
+from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.encoders import Fetch
@@ -15,6 +18,8 @@ def main(job: Job) -> None:
     origin, source = locate(name, block, data_root())
     found = {given.path: given.sha256 for given in source.values()}
     check_planned(f"encoders.{name}", job.settings["source"], found)
-    record = job.record(foreign=source, labels=[block.label, *not_applied(origin)])
+    if refused := next(refusals(origin), None):
+        raise DataError(f"encoders.{name}: {refused}")
+    record = job.record(foreign=source, labels=[block.label, *labels_of(origin), *other_ids(origin)])
     with writing_model_folder(job.outputs["record"].parent, record) as folder:
         copy_files(origin, folder, source)

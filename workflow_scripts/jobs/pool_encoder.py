@@ -1,8 +1,6 @@
 """Make a run from an encoder without training, by adding only a readout (rule pool_encoder)."""
 
-from workflow_scripts.data.published import other_pooling
-from workflow_scripts.methods.frozen import build
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.methods.frozen import load, other_pooling
 from workflow_scripts.models.encoding import check_tells_apart
 from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.models.readouts import set_mask_token
@@ -15,9 +13,9 @@ def main(job: Job) -> None:
     """Load, pool, write."""
     config = Config.parse(job.settings["method"], "methods")
     folder = job.inputs["encoder"].parent
-    encoder, tokenizer = build(config, load_backbone(folder)), load_tokenizer(folder)
+    encoder, tokenizer = load(config, folder)
     set_mask_token(encoder, tokenizer)
     check_tells_apart(encoder, tokenizer)
-    record = job.record(labels=[*config.labels, *other_pooling(folder, config.readout)])
+    record = job.record(labels=[*config.labels, *other_pooling(config, folder)])
     with writing_model_folder(job.outputs["record"].parent, record) as place:
         save_encoder(place, encoder, tokenizer)

@@ -10,7 +10,7 @@ from workflow_scripts.settings.datasets import Dataset
 def main(job: Job) -> None:
     """Read, check the contract, write the rows and the number of dropped ones."""
     name, planned = job.wildcards["dataset"], job.settings["source"]
-    dataset = Dataset.parse(job.settings["dataset"], f"datasets.{name}")
+    dataset = Dataset.parse(job.operational["contract"], f"datasets.{name}")
     broken = job.settings.get("broken") == "gap"
     (table, counts), origin, gap = load_planned(name, dataset, data_root(), planned, gap_if_broken=broken)
     tables = {"table": table.cast(FORMS[dataset.form]), "dropped": table_of(counts.items(), DROPPED)}

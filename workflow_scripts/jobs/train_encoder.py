@@ -22,6 +22,7 @@ from workflow_scripts.training.loop import (
     write_speed,
 )
 from workflow_scripts.training.sampler import Sampler
+from workflow_scripts.training.step import shapes_for
 
 
 @try_again_when_stopped()
@@ -51,10 +52,11 @@ def main(job: Job) -> None:
     checkpoints = place.with_name(f"{place.name}.checkpoints")
     sampler = Sampler(rows, training.batch_size, seed, training.last_batch)
     teacher = read_teacher(job.many("teacher"), rows)
+    shapes = shapes_for(device, encoder, training.chunk)
     objective = method.Objective(
         config,
         encoder,
-        TrainingData(columns, tokenizer, training.max_tokens, sampler, teacher, training.chunk),
+        TrainingData(columns, tokenizer, training.max_tokens, sampler, teacher, training.chunk, shapes),
     )
     scored = objective.scored or encoder
     dev_score = development_score(scored, tokenizer, pairs, development.max_tokens)
@@ -67,6 +69,7 @@ def main(job: Job) -> None:
         development=(development.every, dev_score),
         checkpoints=checkpoints,
         fingerprint=job.key,
+        shapes=shapes,
     )
     if ranks.rank() > 0:
         return

@@ -16,6 +16,7 @@ def main(job: Job) -> None:
     folder = job.inputs["model"].parent
     histories = [read_table(path, HISTORY) for path in job.many("history")]
     card = model_card(
+        job.inputs["template"].read_text("utf-8"),
         folder,
         config,
         check_model_folder(folder),

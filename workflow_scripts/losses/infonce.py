@@ -16,9 +16,14 @@ from torch import Tensor
 
 def cosine_matrix(left_BD: Tensor, right_CD: Tensor) -> Tensor:
     """Cosine of every pair, shape (B, C); never in bfloat16, since a temperature of 0.05 multiplies its error by 20."""
-    exact = torch.promote_types(left_BD.dtype, torch.float32)
     with torch.autocast(left_BD.device.type, enabled=False):
-        return F.normalize(left_BD.to(exact), dim=-1) @ F.normalize(right_CD.to(exact), dim=-1).T
+        return unit(left_BD) @ unit(right_CD).T
+
+
+def unit(vectors_xD: Tensor) -> Tensor:
+    """Vectors scaled to length 1, never in bfloat16."""
+    exact = torch.promote_types(vectors_xD.dtype, torch.float32)
+    return F.normalize(vectors_xD.to(exact), dim=-1)
 
 
 def infonce(anchors_BD: Tensor, positives_BD: Tensor, temperature: float) -> Tensor:

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from workflow_scripts.losses.infonce import cosine_matrix
+from workflow_scripts.losses.infonce import unit
 
 SMALLEST_COSINE = 1e-4
 """Lower bound of cosines inside the logarithm, so that the factor is at most 9.2103404.
@@ -49,13 +49,21 @@ def modulus_constraint(
     return weight * term
 
 
-def contrast_views(rows_RD: Tensor, candidates_RD: Tensor, temperature: float) -> Tensor:
+def contrast_views(
+    rows_RD: Tensor, candidates_RD: Tensor, temperature: float, exchanged: Tensor | None = None
+) -> Tensor:
     """NT-Xent: each row's positive is the other view of its sentence, among all views except that of its own index.
 
     With candidates from the same sub-encoder, this is L_NCE(h_i, h_i+); with those of the other one, it is a term of
-    ICNCE (Eq. 12).
+    ICNCE (Eq. 12). Where ``exchanged``, a single bool, is true, rows and candidates change places.
     """
-    cosines_RR = cosine_matrix(rows_RD, candidates_RD) / temperature
+    with torch.autocast(rows_RD.device.type, enabled=False):
+        rows_RD, candidates_RD = unit(rows_RD), unit(candidates_RD)
+        if exchanged is not None:
+            one_RD, other_RD = rows_RD, candidates_RD
+            rows_RD = torch.where(exchanged, other_RD, one_RD)
+            candidates_RD = torch.where(exchanged, one_RD, other_RD)
+        cosines_RR = rows_RD @ candidates_RD.T / temperature
     count = len(rows_RD)
     own_RR = torch.eye(count, dtype=torch.bool, device=rows_RD.device)
     partner_R = (torch.arange(count, device=rows_RD.device) + count // 2) % count

@@ -16,7 +16,7 @@ Every training imports this file, so an edit of it retrains everything: it is ke
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,21 @@ Metrics = Mapping[str, NDArray[np.float64]]
 """Name of a metric to its value at every step."""
 
 
+class Step(NamedTuple):
+    """Result of a step, on the device."""
+
+    loss: Tensor
+    """A scalar with a gradient."""
+    metrics: Mapping[str, Tensor] = {}
+    """Scalars that ``metrics.parquet`` of a run records, under the same names at each step."""
+
+
 class Objective(Protocol):
-    """What a method gives the training loop; a subclass sets ``module`` and defines ``loss``."""
+    """What a method gives the training loop; a subclass sets ``module`` and defines ``inputs`` and ``loss``.
+
+    A step has two halves. The host makes the ``inputs`` of a step while the device computes the one before; the device
+    computes the ``loss`` from them and from weights alone, so that it never waits and a whole step can be replayed.
+    """
 
     module: nn.Module
     """Everything that is trained or kept in checkpoints: the encoder, and what is thrown away after training."""
@@ -41,13 +54,16 @@ class Objective(Protocol):
     given and not their rate, so that they get as far in a short training, or with large batches, as in a long one.
     """
 
-    def loss(self, step: int) -> Tensor:
-        """Loss of ``step`` (from 1), a scalar with a gradient; the same for the same seed and step."""
+    passes: int = 1
+    """Passes of encoders in a step that draw by the step's keys."""
+
+    def inputs(self, step: int) -> Any:
+        """All that ``step`` (from 1) reads, as nested tuples of tensors on the host; the same for the same seed."""
         raise NotImplementedError
 
-    def metrics(self) -> Mapping[str, Tensor | float]:
-        """What ``metrics.parquet`` of a run records of the last step, on any device, under the same names at each."""
-        return {}
+    def loss(self, inputs: Any) -> Step:
+        """Loss of a step, of the tensors of ``inputs`` on the device; reads no tensor's value on the host."""
+        raise NotImplementedError
 
     @property
     def scored(self) -> TextEncoder | None:

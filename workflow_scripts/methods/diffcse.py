@@ -27,6 +27,7 @@ Shape suffixes: B sentences of both views, T tokens, D width, M masked tokens.
 import copy
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -36,12 +37,12 @@ from transformers import PreTrainedModel
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.losses.matryoshka import matryoshka
 from workflow_scripts.methods import base
-from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.encoder import SentenceEncoder, hidden_states
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods.diffcse import Config
 from workflow_scripts.training import contrastive
 from workflow_scripts.training.data import TrainingData
-from workflow_scripts.training.mlm import Masking, load_masked_language_model
+from workflow_scripts.training.mlm import REPEATED, Masking, load_masked_language_model, places_of
 from workflow_scripts.training.ranks import gathered
 
 
@@ -67,18 +68,21 @@ class Discriminator(nn.Module):
         self.classifier = nn.Linear(backbone.config.hidden_size, 2)
         nn.init.normal_(self.classifier.weight, std=0.02)
         nn.init.zeros_(self.classifier.bias)
-
-    def forward(self, ids_BT: Tensor, mask_BT: Tensor, vectors_BD: Tensor) -> Tensor:
-        """Scores of "original" and "replaced" for each token, (B, T, 2)."""
-
-        def put_in(_module: nn.Module, _inputs: object, embedded_BTD: Tensor) -> Tensor:
-            return torch.cat([vectors_BD.unsqueeze(1), embedded_BTD[:, 1:]], dim=1)
-
         embeddings = getattr(self.backbone, "embeddings", None) or self.backbone.get_input_embeddings()
         assert isinstance(embeddings, nn.Module)
-        with embeddings.register_forward_hook(put_in):
-            states_BTD = self.backbone(input_ids=ids_BT, attention_mask=mask_BT).last_hidden_state
-        scores: Tensor = self.classifier(states_BTD)
+        embeddings.register_forward_hook(self._put_in)
+        self._vectors_BD: Tensor | None = None
+
+    def _put_in(self, _module: nn.Module, _inputs: object, embedded_BTD: Tensor) -> Tensor:
+        assert self._vectors_BD is not None
+        return torch.cat([self._vectors_BD.unsqueeze(1), embedded_BTD[:, 1:]], dim=1)
+
+    def forward(self, batch: TokenBatch, vectors_BD: Tensor) -> Tensor:
+        """Scores of "original" and "replaced" for each token, (B, T, 2)."""
+        self._vectors_BD = vectors_BD
+        # Padding's states are read, too.
+        scores: Tensor = self.classifier(hidden_states(self.backbone, batch, "padded")[-1])
+        self._vectors_BD = None
         return scores
 
 
@@ -91,8 +95,21 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
     return contrastive.build(config, backbone, head=config.projector == "head")
 
 
+class Inputs(NamedTuple):
+    """What a step reads: both views of its sentences, whole and as the generator is shown them."""
+
+    batch: TokenBatch
+    masked_BT: Tensor
+    places_M: Tensor
+    """Places among all B * T that the generator fills."""
+    counted_BT: Tensor
+    """Whether a place counts in the discriminator's loss: up to the longest sentence, padding included."""
+
+
 class Objective(base.Objective):
     """SimCSE's loss and the discriminator's, on a corpus of sentences."""
+
+    passes = 3  # encoder, generator and discriminator
 
     def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
         self.encoder = encoder
@@ -110,12 +127,24 @@ class Objective(base.Objective):
         self._sampler = data.sampler
         self._masking = Masking(data.tokenizer, config.mlm_probability, data.sampler.seed)
         self._config = config
+        self._shapes = data.shapes
 
-    def loss(self, step: int) -> Tensor:
+    def inputs(self, step: int) -> Inputs:
+        """Both views of the step's sentences, tokens masked for the generator."""
+        whole = self._text.batch(self._sampler.rows_of(step)).repeated()
+        masked_BT, chosen_BT = self.mask(whole.ids_BT, step)
+        if self._config.filled == "all":
+            chosen_BT = whole.mask_BT.bool()
+            chosen_BT[:, 0] = False
+        batch = whole.ready(self._shapes)
+        behind = (0, batch.ids_BT.shape[1] - masked_BT.shape[1])
+        places_M = places_of(F.pad(chosen_BT, behind), self._shapes.tokens)
+        counted_BT = F.pad(torch.ones_like(chosen_BT), behind)
+        return Inputs(batch, F.pad(masked_BT, behind), places_M, counted_BT)
+
+    def loss(self, inputs: Inputs) -> base.Step:
         """Contrast the two dropout views, and tell the tokens that the generator replaced."""
-        batch = self._text.batch(self._sampler.rows_of(step)).repeated()
-        masked_BT, chosen_BT = self.mask(batch.ids_BT, step)
-        batch = batch.to(self.encoder.device)
+        batch = inputs.batch
         vectors_BD = self.project(self.encoder.read(batch))
         first_BD, second_BD = vectors_BD.chunk(2)
         views_2BD = torch.stack([gathered(first_BD), gathered(second_BD)])
@@ -124,12 +153,12 @@ class Objective(base.Objective):
             views_2BD,
             self._config.matryoshka,
         )
-        filled_BT = self.fill(batch, masked_BT.to(self.encoder.device), chosen_BT.to(self.encoder.device))
-        scores_BT2 = self.discriminator(filled_BT, batch.mask_BT, vectors_BD)
+        filled_BT = self.fill(inputs)
+        scores_BT2 = self.discriminator(batch._replace(ids_BT=filled_BT), vectors_BD)
         replaced_BT = ((filled_BT != batch.ids_BT) * batch.mask_BT).long()
-        return contrast + self._config.weight * F.cross_entropy(
-            scores_BT2.flatten(0, 1), replaced_BT.flatten()
-        )
+        told_BT = torch.where(inputs.counted_BT, replaced_BT, REPEATED)
+        told = F.cross_entropy(scores_BT2.flatten(0, 1), told_BT.flatten(), ignore_index=REPEATED)
+        return base.Step(contrast + self._config.weight * told)
 
     def mask(self, ids_BT: Tensor, step: int) -> tuple[Tensor, Tensor]:
         """Ids that the generator is shown, a function of seed and step, and where they were chosen; both (B, T).
@@ -142,13 +171,8 @@ class Objective(base.Objective):
         return self._masking.corrupted(ids_BT, chosen_BT, draw), chosen_BT
 
     @torch.no_grad()
-    def fill(self, batch: TokenBatch, masked_BT: Tensor, chosen_BT: Tensor) -> Tensor:
+    def fill(self, inputs: Inputs) -> Tensor:
         """The generator's likeliest token wherever it fills one in, (B, T); [CLS] and padding stay."""
-        if self._config.filled == "all":
-            chosen_BT = batch.mask_BT.bool()
-            chosen_BT[:, 0] = False
-        filled_BT = batch.ids_BT.clone()
-        if chosen_BT.any():
-            scores_MV = self.generator(masked_BT, batch.mask_BT, chosen_BT)
-            filled_BT[chosen_BT] = scores_MV.argmax(dim=-1)
-        return filled_BT
+        ids_BT = inputs.batch.ids_BT
+        scores_MV = self.generator(inputs.batch._replace(ids_BT=inputs.masked_BT), inputs.places_M)
+        return ids_BT.flatten().scatter(0, inputs.places_M, scores_MV.argmax(dim=-1)).view_as(ids_BT)

@@ -18,7 +18,7 @@ from transformers import PreTrainedModel
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.models.tokens import TokenBatch, onto
+from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods.distil import Config
 from workflow_scripts.training.chunks import in_chunks
 from workflow_scripts.training.data import TrainingData
@@ -39,7 +39,7 @@ class Objective(base.Objective):
         self.module = encoder
         self._text = data.tokenised("anchor")
         self._sampler = data.sampler
-        self._chunk = data.chunk
+        self._ready = data.ready
         assert data.teacher is not None  # the graph has asked for one
         if data.teacher.vectors.shape[1] != encoder.width:
             raise ConfigError(
@@ -49,14 +49,13 @@ class Objective(base.Objective):
         self._vectors = data.teacher.vectors
         self._divisor = data.teacher.encoders if config.target == "mean" else 1
 
-    def loss(self, step: int) -> Tensor:
-        """Squared distance of the student's vectors to the teacher's, mean over entries."""
+    def inputs(self, step: int) -> tuple[tuple[TokenBatch, ...], Tensor]:
+        """The step's sentences in chunks, and the teacher's vectors of them, (B, D)."""
         rows = self._sampler.rows_of(step)
-        target_BD = onto(torch.from_numpy(self._vectors[rows]), self.module.device) / self._divisor
-        student_BD = gathered(in_chunks(self._read, self._text.batch(rows), self._chunk))
-        return F.mse_loss(student_BD, gathered(target_BD))
+        return self._ready(self._text.batch(rows)), torch.from_numpy(self._vectors[rows])
 
-    def _read(self, batch: TokenBatch) -> Tensor:
-        """The student's vectors, (B, D)."""
-        vectors_BD: Tensor = self.module(*batch.to(self.module.device))
-        return vectors_BD
+    def loss(self, inputs: tuple[tuple[TokenBatch, ...], Tensor]) -> base.Step:
+        """Squared distance of the student's vectors to the teacher's, mean over entries."""
+        chunks, target_BD = inputs
+        student_BD = gathered(in_chunks(lambda chunk: self.module(*chunk), chunks))
+        return base.Step(F.mse_loss(student_BD, gathered(target_BD / self._divisor)))

@@ -3,19 +3,50 @@
 Published checkpoints of other methods are read so as well, each by the readout, and in the prompt, of its authors.
 """
 
-from transformers import PreTrainedModel
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
-from workflow_scripts.models.encoder import SentenceEncoder
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from workflow_scripts.data.published import ALONE, modules_of
+from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, load_backbone, load_tokenizer
+from workflow_scripts.models.readouts import load_published
 from workflow_scripts.settings.methods.frozen import Config
 
 
+def load(config: Config, folder: Path) -> tuple[TextEncoder, PreTrainedTokenizerBase]:
+    """The encoder of a folder that is evaluated and saved, and its tokeniser.
+
+    Raises:
+        ConfigError: if the folder lacks what is read.
+        DataError: if it cannot be loaded.
+    """
+    if config.readout.needs_frozen:
+        published = load_published(config.readout, folder)
+        published.check_weights()
+        return published.eval(), published.tokenizer
+    return build(config, load_backbone(folder)), load_tokenizer(folder)
+
+
 def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
-    """The encoder that is evaluated and saved.
+    """The encoder that is evaluated and saved, of a readout that pools.
 
     Raises:
         ConfigError: if its pooler is read and it has none.
     """
-    plain = SentenceEncoder(
-        backbone, config.readout, head=False, head_at_test=False, template=config.template
-    )
+    template = config.template
+    plain = SentenceEncoder(backbone, config.readout, head=False, head_at_test=False, template=template)
     return plain.read_by(config.readout)
+
+
+def other_pooling(config: Config, folder: Path) -> Iterator[str]:
+    """A label where a readout pools other tokens than the folder's authors do."""
+    from sentence_transformers.sentence_transformer.modules import Pooling  # slow to import
+
+    for module in [] if config.readout.needs_frozen else modules_of(folder)[1:]:
+        if module.kind == "Pooling":
+            pooling: Any = Pooling.load(str(folder), subfolder=module.path, local_files_only=True)
+            modes = [pooling.pooling_mode] if isinstance(pooling.pooling_mode, str) else pooling.pooling_mode
+            if [*modes] != [getattr(config.readout, "mode", None)]:
+                yield f"the encoder was published with {' and '.join(modes)} pooling, applied by {ALONE}"

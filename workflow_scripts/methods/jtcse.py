@@ -22,7 +22,7 @@ leaving LayerNorms of the last layers out.
 Expected: on BERT-base 79.70 over seven STS tasks (the paper, seeds 1 to 5 close to it); TNCSE 79.58.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,6 +91,7 @@ class Objective(base.Objective):
     """The terms of Eq. 15, on a corpus of sentences."""
 
     module: Ensemble
+    passes = 4  # primitive and cross streams
 
     def __init__(self, config: Config, encoder: Ensemble, data: TrainingData) -> None:
         self.module = encoder
@@ -101,26 +102,29 @@ class Objective(base.Objective):
         assert isinstance(first, SentenceEncoder) and isinstance(second, SentenceEncoder)
         self._sub_encoders: tuple[Any, Any] = (first.backbone, second.backbone)
         self._cross_every = config.cross_every if config.reads_cross_streams else None
-        self._chunk = data.chunk
-        self._last: Mapping[str, Tensor | float] = {}
+        self._ready = data.ready
 
-    def loss(self, step: int) -> Tensor:
-        """Contrast within and across sub-encoders, and constrain the moduli."""
+    def inputs(self, step: int) -> tuple[tuple[TokenBatch, ...], Tensor]:
+        """Both views of the step's sentences in chunks, and whether R is 1."""
         batch = self._text.batch(self._sampler.rows_of(step)).repeated()
-        vectors_RxD = _of_all(in_chunks(self._read, batch, self._chunk))
-        forward = self.goes_forward(step)
+        return self._ready(batch), torch.tensor(self.goes_forward(step))
+
+    def loss(self, inputs: tuple[tuple[TokenBatch, ...], Tensor]) -> base.Step:
+        """Contrast within and across sub-encoders, and constrain the moduli.
+
+        Metrics are the terms, nan for those that are not asked for, and the direction.
+        """
+        chunks, forward = inputs
+        vectors_RxD = _of_all(in_chunks(self._read, chunks))
         parts = [
             self.terms(self._views(narrow_RxD[:, 0::2]), self._views(narrow_RxD[:, 1::2]), forward)
             for narrow_RxD in at_widths(vectors_RxD, self._config.matryoshka)
         ]
         terms = {name: torch.stack([part[name] for part in parts]).sum() for name in parts[0]}
-        left_out = dict.fromkeys(("nce", "icnce", "ictm"), float("nan"))
-        self._last = left_out | {name: term.detach() for name, term in terms.items()} | {"forward": forward}
-        return torch.stack(list(terms.values())).sum()
-
-    def metrics(self) -> Mapping[str, Tensor | float]:
-        """Terms of the last step, nan for those that are not asked for, and the direction."""
-        return self._last
+        loss = torch.stack(list(terms.values())).sum()
+        left_out = dict.fromkeys(("nce", "icnce", "ictm"), torch.full_like(loss, float("nan")).detach())
+        measured = {name: term.detach() for name, term in terms.items()}
+        return base.Step(loss, left_out | measured | {"forward": forward})
 
     def goes_forward(self, step: int) -> bool:
         """Whether R is 1, a function of seed and step."""
@@ -130,7 +134,6 @@ class Objective(base.Objective):
 
     def _read(self, batch: TokenBatch) -> Tensor:
         """[CLS] of both sub-encoders, then of both cross streams and both poolers if they are read, (R, 2 to 6, D)."""
-        batch = batch.to(self.module.device)
         states = run_twin(self._sub_encoders, batch, self._cross_every, self._config.cross_mode, first=True)
         vectors = [state_R1D[:, 0] for state_R1D in (*states.primitive, *(states.cross or ()))]
         if self._config.reads_pooler:
@@ -145,7 +148,7 @@ class Objective(base.Objective):
         modulus_RD = others.pop() if self._config.reads_pooler else last_RD
         return Views(last_RD, others[0] if others else None, modulus_RD)
 
-    def terms(self, first: Views, second: Views, forward: bool) -> dict[str, Tensor]:
+    def terms(self, first: Views, second: Views, forward: Tensor) -> dict[str, Tensor]:
         """The terms of Eq. 15 that are asked for, each with weight 1."""
         asked, temperature = self._config.terms, self._config.temperature
         terms: dict[str, Tensor] = {}
@@ -153,10 +156,9 @@ class Objective(base.Objective):
             within = [contrast_views(one.last_RD, one.last_RD, temperature) for one in (first, second)]
             terms["nce"] = within[0] + within[1]
         if "icnce" in asked:
-            rows, candidates = (first, second) if forward else (second, first)
-            terms["icnce"] = contrast_views(rows.last_RD, candidates.last_RD, temperature)
-            if rows.cross_RD is not None and candidates.cross_RD is not None:
-                across = contrast_views(rows.cross_RD, candidates.cross_RD, temperature)
+            terms["icnce"] = contrast_views(first.last_RD, second.last_RD, temperature, ~forward)
+            if first.cross_RD is not None and second.cross_RD is not None:
+                across = contrast_views(first.cross_RD, second.cross_RD, temperature, ~forward)
                 terms["icnce"] = terms["icnce"] + across
         if "ictm" in asked:
             terms["ictm"] = self._constraint(first, second) + self._constraint(second, first)

@@ -28,6 +28,7 @@ Shape suffixes: B sentences, T tokens, L distinct lengths, W tokens of a templat
 """
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -58,6 +59,9 @@ class Objective(contrastive.Objective):
         super().__init__(config, encoder, data)
         self._biases = [Bias(encoder, pieces(one, data.tokenizer), config) for one in config.templates]
         self._config = config
+        self._fewest = data.shapes.width
+        self.reads_once = not config.denoise
+        self.passes = 3 if config.denoise else 1
 
     def texts(self, config: Config, data: TrainingData) -> Sequence[TokenisedText]:
         """The sentences in each template."""
@@ -74,14 +78,31 @@ class Objective(contrastive.Objective):
             self.encoder, self._config.templates[0], self._biases[0] if self._config.denoise else None
         )
 
-    def views(self, step: int) -> Tensor:
-        """Both views before the head, without their templates' biases, of all processes, shape (2, B, R)."""
+    def inputs(self, step: int) -> Any:
+        """The step's sentences in chunks, and the bare templates of each view, if their biases are subtracted."""
         batch = self.batch(step)
-        vectors_BR = self.read(batch)
-        if self._config.denoise:
-            halves = zip(self._biases, onto(batch.mask_BT, self.encoder.device).chunk(2), strict=True)
-            vectors_BR = vectors_BR - torch.cat([bias(mask_BT) for bias, mask_BT in halves])
-        return self.of_all_processes(vectors_BR)
+        if not self._config.denoise:
+            return self.ready(batch)
+        halves = zip(self._biases, batch.mask_BT.chunk(2), strict=True)
+        return self.ready(batch), tuple(bias.of(mask_BT.sum(dim=1), self._fewest) for bias, mask_BT in halves)
+
+    def views(self, inputs: Any) -> Tensor:
+        """Both views before the head, without their templates' biases, of all processes, shape (2, B, R)."""
+        if not self._config.denoise:
+            return super().views(inputs)
+        chunks, bare = inputs
+        vectors_BR = self.read(chunks)
+        biases = [bias(one) for bias, one in zip(self._biases, bare, strict=True)]
+        return self.of_all_processes(vectors_BR - torch.cat(biases))
+
+
+class Bare(NamedTuple):
+    """A template alone, its words where they stand around sentences of several lengths."""
+
+    batch: TokenBatch
+    positions_LW: Tensor
+    which_B: Tensor
+    """The length of each sentence, as a row of the batch."""
 
 
 class Bias:
@@ -92,18 +113,29 @@ class Bias:
     ) -> None:
         self._encoder = encoder
         self._before, self._after = sides
+        self.fewest = len(self._before) + len(self._after)
         self._first = -position_offset(encoder.backbone) if config.bias_positions == "zero" else 0
 
-    def __call__(self, mask_BT: Tensor) -> Tensor:
-        """For the length of each filled template, shape (B, R)."""
-        lengths_B = mask_BT.sum(dim=1) - len(self._before) - len(self._after)
-        lengths_L, which_B = torch.unique(lengths_B, return_inverse=True)
-        words = torch.tensor([*self._before, *self._after], device=mask_BT.device)
-        ids_LW = words.expand(len(lengths_L), -1)
-        positions_LW = torch.arange(len(words), device=mask_BT.device).expand_as(ids_LW) + self._first
+    def of(self, tokens_B: Tensor, multiple: int = 1) -> Bare:
+        """The template alone, for the numbers of tokens of filled templates, on the host.
+
+        The number of lengths is rounded up to a ``multiple``, by repeating the longest.
+        """
+        lengths_L, which_B = torch.unique(tokens_B - self.fewest, return_inverse=True)
+        lengths_L = torch.cat([lengths_L, lengths_L[-1:].expand(-len(lengths_L) % multiple)])
+        words = torch.tensor([*self._before, *self._after])
+        ids_LW = words.repeat(len(lengths_L), 1)
+        positions_LW = torch.arange(len(words)).repeat(len(lengths_L), 1) + self._first
         positions_LW[:, len(self._before) :] += lengths_L.unsqueeze(1)
-        bias_LR = self._encoder.read(TokenBatch(ids_LW, torch.ones_like(ids_LW)), positions_LW)
-        return bias_LR[which_B]
+        return Bare(TokenBatch(ids_LW, torch.ones_like(ids_LW)).ready(), positions_LW, which_B)
+
+    def of_all(self, longest: int) -> Bare:
+        """The template alone, for every number of tokens up to the longest filled template's."""
+        return self.of(torch.arange(self.fewest, longest + 1))
+
+    def __call__(self, bare: Bare) -> Tensor:
+        """For each sentence, shape (B, R)."""
+        return self._encoder.read(bare.batch, bare.positions_LW)[bare.which_B]
 
 
 class Denoised(TextEncoder):
@@ -119,4 +151,10 @@ class Denoised(TextEncoder):
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, packing: Packing | None = None) -> Tensor:
         """Embed the tokens of a batch; returns (B, D), not normalised."""
         vectors_BR = self.encoder.read(TokenBatch(ids_BT, mask_BT, packing))
-        return self.encoder.project(vectors_BR if self._bias is None else vectors_BR - self._bias(mask_BT))
+        if self._bias is not None:
+            # Of all lengths: to look for those in the batch would be to wait for the device.
+            bare = onto(self._bias.of_all(mask_BT.shape[1]), mask_BT.device)
+            vectors_BR = vectors_BR - self._bias(
+                bare._replace(which_B=mask_BT.sum(dim=1) - self._bias.fewest)
+            )
+        return self.encoder.project(vectors_BR)

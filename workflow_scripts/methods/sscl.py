@@ -14,6 +14,8 @@ chooses, as for every other method.
 Expected: BERT-base 76.10 over seven STS tasks (as 3R prints it; its cells average 75.95).
 """
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
@@ -43,14 +45,13 @@ class Objective(contrastive.Objective):
         layers = (*config.readout.indices, *config.negative_layers)
         self._readouts = [config.readout.model_copy(update={"layers": (layer,)}) for layer in layers]
 
-    def views(self, step: int) -> Tensor:
+    def views(self, inputs: Any) -> Tensor:
         """Both views of every layer that is read, the embedding's own first: (2 + 2M, B, D)."""
-        layers_BLD = in_chunks(self._read_layers, self.batch(step), self.chunk)
+        layers_BLD = in_chunks(self._read_layers, inputs)
         return torch.cat([self.of_all_processes(layer_BD) for layer_BD in layers_BLD.unbind(dim=1)])
 
     def _read_layers(self, batch: TokenBatch) -> Tensor:
         """Every layer that is read, the embedding's own first, (B, 1 + M, D)."""
-        batch = batch.to(self.encoder.device)
         states = hidden_states(self.encoder.backbone, batch, "all")
         return torch.stack([pool(states, batch.mask_BT, readout) for readout in self._readouts], dim=1)
 

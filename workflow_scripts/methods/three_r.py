@@ -37,8 +37,8 @@ if c was still on its way when the training ended.
 Expected: SimCSE on BERT-base 75.21 without and 77.52 with it (the paper, five runs); c ends at 0.273.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -49,9 +49,10 @@ from transformers import PreTrainedModel
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.reduction import Threshold, deviation, reduce
 from workflow_scripts.methods import base, load_method
-from workflow_scripts.models.dropout import keyed
+from workflow_scripts.models.dropout import Keys, keyed, keys_of
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder
-from workflow_scripts.models.tokens import TokenBatch
+from workflow_scripts.models.packed import PLACES
+from workflow_scripts.models.tokens import TokenBatch, onto
 from workflow_scripts.settings.methods.three_r import Config
 from workflow_scripts.training import contrastive
 from workflow_scripts.training.data import TrainingData
@@ -90,6 +91,20 @@ def path_findings(
     return [label for label, holds in (found | {ON_ITS_WAY: on_its_way}).items() if holds]
 
 
+class Inputs(NamedTuple):
+    """What a step reads."""
+
+    own: Any
+    """Inputs of the method underneath, or chunks of its sentences followed by the exemplars."""
+    exemplars: tuple[TokenBatch, ...] | None
+    """Chunks of the exemplars, where they are read apart."""
+    words: tuple[TokenBatch, ...] | None
+    apart: Keys
+    """What exemplars and words that are read apart draw by."""
+    together: int | None
+    """The sentences that are followed by exemplars, where these are read in the same pass."""
+
+
 class Objective(base.Objective):
     """Loss of the method underneath on reduced vectors."""
 
@@ -98,7 +113,9 @@ class Objective(base.Objective):
         self.under: contrastive.Objective = load_method(config.base.module).Objective(
             config.base, encoder, data
         )
+        self.passes = self.under.passes
         self._encoder = encoder
+        self._ready = data.ready
         self._seed = data.sampler.seed
         start = config.threshold.start
         if start is None:
@@ -110,39 +127,58 @@ class Objective(base.Objective):
         self._exemplars = data.tokenised("exemplar") if config.subtract == "exemplars" else None
         if self._exemplars is not None and config.k > len(self._exemplars):
             raise ConfigError(f"methods: k is {config.k}; the pool has {len(self._exemplars)}. Lower it.")
+        self._words = None
         if config.reads_words:
             words = data.tokenised("word")
-            self._words = words.batch(np.arange(len(words)))
+            self._words = data.ready(words.batch(np.arange(len(words))))
         if config.identify == "words_at_start":
+            assert self._words is not None
             encoder.train()
             with torch.no_grad():  # before the first step, which a resumed training finds again
-                self._deviation_at_start = deviation(self._embedded(self._words, step=0))
-        self._last: Mapping[str, Tensor] = {}
+                words_RD = self._embedded(*onto((self._words, self._keys_apart(0)), encoder.device))
+            self._deviation_at_start = deviation(words_RD)
 
-    def loss(self, step: int) -> Tensor:
-        """Reduce the step's vectors, then compare them."""
-        self.threshold.clamp()
-        views_VBR, exemplars_KD = self._read(step)
-        views_VBD = self._reduced(self._placed(views_VBR), exemplars_KD, step)
-        if self._config.where == "before_head":
-            views_VBD = self._encoder.project(views_VBD)
-        return self.under.contrast_at_widths(views_VBD)
-
-    def _read(self, step: int) -> tuple[Tensor, Tensor | None]:
-        """The step's vectors, and those of its exemplars, in one pass where the encoder and the method can."""
+    def inputs(self, step: int) -> Inputs:
+        """The step's sentences and exemplars, in one batch where encoder and method read them in one pass."""
+        apart = self._keys_apart(step)
         if self._exemplars is None:
-            return self.under.views(step), None
+            return Inputs(self.under.inputs(step), None, self._words, apart, None)
         exemplars = self._exemplars.batch(self.exemplars_of(step))
         if not (self.under.reads_once and self._encoder.tells_sentences_apart):
-            return self.under.views(step), self._embedded(exemplars, step)
+            return Inputs(self.under.inputs(step), self._ready(exemplars), self._words, apart, None)
         own = self.under.batch(step)
-        vectors_xR = self.under.read(own.followed_by(exemplars))
-        views_xR, exemplars_KR = vectors_xR.tensor_split([len(own.ids_BT)])
-        return self.under.of_all_processes(views_xR), self._placed(exemplars_KR)
+        both = self._ready(own.followed_by(exemplars))
+        return Inputs(both, None, self._words, apart, len(own.ids_BT))
 
-    def metrics(self) -> Mapping[str, Tensor]:
-        """Threshold c and the number of dimensions in S, at the last step."""
-        return self._last
+    def loss(self, inputs: Inputs) -> base.Step:
+        """Reduce the step's vectors, then compare them; metrics are threshold c and the number of dimensions in S."""
+        self.threshold.clamp()
+        views_VBR, exemplars_KD = self._read(inputs)
+        views_VBD = self._placed(views_VBR)
+        member_D = self._members(views_VBD, inputs)
+        views_VBD = reduce(views_VBD, self._redundant(exemplars_KD, inputs), member_D)
+        if self._config.where == "before_head":
+            views_VBD = self._encoder.project(views_VBD)
+        loss = self.under.contrast_at_widths(views_VBD)
+        measured = {
+            "threshold": self.threshold.c.detach().clone(),
+            "reduced_dimensions": (member_D > 0.5).sum(),
+        }
+        return base.Step(loss, measured)
+
+    def _keys_apart(self, step: int) -> Keys:
+        depth = max(leaf.backbone.config.num_hidden_layers for leaf in self._encoder.leaves)
+        return keys_of(self._seed, step, 4, passes=1, places=PLACES * depth)
+
+    def _read(self, inputs: Inputs) -> tuple[Tensor, Tensor | None]:
+        """The step's vectors, and those of its exemplars, if it has any."""
+        if inputs.together is None:
+            views_VBR = self.under.views(inputs.own)
+            if inputs.exemplars is None:
+                return views_VBR, None
+            return views_VBR, self._embedded(inputs.exemplars, inputs.apart)
+        views_xR, exemplars_KR = self.under.read(inputs.own).tensor_split([inputs.together])
+        return self.under.of_all_processes(views_xR), self._placed(exemplars_KR)
 
     @property
     def scored(self) -> TextEncoder | None:
@@ -159,15 +195,7 @@ class Objective(base.Objective):
         """What the method underneath does."""
         self.under.finish()
 
-    def _reduced(self, views_VBD: Tensor, exemplars_KD: Tensor | None, step: int) -> Tensor:
-        member_D = self._members(views_VBD, step)
-        self._last = {
-            "threshold": self.threshold.c.detach().clone(),
-            "reduced_dimensions": (member_D > 0.5).sum(),
-        }
-        return reduce(views_VBD, self._redundant(exemplars_KD, step), member_D)
-
-    def _members(self, views_VBD: Tensor, step: int) -> Tensor:
+    def _members(self, views_VBD: Tensor, inputs: Inputs) -> Tensor:
         match self._config.identify:
             case "all":
                 return torch.ones_like(views_VBD[0, 0])
@@ -178,11 +206,12 @@ class Objective(base.Objective):
             case "words_at_start":
                 deviation_D = self._deviation_at_start
             case "words_each_step":
-                deviation_D = deviation(self._embedded(self._words, step))
+                assert inputs.words is not None
+                deviation_D = deviation(self._embedded(inputs.words, inputs.apart))
         member_D: Tensor = self.threshold(deviation_D)
         return member_D
 
-    def _redundant(self, exemplars_KD: Tensor | None, step: int) -> Tensor | None:
+    def _redundant(self, exemplars_KD: Tensor | None, inputs: Inputs) -> Tensor | None:
         match self._config.subtract:
             case "own":
                 return None
@@ -190,9 +219,11 @@ class Objective(base.Objective):
                 assert exemplars_KD is not None
                 vectors_KD = exemplars_KD
             case "words":
-                vectors_KD = self._embedded(self._words, step)
+                assert inputs.words is not None
+                vectors_KD = self._embedded(inputs.words, inputs.apart)
             case "word_rows":
-                vectors_KD = self._word_rows()
+                assert inputs.words is not None
+                vectors_KD = torch.cat([self._word_rows(chunk) for chunk in inputs.words])
         redundant_D = vectors_KD.mean(dim=0)
         return redundant_D.detach() if self._config.detach else redundant_D
 
@@ -202,18 +233,18 @@ class Objective(base.Objective):
         draw = np.random.default_rng([self._seed, step, 2])
         return np.sort(draw.choice(len(self._exemplars), self._config.k, replace=False))
 
-    def _embedded(self, batch: TokenBatch, step: int) -> Tensor:
+    def _embedded(self, chunks: tuple[TokenBatch, ...], keys: Keys) -> Tensor:
         """Vectors as those of the batch are made, their dropout drawn apart."""
-        with keyed(self._seed, step, 4):
-            return self._placed(self.under.read(batch))
+        with keyed(keys):
+            return self._placed(self.under.read(chunks))
 
     def _placed(self, vectors_xR: Tensor) -> Tensor:
         """Vectors where they are reduced: after the head, or before it."""
         return self._encoder.project(vectors_xR) if self._config.where == "after_head" else vectors_xR
 
-    def _word_rows(self) -> Tensor:
+    def _word_rows(self, words: TokenBatch) -> Tensor:
         """Mean row of the embedding matrix over each word's pieces, special tokens left out."""
-        ids_BT, mask_BT, _ = self._words.to(self._encoder.device)
+        ids_BT, mask_BT, _ = words
         pieces_BT = mask_BT.cumsum(dim=1)
         inside_BT = (pieces_BT > 1) & (pieces_BT < mask_BT.sum(dim=1, keepdim=True)) & mask_BT.bool()
         rows_BTD = self._encoder.backbone.get_input_embeddings()(ids_BT)

@@ -32,6 +32,7 @@ from typing import NamedTuple
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from workflow_scripts.models.dropout import Masks
 from workflow_scripts.models.encoder import check_length
 from workflow_scripts.models.packed import PackedEncoder
 from workflow_scripts.models.tokens import TokenBatch
@@ -70,13 +71,20 @@ def run_twin(
     for sub_encoder in sub_encoders:
         check_length(sub_encoder, batch.ids_BT)
     packing = batch.packed()
-    one, other = (PackedEncoder(sub_encoder, packing) for sub_encoder in sub_encoders)
+
+    def streams() -> list[PackedEncoder]:
+        return [
+            PackedEncoder(sub_encoder, packing, Masks(packing) if sub_encoder.training else None)
+            for sub_encoder in sub_encoders
+        ]
+
+    one, other = streams()
     depth = sub_encoders[0].config.num_hidden_layers
     joined = cross_layers(depth, every) if every else []
     if mode == "literal":
         joined = joined[-1:]
     # A stream drops on its own, so that the cross streams are passes of their own.
-    crossing = [PackedEncoder(sub_encoder, packing) for sub_encoder in sub_encoders] if joined else []
+    crossing = streams() if joined else []
     states = [one.embedded(batch.ids_BT), other.embedded(batch.ids_BT)]
     cross: list[Tensor] = []
     for number in range(depth):
@@ -91,20 +99,20 @@ def run_twin(
             for stream, its, state in zip((one, other), seen, before, strict=True)
         ]
         if number + 1 in joined:
-            weighing = [seen[1].weigh, seen[0].weigh]
+            values = [seen[1].values, seen[0].values]
             # Where the cross streams fork, they go on from the primitive states.
             cross = before if not cross or mode == "feedback" else cross
         elif cross and mode == "parallel":
-            weighing = [
-                stream.weighing(number, state, first=narrow)
+            values = [
+                stream.values(number, state, first=narrow)
                 for stream, state in zip(crossing, cross, strict=True)
             ]
         else:
             continue
         cross = [
             # Values weighed as this layer weighed its own, then the rest of it on top of the stream's own state.
-            stream.finished(number, weigh(its.weights_BHQT), state, first=narrow)
-            for stream, weigh, its, state in zip(crossing, weighing, seen, cross, strict=True)
+            stream.finished(number, stream.weighed(own, its.weights_BHQT), state, first=narrow)
+            for stream, own, its, state in zip(crossing, values, seen, cross, strict=True)
         ]
         if mode == "feedback":
             states = cross

@@ -1,24 +1,31 @@
 """Dropout whose masks are a function of what they drop: key, pass, place, sentence, token and feature.
 
-A key is the numbers that the training loop gives, seed and step. There is no generator whose state a checkpoint must
-hold; a mask does not depend on padding, on how tokens are packed, on which process computes a sentence, or on whether
-a layer computes all tokens or the first alone. The law is that of ``torch.nn.functional.dropout``, the probability
-rounded to a multiple of 2^-32: every element has 32 bits of SplitMix64's output for its number (Steele, Lea and Flood,
-2014, https://doi.org/10.1145/2660193.2660195), computed in PyTorch's integers, so that a GPU draws what a CPU draws.
-One thread takes a quarter of the time of PyTorch's own generator.
+A key is made from the numbers that the training loop gives, seed and step. There is no generator whose state a
+checkpoint must hold; a mask does not depend on padding, on how tokens are packed, on which process computes a sentence,
+or on whether a layer computes all tokens or the first alone. The law is that of ``torch.nn.functional.dropout``, the
+probability rounded to a multiple of 2^-32: every element has 32 bits of SplitMix64's output for its number (Steele, Lea
+and Flood, 2014, https://doi.org/10.1145/2660193.2660195), computed in PyTorch's integers, so that a GPU draws what a
+CPU draws. One thread takes a quarter of the time of PyTorch's own generator.
 
-Shape suffixes: N tokens, B sentences, H heads, Q query and T key tokens, D width.
+Modules that were written for PyTorch's generator (layers of Transformers, RReLU) draw by the same keys inside
+``answering``. Keys are tensors: a compiled or captured step reads those of the step that it replays.
+
+Shape suffixes: P passes, K places, N tokens, B sentences, H heads, Q query and T key tokens, D width.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.tokens import Packing
 
 T = TypeVar("T")
@@ -32,91 +39,127 @@ _GAMMA = 0x9E3779B97F4A7C15
 _FACTORS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
 
 
-@dataclass
-class _Key:
-    """The key of some passes, which process makes them, and how many of them there have been."""
+class Keys(NamedTuple):
+    """Keys of a step's passes, 64 bits each, as int64; made on the host."""
 
-    numbers: Sequence[int]
-    rank: int
-    ranks: int
+    passes_P: Tensor
+    places_PK: Tensor
+    """Of each place where a packed encoder drops."""
+
+
+def keys_of(*numbers: int, passes: int = 8, places: int = 64) -> Keys:
+    """Keys as a function of ``numbers``, which are not negative, such as seed and step."""
+    of_passes = [_hashed(*numbers, number) for number in range(passes)]
+    of_places = [[_signed(_hashed(key, place)) for place in range(places)] for key in of_passes]
+    return Keys(torch.tensor([_signed(key) for key in of_passes]), torch.tensor(of_places))
+
+
+@dataclass
+class _Draws:
+    """The keys in force, which process draws by them, and how many passes have begun."""
+
+    keys: Keys
+    rank: int = 0
+    ranks: int = 1
     passes: int = 0
 
 
-_keys: list[_Key] = []
+_draws: list[_Draws] = []
 
 
 @contextmanager
-def keyed(*numbers: int, rank: int = 0, ranks: int = 1) -> Iterator[None]:
-    """Make all dropout inside a function of ``numbers`` and of how many passes went before.
-
-    Layers outside ``models.packed`` draw from PyTorch's generators, which are seeded with ``numbers`` and ``rank`` here
-    and go on where they were afterwards.
+def keyed(keys: Keys, rank: int = 0, ranks: int = 1) -> Iterator[None]:
+    """Draw by ``keys`` inside the block, pass after pass.
 
     Args:
-        numbers: Not negative; the same in every process of a training.
+        keys: The same in every process of a training, on the device that draws.
         rank: Of this process, whose sentence i is number ``i * ranks + rank`` of all processes' batch.
         ranks: Number of processes.
     """
-    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
-    with torch.random.fork_rng(devices):
-        torch.manual_seed(_hashed(*numbers, rank))
-        _keys.append(_Key(numbers, rank, ranks))
-        try:
-            yield
-        finally:
-            _keys.pop()
+    _draws.append(_Draws(keys, rank, ranks))
+    try:
+        yield
+    finally:
+        _draws.pop()
 
 
-def _current() -> _Key:
-    """The innermost key; outside a training every pass draws something else, as PyTorch's own layers do."""
-    return _keys[-1] if _keys else _Key([int(torch.randint(1 << 62, ()))], rank=0, ranks=1)
+def _current() -> _Draws:
+    """The innermost keys; outside a training every pass draws something else, as PyTorch's own layers do."""
+    if _draws:
+        return _draws[-1]
+    return _Draws(keys_of(int(torch.randint(1 << 62, ())), passes=1, places=256))
 
 
 def with_one_draw(read: Callable[[T], Tensor]) -> Callable[[T], Tensor]:
-    """``read`` such that all calls draw what the next one would, after the key's block has ended, too.
+    """``read`` such that all calls draw what the next one would, after the block of the keys has ended, too.
 
     However many calls there are, they count as one where passes are counted.
     """
-    key = _current()
-    first = key.passes
+    draws = _current()
+    first = draws.passes
 
     def repeatable(what: T) -> Tensor:
-        key.passes = first
-        _keys.append(key)
+        draws.passes = first
+        _draws.append(draws)
         try:
             return read(what)
         finally:
-            _keys.pop()
+            _draws.pop()
 
     return repeatable
 
 
 class Masks:
-    """What one pass over a batch draws."""
+    """The random numbers of one pass over a batch; making one begins a pass."""
 
     def __init__(self, packing: Packing) -> None:
-        key = _current()
-        self._key = _hashed(*key.numbers, key.passes)
-        key.passes += 1
-        self._ranks = (key.rank, key.ranks)
+        draws = _current()
+        device = packing.first_B.device
+        self._key = draws.keys.passes_P[draws.passes].to(device)
+        self._places_K = draws.keys.places_PK[draws.passes].to(device)
+        draws.passes += 1
+        self._ranks = (draws.rank, draws.ranks)
         self._packing = packing
+        self._calls = 0
 
-    def hidden(self, place: int, p: float, width: int, *, first: bool = False) -> Tensor:
+    def places(self, first: int, count: int) -> Tensor:
+        """Keys of some consecutive places, (count)."""
+        return self._places_K[first : first + count]
+
+    def next_call(self) -> Tensor:
+        """The key of the next call that ``answering`` answers."""
+        self._calls += 1
+        return splitmix(self._key.new_full((), self._calls), self._key)
+
+    def hidden(self, key: Tensor, p: float, width: int, *, first: bool = False) -> Tensor:
         """Factors of hidden states: 0 or 1 / (1 - p), of each token or of the first of each sentence, (N or B, D)."""
         packing = self._packing
         token_N = self._sentences(packing.token_rows) * LONGEST + packing.token_columns
         if first:
             token_N = token_N[packing.first_B]
-        return self._factors(token_N * ((width + 1) // 2), place, p, width)
+        return _drawn(token_N * _words(width), key, width, partial(_factors, p))
 
-    def attention(self, place: int, p: float, heads: int, *, first: bool = False) -> Tensor:
+    def attention(self, key: Tensor, p: float, heads: int, *, first: bool = False) -> Tensor:
         """Factors of attention weights, of each query or of the first of each sentence, (B, H, T or 1, T)."""
-        width, device = self._packing.width, self._packing.first_B.device
-        row_B = self._sentences(torch.arange(len(self._packing.first_B), device=device))
-        head_H = torch.arange(heads, device=device)
-        query_Q = torch.arange(1 if first else width, device=device)
-        query_BHQ = (row_B[:, None] * heads + head_H)[:, :, None] * LONGEST + query_Q
-        return self._factors(query_BHQ * (LONGEST // 2), place, p, width)
+        width = self._packing.width
+        shape = (len(self._packing.first_B), heads, 1 if first else width, width)
+        return self.of_shape(key, shape, partial(_factors, p))
+
+    def of_shape(self, key: Tensor, shape: Sequence[int], values: Callable[[Tensor], Tensor]) -> Tensor:
+        """Values for every element of a tensor, each by its sentence and its place in it.
+
+        Args:
+            key: Of the tensor.
+            shape: Of the tensor: sentences first, and tokens, if they have an axis, last but one.
+            values: Makes values of 32 random bits, int32.
+        """
+        rows, *others, width = shape
+        row_R = torch.arange(rows, device=key.device)
+        number = self._sentences(row_R) if rows == len(self._packing.first_B) else row_R
+        for size, stride in zip(others, [*others[:-1], LONGEST][: len(others)], strict=True):
+            number = number[..., None] * stride + torch.arange(size, device=key.device)
+        # Where there are more axes, the last one may be of tokens, too: attention weights.
+        return _drawn(number * (LONGEST // 2 if len(others) > 1 else _words(width)), key, width, values)
 
     def _sentences(self, row_x: Tensor) -> Tensor:
         """Numbers of sentences: of the batch of all processes, and behind them of what every process has."""
@@ -124,23 +167,44 @@ class Masks:
         own, row_x = self._packing.own, row_x + self._packing.start
         return torch.where(row_x < own, row_x * ranks + rank, row_x - own + _SHARED)
 
-    def _factors(self, start_x: Tensor, place: int, p: float, size: int) -> Tensor:
-        """Rows of ``size`` factors, (..., size), whose pairs are numbered from ``start_x``; the last may be cut."""
-        factors_RS = torch.empty(start_x.numel(), size, device=start_x.device)
-        word_W = torch.arange((size + 1) // 2, device=start_x.device)
-        key, least = _hashed(self._key, place), round(p * (1 << 32)) - (1 << 31)
-        start_R1 = start_x.reshape(-1, 1)
-        rows = len(start_R1) if start_x.is_cuda else max(1, _WORDS_AT_ONCE // len(word_W))
-        for low in range(0, len(start_R1), rows):
-            bits_RW = splitmix(start_R1[low : low + rows] + word_W, key)
-            kept_RS = factors_RS[low : low + rows]
-            torch.ge(bits_RW.view(torch.int32)[:, :size], least, out=kept_RS).mul_(1 / (1 - p))
-        return factors_RS.view(*start_x.shape, size)
+
+def _words(values: int) -> int:
+    """The 64-bit words that hold so many 32-bit values."""
+    return (values + 1) // 2
 
 
-def splitmix(counter: Tensor, key: int) -> Tensor:
+def _factors(p: float, bits_x: Tensor) -> Tensor:
+    """Random bits as factors of dropout: 0 with probability ``p``, else 1 / (1 - p)."""
+    return torch.where(bits_x >= round(p * (1 << 32)) - (1 << 31), 1 / (1 - p), 0.0)
+
+
+def _uniform(low: float, high: float, bits_x: Tensor) -> Tensor:
+    """Random bits as numbers that are uniform over [low, high), of 24 bits."""
+    return low + (high - low) / (1 << 24) * ((bits_x >> 8) & 0xFFFFFF)
+
+
+def _drawn(start_x: Tensor, key: Tensor, size: int, values: Callable[[Tensor], Tensor]) -> Tensor:
+    """``size`` values for each of ``start_x``, (..., size), two to a word, whose words are numbered from it.
+
+    On a processor eagerly, some rows at a time; else as operations on single elements, which a compiler joins with
+    whatever multiplies by them, so that no mask is ever stored.
+    """
+    if start_x.is_cuda or torch.compiler.is_compiling():
+        column_S = torch.arange(size, device=start_x.device)
+        word = splitmix(start_x[..., None] + column_S // 2, key)
+        return values(torch.where(column_S % 2 == 1, word >> 32, (word << 32) >> 32))
+    start_R1, word_W = start_x.reshape(-1, 1), torch.arange(_words(size))
+    values_RS = torch.empty(len(start_R1), size)
+    rows = max(1, _WORDS_AT_ONCE // len(word_W))
+    for low in range(0, len(start_R1), rows):
+        bits_RW = splitmix(start_R1[low : low + rows] + word_W, key)
+        values_RS[low : low + rows] = values(bits_RW.view(torch.int32)[:, :size])
+    return values_RS.view(*start_x.shape, size)
+
+
+def splitmix(counter: Tensor, key: Tensor) -> Tensor:
     """64 bits for each number, as int64: SplitMix64's output after so many steps from the state ``key``."""
-    state = (counter * _signed(_GAMMA)).add_(_signed(key))
+    state = (counter * _signed(_GAMMA)).add_(key)
     for shift, factor in _FACTORS:
         state.bitwise_xor_((state >> shift).bitwise_and_((1 << (64 - shift)) - 1))  # a logical shift
         if factor > 1:
@@ -156,3 +220,90 @@ def _signed(word: int) -> int:
 def _hashed(*numbers: int) -> int:
     """64 bits for a list of numbers, whose length counts, since seeds are filled up with zeros."""
     return int(np.random.SeedSequence((len(numbers), *numbers)).generate_state(1, np.uint64)[0])
+
+
+# Functions of PyTorch that draw
+
+
+def answering(masks: Masks | None) -> AbstractContextManager[object]:
+    """Inside the block, functions of PyTorch that draw from its generator draw by the keys of ``masks``, if any."""
+    return nullcontext() if masks is None else _Answering(masks)
+
+
+class _Answering(TorchFunctionMode):
+    """Answers the functions of ``_ANSWERS``, whose tensors hold a batch's sentences along their first axis."""
+
+    def __init__(self, masks: Masks) -> None:
+        super().__init__()
+        self._masks = masks
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if function in _REFUSED:
+            reason = f"in training the encoder draws by {function.__name__}, which no key decides"
+            raise ConfigError(f"encoders: {reason}. Name another encoder.")
+        answer = _ANSWERS.get(function)
+        return answer(self._masks, *args, **kwargs or {}) if answer else function(*args, **kwargs or {})
+
+
+def _dropout(
+    masks: Masks, input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """``F.dropout``, each element of each sentence by its place."""
+    if not (training and p):
+        return input
+    factors = masks.of_shape(masks.next_call(), input.shape, partial(_factors, p))
+    return input * factors.to(input.dtype)
+
+
+def _rrelu(
+    masks: Masks,
+    input: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Tensor:
+    """``F.rrelu``, each negative element with a slope of its own (Xu et al. 2015, section 2.4)."""
+    if not training:
+        return F.rrelu(input, lower, upper)
+    slopes = masks.of_shape(masks.next_call(), input.shape, partial(_uniform, lower, upper))
+    return torch.where(input < 0, input * slopes.to(input.dtype), input)
+
+
+def _attention(
+    masks: Masks,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """``F.scaled_dot_product_attention``, written out where weights are dropped."""
+    if not dropout_p:
+        return F.scaled_dot_product_attention(
+            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
+        )
+    again = query.shape[1] // key.shape[1]
+    key, value = key.repeat_interleave(again, dim=1), value.repeat_interleave(again, dim=1)
+    scores_BHQT = query @ key.transpose(2, 3) * (scale or query.shape[-1] ** -0.5)
+    if is_causal:
+        attn_mask = scores_BHQT.new_ones(scores_BHQT.shape[2:], dtype=torch.bool).tril()
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        scores_BHQT = scores_BHQT.masked_fill(~attn_mask, -torch.inf)
+    elif attn_mask is not None:
+        scores_BHQT = scores_BHQT + attn_mask
+    weights_BHQT = scores_BHQT.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
+    return _dropout(masks, weights_BHQT, dropout_p) @ value
+
+
+_ANSWERS: Mapping[Any, Callable[..., Any]] = {
+    F.dropout: _dropout,
+    F.rrelu: _rrelu,
+    F.scaled_dot_product_attention: _attention,
+}
+_REFUSED = (torch.rand, torch.rand_like, torch.randn, torch.randn_like, torch.bernoulli, F.alpha_dropout)

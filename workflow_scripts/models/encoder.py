@@ -3,9 +3,8 @@
 Shape suffixes: B sentences, T tokens, R width of the readout's vector, D width of the backbone.
 """
 
-import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -15,9 +14,11 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
+from workflow_scripts.data.published import applied_as_published, encoder_folder, longest_input, unreadable
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models import TOKENISER_FILES
-from workflow_scripts.models.packed import packed, packs
+from workflow_scripts.models.dropout import Masks, answering
+from workflow_scripts.models.packed import FAMILIES, packed, packs
 from workflow_scripts.models.readouts import build_readout, draw_linear_layers
 from workflow_scripts.models.readouts.base import Reads
 from workflow_scripts.models.tokens import Packing, TokenBatch
@@ -25,7 +26,6 @@ from workflow_scripts.settings.readouts import ReadoutConfig
 from workflow_scripts.settings.start import Size, Start
 from workflow_scripts.settings.templates import Template
 
-LENGTH_FILE = "sentence_bert_config.json"
 _OF_A_LAYER = re.compile(r"\blayers?\.\d+\.")  # a weight's name
 
 # Bars of loading weights drown those of the work.
@@ -57,6 +57,8 @@ class TextEncoder(nn.Module):
     """What a reader of any number made with it must know, beyond what its settings say."""
     tokenizers: Sequence[PreTrainedTokenizerBase] = ()
     """One for each of its sub-encoders, where they read different tokens; none where all read the same."""
+    tokenizer: PreTrainedTokenizerBase | None = None
+    """The tokeniser that an encoder as published was loaded with; None for others (``load_tokenizer``)."""
 
     @property
     def device(self) -> torch.device:
@@ -96,7 +98,7 @@ class SentenceEncoder(TextEncoder):
         self.backbone = backbone
         self.readout_settings = readout
         self.readout = build_readout(readout, backbone.config)
-        self.template = getattr(self.readout, "template", None) or template
+        self.template = template
         self.head = Head(self.readout.width, backbone.config.hidden_size) if head else None
         self.head_at_test = head and head_at_test
         self.width = int(backbone.config.hidden_size) if self.head_at_test else self.readout.width
@@ -109,9 +111,7 @@ class SentenceEncoder(TextEncoder):
     def read_by(self, readout: ReadoutConfig) -> "SentenceEncoder":
         """The same backbone with another readout, and no head but the pooler that it has (``own_pooler``)."""
         head = readout.reads_pooler
-        # A prompt that came with the readout goes with it.
-        template = None if self.readout_settings.needs_frozen else self.template
-        other = SentenceEncoder(self.backbone, readout, head=head, head_at_test=head, template=template)
+        other = SentenceEncoder(self.backbone, readout, head=head, head_at_test=head, template=self.template)
         if other.head is not None:
             other.head.dense.load_state_dict(self.own_pooler().state_dict())
         return other
@@ -137,15 +137,16 @@ class SentenceEncoder(TextEncoder):
     def tells_sentences_apart(self) -> bool:
         """Whether nothing of a sentence changes with others that follow it in a batch (``TokenBatch.followed_by``).
 
-        Not where the encoder does not run on packed tokens, or where sentences of a batch meet in the readout.
+        False if sentences of a batch meet in the readout.
         """
-        independent = self.readout.is_independent and self.readout.reads != "padded"
-        return independent and packs(self.backbone)
+        return self.readout.is_independent and self.readout.reads != "padded"
 
     def read(self, batch: TokenBatch, positions_BT: Tensor | None = None) -> Tensor:
         """Sentence vectors before the head, shape (B, R); ``positions_BT`` are positions other than 0, 1, 2, ..."""
-        states = hidden_states(self.backbone, batch, self.readout.reads, positions_BT)
-        vectors_BR = self.readout.read(states, batch.ids_BT, batch.mask_BT)
+        masks = Masks(batch.packed()) if self.training else None
+        states = hidden_states(self.backbone, batch, self.readout.reads, positions_BT, masks)
+        with answering(masks):
+            vectors_BR = self.readout.read(states, batch.ids_BT, batch.mask_BT)
         return vectors_BR.to(torch.promote_types(vectors_BR.dtype, torch.float32))
 
     def project(self, vectors_xR: Tensor) -> Tensor:
@@ -192,7 +193,11 @@ def is_causal(backbone: PreTrainedModel) -> bool:
 
 
 def hidden_states(
-    backbone: PreTrainedModel, batch: TokenBatch, reads: Reads, positions_BT: Tensor | None = None
+    backbone: PreTrainedModel,
+    batch: TokenBatch,
+    reads: Reads,
+    positions_BT: Tensor | None = None,
+    masks: Masks | None = None,
 ) -> tuple[Tensor, ...]:
     """States of the embedding output and each layer, (B, T, D), or those of them that ``reads`` asks for.
 
@@ -201,21 +206,26 @@ def hidden_states(
         batch: The sentences.
         reads: What is wanted; states of padding are arbitrary unless it is ``padded``.
         positions_BT: Positions other than 0, 1, 2, ...
+        masks: Random numbers of the pass; None drops nothing unless the encoder is in training mode.
 
     Raises:
         ConfigError: if a sentence is longer than the encoder takes.
     """
     check_length(backbone, batch.ids_BT)
     positions = None if positions_BT is None else positions_BT + position_offset(backbone)
+    if masks is None and backbone.training:
+        masks = Masks(batch.packed())
     if reads != "padded" and packs(backbone):
-        return tuple(packed(backbone, batch.packed()).states(batch.ids_BT, positions, reads))
+        return tuple(packed(backbone, batch.packed(), masks).states(batch.ids_BT, positions, reads))
     several = reads in ("all", "padded")
-    output = backbone(
-        input_ids=batch.ids_BT,
-        attention_mask=batch.mask_BT,
-        output_hidden_states=several,
-        **({} if positions is None else {"position_ids": positions}),
-    )
+    with answering(masks):
+        output = backbone(
+            input_ids=batch.ids_BT,
+            attention_mask=attention_mask(backbone, batch),
+            output_hidden_states=several,
+            **({} if positions is None else {"position_ids": positions}),
+            **({"use_cache": False} if getattr(backbone.config, "use_cache", False) else {}),
+        )
     if several:
         states: tuple[Tensor, ...] = output.hidden_states
         return states
@@ -223,15 +233,24 @@ def hidden_states(
     return (last_BTD[:, :1] if reads == "first" else last_BTD,)
 
 
-DROPOUT_SETTINGS = (
-    "hidden_dropout_prob",  # BERT, RoBERTa, MPNet
-    "attention_probs_dropout_prob",
-    "embedding_dropout",  # ModernBERT
-    "attention_dropout",
-    "mlp_dropout",
-    "dropout",  # DistilBERT
-)
-"""What families of encoders call the dropout of hidden states and attention."""
+def attention_mask(backbone: PreTrainedModel, batch: TokenBatch) -> Tensor:
+    """The mask of a batch as Transformers reads it without a wait.
+
+    Of a mask (B, T) on a GPU it would ask whether anything is padded; one with four axes it takes as it is. That holds
+    for encoders that compute positions otherwise than from the mask, and attend to all tokens or to those before.
+    """
+    config, mask_BT, length = backbone.config, batch.mask_BT, batch.mask_BT.shape[1]
+    known = config.model_type in FAMILIES or hasattr(backbone, "rotary_emb")
+    window = getattr(config, "sliding_window", None) or length
+    if not (mask_BT.is_cuda and known and config._attn_implementation == "sdpa" and length <= window):
+        return mask_BT
+    mask_B1TT = mask_BT.bool()[:, None, None].expand(-1, -1, length, -1)
+    is_causal = any(getattr(module, "is_causal", False) for module in backbone.modules())
+    return mask_B1TT.tril() if is_causal else mask_B1TT
+
+
+_DROPOUT = re.compile(r"(?!classifier|summary|pooler|qa|seq_)\w*(dropout|pdrop)\w*")
+"""Names that families of encoders have for the dropout of hidden states and attention."""
 
 
 def load_backbone(
@@ -250,14 +269,20 @@ def load_backbone(
         overrides: Entries of the model's configuration to replace.
 
     Raises:
+        ConfigError: if the folder has settings that sentence-transformers alone applies, or the model's modules
+            cannot be given the dropout.
         DataError: if the folder holds no usable model, not all of its weights, or more layers than it says.
     """
-    # Of a run, it may be the first of several modules (``models.folders``).
-    place = next((file.parent for file in folder.glob("0_*/config.json")), folder)
+    if found := next(applied_as_published(folder), None):
+        raise ConfigError(
+            f"encoders: {found}, applied by readout as_published alone. Take the method frozen."
+        )
+    place = encoder_folder(folder)
     try:
         if dropout is not None:
-            known = AutoConfig.from_pretrained(place, local_files_only=True)
-            overrides |= {name: dropout for name in DROPOUT_SETTINGS if hasattr(known, name)}
+            known = AutoConfig.from_pretrained(place, local_files_only=True).to_dict()
+            numbers = (name for name, value in known.items() if type(value) in (int, float))
+            overrides |= {name: dropout for name in numbers if _DROPOUT.fullmatch(name)}
         model, found = AutoModel.from_pretrained(
             place,
             use_safetensors=True,
@@ -267,12 +292,8 @@ def load_backbone(
             **overrides,
         )
     except (OSError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
-        raise _unreadable(folder, "encoder", error) from error
-    # Transformers starts what is missing from random numbers. A pooler is left out: few read it, and they must know.
-    if missing := sorted(name for name in found["missing_keys"] if not name.startswith("pooler.")):
-        raise DataError(
-            f"{folder}: {len(missing)} weights are missing, {missing[0]} first. Get the model again."
-        )
+        raise unreadable(folder, "encoder", error) from error
+    check_whole(folder, found)
     if unused := sorted(name for name in found["unexpected_keys"] if _OF_A_LAYER.search(name)):
         more = f"its config.json has no place for {len(unused)} weights of layers, {unused[0]} first"
         raise DataError(f"{folder}: {more}. Get the model again.")
@@ -280,8 +301,24 @@ def load_backbone(
         model.pooler = None
     if not getattr(model.config, "is_causal", True):
         attend_both_ways(model)
+    if dropout is not None and dropout_rates(model) | {0.0} != {0.0, dropout}:
+        rates = ", ".join(f"{rate:g}" for rate in sorted(dropout_rates(model))) or "nothing"
+        found = f"{dropout:g}; modules of {model.config.model_type} drop {rates} whatever their settings say"
+        raise ConfigError(f"method.dropout: {found}. Set it to null, or take another encoder.")
     model.eval()
     return model  # type: ignore[no-any-return]
+
+
+def check_whole(folder: Path, found: Mapping[str, Iterable[str]]) -> None:
+    """Refuse weights that a folder lacks, which Transformers draws at random: all but a pooler's, which few read.
+
+    Raises:
+        DataError: naming the first.
+    """
+    if missing := sorted(name for name in found["missing_keys"] if not name.startswith("pooler.")):
+        raise DataError(
+            f"{folder}: {len(missing)} weights are missing, {missing[0]} first. Get the model again."
+        )
 
 
 def attend_both_ways(model: nn.Module) -> None:
@@ -291,9 +328,21 @@ def attend_both_ways(model: nn.Module) -> None:
             setattr(module, "is_causal", False)  # noqa: B010  (torch types attributes as tensors or modules)
 
 
+def dropout_rates(backbone: nn.Module) -> set[float]:
+    """Rates at which modules drop states or attention while training; 0 for those that drop nothing."""
+    modules = [*backbone.modules()]
+    layers = {module.p for module in modules if isinstance(module, nn.Dropout)}
+    return layers | {
+        value
+        for module in modules
+        for name, value in vars(module).items()
+        if type(value) in (int, float) and _DROPOUT.fullmatch(name)
+    }
+
+
 def has_dropout(backbone: PreTrainedModel) -> bool:
     """Whether two passes over a sentence differ while training."""
-    return any(getattr(backbone.config, name, 0.0) for name in DROPOUT_SETTINGS)
+    return any(dropout_rates(backbone))
 
 
 def max_position_embeddings(backbone: PreTrainedModel) -> int | None:
@@ -322,28 +371,22 @@ def check_length(backbone: PreTrainedModel, ids_BT: Tensor) -> None:
         )
 
 
-def _unreadable(folder: Path, what: str, error: Exception) -> DataError:
-    reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-    return DataError(f"{folder}: no {what} can be loaded: {reason}. Get the model again.")
-
-
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     """Load the fast tokeniser of a model folder; texts are as long at most as the encoder was published for.
 
     Raises:
         DataError: if there is none, or it has no token to pad with.
     """
-    if not any((folder / name).exists() for name in TOKENISER_FILES):  # else an empty one is made up
+    place = encoder_folder(folder)
+    if not any((place / name).exists() for name in TOKENISER_FILES):  # else an empty one is made up
         raise DataError(f"{folder}: no tokeniser; none of {', '.join(TOKENISER_FILES)}. Get the model again.")
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
+        tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True, use_fast=True)
     except Exception as error:  # of whatever library reads one of its files
-        raise _unreadable(folder, "tokeniser", error) from error
+        raise unreadable(folder, "tokeniser", error) from error
     if tokenizer.pad_token_id is None:
         raise DataError(f"{folder}: the tokeniser has no padding token. Name one in tokenizer_config.json.")
-    if (folder / LENGTH_FILE).exists():
-        longest = json.loads((folder / LENGTH_FILE).read_text("utf-8")).get("max_seq_length")
-        tokenizer.model_max_length = min(tokenizer.model_max_length, longest or tokenizer.model_max_length)
+    tokenizer.model_max_length = longest_input(folder) or tokenizer.model_max_length
     return tokenizer
 
 

@@ -29,7 +29,7 @@ class Ensemble(TextEncoder):
         tokenizers: Of the sub-encoders; none where all are known to have the same.
 
     Raises:
-        ConfigError: if widths or templates differ.
+        ConfigError: if widths or templates differ, or one is read as it was published.
     """
 
     def __init__(
@@ -41,6 +41,10 @@ class Ensemble(TextEncoder):
     ) -> None:
         super().__init__()
         first, *others = sub_encoders
+        if any(one.tokenizer for one in sub_encoders):
+            raise ConfigError(
+                "encoders: a run as it was published is not added up. Take frozen_avg or frozen_cls."
+            )
         for what in ("width", "template"):
             if any(getattr(other, what) != getattr(first, what) for other in others):
                 raise ConfigError(f"encoders: sub-encoders that differ in {what} cannot be added up.")

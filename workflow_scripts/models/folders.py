@@ -30,7 +30,7 @@ from workflow_scripts.models.encoder import (
     load_tokenizer,
     max_position_embeddings,
 )
-from workflow_scripts.provenance.artefacts import check_model_folder
+from workflow_scripts.provenance.artefacts import identity
 from workflow_scripts.settings.readouts import AnyReadout, ReadoutConfig
 from workflow_scripts.settings.templates import Template
 
@@ -63,9 +63,10 @@ def load_encoder(
     Raises:
         DataError: if the folder is not what a run wrote.
     """
-    check_model_folder(folder)
+    identity(folder)
     encoder = _load(folder)
-    return (encoder.read_by(readout) if readout else encoder).eval(), load_tokenizer(folder)
+    encoder = (encoder.read_by(readout) if readout else encoder).eval()
+    return encoder, encoder.tokenizer or load_tokenizer(folder)
 
 
 def _load(folder: Path) -> TextEncoder:
@@ -82,6 +83,8 @@ def _load(folder: Path) -> TextEncoder:
             f"{folder}: no {ENCODER_FILE}; an encoder, not a run's model. Name the model of a run."
         )
     own = SavedEncoder.model_validate_json((folder / ENCODER_FILE).read_text("utf-8"))
+    if own.readout.needs_frozen:
+        return readouts.load_published(own.readout, folder)  # type: ignore[no-any-return]
     encoder = SentenceEncoder(
         load_backbone(folder),
         own.readout,
@@ -102,6 +105,13 @@ def _members(folder: Path, count: int) -> list[Path]:
 
 def save_encoder(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase) -> None:
     """Write ``encoder`` into ``folder``; its embeddings are the same through every loader."""
+    if encoder.tokenizer is not None:
+        published: Any = encoder
+        published.save(folder)
+        _write_settings(
+            folder, SavedEncoder(readout=published.readout_settings, head_at_test=False, template=None)
+        )
+        return
     _write(folder, encoder, tokenizer).save_pretrained(str(folder), create_model_card=False)
     for file in folder.rglob(MODULES_FILE):  # a class is named by its file in the folder
         file.write_text(file.read_text("utf-8").replace(f'"{readouts.__name__}.', '"'), "utf-8")
@@ -128,8 +138,11 @@ def _write(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokenizerBas
         modules = [several.sentence_module(list(parts))]
     if not (folder / CONFIG_FILE).exists():
         (folder / CONFIG_FILE).write_text(json.dumps(NO_AUTO_MODEL) + "\n", "utf-8")
-    options: dict[str, Any] = getattr(encoder.leaves[0].readout, "sentence_options", {})
-    return SentenceTransformer(modules=modules, device="cpu", **options)
+    return SentenceTransformer(modules=modules, device="cpu")
+
+
+def _write_settings(folder: Path, settings: SavedEncoder) -> None:
+    (folder / ENCODER_FILE).write_text(settings.model_dump_json(indent=1) + "\n", "utf-8")
 
 
 def _sentence_modules(
@@ -140,7 +153,7 @@ def _sentence_modules(
     saved = SavedEncoder(
         readout=encoder.readout_settings, head_at_test=encoder.head_at_test, template=encoder.template
     )
-    (folder / ENCODER_FILE).write_text(saved.model_dump_json(indent=1) + "\n", "utf-8")
+    _write_settings(folder, saved)
     following = [*encoder.readout.sentence_modules(encoder.backbone.config.num_hidden_layers)]
     if encoder.head is not None:
         save_file(encoder.head.state_dict(), folder / HEAD_FILE)
@@ -164,8 +177,8 @@ def _transformer(
     options: dict[str, Any] = {"max_seq_length": int(min(positions, tokenizer.model_max_length))}
     if encoder.readout.reads in ("all", "padded"):
         options["config_kwargs"] = {"output_hidden_states": True}
-    prompted = encoder.template is not None and not encoder.template.cut_with_text
-    if encoder.template is not None and prompted:
+    prompted = encoder.template is not None
+    if encoder.template is not None:
         before, after = encoder.template.sides(tokenizer.mask_token)
         options |= {"before": before, "after": after, "add_period": encoder.template.add_period}
     kind: Any = PromptedTransformer if prompted else Transformer

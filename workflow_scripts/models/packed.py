@@ -13,7 +13,7 @@ E width of a head, D width.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -26,11 +26,14 @@ from workflow_scripts.models.readouts.base import Reads
 from workflow_scripts.models.tokens import Packing
 from workflow_scripts.settings.start import BUILT_AS_BERT
 
-_ATTENTION, _PROJECTED, _FED, _PLACES = 1, 2, 3, 4  # where a layer drops; place 0 is that of the embeddings
+PLACES = 4
+"""Places of dropout for each layer: the embeddings' (of the first layer alone), weights, and both sums."""
+_ATTENTION, _PROJECTED, _FED = 0, 1, 2  # where a layer drops, from place 1 on
 _FAR = -1e30
 """Added to scores of tokens outside a window, whose weights are 0; of infinities alone, padding would be NaN."""
 
 _unpacked: list[bool] = []
+_compiling: list[bool] = []
 
 
 @contextmanager
@@ -43,6 +46,21 @@ def unpacked() -> Iterator[None]:
         _unpacked.pop()
 
 
+@contextmanager
+def compiled() -> Iterator[None]:
+    """Let PyTorch compile the layers that run inside, once for all layers and shapes: for long work on a GPU."""
+    _compiling.append(True)
+    try:
+        yield
+    finally:
+        _compiling.pop()
+
+
+@cache
+def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
+    return torch.compile(function, dynamic=True, fullgraph=True)
+
+
 def packs(backbone: Any) -> bool:
     """Whether a family computes what this model does: not with adapters, or weights in half precision."""
     family = FAMILIES.get(backbone.config.model_type)
@@ -52,22 +70,9 @@ def packs(backbone: Any) -> bool:
     return all(type(one) is nn.Linear and one.weight.dtype.itemsize >= 4 for one in maps)
 
 
-def packed(backbone: PreTrainedModel, packing: Packing) -> "PackedEncoder":
+def packed(backbone: PreTrainedModel, packing: Packing, masks: Masks | None) -> "PackedEncoder":
     """One pass of a batch through a model that ``packs``."""
-    return FAMILIES[backbone.config.model_type](backbone, packing)
-
-
-Weigh = Callable[[Tensor], Tensor]
-"""A layer's values weighed by attention weights, (B, H, Q, T), its own or another's: a context, (N, D) or (B, D)."""
-
-
-class Attended(NamedTuple):
-    """What self-attention computes."""
-
-    context_ND: Tensor
-    weights_BHQT: Any
-    """A tensor, after dropout; None where it was not asked for and nothing is dropped."""
-    weigh: Weigh
+    return FAMILIES[backbone.config.model_type](backbone, packing, masks)
 
 
 class Parts(NamedTuple):
@@ -94,19 +99,63 @@ class Maps(NamedTuple):
         return F.linear(state_xD, self.weight_3HED[part].flatten(0, 1), self.bias_3HE[part].flatten())
 
 
+class Values(NamedTuple):
+    """Values of a layer, to be weighed by attention: computed, or as states that they are made of once weighed."""
+
+    rows: Tensor
+    """Values of each head, (B, H, T, E), or states, (B, T, D)."""
+    maps: Maps | None = None
+    """Of the states to values."""
+
+
+class Attended(NamedTuple):
+    """Result of self-attention."""
+
+    context_ND: Tensor
+    weights_BHQT: Any
+    """A tensor, after dropout; None where it was not asked for and nothing is dropped."""
+    values: Values
+
+
+class Layer(NamedTuple):
+    """A layer of the model and all that it reads beside states."""
+
+    module: Any
+    keys_K: Tensor | None
+    """Of its places of dropout; None where nothing is dropped."""
+    bias_xxxT: Tensor
+    """Added to scores: minus infinity for padding, (B, H or 1, T or 1, T)."""
+    is_masked: bool
+    """Whether the bias is anywhere other than 0."""
+    is_last: bool
+
+
 class PackedEncoder:
     """One pass of a batch through a model that is built as BERT.
 
+    A layer is a function of tensors: its weights, states, bias and keys. Inside ``compiled`` PyTorch compiles it.
+
     Args:
-        backbone: The model, whose modules it calls, so that hooks on them act; in training mode it drops.
+        backbone: The model, whose modules it calls, so that hooks on them act.
         packing: The batch.
+        masks: What is dropped, if anything is.
     """
 
-    def __init__(self, backbone: PreTrainedModel, packing: Packing) -> None:
+    def __init__(self, backbone: PreTrainedModel, packing: Packing, masks: Masks | None) -> None:
         self._backbone: Any = backbone
         self._packing = packing
-        self._masks = Masks(packing) if backbone.training else None
-        self._layers = self.layers_of(backbone)
+        self._masks = masks
+        layers = self.layers_of(backbone)
+        self._layers = [
+            Layer(
+                module,
+                None if masks is None else masks.places(number * PLACES + 1, PLACES - 1),
+                bias_xxxT,
+                packing.padded or bias_xxxT is not packing.bias_B11T,
+                number + 1 == len(layers),
+            )
+            for number, (module, bias_xxxT) in enumerate(zip(layers, self.biases(layers), strict=True))
+        ]
 
     @staticmethod
     def layers_of(backbone: Any) -> Sequence[Any]:
@@ -120,6 +169,10 @@ class PackedEncoder:
         own, output = layer.attention.self, layer.attention.output
         maps = own.query, own.key, own.value
         return Parts(maps, output.LayerNorm, output.dense, own.dropout.p, output.dropout.p)
+
+    def biases(self, layers: Sequence[Any]) -> Sequence[Tensor]:
+        """What each layer adds to its scores (``Layer.bias_xxxT``)."""
+        return [self._packing.bias_B11T] * len(layers)
 
     def states(self, ids_BT: Tensor, positions_BT: Tensor | None, reads: Reads) -> Iterator[Tensor]:
         """Hidden states that ``reads`` asks for, padded, (B, T, D), or (B, 1, D) of the first token."""
@@ -145,7 +198,12 @@ class PackedEncoder:
         if hasattr(embeddings, "token_type_embeddings"):
             summed_ND = summed_ND + embeddings.token_type_embeddings.weight[0]
         summed_ND = summed_ND + embeddings.position_embeddings(positions_N)
-        return self._dropped(0, embeddings.dropout.p, embeddings.LayerNorm(summed_ND))
+        return self._dropped(self._first_key, embeddings.dropout.p, embeddings.LayerNorm(summed_ND))
+
+    @property
+    def _first_key(self) -> Tensor | None:
+        """That of the embeddings' dropout."""
+        return None if self._masks is None else self._masks.places(0, 1)[0]
 
     def _positions(self, ids_BT: Tensor) -> Tensor:
         """BERT counts places of a row; others count tokens that are not their padding, from one past its id."""
@@ -160,34 +218,59 @@ class PackedEncoder:
         self, number: int, state_ND: Tensor, *, first: bool = False, weights: bool = False
     ) -> Attended:
         """Self-attention of layer ``number`` (from 0), before its output projection."""
-        state_ND = self._entering(number, state_ND)
+        attend = type(self)._attend  # of the class, so that it is compiled once for all batches
+        return (_compile(attend) if _compiling else attend)(
+            self, self._layers[number], state_ND, first, weights
+        )
+
+    def finished(self, number: int, context_ND: Tensor, state_ND: Tensor, *, first: bool = False) -> Tensor:
+        """The rest of layer ``number`` on ``state_ND``: output projection, residual, LayerNorm, feed-forward.
+
+        States after it, (N, D), or of the first token of each sentence, (B, D).
+        """
+        finish = type(self)._finish
+        return (_compile(finish) if _compiling else finish)(
+            self, self._layers[number], context_ND, state_ND, first
+        )
+
+    def _attend(self, layer: Layer, state_ND: Tensor, first: bool, weights: bool) -> Attended:
+        state_ND = self._entering(layer, state_ND)
         if first:
-            rows_BTD, maps = self._packing.rows(state_ND), self._maps(number)
-            scores_BHQT = self._scores_of_first(number, maps, state_ND, rows_BTD)
-            weigh = partial(self._weighed_once, maps, rows_BTD)
+            values = Values(self._packing.rows(state_ND), self._maps(layer))
+            scores_BHQT = self._scores_of_first(layer, values, state_ND)
         else:
-            queries_BHTE, keys_BHTE, values_BHTE = self._projections(number, state_ND)
-            weigh = partial(self._weighed, values_BHTE)
-            bias_xxxT = self._bias(number)
-            if not (weights or (self._masks and self.parts(self._layers[number]).p)):
-                needed = self._packing.padded or bias_xxxT is not self._packing.bias_B11T
-                bias = bias_xxxT.to(values_BHTE.dtype) if needed else None
+            queries_BHTE, keys_BHTE, values_BHTE = self._projections(layer, state_ND)
+            values = Values(values_BHTE)
+            if not weights and (layer.keys_K is None or not self.parts(layer.module).p):
+                bias = layer.bias_xxxT.to(values_BHTE.dtype) if layer.is_masked else None
                 context_BHTE = F.scaled_dot_product_attention(
                     queries_BHTE, keys_BHTE, values_BHTE, attn_mask=bias
                 )
-                return Attended(self._packing.joined(context_BHTE), None, weigh)
-            scores_BHQT = self._scores(queries_BHTE, keys_BHTE, bias_xxxT)
-        weights_BHQT = self._weights(number, scores_BHQT, first)
-        return Attended(weigh(weights_BHQT), weights_BHQT, weigh)
+                return Attended(self._packing.joined(context_BHTE), None, values)
+            scores_BHQT = self._scores(queries_BHTE, keys_BHTE, layer.bias_xxxT)
+        weights_BHQT = self._weights(layer, scores_BHQT, first)
+        return Attended(self.weighed(values, weights_BHQT), weights_BHQT, values)
 
-    def weighing(self, number: int, state_ND: Tensor, *, first: bool = False) -> Weigh:
-        """How the values that layer ``number`` makes of some states are weighed."""
-        maps, state_ND = self._maps(number), self._entering(number, state_ND)
+    def values(self, number: int, state_ND: Tensor, *, first: bool = False) -> Values:
+        """The values that layer ``number`` makes of some states."""
+        layer = self._layers[number]
+        maps, state_ND = self._maps(layer), self._entering(layer, state_ND)
         if first:
-            return partial(self._weighed_once, maps, self._packing.rows(state_ND))
-        return partial(self._weighed, self._packing.heads(maps.of(2, state_ND), 1, self._heads)[0])
+            return Values(self._packing.rows(state_ND), maps)
+        return Values(self._packing.heads(maps.of(2, state_ND), 1, self._heads)[0])
 
-    def _entering(self, number: int, state_ND: Tensor) -> Tensor:
+    def weighed(self, values: Values, weights_BHQT: Tensor) -> Tensor:
+        """Values weighed by attention, all heads side by side, (N, D), or of the first tokens, (B, D)."""
+        if values.maps is None:
+            return self._packing.joined(weights_BHQT.to(values.rows.dtype) @ values.rows)
+        # Weights times (V x + b) are V times the weighed x, and b times the sum of the weights.
+        weights_BHT = weights_BHQT[:, :, 0]
+        weighed_BHD = weights_BHT.to(values.rows.dtype) @ values.rows
+        context_BHE = torch.einsum("bhd,hed->bhe", weighed_BHD, values.maps.weight_3HED[2])
+        context_BHE += weights_BHT.sum(dim=-1, keepdim=True) * values.maps.bias_3HE[2]
+        return context_BHE.flatten(1)
+
+    def _entering(self, layer: Layer, state_ND: Tensor) -> Tensor:
         """What the maps of attention are applied to."""
         return state_ND
 
@@ -195,20 +278,16 @@ class PackedEncoder:
     def _heads(self) -> int:
         return int(self._backbone.config.num_attention_heads)
 
-    def _maps(self, number: int) -> Maps:
-        maps = self.parts(self._layers[number]).maps
+    def _maps(self, layer: Layer) -> Maps:
+        maps = self.parts(layer.module).maps
         weight = torch.cat([one.weight for one in maps])
         has_bias = maps[0].bias is not None
         bias = torch.cat([one.bias for one in maps]) if has_bias else weight.new_zeros(len(weight))
         return Maps(weight.view(3, self._heads, -1, weight.shape[1]), bias.view(3, self._heads, -1))
 
-    def _bias(self, number: int) -> Tensor:
-        """To add to scores: minus infinity for padding, (B, H or 1, T or 1, T)."""
-        return self._packing.bias_B11T
-
-    def _projections(self, number: int, state_ND: Tensor) -> tuple[Tensor, ...]:
+    def _projections(self, layer: Layer, state_ND: Tensor) -> tuple[Tensor, ...]:
         """Queries, keys and values, (B, H, T, E)."""
-        maps = self._maps(number)
+        maps = self._maps(layer)
         together_ND = F.linear(state_ND, maps.weight_3HED.flatten(0, 2), maps.bias_3HE.flatten())
         return self._packing.heads(together_ND, 3, self._heads).unbind()
 
@@ -222,75 +301,64 @@ class PackedEncoder:
         )
         return scores_xTT.view(*queries_BHTE.shape[:3], -1)
 
-    def _scores_of_first(self, number: int, maps: Maps, state_ND: Tensor, rows_BTD: Tensor) -> Tensor:
-        """What ``_scores`` gives for the first tokens, (B, H, 1, T), without keys of the others.
+    def _scores_of_first(self, layer: Layer, values: Values, state_ND: Tensor) -> Tensor:
+        """Scores of the first tokens, (B, H, 1, T), without keys of the others.
 
         A first token asks once: q (K x + b) is (q K) x + q b. So K is applied to each sentence instead of each token.
         """
+        rows_BTD, maps = values
+        assert maps is not None
         queries_BHE = self._queries_of_first(maps, state_ND)
         asked_BHD = torch.einsum("bhe,hed->bhd", queries_BHE, maps.weight_3HED[1])
         offsets_BH = torch.einsum("bhe,he->bh", queries_BHE, maps.bias_3HE[1])
         scale: float = queries_BHE.shape[-1] ** -0.5
         scores_BHT = (asked_BHD @ rows_BTD.transpose(1, 2) + offsets_BH[..., None]) * scale
-        return scores_BHT[:, :, None] + self._bias(number)[:, :, :1]
+        return scores_BHT[:, :, None] + layer.bias_xxxT[:, :, :1]
 
     def _queries_of_first(self, maps: Maps, state_ND: Tensor) -> Tensor:
         return maps.of(0, state_ND[self._packing.first_B]).view(-1, *maps.bias_3HE.shape[1:])
 
-    def _weights(self, number: int, scores_BHQT: Tensor, first: bool) -> Tensor:
-        """Attention weights of layer ``number`` after dropout."""
+    def _weights(self, layer: Layer, scores_BHQT: Tensor, first: bool) -> Tensor:
+        """Attention weights of a layer after dropout."""
         precise = torch.promote_types(scores_BHQT.dtype, torch.float32)
         weights_BHQT: Tensor = scores_BHQT.softmax(dim=-1, dtype=precise)
-        p = self.parts(self._layers[number]).p
-        if not (self._masks and p):
+        p = self.parts(layer.module).p
+        if layer.keys_K is None or not p:
             return weights_BHQT
-        place = number * _PLACES + _ATTENTION
-        return weights_BHQT * self._masks.attention(place, p, weights_BHQT.shape[1], first=first)
+        assert self._masks is not None
+        key = layer.keys_K[_ATTENTION]
+        return weights_BHQT * self._masks.attention(key, p, weights_BHQT.shape[1], first=first)
 
-    def _weighed(self, values_BHTE: Tensor, weights_BHTT: Tensor) -> Tensor:
-        """Values weighed by attention, all heads side by side, (N, D)."""
-        return self._packing.joined(weights_BHTT.to(values_BHTE.dtype) @ values_BHTE)
-
-    def _weighed_once(self, maps: Maps, rows_BTD: Tensor, weights_BH1T: Tensor) -> Tensor:
-        """What ``_weighed`` gives for the first tokens, (B, D), without values of the others.
-
-        Weights times (V x + b) are V times the weighed x, and b times the sum of the weights.
-        """
-        weights_BHT = weights_BH1T[:, :, 0]
-        weighed_BHD = weights_BHT.to(rows_BTD.dtype) @ rows_BTD
-        context_BHE = torch.einsum("bhd,hed->bhe", weighed_BHD, maps.weight_3HED[2])
-        context_BHE += weights_BHT.sum(dim=-1, keepdim=True) * maps.bias_3HE[2]
-        return context_BHE.flatten(1)
-
-    def finished(self, number: int, context_ND: Tensor, state_ND: Tensor, *, first: bool = False) -> Tensor:
-        """The rest of layer ``number`` on ``state_ND``: output projection, residual, LayerNorm, feed-forward.
-
-        States after it, (N, D), or of the first token of each sentence, (B, D).
-        """
-        layer, place = self._layers[number], number * _PLACES
-        attended_ND = self.parts(layer).norm(self._projected(number, context_ND, state_ND, first))
-        fed_ND = layer.output.dense(layer.intermediate(attended_ND))
-        summed_ND = self._added(place + _FED, layer.output.dropout.p, fed_ND, attended_ND, first)
-        finished_ND: Tensor = layer.output.LayerNorm(summed_ND)
+    def _finish(self, layer: Layer, context_ND: Tensor, state_ND: Tensor, first: bool) -> Tensor:
+        attended_ND = self.parts(layer.module).norm(self._projected(layer, context_ND, state_ND, first))
+        output = layer.module.output
+        fed_ND = output.dense(layer.module.intermediate(attended_ND))
+        finished_ND: Tensor = output.LayerNorm(
+            self._added(layer, _FED, output.dropout.p, fed_ND, attended_ND, first)
+        )
         return finished_ND
 
-    def _projected(self, number: int, context_ND: Tensor, state_ND: Tensor, first: bool) -> Tensor:
+    def _projected(self, layer: Layer, context_ND: Tensor, state_ND: Tensor, first: bool) -> Tensor:
         """The context through the output projection, and the residual."""
         residual_ND = state_ND[self._packing.first_B] if first else state_ND
-        parts, place = self.parts(self._layers[number]), number * _PLACES + _PROJECTED
-        return self._added(place, parts.output_p, parts.output(context_ND), residual_ND, first)
+        parts = self.parts(layer.module)
+        return self._added(layer, _PROJECTED, parts.output_p, parts.output(context_ND), residual_ND, first)
 
-    def _dropped(self, place: int, p: float, state_ND: Tensor, first: bool = False) -> Tensor:
+    def _dropped(self, key: Tensor | None, p: float, state_ND: Tensor, first: bool = False) -> Tensor:
         """What is left of a state after dropout."""
-        if not (self._masks and p):
+        if key is None or not p:
             return state_ND
-        return state_ND * self._masks.hidden(place, p, state_ND.shape[1], first=first)
+        assert self._masks is not None
+        return state_ND * self._masks.hidden(key, p, state_ND.shape[1], first=first)
 
-    def _added(self, place: int, p: float, state_ND: Tensor, residual_ND: Tensor, first: bool) -> Tensor:
+    def _added(
+        self, layer: Layer, place: int, p: float, state_ND: Tensor, residual_ND: Tensor, first: bool
+    ) -> Tensor:
         """What is left of a state after dropout, and the residual."""
-        if not (self._masks and p):
+        if layer.keys_K is None or not p:
             return residual_ND + state_ND
-        factors_ND = self._masks.hidden(place, p, state_ND.shape[1], first=first)
+        assert self._masks is not None
+        factors_ND = self._masks.hidden(layer.keys_K[place], p, state_ND.shape[1], first=first)
         return torch.addcmul(residual_ND, state_ND, factors_ND)
 
 
@@ -303,16 +371,13 @@ class PackedMPNet(PackedEncoder):
         attention, own = layer.attention, layer.attention.attn
         return Parts((own.q, own.k, own.v), attention.LayerNorm, own.o, own.dropout.p, attention.dropout.p)
 
-    @cached_property
-    def _by_distance(self) -> Tensor:
+    def biases(self, layers: Sequence[Any]) -> Sequence[Tensor]:
+        """By distance, the same for all layers, and padding's."""
         padding_B11T = self._packing.bias_B11T
         relative_1HTT: Tensor = self._backbone.encoder.compute_position_bias(
             padding_B11T[:1, 0, 0]
         )  # of its shape
-        return relative_1HTT + padding_B11T
-
-    def _bias(self, number: int) -> Tensor:
-        return self._by_distance
+        return [relative_1HTT + padding_B11T] * len(layers)
 
 
 class PackedModernBert(PackedEncoder):
@@ -339,58 +404,52 @@ class PackedModernBert(PackedEncoder):
             positions_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device)[None]
         self._angles: dict[str, tuple[Tensor, Tensor]] = {
             kind: self._backbone.rotary_emb(state_ND, positions_BT, kind)
-            for kind in dict.fromkeys(layer.attention_type for layer in self._layers)
+            for kind in dict.fromkeys(layer.module.attention_type for layer in self._layers)
         }
-        return self._dropped(0, embeddings.drop.p, state_ND)
+        return self._dropped(self._first_key, embeddings.drop.p, state_ND)
 
-    def _entering(self, number: int, state_ND: Tensor) -> Tensor:
-        normed_ND: Tensor = self.parts(self._layers[number]).norm(state_ND)
+    def _entering(self, layer: Layer, state_ND: Tensor) -> Tensor:
+        normed_ND: Tensor = self.parts(layer.module).norm(state_ND)
         return normed_ND
 
-    @cached_property
-    def _in_windows(self) -> Tensor:
-        place_T = torch.arange(self._packing.width, device=self._packing.first_B.device)
-        far_TT = (place_T[:, None] - place_T).abs() > int(self._backbone.config.sliding_window)
-        return self._packing.bias_B11T + _FAR * far_TT
+    def biases(self, layers: Sequence[Any]) -> Sequence[Tensor]:
+        """Padding's, and beyond it that of tokens outside the window for layers that attend to neighbours alone."""
+        whole_B11T, window = self._packing.bias_B11T, int(self._backbone.config.sliding_window)
+        if self._packing.width <= window + 1:
+            return [whole_B11T] * len(layers)
+        place_T = torch.arange(self._packing.width, device=whole_B11T.device)
+        windows_B1TT = whole_B11T + _FAR * ((place_T[:, None] - place_T).abs() > window)
+        return [whole_B11T if one.attention_type == "full_attention" else windows_B1TT for one in layers]
 
-    def _bias(self, number: int) -> Tensor:
-        fits = self._packing.width <= self._backbone.config.sliding_window + 1
-        whole = fits or self._layers[number].attention_type == "full_attention"
-        return self._packing.bias_B11T if whole else self._in_windows
-
-    def _projections(self, number: int, state_ND: Tensor) -> tuple[Tensor, ...]:
+    def _projections(self, layer: Layer, state_ND: Tensor) -> tuple[Tensor, ...]:
         """Queries and keys, turned, and values, (B, H, T, E)."""
-        queries_BHTE, keys_BHTE, values_BHTE = super()._projections(number, state_ND)
-        return self._turned(number, queries_BHTE), self._turned(number, keys_BHTE), values_BHTE
+        queries_BHTE, keys_BHTE, values_BHTE = super()._projections(layer, state_ND)
+        return self._turned(layer, queries_BHTE), self._turned(layer, keys_BHTE), values_BHTE
 
-    def _turned(self, number: int, vectors_BHTE: Tensor) -> Tensor:
+    def _turned(self, layer: Layer, vectors_BHTE: Tensor) -> Tensor:
         """Pairs of entries E/2 apart, each turned by its angle (Su et al. 2021); of the first tokens where T is 1."""
         cos_xTE, sin_xTE = (
-            one[:, None, : vectors_BHTE.shape[2]] for one in self._angles[self._layers[number].attention_type]
+            one[:, None, : vectors_BHTE.shape[2]] for one in self._angles[layer.module.attention_type]
         )
         one, other = vectors_BHTE.chunk(2, dim=-1)
         turned = vectors_BHTE * cos_xTE + torch.cat([-other, one], dim=-1) * sin_xTE
         return turned.to(vectors_BHTE.dtype)
 
-    def _scores_of_first(self, number: int, maps: Maps, state_ND: Tensor, rows_BTD: Tensor) -> Tensor:
-        """What ``_scores`` gives for the first tokens, (B, H, 1, T); keys are turned, so every token needs its own."""
-        queries_BH1E = self._turned(number, self._queries_of_first(maps, state_ND)[:, :, None])
-        keys_BHTE = self._turned(number, self._packing.heads(maps.of(1, state_ND), 1, self._heads)[0])
-        return self._scores(queries_BH1E, keys_BHTE, self._bias(number)[:, :, :1])
+    def _scores_of_first(self, layer: Layer, values: Values, state_ND: Tensor) -> Tensor:
+        """Scores of the first tokens, (B, H, 1, T); keys are turned, so every token needs its own."""
+        assert values.maps is not None
+        queries_BH1E = self._turned(layer, self._queries_of_first(values.maps, state_ND)[:, :, None])
+        keys_BHTE = self._packing.heads(values.maps.of(1, state_ND), 1, self._heads)[0]
+        return self._scores(queries_BH1E, self._turned(layer, keys_BHTE), layer.bias_xxxT[:, :, :1])
 
-    def finished(self, number: int, context_ND: Tensor, state_ND: Tensor, *, first: bool = False) -> Tensor:
-        """The rest of layer ``number``, and the last LayerNorm behind the last one, (N, D) or (B, D)."""
-        attended_ND = self._projected(number, context_ND, state_ND, first)
-        layer = self._layers[number]
-        wide_NF, gate_NF = layer.mlp.Wi(layer.mlp_norm(attended_ND)).chunk(2, dim=-1)
-        gated_NF = layer.mlp.act(wide_NF) * gate_NF
-        place = number * _PLACES + _FED
-        finished_ND: Tensor = attended_ND + layer.mlp.Wo(
-            self._dropped(place, layer.mlp.drop.p, gated_NF, first)
-        )
-        if number + 1 == len(self._layers):
-            finished_ND = self._backbone.final_norm(finished_ND)
-        return finished_ND
+    def _finish(self, layer: Layer, context_ND: Tensor, state_ND: Tensor, first: bool) -> Tensor:
+        attended_ND = self._projected(layer, context_ND, state_ND, first)
+        mlp = layer.module.mlp
+        wide_NF, gate_NF = mlp.Wi(layer.module.mlp_norm(attended_ND)).chunk(2, dim=-1)
+        key = None if layer.keys_K is None else layer.keys_K[_FED]
+        gated_NF = self._dropped(key, mlp.drop.p, mlp.act(wide_NF) * gate_NF, first)
+        finished_ND: Tensor = attended_ND + mlp.Wo(gated_NF)
+        return self._backbone.final_norm(finished_ND) if layer.is_last else finished_ND
 
 
 FAMILIES: Mapping[str, type[PackedEncoder]] = dict.fromkeys(BUILT_AS_BERT, PackedEncoder) | {

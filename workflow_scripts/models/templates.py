@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from transformers import PreTrainedTokenizerBase
 
+from workflow_scripts.errors import DataError
 from workflow_scripts.models.readouts.prompt import cut, filled
 from workflow_scripts.models.tokens import TokenisedText, tokenise
 from workflow_scripts.settings.templates import SENTENCE, Template
@@ -50,13 +51,21 @@ def tokenise_in(
     """Tokenise ``sentences`` inside ``template``; without one, as they are.
 
     ``max_tokens`` limits the sentence with [CLS] and [SEP], as it does without a template, and the template's own
-    tokens come on top. Cutting the filled template instead would take away its mask. A ``Prefix`` is cut with it.
+    tokens come on top. Cutting the filled template instead would take away its mask. An encoder that was published
+    for fewer tokens reads no more than those.
+
+    Raises:
+        DataError: if a sentence has no token.
     """
+    max_tokens = min(max_tokens, tokenizer.model_max_length)
     if template is None or template == PLAIN:
-        return tokenise(tokenizer, sentences, max_tokens)
-    if template.cut_with_text:
-        texts = [template.text.replace(SENTENCE, sentence) for sentence in sentences]
-        return tokenise(tokenizer, texts, min(max_tokens, tokenizer.model_max_length))
-    sides = template.sides(tokenizer.mask_token)
-    texts = [filled(text, *sides, template.add_period) for text in cut(tokenizer, sentences, max_tokens)]
-    return tokenise(tokenizer, texts, most_tokens(template, tokenizer, max_tokens))
+        text = tokenise(tokenizer, sentences, max_tokens)
+    else:
+        sides = template.sides(tokenizer.mask_token)
+        texts = [filled(text, *sides, template.add_period) for text in cut(tokenizer, sentences, max_tokens)]
+        text = tokenise(tokenizer, texts, most_tokens(template, tokenizer, max_tokens))
+    if not text.lengths.all():
+        number = int(text.lengths.argmin())
+        found = f"sentence {number + 1} of {len(sentences)}: '{sentences[number]}' has no token"
+        raise DataError(f"{found}. Leave it out of the data, or take an encoder that adds tokens of its own.")
+    return text

@@ -8,16 +8,33 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 from transformers import PreTrainedTokenizerBase
 
 Rows = Sequence[int] | NDArray[np.int64]
 _SLICE = 10_000  # sentences handed to the tokeniser at once; bounds the memory of its Python objects
 
 
+class Shapes(NamedTuple):
+    """How batches are rounded up, so that few shapes occur; a captured step is replayed for each."""
+
+    tokens: int = 1
+    """Of which the number of packed tokens is a multiple."""
+    width: int = 1
+    """Of which the padded length is a multiple."""
+    longest: int | None = None
+    """The greatest padded length, where the encoder has one."""
+
+
+NATURAL = Shapes()
+"""Batches are as long as their longest sentence."""
+
+
 class Packing(NamedTuple):
     """Sentences end to end: the places of a batch's tokens, padding left out; every sentence holds at least one.
 
-    Made where the mask lies: on a GPU that means waiting for it, hence ``TokenBatch.to``.
+    Made where the mask lies: on a GPU that means waiting for it, hence ``TokenBatch.ready``. Where the number of tokens
+    is rounded up, those behind the last are padding, which nothing reads.
 
     Shape suffixes: B sentences, T tokens of the longest, N tokens in all.
     """
@@ -40,12 +57,18 @@ class Packing(NamedTuple):
     """The number of the first sentence, where these are a chunk of a batch; ``own`` counts from the batch's first."""
 
     @classmethod
-    def of(cls, mask_BT: Tensor, own: int | None = None, start: int = 0) -> "Packing":
-        """Find the tokens of a mask: 1 for a token, 0 for padding; all sentences are a process's own if not said."""
+    def of(cls, mask_BT: Tensor, own: int | None = None, start: int = 0, multiple: int = 1) -> "Packing":
+        """Find the tokens of a mask: 1 for a token, 0 for padding; all sentences are a process's own if not said.
+
+        The number of tokens is rounded up to a ``multiple``, as far as there is padding.
+        """
         token_BT = mask_BT.bool()
         places_N = token_BT.flatten().nonzero().squeeze(1)
         token_of_BT = torch.zeros(token_BT.numel(), dtype=torch.int64, device=mask_BT.device)
         token_of_BT[places_N] = torch.arange(len(places_N), device=mask_BT.device)
+        if behind := min(-len(places_N) % multiple, token_BT.numel() - len(places_N)):
+            padding = int(token_BT.flatten().int().argmin())
+            places_N = F.pad(places_N, (0, behind), value=padding)
         lengths_B = token_BT.sum(dim=1)
         bias_BT = torch.zeros(mask_BT.shape, device=mask_BT.device).masked_fill_(~token_BT, -torch.inf)
         return cls(
@@ -54,18 +77,9 @@ class Packing(NamedTuple):
             token_of_BT,
             lengths_B.cumsum(0) - lengths_B,
             bias_BT[:, None, None, :],
-            len(places_N) < token_BT.numel(),
+            multiple > 1 or len(places_N) < token_BT.numel(),
             len(mask_BT) if own is None else own,
             start,
-        )
-
-    def to(self, device: torch.device) -> "Packing":
-        """Copy to ``device``, without waiting for it."""
-        return self._replace(
-            places_N=onto(self.places_N, device),
-            token_of_BT=onto(self.token_of_BT, device),
-            first_B=onto(self.first_B, device),
-            bias_B11T=onto(self.bias_B11T, device),
         )
 
     @property
@@ -81,7 +95,7 @@ class Packing(NamedTuple):
     def rows(self, tokens_Nx: Tensor) -> Tensor:
         """Tokens in padded rows, (B, T, ...); what stands in padding is arbitrary."""
         if self.padded:
-            tokens_Nx = _Moved.apply(tokens_Nx, self.token_of_BT, self.places_N)  # type: ignore[no-untyped-call]
+            tokens_Nx = _Moved.apply(tokens_Nx, self.token_of_BT, self.places_N, None)  # type: ignore[no-untyped-call]
         return tokens_Nx.view(-1, self.width, *tokens_Nx.shape[1:])
 
     def heads(self, tokens_ND: Tensor, parts: int, heads: int) -> Tensor:
@@ -92,13 +106,19 @@ class Packing(NamedTuple):
         order = token_BT[:, None] * pieces + piece[:, None, :, None]
         back = part * order[0].numel() + self._places_of_heads(heads)[:, None]
         source = tokens_ND.reshape(len(tokens_ND) * pieces, -1)
-        moved: Tensor = _Moved.apply(source, order.flatten(), back.flatten())  # type: ignore[no-untyped-call]
+        moved: Tensor = _Moved.apply(source, order.flatten(), back.flatten(), None)  # type: ignore[no-untyped-call]
         return moved.view(*order.shape, -1)
 
     def joined(self, rows_BHTE: Tensor) -> Tensor:
         """The tokens of padded rows of heads, all heads side by side, (N, D)."""
-        order_NH = self._places_of_heads(rows_BHTE.shape[1])
-        moved: Tensor = _Moved.apply(rows_BHTE.flatten(0, 2), order_NH.flatten(), None)  # type: ignore[no-untyped-call]
+        heads = rows_BHTE.shape[1]
+        order_NH = self._places_of_heads(heads)
+        head_H1 = torch.arange(heads, device=order_NH.device)[:, None]
+        back_BHT = self.token_of_BT.view(-1, 1, self.width) * heads + head_H1
+        is_token_BHT = (self.bias_B11T[:, :, 0] == 0).expand_as(back_BHT) if self.padded else None
+        moved: Tensor = _Moved.apply(  # type: ignore[no-untyped-call]
+            rows_BHTE.flatten(0, 2), order_NH.flatten(), back_BHT.flatten(), is_token_BHT
+        )
         return moved.view(len(order_NH), -1)
 
     def _places_of_heads(self, heads: int) -> Tensor:
@@ -107,31 +127,35 @@ class Packing(NamedTuple):
         return (self.token_rows[:, None] * heads + head) * self.width + self.token_columns[:, None]
 
 
-def onto(tensor: Tensor, device: torch.device) -> Tensor:
-    """Copy to ``device``; to a GPU from pinned memory, so that nobody waits for the copy."""
-    if device.type == "cuda" and tensor.device.type == "cpu":
-        tensor = tensor.pin_memory()
-    return tensor.to(device, non_blocking=True)
+def onto(tree: Any, device: torch.device) -> Any:
+    """Copy every tensor of nested tuples to ``device``; to a GPU from pinned memory, so that nobody waits for it."""
+
+    def copied(tensor: Tensor) -> Tensor:
+        if device.type == "cuda" and tensor.device.type == "cpu":
+            tensor = tensor.pin_memory()
+        return tensor.to(device, non_blocking=True)
+
+    return tree_map_only(Tensor, copied, tree)
 
 
 class _Moved(torch.autograd.Function):
     """Rows in another order, each at most once, so that the gradient is moved back instead of added up.
 
-    ``back`` says where each row went, one place where it went to several; None where not every row went anywhere.
-    Gradients of padding are left out: nothing that is read depends on it.
+    ``back`` says where each row went, one place where it went to several; ``went`` says which rows went anywhere, if
+    not all did. Gradients of padding are left out: nothing that is read depends on it.
     """
 
     @staticmethod
-    def forward(context: Any, source: Tensor, order: Tensor, back: Tensor | None) -> Tensor:
-        context.order, context.back, context.rows = order, back, len(source)
+    def forward(context: Any, source: Tensor, order: Tensor, back: Tensor, went: Tensor | None) -> Tensor:
+        context.back, context.went = back, went
         return source.index_select(0, order)
 
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> Any:
-        if context.back is not None:
-            return gradient.index_select(0, context.back), None, None
-        moved = gradient.new_zeros(context.rows, *gradient.shape[1:])
-        return moved.index_copy_(0, context.order, gradient), None, None
+        moved = gradient.index_select(0, context.back)
+        if context.went is not None:
+            moved = moved.masked_fill_(~context.went.reshape(-1, 1), 0)
+        return moved, None, None, None
 
 
 class TokenBatch(NamedTuple):
@@ -143,14 +167,23 @@ class TokenBatch(NamedTuple):
     ids_BT: Tensor
     mask_BT: Tensor
     packing: Packing | None = None
-    """Where its tokens are, if somebody has looked."""
+    """Where its tokens are, once it is ``ready``."""
 
     def to(self, device: torch.device) -> "TokenBatch":
         """Copy to ``device`` with its packing, without waiting for it."""
-        packing = self.packed()
-        if device == self.ids_BT.device:
-            return self._replace(packing=packing)
-        return TokenBatch(onto(self.ids_BT, device), onto(self.mask_BT, device), packing.to(device))
+        batch: TokenBatch = onto(self.ready(), device)
+        return batch
+
+    def ready(self, shapes: Shapes = NATURAL) -> "TokenBatch":
+        """The batch with its packing, both of a shape that is rounded up as ``shapes`` says."""
+        if self.packing and shapes == NATURAL:
+            return self
+        behind = -self.mask_BT.shape[1] % shapes.width
+        if shapes.longest:
+            behind = max(0, min(behind, shapes.longest - self.mask_BT.shape[1]))
+        mask_BT, own = F.pad(self.mask_BT, (0, behind)), self.packing and self.packing.own
+        packing = Packing.of(mask_BT, own, multiple=shapes.tokens)
+        return TokenBatch(F.pad(self.ids_BT, (0, behind)), mask_BT, packing)
 
     def packed(self) -> Packing:
         """Where its tokens are."""
@@ -172,7 +205,7 @@ class TokenBatch(NamedTuple):
 
     def chunks(self, size: int) -> Iterator["TokenBatch"]:
         """So many sentences at a time, as wide as the batch, each known by its number in the batch."""
-        own = self.packed().own
+        own = self.packing.own if self.packing else len(self.ids_BT)
         for start in range(0, len(self.ids_BT), size):
             rows = slice(start, start + size)
             mask_BT = self.mask_BT[rows]

@@ -87,7 +87,7 @@ class Estimator:
         if job is None:
             return math.nan
         if job.rule == "read_dataset":
-            contract = job.settings["dataset"]["contract"]
+            contract = job.operational["contract"]["contract"]
             promised = contract.get("rows", contract.get("min_rows", math.nan))
             return _value(self._rates.rows, job.wildcards["dataset"], promised)
         texts = [
@@ -171,10 +171,8 @@ class Estimator:
         if job.rule != "translate_shard":
             return None
         translation, rows = job.settings["translation"], self._input_rows(job, "corpora")
-        service = job.operational["service"]["translator"]
-        at_once = service.get("batch_sentences", 1) if "calls" in service else 1
         sentences = min(rows, translation["max_sentences"] or math.inf)
-        sent = 2 * sentences / job.settings["limits"]["shards"] / at_once  # there and back
+        sent = 2 * sentences / job.settings["limits"]["shards"]  # there and back
         return Requests(f"translators.{translation['translator']}", sent, sent)
 
 

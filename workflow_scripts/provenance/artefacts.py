@@ -34,7 +34,7 @@ from workflow_scripts.provenance.key import canonical, job_key
 from workflow_scripts.provenance.record import Input, Record, origin_of_this_process, sha256_of
 from workflow_scripts.provenance.snapshot import check_code
 
-OUTSIDE = ("package:", "hub:", "local:", "archive:", "translator:", "llm:")
+OUTSIDE = ("package:", "hub:", "local:", "translator:", "llm:")
 """How a record names a source from outside the pipeline, which no file below the working directory is."""
 RECORD_KEY = "semblance.record"
 RECORD_FILE = "record.json"
@@ -112,6 +112,7 @@ def identity(path: Path) -> str:
     """
     if not path.exists():
         raise DataError(f"{path}: no such file. {how_to_make(path)}")
+    path = path / RECORD_FILE if path.is_dir() else path
     state = _state(path)
     if state not in _identities:
         _identities[state] = _identity(path)
@@ -125,17 +126,14 @@ _identities: dict[_State, str] = {}
 
 def _state(path: Path) -> _State:
     """Name, size, date and inode of a file, or of every file of a model folder."""
-    folder = path.parent if path.name == RECORD_FILE else path
-    files = sorted(folder.rglob("*")) if folder.is_dir() else [path]
-    stats = [(file, file.stat()) for file in (path, *files)]
+    files = sorted(path.parent.rglob("*")) if path.name == RECORD_FILE else [path]
+    stats = [(file, file.stat()) for file in files]
     return tuple((str(file.absolute()), stat.st_size, stat.st_mtime_ns, stat.st_ino) for file, stat in stats)
 
 
 def _identity(path: Path) -> str:
-    if path.is_dir() or path.name == RECORD_FILE:
-        folder = path if path.is_dir() else path.parent
-        check_model_folder(folder)
-        path = folder / RECORD_FILE
+    if path.name == RECORD_FILE:
+        check_model_folder(path.parent)
     if path.suffix in CHECKSUMMED_SUFFIXES or seal_of(path) is not None:
         return verify_checksum(path).identity
     return sha256_of(path)
@@ -310,7 +308,7 @@ def claimed(path: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     The lock on it is taken back by the kernel when this process dies, however it dies.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(path)
+    sweep(path.parent, path.name)
     handle = None
     while handle is None:
         temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
@@ -339,9 +337,9 @@ def _lock(temporary: Path) -> int | None:
     return None
 
 
-def _sweep(path: Path) -> None:
-    """Remove what killed writers of ``path`` left in its folder; where nobody can tell, it stays for the audit."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+def sweep(folder: Path, name: str = "") -> None:
+    """Remove what killed writers of one or any file left in a folder; without file locks, leave it for `verify`."""
+    for left in folder.glob(f".{glob.escape(name) or '*'}.*.tmp"):
         with suppress(OSError):
             handle = os.open(left, os.O_RDONLY)
             try:
@@ -416,12 +414,31 @@ def writing_model_folder(folder: Path, record: Record) -> Iterator[Path]:
             path.chmod(temporary.stat().st_mode & 0o666)  # safetensors writes files that nobody else may read
         for path in (*files, temporary):
             _sync(path)
-        if folder.exists():
-            folder.rename(temporary.with_suffix(".old"))  # a removal that stops half-way would lose both
-        temporary.rename(folder)
-        _sync(folder.parent)
-        for old in folder.parent.glob(f".{glob.escape(folder.name)}.*.old"):  # a killed writer's among them
-            shutil.rmtree(old, ignore_errors=True)
+        put_in_place(temporary, folder)
+
+
+def put_in_place(temporary: Path, path: Path) -> None:
+    """Give a file or folder its name, in the place of what has it."""
+    if path.is_dir():
+        path.rename(temporary.with_suffix(".old"))  # a removal that stops half-way would lose both
+    temporary.replace(path)
+    _sync(path.parent)
+    for old in path.parent.glob(f".{glob.escape(path.name)}.*.old"):  # a killed writer's among them
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def give_record(path: Path, record: Record) -> None:
+    """Say of an artefact with equal contents that the job of ``record`` made it; labels and origin stay."""
+    was = read_record(path)
+    assert was is not None, path
+    made = record.model_copy(update={"labels": was.labels, "origin": was.origin})
+    if made == was.model_copy(update={"files": {}}):
+        return
+    if was.files:
+        with atomic(path / RECORD_FILE) as temporary:
+            _write_record_file(temporary, made.model_copy(update={"files": was.files}))
+    else:
+        write_table(path, read_table(path, pq.read_schema(path).remove_metadata()), made)
 
 
 def _write_record_file(path: Path, record: Record) -> None:

@@ -3,10 +3,10 @@
 What decides whether a job runs again is not the text of these files but their *meaning*: the syntax tree that
 Python would run, without docstrings and positions. Comments, docstrings, blank lines and formatting change no meaning.
 
-Five modules have no say in it (``UNKEYED``): error messages, the command line of jobs, their key, the check that no
-code is edited under a running job, and this one. They can stop a job or describe it, but never change what it computes:
-they import no package that holds or processes data, which a test checks. The hash of the code's bytes that is noted
-beside a record takes them in.
+Six modules have no say in it (``UNKEYED``): error messages, the cache, the command line of jobs, their key, the check
+that no code is edited under a running job, and this one. They can stop a job or describe it, but never change what it
+computes: they import no package that holds or processes data, which a test checks. The hash of the code's bytes that is
+noted beside a record takes them in.
 """
 
 import ast
@@ -22,7 +22,7 @@ from workflow_scripts.errors import ConfigError
 
 PACKAGE = Path(__file__).parent.parent
 ROOT = PACKAGE.parent
-UNKEYED = ("errors.py", *(f"provenance/{name}.py" for name in ("closure", "job", "key", "snapshot")))
+UNKEYED = ("errors.py", *(f"provenance/{name}.py" for name in ("cache", "closure", "job", "key", "snapshot")))
 """Files below this package that decide no result."""
 UNKEYED_FILES = tuple(f"{PACKAGE.name}/{file}" for file in UNKEYED)
 """The same, relative to the repository's root."""

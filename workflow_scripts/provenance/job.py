@@ -7,19 +7,25 @@ The call of a job is JSON (``graph.call`` writes it): ``settings``, the slice of
 
 import atexit
 import fcntl
+import hashlib
 import json
 import os
 import socket
-import sys
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance import kept, store
-from workflow_scripts.provenance.artefacts import RECORD_FILE, job_record, read_table, write_table
+from workflow_scripts.provenance import cache
+from workflow_scripts.provenance.artefacts import (
+    OUTSIDE,
+    RECORD_FILE,
+    give_record,
+    job_record,
+    read_table,
+    write_table,
+)
 from workflow_scripts.provenance.job_log import summary
 from workflow_scripts.provenance.record import Input, Record, origin_of_this_process
 from workflow_scripts.provenance.snapshot import IS_JOB, check_code, check_loaded, check_packages
@@ -27,10 +33,10 @@ from workflow_scripts.provenance.snapshot import IS_JOB, check_code, check_loade
 TIMINGS = ("speed", "times")
 """Roles of outputs that hold speeds: they differ from run to run, so that they are no artefacts."""
 ALWAYS_RUN = ("drop_models", "fetch_tasks", "translate_shard", "write_exemplars")
-"""Rules of jobs for which no kept outputs stand in: they delete, fetch, or ask services whose answers no key knows."""
+"""Rules of jobs that are never cached: they delete, fetch, or ask services whose answers no key knows."""
+ANYWHERE = ("continue_mlm", "train_encoder")
+"""Rules whose outputs do not say where they were made: what one study has trained, any other takes."""
 _STDOUT = 1
-_keeping: list[partial[None]] = []
-"""What keeps the outputs of the running job when this process ends; none before it is known, and of some jobs."""
 
 
 class Job(NamedTuple):
@@ -43,6 +49,8 @@ class Job(NamedTuple):
     outputs: dict[str, Path]
     operational: dict[str, Any]
     """Settings that decide no result (``config.OPERATIONAL``), and are no part of the key."""
+    failed: dict[str, str]
+    """Parts of it that failed, and why; where there is one, what it makes is not cached."""
 
     @property
     def rule(self) -> str:
@@ -72,13 +80,29 @@ class Job(NamedTuple):
     @property
     def artefacts(self) -> list[Path]:
         """What it writes that carries a record; a model folder stands for its files."""
-        written = (path for role, path in self.outputs.items() if role not in TIMINGS)
-        return [path.parent if path.name == RECORD_FILE else path for path in written]
+        return [path for role, path in self._made.items() if role not in TIMINGS]
 
     @property
-    def timings(self) -> list[Path]:
-        """What it writes that holds speeds."""
-        return [path for role, path in self.outputs.items() if role in TIMINGS]
+    def _made(self) -> dict[str, Path]:
+        """Files and model folders that it writes, by their roles."""
+        return {
+            role: path.parent if path.name == RECORD_FILE else path for role, path in self.outputs.items()
+        }
+
+    def restore(self) -> bool:
+        """Put in place what an equal job has made before, if it is cached."""
+        if self.rule in ALWAYS_RUN or not cache.restore(key := cache_key(self.start), self._made):
+            return False
+        if self.rule in ANYWHERE:
+            for path in self.artefacts:
+                give_record(path, self.start)
+        print(f"{self.name}: done before, taken from {cache.entry_of(key)}; delete that to do it again")  # noqa: T201
+        return True
+
+    def keep(self) -> None:
+        """Cache what it has made, all of it."""
+        if self.rule not in ALWAYS_RUN and not self.failed:
+            cache.put(cache_key(self.start), self._made)
 
     def record(
         self, *, foreign: Mapping[str, Input] | None = None, labels: Sequence[str | None] = ()
@@ -132,14 +156,11 @@ def by_name(roles: Mapping[str, str | Sequence[str]]) -> dict[str, Path]:
 def begin(rule: str, call: Mapping[str, Any]) -> Job:
     """The job of a call, about to do its work.
 
-    Ends the process at once, and well, where the outputs of a job with the same key are kept: they are put in place.
-
     Raises:
         DataError: if this very job is running already, an input is missing, damaged or made for another place,
-            or code or packages are other ones than those with which the job was planned.
+            or code or packages differ from those the job was planned with.
     """
     _acquire_job_lock()
-    _keeping.clear()
     files = call["files"]
     inputs, outputs = by_name(files["inputs"]), by_name(files["outputs"])
     meaning = json.loads(inputs.pop("code").read_text("utf-8"))
@@ -154,9 +175,7 @@ def begin(rule: str, call: Mapping[str, Any]) -> Job:
         meaning=meaning,
         versions=call["packages"],
     )
-    job = Job(start, inputs, outputs, files["operational"])
-    if outputs and rule not in ALWAYS_RUN:
-        _keep(job)
+    job = Job(start, inputs, outputs, files["operational"], {})
     if _log() is not None:
         atexit.register(_print_summary, job, time.monotonic(), time.time())
     return job
@@ -168,42 +187,12 @@ def _print_summary(job: Job, began: float, began_at: float) -> None:
         print(line, flush=True)  # noqa: T201
 
 
-def _keep(job: Job) -> None:
-    """Put back what the same job made earlier, or an equal one elsewhere, and leave; else keep what this one makes."""
-    files = (job.artefacts, job.timings, job.key)
-    outputs = [*job.artefacts, *job.timings]
-    if kept.holds(*files):
-        if _is_first():
-            kept.put_back(*files[:2])
-            found = f"done before by the same job, put back from {kept.folder_of(job.artefacts)}"
-            print(f"{job.name}: {found}; delete that to do it again")  # noqa: T201
-        sys.exit()
-    if store.holds(job.start, outputs):
-        if _is_first():
-            store.put_back(job.start, outputs)
-            kept.keep(*files)
-            found = f"done before by an equal job, taken from {store.entry_of(job.start)}"
-            print(f"{job.name}: {found}; delete that and .kept to do it again")  # noqa: T201
-        sys.exit()
-    if _is_first():
-        _keeping.append(partial(_keep_outputs, job))
-        atexit.register(_keeping[-1])
-
-
-def _keep_outputs(job: Job) -> None:
-    if kept.keep(job.artefacts, job.timings, job.key):
-        store.put(job.start, [*job.artefacts, *job.timings])
-
-
-def leave_unkept() -> None:
-    """Have the running job made anew when it is asked for again, whatever its key: a part of it failed."""
-    if _keeping:
-        atexit.unregister(_keeping[-1])
-
-
-def _is_first() -> bool:
-    """Whether this is the process that writes files, of those that torchrun starts for one job."""
-    return os.environ.get("RANK", "0") == "0"
+def cache_key(record: Record) -> str:
+    """The key of what a job makes: of a training that of what it reads, wherever it lies; else also of all places."""
+    inside = [(role, one) for role, one in record.inputs.items() if not one.path.startswith(OUTSIDE)]
+    read = {f"{role.partition('/')[0]}/{number}": one.sha256 for number, (role, one) in enumerate(inside)}
+    places = [] if record.rule in ANYWHERE else [record.outputs, [one.path for _, one in inside]]
+    return hashlib.sha256(json.dumps([record.key_with(read), *places]).encode()).hexdigest()
 
 
 def _log() -> Path | None:
@@ -221,7 +210,7 @@ def _acquire_job_lock() -> None:
         DataError: if another process holds it.
     """
     log = _log()
-    if log is None or not _is_first():
+    if log is None or os.environ.get("RANK", "0") != "0":  # which torchrun gives the processes of one job
         return
     lock = os.open(f"{log}.lock", os.O_RDWR | os.O_CREAT, 0o644)  # left open, so that the kernel keeps it
     try:

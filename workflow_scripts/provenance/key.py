@@ -1,7 +1,7 @@
 """The key of a job: one hash of everything that decides what it makes, known before the job begins.
 
 Two jobs with the same key make the same files. Whoever asks whether something has to be made again compares this key
-and nothing else: checkpoints, what is kept of finished jobs, and the audit.
+and nothing else: checkpoints, the cache, and the audit.
 """
 
 import hashlib

@@ -44,6 +44,8 @@ class View(NamedTuple):
     """Its columns in order."""
     shown: Mapping[str, str]
     """Rows and columns that readers see under another name."""
+    trained: Mapping[str, str] = MappingProxyType({})
+    """How long its runs were trained; empty where all were trained equally long."""
 
 
 def view_of(path: Path, times: Path | None = None) -> View:
@@ -77,6 +79,7 @@ def view_of(path: Path, times: Path | None = None) -> View:
         rows=rows,
         headings=[heading for heading in ordered if heading in held] or list(held),
         shown=renamed,
+        trained=settings.get("trained", {}),
     )
 
 
@@ -103,11 +106,12 @@ class Head(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One run: marks of its substitutions, its number of seeds, its cells."""
+    """One run: marks of its substitutions, what stands before its cells, its cells."""
 
     run: str
     marks: Sequence[str]
-    seeds: str
+    facts: Mapping[str, str]
+    """Its number of seeds, and how long it was trained where runs of the table differ in that, by their headings."""
     baseline: bool
     """Whether other runs are compared with it."""
     against: str | None
@@ -133,6 +137,11 @@ class Sheet(NamedTuple):
     def named(self, name: str) -> str:
         """What readers see in place of a run or heading."""
         return self.shown.get(name, name)
+
+    @property
+    def facts(self) -> Sequence[str]:
+        """Headings of the columns between the runs and their cells."""
+        return list(self.lines[0].facts)
 
     @property
     def level(self) -> str:
@@ -206,7 +215,8 @@ def lay_out(view: View, names: Mapping[str, str] = MappingProxyType({})) -> Shee
             Line(
                 run=run,
                 marks=marks(label for row in rows for label in {*row["labels"]} - whole[row["heading"]]),
-                seeds=between([row["seeds"] for row in rows if row["seeds"]]) or "0",
+                facts={"seeds": between([row["seeds"] for row in rows if row["seeds"]]) or "0"}
+                | ({"trained": view.trained.get(run, "")} if view.trained else {}),
                 baseline=run in baselines,
                 against=against[run],
                 cells=[cell(row) for row in rows],

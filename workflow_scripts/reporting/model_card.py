@@ -1,4 +1,4 @@
-"""The card of a model: what it is, what made it, what it scores, how to load it."""
+"""The card of a model: what it is, what made it, what it scores, under which licences it may be used."""
 
 import inspect
 import json
@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import yaml
 from huggingface_hub import EvalResult, ModelCardData
+from jinja2 import StrictUndefined, Template
 from pydantic import Field
 
 from workflow_scripts.config import Settings
@@ -17,15 +18,10 @@ from workflow_scripts.evaluation.significance import summarise
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting.records import RunTable, kept, steps
 
-README_FILE = "README.md"
 _KNOWN_LICENCES = {"apache-2.0", "mit", "llama2"}
-_OWN_MODULES = {
-    "encoder_sum": "adds up the vectors of several encoders",
-    "prompted_transformer": "puts each sentence into a prompt",
-}
 
 Scores = Mapping[tuple[str, str, str, str], Mapping[int, float]]
-"""Suite, task, aggregation and metric of what stands for a whole task, to the value of each seed."""
+"""Suite, task, aggregation and metric of a whole task, to the value of each seed."""
 
 
 class Source(Settings):
@@ -48,6 +44,7 @@ class Config(Settings):
 
 
 def model_card(
+    template: str,
     folder: Path,
     config: Config,
     record: Record,
@@ -57,41 +54,42 @@ def model_card(
     scores: Iterable[RunTable],
     history: pa.Table | None,
 ) -> str:
-    """Lay out the card in Markdown, with the metadata that the Hub reads.
+    """Fill the template of a card, with the metadata that the Hub reads.
 
     Args:
+        template: Of Jinja, for Markdown.
         folder: The model folder, of one run and seed.
         config: Sources and settings.
         record: The folder's.
         identity: The folder's, by which jobs that read it name it (``artefacts.identity``).
-        method: The method's module, whose docstring names the paper.
+        method: The method's module, whose docstring says what it is.
         scores: Score tables of the run, of this and of other seeds.
         history: Of the training, if there was one.
     """
     run, seed = record.wildcards["run"], int(record.wildcards["seed"])
     found = {key: values for key, values in _summaries(scores).items() if seed in values}
     settings = {"method": config.method} | ({"training": config.training} if config.training else {})
-    block = yaml.safe_dump(settings, sort_keys=True, allow_unicode=True)
-    quoted = "\n".join(f"> {line}".rstrip() for line in (inspect.getdoc(method) or "").splitlines())
-    parts = [
-        f"---\n{_metadata(run, seed, config, found)}\n---\n\n# {run}, seed {seed}\n",
-        f"A sentence encoder by Semblance. The method, as its code describes it:\n\n{quoted}\n",
-        f"## Sources\n\n{_sources(config)}\n",
-        f"## Scores\n\n{_scores(found, seed)}\n",
-        f"## Training\n\n{_trained(history)}\n\n```yaml\n{block}```\n\n",
-    ]
-    if record.labels:
-        parts.append("## Substitutions\n\n" + "".join(f"- {label}\n" for label in record.labels))
-    parts.append(usage(folder))
-    parts.append(f"## Record\n\n`record.json`, identity `{identity}`, commit `{record.origin.commit}`.\n")
-    return "\n".join(parts)
-
-
-def readme(folder: Path) -> str:
-    """The card of a model that nobody has evaluated yet."""
-    front = "---\nlibrary_name: sentence-transformers\npipeline_tag: sentence-similarity\n---\n"
-    start = "# A sentence encoder\n\nMade by Semblance; `record.json` says from what, by which settings and code.\n\n"
-    return f"{front}\n{start}{usage(folder)}"
+    best, score = kept(history) if history else (0, None)
+    modules = json.loads((folder / "modules.json").read_text("utf-8"))
+    own = [module["type"] for module in modules if not module["type"].startswith("sentence_transformers.")]
+    card: str = Template(template, undefined=StrictUndefined, trim_blocks=True).render(
+        metadata=_metadata(run, seed, config, found),
+        run=run,
+        seed=seed,
+        method=(inspect.getdoc(method) or "").partition("\n\n")[0],
+        sources=[*config.encoders, *config.data],
+        scores=[(*key, f"{found[key][seed]:.4f}", _over_seeds(found[key])) for key in sorted(found)],
+        steps=steps(history) if history else 0,
+        best=best,
+        score=score,
+        settings=yaml.safe_dump(settings, sort_keys=True, allow_unicode=True),
+        labels=record.labels,
+        own_modules=[f"`{name.partition('.')[0]}`" for name in own],
+        has_encoder="architectures" in json.loads((folder / "config.json").read_text("utf-8")),
+        identity=identity,
+        commit=record.origin.commit,
+    )
+    return card
 
 
 def _summaries(scores: Iterable[RunTable]) -> Scores:
@@ -128,75 +126,6 @@ def _metadata(run: str, seed: int, config: Config, scores: Scores) -> str:
     return str(data.to_yaml())
 
 
-def _sources(config: Config) -> str:
-    named = [("encoder", source) for source in config.encoders] + [("data", source) for source in config.data]
-    rows = [(kind, one.name, one.origin, one.licence, one.citation) for kind, one in named]
-    return _table({"what": "---", "name": "---", "from": "---", "licence": "---", "cite": "---"}, rows)
-
-
-def _scores(scores: Scores, seed: int) -> str:
-    """This seed's value of every summary, and mean and deviation over seeds."""
-    if not scores:
-        return "None yet.\n"
-    rows = [(*key, f"{values[seed]:.4f}", _over_seeds(values)) for key, values in sorted(scores.items())]
-    heads = dict.fromkeys(("suite", "task", "over", "metric"), "---")
-    return _table(heads | dict.fromkeys((f"seed {seed}", "all seeds"), "---:"), rows)
-
-
 def _over_seeds(values: Mapping[int, float]) -> str:
     found = summarise([*values.values()])
     return "one seed" if found.sd is None else f"{found.mean:.4f} ± {found.sd:.4f} ({found.n})"
-
-
-def _table(heads: Mapping[str, str], rows: Iterable[Iterable[str]]) -> str:
-    """A table of Markdown, of headings with their rules; no text ends a cell or a row of it."""
-    lines = [
-        heads,
-        heads.values(),
-        *([" ".join(text.split()).replace("|", r"\|") for text in row] for row in rows),
-    ]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def _trained(history: pa.Table | None) -> str:
-    """How long it was trained, and which checkpoint was kept."""
-    if history is None or not len(history):
-        return "Not trained here."
-    best, score = kept(history)
-    which = (
-        "the last checkpoint is kept."
-        if score is None
-        else f"the checkpoint of step {best} is kept, the best on the development set ({score:.4f})."
-    )
-    return f"{steps(history)} steps; {which}"
-
-
-def usage(folder: Path) -> str:
-    """The section of a card that says how to load the model of ``folder``, in Markdown."""
-    types = [module["type"] for module in json.loads((folder / "modules.json").read_text("utf-8"))]
-    own = [name.split(".")[0] for name in types if not name.startswith("sentence_transformers.")]
-    trust = ", trust_remote_code=True" if own else ""
-    text = f"""## Use
-
-```python
-from sentence_transformers import SentenceTransformer
-
-model = SentenceTransformer("path/to/this/folder"{trust})
-vectors = model.encode(["A sentence.", "Another one."])
-print(model.similarity(vectors, vectors))
-```
-
-"""
-    if own:
-        reasons = (_OWN_MODULES.get(name, "reads the hidden states of several layers") for name in own)
-        text += (
-            f"This model {' and '.join(reasons)}, for which sentence-transformers has no module of its own. The `.py` "
-            "files in this folder do it, and run only with `trust_remote_code=True`. They are copies of files of "
-            "Semblance, and `record.json` lists their hashes.\n\n"
-        )
-    if "architectures" in json.loads((folder / "config.json").read_text("utf-8")):
-        then = " and ".join(f"`{name}`" for name in types[1:])
-        alone = f"loads the encoder alone; {then} in `modules.json` say how it is pooled."
-    else:
-        alone = "refuses this folder: the encoder in it is only a part of the model."
-    return f"{text}`transformers.AutoModel` {alone}\n"

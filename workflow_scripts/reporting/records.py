@@ -73,10 +73,12 @@ class Labels(NamedTuple):
     gaps: tuple[str, ...]
 
     def sentences(self) -> list[str]:
-        """All labels, each with a word for its kind."""
+        """All labels, a sentence for each kind."""
+        kinds = {"Substitution": self.substitutions, "Gap": self.gaps}
         return [
-            *(f"Substitution: {label}." for label in self.substitutions),
-            *(f"Gap: {gap}." for gap in self.gaps),
+            f"{kind}{'s' if len(labels) > 1 else ''}: {'; '.join(labels)}."
+            for kind, labels in kinds.items()
+            if labels
         ]
 
 

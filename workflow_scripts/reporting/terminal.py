@@ -46,12 +46,12 @@ def _table(sheet: Sheet, start: int, end: int) -> Table:
     if _has_bases(sheet):
         table.add_column("base", no_wrap=True)
     heads = [_marked(sheet, head.text, head.marks, head.notes) for head in sheet.heads[start:end]]
-    for text in ("seeds", *heads):
+    for text in (*sheet.facts, *heads):
         table.add_column(Text(text), justify="right", no_wrap=True)
     for line in sheet.lines:
         run = Text(_marked(sheet, line.run, line.marks), style="italic" if line.baseline else "")
         base = [_base_text(sheet, line)] if _has_bases(sheet) else []
-        table.add_row(run, *base, line.seeds, *map(_cell_text, line.cells[start:end]))
+        table.add_row(run, *base, *line.facts.values(), *map(_cell_text, line.cells[start:end]))
     return table
 
 
@@ -160,12 +160,12 @@ def latex(sheet: Sheet, command: str) -> str:
         command: What printed it, for a comment.
     """
     bases = _has_bases(sheet)
-    rows = [["run", *(["base"] if bases else []), "seeds"]]
+    rows = [["run", *(["base"] if bases else []), *sheet.facts]]
     rows[0] += [_in_latex(sheet.named(head.text)) + _raised(*head.marks, *head.notes) for head in sheet.heads]
     for line in sheet.lines:
         run = _in_latex(sheet.named(line.run)) + _raised(*line.marks)
         base = [_base_text(sheet, line)] if bases else []
-        rows.append([rf"\textit{{{run}}}" if line.baseline else run, *base, line.seeds])
+        rows.append([rf"\textit{{{run}}}" if line.baseline else run, *base, *line.facts.values()])
         rows[-1] += [
             _in_latex(cell.score)
             + _raised(*(["{*}"] if cell.significant else []), *cell.notes)
@@ -181,7 +181,7 @@ def latex(sheet: Sheet, command: str) -> str:
             r"\centering",
             rf"\caption{{{_in_latex(f'{sheet.view.title} ({sheet.view.source})')}}}",
             rf"\label{{tab:{sheet.view.name}}}",
-            rf"\begin{{tabular}}{{l{'c' if bases else ''}{'r' * (len(sheet.heads) + 1)}}}",
+            rf"\begin{{tabular}}{{l{'c' if bases else ''}{'r' * (len(sheet.facts) + len(sheet.heads))}}}",
             r"\toprule",
             head,
             r"\midrule",

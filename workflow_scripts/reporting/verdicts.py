@@ -6,7 +6,8 @@ be subtracted, but nothing can be said of the difference.
 
 A claim of a direction is tested two-sidedly, so that it can be contradicted as well as supported; a claim that two
 numbers are the same, for equivalence (``evaluation.significance``). Where neither is shown, the claim is undecided, and
-the smallest difference that a test of this claim alone would have shown says how much that means.
+the smallest difference that a test of this claim alone would have shown says how much that means. A demo decides no
+claim: its few steps, seeds and documents are none of the scale that a paper speaks of.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +39,7 @@ from workflow_scripts.reporting.cells import Row, paired
 from workflow_scripts.reporting.experiment import experiment_of
 from workflow_scripts.reporting.numbers import brief
 from workflow_scripts.reporting.records import record_of, wildcard
-from workflow_scripts.settings.claims import Comparison, Expects, Held, HeldClaim
+from workflow_scripts.settings.claims import Comparison, Expects, Held, HeldClaim, Scale
 from workflow_scripts.settings.experiment import AnyColumn, Column, Experiment
 from workflow_scripts.settings.significance import Config as Significance
 
@@ -86,7 +87,7 @@ def of_job(job: Job) -> pa.Table:
         DataError: if an input is damaged, or two sides were scored on different pairs.
     """
     significance = Significance.parse(job.settings["significance"], "significance")
-    claims = Held.parse(job.settings["held"], "claims").claims
+    held = Held.parse(job.settings["held"], "claims")
     pairs = {
         (wildcard(path, "run"), wildcard(path, "suite")): read_table(path, SIMILARITIES)
         for path in job.many("pairs")
@@ -97,16 +98,15 @@ def of_job(job: Job) -> pa.Table:
             if pq.read_schema(path).remove_metadata() == TABLE:  # drawn from the cells of a table
                 tables[path.stem] = Table.of(record, pq.read_table(path))
     material = Material(tables, pairs)
-    return judged(claims, [compare(claim, material, significance) for claim in claims], significance)
+    found = [compare(claim, material, significance) for claim in held.claims]
+    return judged(held, found, significance)
 
 
-def judged(
-    claims: Sequence[HeldClaim], found: Sequence[Compared | str], significance: Significance
-) -> pa.Table:
+def judged(held: Held, found: Sequence[Compared | str], significance: Significance) -> pa.Table:
     """The table of claims with their verdicts.
 
     Args:
-        claims: What the study is held to.
+        held: What the study is held to.
         found: What was found of each, or why it was not compared.
         significance: How differences are tested.
     """
@@ -125,9 +125,9 @@ def judged(
         | (
             {"verdict": NOT_RUN, "reason": one, "labels": []}
             if isinstance(one, str)
-            else _compared(claim, one, p, significance)
+            else _compared(claim, one, p, significance, held.scale)
         )
-        for claim, one, p in zip(claims, found, p_values, strict=True)
+        for claim, one, p in zip(held.claims, found, p_values, strict=True)
     ]
     return pa.Table.from_pylist(rows, schema=CLAIMS)
 
@@ -148,13 +148,16 @@ def verdict(
     return "supported" if agrees[expects] else "contradicted"
 
 
-def _compared(claim: HeldClaim, found: Compared, p: float | None, significance: Significance) -> Row:
+def _compared(
+    claim: HeldClaim, found: Compared, p: float | None, significance: Significance, scale: Scale
+) -> Row:
     evidence, comparison = found.evidence, claim.compared
     assert isinstance(comparison, Comparison)
-    kind = verdict(evidence.difference, p, claim.expects, claim.margin or 0, significance.alpha)
+    decides = None if scale == "demo" else p
+    kind = verdict(evidence.difference, decides, claim.expects, claim.margin or 0, significance.alpha)
     return {
         "verdict": kind,
-        "reason": reason(found, kind, comparison.differs, significance.alpha),
+        "reason": reason(found, kind, comparison.differs, significance.alpha, scale),
         "table": comparison.table,
         "run": comparison.ours.run,
         "heading": comparison.ours.heading,
@@ -174,19 +177,21 @@ def _compared(claim: HeldClaim, found: Compared, p: float | None, significance: 
     }
 
 
-def reason(found: Compared, kind: Kind, differs: str | None, alpha: float) -> str:
+def reason(found: Compared, kind: Kind, differs: str | None, alpha: float, scale: Scale) -> str:
     """What a verdict rests on, in one line."""
     evidence = found.evidence
     direction = "higher" if evidence.difference > 0 else "lower"
     parts = [f"{brief(abs(evidence.difference))} {direction}" if evidence.difference else "equal"]
     if evidence.low is None or evidence.high is None:
         several = any((side["seeds"] or 1) > 1 for side in found.sides)
-        why = "no two seeds in common" if several else "one value on each side"
+        why = f"fewer than three {found.over or 'seeds'} in common" if several else "one value on each side"
         parts.append(f"{why}, so that nothing is tested")
     else:
         interval = f"{brief(evidence.low)} to {brief(evidence.high)}"
         parts[0] += f" ({interval}) over {evidence.n:,} {found.over}"
-        if kind == "undecided" and evidence.p is not None and evidence.p < alpha:
+        if scale == "demo":
+            parts.append("a demo decides no claim")
+        elif kind == "undecided" and evidence.p is not None and evidence.p < alpha:
             parts.append("shown alone, but not among so many claims")
         elif kind == "undecided":
             least = brief(evidence.detectable or 0)

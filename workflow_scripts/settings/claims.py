@@ -92,6 +92,7 @@ class HeldClaim(Statement):
 class Held(Settings):
     """The claims that a study is held to, in the order of their files."""
 
+    scale: Scale
     claims: list[HeldClaim]
 
 

@@ -46,7 +46,7 @@ class PackageFiles(_Files):
     """Files in an installed Python package."""
 
     kind: Literal["package"]
-    package: str = Field(description="Import name.")
+    package: str = Field(pattern=r"^\w[\w-]*$", description="Import name, without dots.")
 
 
 class Pinned(Settings):

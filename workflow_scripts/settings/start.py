@@ -9,33 +9,6 @@ PACKED = (*BUILT_AS_BERT, "mpnet", "modernbert")
 """Model types of ``models.packed``, whose dropout is a function of a sentence and its number."""
 
 
-class Published(NamedTuple):
-    """What an encoder's folder has for sentence-transformers."""
-
-    prompts: tuple[tuple[str, str], ...] = ()
-    """Name and text."""
-    default: str | None = None
-    """Name of the prompt that is used where none is named."""
-    unmet: tuple[str, ...] = ()
-    """What it asks for and is not done here."""
-    first_token: bool = False
-    """Whether its pooling is the first token."""
-
-    def misfits(self, prompt: str | None, encoder: str) -> Iterator[str]:
-        """Why an encoder cannot be read as it was published, a line each."""
-        for found in self.unmet:
-            take = "Take the method frozen_avg or frozen_cls, or another encoder."
-            yield f"readout.kind: as_published; {found}. {take}"
-        names = [name for name, _ in self.prompts]
-        if not self.unmet and prompt is None and self.default not in (None, *names):
-            found = (
-                f"the folder's default prompt is {self.default}; {encoder} has {', '.join(names) or 'none'}"
-            )
-            yield f"readout.prompt: null; {found}. Name one of them."
-        if not self.unmet and prompt not in (None, *names):
-            yield f"readout.prompt: {prompt}; {encoder} has {', '.join(names) or 'none'}. Name one of them, or null."
-
-
 class Size(NamedTuple):
     """What is known of one encoder's architecture."""
 
@@ -49,8 +22,10 @@ class Size(NamedTuple):
     """Whether it has dropout of its own in training; None if unknown."""
     causal: bool | None = None
     """Whether a token attends to those before it alone; None if unknown."""
-    published: Published | None = None
-    """None if unknown."""
+    unpublished: Sequence[str] = ()
+    """Known reasons why readout ``as_published`` cannot read it."""
+    applied_as_published: Sequence[str] = ()
+    """Settings of its folder that readout ``as_published`` alone applies."""
 
 
 class Start(NamedTuple):
@@ -99,3 +74,9 @@ def last_token_of_encoder(place: str, start: Start) -> Iterator[str]:
     if any(size.causal is False for size in start.sizes):
         found = f"the last token, which sums up a sentence in a causal decoder alone; {start.encoder} attends both ways"
         yield f"{place}: {found}. Take an average, or the first token."
+
+
+def beyond_encoder(start: Start) -> Iterator[str]:
+    """A finding where an encoder's folder has settings that readout ``as_published`` alone applies."""
+    for found in (found for size in start.sizes for found in size.applied_as_published):
+        yield f"encoder: {found}, applied by readout as_published alone. Take the method frozen, or another encoder."

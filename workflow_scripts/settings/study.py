@@ -216,10 +216,11 @@ class Study(Settings):
     keep_models: Literal["all", "none"] = Field(
         description="Weights that stay once everything is made from them."
     )
-    store: str | None = Field(
-        description="Folder in which trainings of any study are found again, ~ allowed; null for none."
+    cache: str = Field(
+        min_length=1,
+        description="Folder in which finished work is found again, ~ allowed; any studies may share it.",
     )
-    store_gigabytes: float = Field(gt=0, description="The size that it is kept below.")
+    cache_gigabytes: float = Field(gt=0, description="The size that it is kept below.")
     training: Training
     development: DevelopmentBlock
     evaluation: EvaluationBlock

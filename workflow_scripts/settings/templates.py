@@ -1,7 +1,6 @@
 """Sentences inside a prompt, whose exact bytes are data in the configuration."""
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from pydantic import Field
 
@@ -14,9 +13,6 @@ MASK = "[MASK]"
 
 class Template(Settings):
     """One prompt."""
-
-    cut_with_text: ClassVar[bool] = False
-    """Whether its tokens count among those that a sentence is cut at."""
 
     text: str = Field(description="Exact bytes, [X] once, [MASK] any number of times.")
     add_period: bool = Field(
@@ -43,9 +39,3 @@ class Template(Settings):
             raise ConfigError("templates: the tokeniser has no mask. Choose a template without one.")
         before, after = (part.replace(MASK, mask_token or "") for part in self.text.split(SENTENCE))
         return before, after
-
-
-class Prefix(Template):
-    """A prompt as sentence-transformers takes it: text in front, cut with the sentence at the longest input."""
-
-    cut_with_text: ClassVar[bool] = True

@@ -40,9 +40,6 @@ class LibreTranslateBlock(Settings):
         description="Environment variable that holds the key; null: no key.",
         json_schema_extra=OPERATIONAL,
     )
-    batch_sentences: int = Field(
-        gt=0, description="Sentences in one request, as a list.", json_schema_extra=OPERATIONAL
-    )
     calls: Calls = Field(json_schema_extra=OPERATIONAL)
 
 

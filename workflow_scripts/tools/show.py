@@ -92,7 +92,7 @@ def as_csv(tables: Sequence[View], scores: Sequence[Path]) -> str:
 def cells_of(sheet: Sheet) -> list[Row]:
     """A table's cells as text, a row a run; a star marks what the footnotes explain."""
     return [
-        {"run": sheet.named(line.run), "seeds": line.seeds}
+        {"run": sheet.named(line.run), **line.facts}
         | {
             sheet.named(head.text): _cell_text(cell)
             for head, cell in zip(sheet.heads, line.cells, strict=True)

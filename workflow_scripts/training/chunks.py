@@ -10,10 +10,10 @@ memory at a time, for a second forward pass: about 4/3 of a step's time.
 
 The two passes are those of PyTorch's checkpoints, a chunk each: loss and backward pass are written as without chunks.
 They draw the same (``models.dropout.with_one_draw``), and draw what the whole batch draws, as a mask depends on a
-sentence's number. What draws otherwise, or looks at a whole batch, is refused (``MethodConfig.unchunkable``).
+sentence's number. Methods that look at a whole batch are refused (``MethodConfig.unchunkable``).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -23,9 +23,9 @@ from workflow_scripts.models.dropout import with_one_draw
 from workflow_scripts.models.tokens import TokenBatch
 
 
-def in_chunks(read: Callable[[TokenBatch], Tensor], batch: TokenBatch, size: int | None) -> Tensor:
-    """What ``read`` makes of a batch, sentences first, read so many at a time; None reads all at once."""
-    if size is None or size >= len(batch.ids_BT):
-        return read(batch)
+def in_chunks(read: Callable[[TokenBatch], Tensor], chunks: Sequence[TokenBatch]) -> Tensor:
+    """The result of ``read`` for a batch, sentences first, from its chunks."""
+    if len(chunks) == 1:
+        return read(chunks[0])
     again = with_one_draw(read)
-    return torch.cat([checkpoint(again, chunk, use_reentrant=False) for chunk in batch.chunks(size)])
+    return torch.cat([checkpoint(again, chunk, use_reentrant=False) for chunk in chunks])

@@ -44,13 +44,13 @@ class Objective(base.Objective):
     """
 
     reads_once = True
-    """Whether ``views`` reads ``batch`` as it is, so that other sentences can be read in the same pass."""
+    """Whether ``views`` reads ``inputs`` once and as they are, so that other sentences can be read in the same pass."""
 
     def __init__(self, config: Contrastive, encoder: SentenceEncoder, data: TrainingData) -> None:
         self.module = self.encoder = encoder
         self._temperature = config.temperature
         self._widths = config.matryoshka
-        self.chunk = data.chunk
+        self.ready = data.ready
         self._sampler = data.sampler
         texts = self.texts(config, data)
         self._views = [*texts] * 2 if len(texts) == 1 else texts
@@ -59,9 +59,13 @@ class Objective(base.Objective):
         """What each view is made of; all of the same length and in the same order."""
         return [data.tokenised(column) for column in config.read_columns]
 
-    def loss(self, step: int) -> Tensor:
+    def inputs(self, step: int) -> Any:
+        """The step's sentences in chunks."""
+        return self.ready(self.batch(step))
+
+    def loss(self, inputs: Any) -> base.Step:
         """Contrast the step's views after the head."""
-        return self.contrast_at_widths(self.encoder.project(self.views(step)))
+        return base.Step(self.contrast_at_widths(self.encoder.project(self.views(inputs))))
 
     def batch(self, step: int) -> TokenBatch:
         """The step's sentences on the host, one view after the other."""
@@ -69,13 +73,13 @@ class Objective(base.Objective):
         batches = [text.batch(rows) for text in self._views]
         return TokenBatch.joined(batches, self._views[0].pad_id)
 
-    def views(self, step: int) -> Tensor:
+    def views(self, inputs: Any) -> Tensor:
         """Every vector of the step before the head, of all processes, (V, B, R); the first view comes first."""
-        return self.of_all_processes(self.read(self.batch(step)))
+        return self.of_all_processes(self.read(inputs))
 
-    def read(self, batch: TokenBatch) -> Tensor:
-        """Vectors before the head, (B, R), of sentences on the host, in chunks where the training asks for them."""
-        return in_chunks(lambda chunk: self.encoder.read(chunk.to(self.encoder.device)), batch, self.chunk)
+    def read(self, chunks: Sequence[TokenBatch]) -> Tensor:
+        """Vectors before the head, (B, R), of the sentences of all chunks."""
+        return in_chunks(self.encoder.read, chunks)
 
     def of_all_processes(self, vectors_xR: Tensor) -> Tensor:
         """Views one after the other in every process, as (V, B, R) of all processes."""

@@ -14,7 +14,7 @@ from workflow_scripts.columns.training import TEACHER
 from workflow_scripts.data.words import cleaned, top_words
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.templates import tokenise_in
-from workflow_scripts.models.tokens import TokenisedText
+from workflow_scripts.models.tokens import NATURAL, Shapes, TokenBatch, TokenisedText
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.settings.templates import Template
 from workflow_scripts.training.sampler import Sampler
@@ -41,6 +41,14 @@ class TrainingData(NamedTuple):
     teacher: Teacher | None = None
     chunk: int | None = None
     """Sentences that are read at a time (``training.chunks``)."""
+    shapes: Shapes = NATURAL
+    """How the batches of a step are rounded up."""
+
+    def ready(self, batch: TokenBatch) -> tuple[TokenBatch, ...]:
+        """The chunks of a batch, or the whole batch, ready for the device."""
+        if self.chunk is None or self.chunk >= len(batch.ids_BT):
+            return (batch.ready(self.shapes),)
+        return tuple(batch.chunks(self.chunk))
 
     def tokenised(self, column: str, template: Template | None = None) -> TokenisedText:
         """Token ids of one column, with each text inside ``template`` if there is one.

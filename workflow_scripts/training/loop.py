@@ -4,8 +4,8 @@ A resumed training needs little state by design. Batches, learning rate and drop
 remains are weights, optimiser moments, the best weights so far and the history. Every checkpoint holds all of this, so
 a training that is killed at any point and restarted ends with the same bytes as an uninterrupted one.
 
-The host never waits for a GPU within a step: losses, norms and metrics stay there until some steps are read at once,
-and a checkpoint, copied to the host, is written by a thread.
+The host never waits for a GPU within a step (``training.step``): losses, norms and metrics stay there until some steps
+are read at once, and a checkpoint, copied to the host, is written by a thread.
 """
 
 import os
@@ -13,9 +13,10 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
@@ -24,18 +25,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.columns.training import HISTORY, METRICS
 from workflow_scripts.errors import EXIT_TRY_AGAIN, DataError, TrainingError
 from workflow_scripts.evaluation.correlation import cosine, spearman
 from workflow_scripts.methods.base import Metrics, Objective
-from workflow_scripts.models.devices import mixed_precision
-from workflow_scripts.models.dropout import keyed
 from workflow_scripts.models.encoder import TextEncoder
 from workflow_scripts.models.encoding import encode_tokens
 from workflow_scripts.models.templates import tokenise_in
+from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.progress import Progress
 from workflow_scripts.settings.training import Training
 from workflow_scripts.training import ranks
@@ -46,9 +46,12 @@ from workflow_scripts.training.checkpoints import (
     load_checkpoint,
     save_checkpoint,
 )
+from workflow_scripts.training.step import Update, ahead, host_half, step_runner
 
 STEPS_READ_AT_ONCE = {"cuda": 50}
 """On a GPU, where reading means waiting for all that it was given to do; elsewhere every step is read."""
+ASKED_EVERY = {"cuda": 10}
+"""Steps after which processes ask one another whether to stop, which their hosts wait for."""
 
 
 class Preempted(Exception):  # noqa: N818  (a request, no error)
@@ -105,35 +108,18 @@ class Outcome(NamedTuple):
     """Of the steps that this process took."""
 
 
-class _Step(NamedTuple):
-    """What a step leaves, still on its device."""
-
-    number: int
-    rate: float
-    values: Sequence[Tensor | float]
-    """Loss, norm of the gradient, and metrics."""
-
-
 class State:
     """Everything that changes during training."""
 
     def __init__(self, objective: Objective, settings: Training, steps: int) -> None:
         self.module = objective.module
         self.device = next(self.module.parameters()).device
-        self.trainable = {name: p for name, p in self.module.named_parameters() if p.requires_grad}
-        rate_budgets = objective.rate_budgets
-        self.common = [p for name, p in self.trainable.items() if name not in rate_budgets]
-        cycle = range(1, settings.cycle(steps) + 1)
-        whole = sum(settings.rate(step, steps) for step in cycle) if rate_budgets else 1.0
-        groups = [{"params": self.common, "share": 1.0}] + [
-            {"params": [self.trainable[name]], "share": travel / whole, "weight_decay": 0.0}
-            for name, travel in rate_budgets.items()
-        ]
-        self.optimiser = torch.optim.AdamW(
-            groups, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
-        )
+        self.update = Update(objective, settings, steps)
+        self.optimiser = self.update.optimiser
         self.step = 0
-        self.unread: list[_Step] = []
+        self.unread: list[
+            tuple[int, float, Tensor]
+        ] = []  # number, rate; loss, norm and metrics on the device
         self.unread_since = time.monotonic()
         self.seconds: dict[int, float] = {}
         self.rows: list[tuple[float, ...]] = []  # HISTORY; nan where there was no evaluation
@@ -149,22 +135,15 @@ class State:
             TrainingError: at the first loss or gradient that is not finite.
         """
         now = time.monotonic()
-        for step, (loss, norm, *metrics) in zip(self.unread, self._on_host(), strict=True):
-            _check_finite("loss", loss, step.number)
-            _check_finite("gradient norm", norm, step.number)
-            self.rows.append((step.number, loss, step.rate, norm, float("nan")))
+        values = torch.stack([left for *_, left in self.unread]).tolist() if self.unread else []
+        for (number, rate, _), (loss, norm, *metrics) in zip(self.unread, values, strict=True):
+            _check_finite("loss", loss, number)
+            _check_finite("gradient norm", norm, number)
+            self.rows.append((number, loss, rate, norm, float("nan")))
             if metrics:
                 self.metrics.append(tuple(metrics))
-            self.seconds[step.number] = (now - self.unread_since) / len(self.unread)
+            self.seconds[number] = (now - self.unread_since) / len(self.unread)
         self.unread, self.unread_since = [], now
-
-    def _on_host(self) -> list[list[float]]:
-        """Loss, gradient norm and metrics of the unread steps, in one copy."""
-        rows = [
-            torch.stack([torch.as_tensor(value, device=self.device).double() for value in step.values])
-            for step in self.unread
-        ]
-        return torch.stack(rows).tolist() if rows else []
 
     def score(self, score: float) -> None:
         """Note the last step's development score, and keep the weights if it is the best.
@@ -179,7 +158,12 @@ class State:
         self.unread_since = now
         if score > self.best_score:
             self.best_score = score
-            self.best = {name: tensor.detach().clone() for name, tensor in self.module.state_dict().items()}
+            self.best = {name: tensor.detach().clone() for name, tensor in self.changing().items()}
+
+    def changing(self) -> Tensors:
+        """Whatever of the module's state a step changes: not weights that are frozen."""
+        frozen = {name for name, parameter in self.module.named_parameters() if not parameter.requires_grad}
+        return {name: tensor for name, tensor in self.module.state_dict().items() if name not in frozen}
 
     def shown(self) -> str:
         """Loss of the last step that was read, and the best development score once there is one."""
@@ -200,14 +184,14 @@ class State:
             "metrics": torch.tensor(self.metrics, dtype=torch.float64),
             "best_score": torch.tensor(self.best_score, dtype=torch.float64),
         }
-        groups = {"model": self.module.state_dict(), "optimiser": moments, "state": state, "best": self.best}
+        groups = {"model": self.changing(), "optimiser": moments, "state": state, "best": self.best}
         return Checkpoint(self.step, {name: in_host_memory(tensors) for name, tensors in groups.items()})
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Go on from a checkpoint."""
         groups = checkpoint.groups
         self.step = checkpoint.step
-        self.module.load_state_dict(groups["model"])
+        self.module.load_state_dict(groups["model"], strict=False)
         moments: dict[int, Tensors] = defaultdict(dict)
         for name, value in groups["optimiser"].items():
             number, key = name.split("/")
@@ -228,6 +212,7 @@ def train(
     development: tuple[int, Callable[[], float]] | None,
     checkpoints: Path,
     fingerprint: str,
+    shapes: Shapes = NATURAL,
 ) -> Outcome:
     """Train ``objective.module`` in place and leave it with the weights that scored best on the dev set.
 
@@ -240,6 +225,7 @@ def train(
             higher is better; None keeps the last weights.
         checkpoints: Folder of this training's checkpoints, created by the loop; whoever has kept the outcome clears it.
         fingerprint: Identifies everything that the training depends on; other checkpoints are ignored.
+        shapes: How the objective's batches are rounded up (``training.step.shapes_for``).
 
     Raises:
         TrainingError: at the first loss, gradient, development score or weight that is not finite, or if a step takes
@@ -252,16 +238,22 @@ def train(
     if found := load_checkpoint(checkpoints, fingerprint):
         state.resume(found)
     at_once = STEPS_READ_AT_ONCE.get(state.device.type, 1)
+    run = step_runner(state.update, shapes, steps)
     with (
         _stop_requests() as stop_requested,
         _Writer(checkpoints, fingerprint, settings.checkpoint_minutes) as writer,
         Progress(steps, "train", "step", done=state.step, hidden=ranks.rank() > 0) as progress,
+        closing(ahead(partial(host_half, objective, seed), state.device, state.step, steps)) as inputs,
     ):
         while state.step < steps:
+            state.step += 1
+            rate = settings.rate(state.step, steps)
             with _memory_explained(settings):
-                take_step(state, objective, settings, steps, seed)
+                left, state.metric_names = run(next(inputs), rate)
+            state.unread.append((state.step, rate, left))
             scored = development and (state.step % development[0] == 0 or state.step == steps)
-            stops, is_due = ranks.any_rank(stop_requested(), writer.is_due())
+            asks = ranks.world() == 1 or state.step % ASKED_EVERY.get(state.device.type, 1) == 0
+            stops, is_due = ranks.any_rank(stop_requested(), writer.is_due()) if asks else (False, False)
             if scored or stops or is_due or len(state.unread) >= at_once or state.step == steps:
                 state.read()
             if scored:
@@ -273,7 +265,7 @@ def train(
             if stops and state.step < steps:
                 raise Preempted(f"stopped after step {state.step} of {steps}; run the job again to go on")
     if state.best:
-        objective.module.load_state_dict(state.best)
+        objective.module.load_state_dict(state.best, strict=False)
     for name, parameter in objective.module.named_parameters():
         if not torch.isfinite(torch.stack(parameter.aminmax())).all():
             raise TrainingError(f"training: {name} is not finite after step {steps}. Lower learning_rate.")
@@ -298,29 +290,6 @@ def _memory_explained(settings: Training) -> Iterator[None]:
         )
         advice = f"Set training.chunk to {max(1, held // 2)} or less, which changes no result, or take a larger GPU"
         raise TrainingError(f"training: {reason}. {advice}.") from error
-
-
-def take_step(state: State, objective: Objective, settings: Training, steps: int, seed: int) -> None:
-    """Update the weights once, without waiting for a GPU."""
-    step = state.step + 1
-    rate = settings.rate(step, steps)
-    for group in state.optimiser.param_groups:
-        group["lr"] = rate * group["share"]
-    state.module.train()
-    state.optimiser.zero_grad(set_to_none=True)
-    with (
-        keyed(seed, step, rank=ranks.rank(), ranks=ranks.world()),
-        mixed_precision(settings.precision, state.device),
-    ):
-        loss = objective.loss(step)
-    loss.backward()  # type: ignore[no-untyped-call]
-    ranks.average_gradients(state.trainable.values())
-    norm = nn.utils.clip_grad_norm_(state.common, settings.max_gradient_norm)
-    state.optimiser.step()
-    state.step = step
-    metrics = objective.metrics()
-    state.metric_names = list(metrics)
-    state.unread.append(_Step(step, rate, [loss.detach(), norm, *metrics.values()]))
 
 
 class _Writer:

@@ -28,11 +28,13 @@ from transformers import (
 from workflow_scripts.errors import ConfigError, DataError, TrainingError
 from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import hidden_states, load_backbone
-from workflow_scripts.models.tokens import TokenBatch, TokenisedText
+from workflow_scripts.models.tokens import NATURAL, Shapes, TokenBatch, TokenisedText
 from workflow_scripts.settings.mlm import ContinueMlm, Sizes
 from workflow_scripts.training.sampler import Sampler
 
 HEAD_FILE = "mlm_head.safetensors"
+REPEATED = -1
+"""In the place of the token to predict where a place is repeated."""
 
 
 def from_scratch(base: Path, sizes: Sizes) -> PreTrainedModel:
@@ -80,10 +82,11 @@ class MaskedLanguageModel(nn.Module):
         if getattr(backbone, "pooler", None) is not None:
             backbone.pooler.requires_grad_(False)  # not part of this loss; saved unchanged
 
-    def forward(self, ids_BT: Tensor, mask_BT: Tensor, chosen_BT: Tensor) -> Tensor:
-        """Scores over the vocabulary at the chosen positions, shape (M, V)."""
-        (states_BTD,) = hidden_states(self.backbone, TokenBatch(ids_BT, mask_BT), "last")
-        hidden_MD = self.norm(F.gelu(self.dense(states_BTD[chosen_BT])))
+    def forward(self, batch: TokenBatch, places_M: Tensor) -> Tensor:
+        """Scores over the vocabulary at the chosen ones of the B * T places, shape (M, V)."""
+        (states_BTD,) = hidden_states(self.backbone, batch, "last")
+        chosen_MD = states_BTD.flatten(0, 1).index_select(0, places_M)
+        hidden_MD = self.norm(F.gelu(self.dense(chosen_MD)))
         words_VD = self.backbone.get_input_embeddings().weight
         assert isinstance(words_VD, Tensor)
         return F.linear(hidden_MD, words_VD, self.bias)
@@ -120,6 +123,12 @@ def load_masked_language_model(folder: Path) -> MaskedLanguageModel:
     model.dense, model.bias = layers.dense, head.bias
     model.norm = layers.LayerNorm if hasattr(layers, "LayerNorm") else layers.layer_norm
     return model.eval()
+
+
+def places_of(chosen_BT: Tensor, multiple: int = 1) -> Tensor:
+    """Places among all B * T that are chosen; their number is rounded up to a ``multiple`` by repeating the first."""
+    places_M = chosen_BT.flatten().nonzero().squeeze(1)
+    return torch.cat([places_M, places_M[:1].expand(-len(places_M) % multiple)])
 
 
 class Masking:
@@ -168,19 +177,31 @@ class Objective(base.Objective):
         sampler: Sampler,
         tokenizer: PreTrainedTokenizerBase,
         settings: ContinueMlm,
+        shapes: Shapes = NATURAL,
     ) -> None:
         self.module = module
         self._text = text
         self._sampler = sampler
         self._masking = Masking(tokenizer, settings.mlm_probability, settings.seed)
+        self._shapes = shapes
 
-    def loss(self, step: int) -> Tensor:
-        """Mask tokens in the step's sentences and predict them."""
-        ids_BT, mask_BT, _ = self._text.batch(self._sampler.rows_of(step))
-        chosen_BT, masked_BT = self.mask(ids_BT, step)
-        device = next(self.module.parameters()).device
-        scores_MV = self.module(masked_BT.to(device), mask_BT.to(device), chosen_BT.to(device))
-        return F.cross_entropy(scores_MV, ids_BT[chosen_BT].to(device))
+    def inputs(self, step: int) -> tuple[TokenBatch, Tensor, Tensor]:
+        """The step's sentences after masking, the chosen places, and their true tokens or ``REPEATED``."""
+        text = self._text.batch(self._sampler.rows_of(step))
+        chosen_BT, masked_BT = self.mask(text.ids_BT, step)
+        whole, masked = (
+            TokenBatch(ids_BT, text.mask_BT).ready(self._shapes) for ids_BT in (text.ids_BT, masked_BT)
+        )
+        chosen_BT = F.pad(chosen_BT, (0, whole.ids_BT.shape[1] - chosen_BT.shape[1]))
+        places_M = places_of(chosen_BT, self._shapes.width)
+        true_M = whole.ids_BT.flatten()[places_M]
+        true_M[int(chosen_BT.sum()) :] = REPEATED
+        return masked, places_M, true_M
+
+    def loss(self, inputs: tuple[TokenBatch, Tensor, Tensor]) -> base.Step:
+        """Predict the tokens that were masked."""
+        batch, places_M, true_M = inputs
+        return base.Step(F.cross_entropy(self.module(batch, places_M), true_M, ignore_index=REPEATED))
 
     def mask(self, ids_BT: Tensor, step: int) -> tuple[Tensor, Tensor]:
         """Choose positions: at least one, and never a special token.

@@ -5,8 +5,7 @@ negatives and the logged loss are the same as in one process with the same batch
 the backward pass of ``gathered`` sums the gradients from all ranks for each rank's vectors, so the mean of the ranks'
 gradients is the gradient of the whole batch.
 
-Not the same is what a rank normalises or draws by itself: BatchNorm, DiffCSE's masks, slopes of RReLU, dropout of bare
-templates and in LLM2Vec.
+Exceptions, computed per rank: BatchNorm, DiffCSE's masks, dropout of bare templates.
 """
 
 import os

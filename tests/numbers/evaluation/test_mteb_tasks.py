@@ -56,12 +56,13 @@ class LocalSTS(AbsTaskSTS):
         self.data_loaded = True
 
 
-def run_local(cache, task=None, **missing):
+def run_local(folder, task=None, **missing):
     def unexpected(_task, error):
         raise error
 
     tasks = [task or LocalSTS()]
-    return evaluate(minilm(), tasks, SETTINGS, cache_folder=cache, lost=unexpected, missing=missing)
+    given = {"results_folder": folder, "key_of": lambda _: "a" * 64, "lost": unexpected, "missing": missing}
+    return evaluate(minilm(), tasks, SETTINGS, **given)
 
 
 def directly():
@@ -73,9 +74,10 @@ def directly():
 
 
 def test_an_evaluation_has_a_row_per_subset_and_metric_and_is_taken_from_the_cache_unless_it_is_torn(
-    tmp_path,
+    tmp_path, cached
 ):
-    first = run_local(tmp_path)
+    folder = tmp_path / "results"
+    first = run_local(folder)
     assert [(score.aggregation, score.metric) for score in first] == [
         ("mean", "main_score"),
         ("test:default", "main_score"),
@@ -84,10 +86,10 @@ def test_an_evaluation_has_a_row_per_subset_and_metric_and_is_taken_from_the_cac
     assert first[0].value == first[1].value == pytest.approx(directly(), abs=1e-4)
     assert "data first" in first[0].note
     loads = LocalSTS.loads
-    assert run_local(tmp_path) == first and LocalSTS.loads == loads
-    (kept,) = tmp_path.rglob("LocalSTS.json")
-    kept.write_text(kept.read_text()[:50])
-    assert run_local(tmp_path) == first and LocalSTS.loads > loads
+    assert run_local(folder) == first and LocalSTS.loads == loads
+    (entry,) = cached.rglob("LocalSTS.json")
+    entry.write_text(entry.read_text()[:50])
+    assert run_local(folder) == first and LocalSTS.loads > loads
 
 
 class Unreachable(LocalSTS):

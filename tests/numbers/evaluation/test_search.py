@@ -1,16 +1,20 @@
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from tests.numbers.evaluation.scored import scores_of
 from workflow_scripts.columns.corpora import LABELLED
+from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import search
 from workflow_scripts.evaluation.search import (
+    index_bytes,
+    index_of,
     nearest,
     quality,
     questions_of,
     without_own,
 )
-from workflow_scripts.settings.suites.search import Config
+from workflow_scripts.settings.suites.search import Config, InvertedIndex
 
 CONFIG = Config(datasets=["toy"], max_tokens=64, corpus="all", max_pairs=None)
 
@@ -60,10 +64,44 @@ def test_the_nearest_have_the_largest_cosines_and_a_zero_vector_is_far_from_all(
     vectors[7] = unit[7] = 0
     before = vectors.copy()
     assert np.array_equal(
-        nearest(vectors[20:70], vectors, 10), (-unit[20:70] @ unit.T).argsort(axis=1)[:, :10]
+        nearest(vectors[20:70], index_of(vectors, None), 10), (-unit[20:70] @ unit.T).argsort(axis=1)[:, :10]
     )
     assert np.array_equal(vectors, before)
-    assert nearest(vectors[:1], vectors[:2], 4).tolist() == [[0, 1, -1, -1]]
+    assert nearest(vectors[:1], index_of(vectors[:2], None), 4).tolist() == [[0, 1, -1, -1]]
+
+
+def test_an_inverted_index_finds_the_nearest_of_the_lists_that_it_probes_the_same_every_time():
+    vectors = np.random.default_rng(0).normal(size=(600, 12)).astype(np.float32)
+    exact = nearest(vectors[:50], index_of(vectors, None), 10)
+    found = {}
+    for probes in (1, 4, 16):
+        built = [index_of(vectors, InvertedIndex(nlist=16, nprobe=probes)) for _ in range(2)]
+        hits, again = (nearest(vectors[:50], index, 10) for index in built)
+        assert np.array_equal(hits, again)
+        found[probes] = np.mean([len({*one} & {*other}) / 10 for one, other in zip(hits, exact, strict=True)])
+    assert found[1] < found[4] < found[16] == 1
+    assert index_bytes(built[0]) == 4 * 12 * (600 + 16) + 8 * 600
+
+
+def test_an_index_with_more_lists_than_texts_is_refused():
+    table = pairs(("a", "b", "1"), ("c", "d", "1"))
+    config = CONFIG.model_copy(update={"index": InvertedIndex(nlist=5, nprobe=1)})
+    with pytest.raises(DataError, match=r"toy: 4 texts for 5 lists of the index\. Lower index.nlist"):
+        search.load("toy", table, config)
+    assert (
+        len(
+            search.load(
+                "toy", table, config.model_copy(update={"corpus": "question2", "index": None})
+            ).columns
+        )
+        == 2
+    )
+    settings = {"datasets": ["toy"], "max_tokens": 64, "corpus": "all", "index": {"nlist": 9, "nprobe": 2}}
+    with pytest.raises(ValueError, match=r"index\.nlist: 9 lists for at most 8 texts"):
+        Config(**settings, max_pairs=4)
+    assert Config(**settings, max_pairs=5).timed() == {"toy": {("", "retrieval_ms")}}
+    with pytest.raises(ValueError, match="nprobe: 3 of 2 lists"):
+        InvertedIndex(nlist=2, nprobe=3)
 
 
 def test_quality_counts_the_first_relevant_hit_and_the_share_that_was_found():

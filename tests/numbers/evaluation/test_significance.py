@@ -54,12 +54,13 @@ def test_equal_systems_are_found_to_differ_as_rarely_as_alpha_says():
 
 
 @pytest.mark.parametrize(
-    ("differences", "margin", "p"),
-    [([1.0, 1.0], None, 0.0), ([0.0, 0.0], None, 1.0), ([0.2, 0.2], 0.5, 0.0), ([0.5, 0.5], 0.5, 1.0)],
+    ("difference", "margin", "p"),
+    [(1.0, None, 0.0), (0.0, None, 1.0), (0.25, 0.5, 0.0), (0.5, 0.5, 1.0)],
 )
-def test_equal_differences_do_not_divide_by_zero_and_one_is_not_tested(differences, margin, p):
-    assert over_pairs(differences, SETTINGS, margin).p == p
-    assert over_pairs(differences[:1], SETTINGS, margin) == Evidence(1, differences[0])
+def test_equal_differences_do_not_divide_by_zero_and_fewer_than_three_are_not_tested(difference, margin, p):
+    assert over_pairs([difference] * 3, SETTINGS, margin).p == p
+    for n in (1, 2):
+        assert over_pairs([difference] * n, SETTINGS, margin) == Evidence(n, difference)
 
 
 def test_the_detectable_difference_is_that_of_the_noncentral_t():

@@ -72,8 +72,23 @@ def test_constant_judgements_or_cosines_score_0_and_never_nan():
     for found in (pearson, spearman):
         assert found(constant, rising) == found(rising, constant) == 0
     assert {score.value for score in correlations(A=([1, 2, 3], [0.5, 0.5, 0.5]))} == {0.0}
-    scores = correlations(A=([1, 2, 3], [1, 2, 3]), B=([3, 3, 3], [1, 2, 3]))
-    assert {score.value for score in scores if score.aggregation == "subset:B"} == {0.0}
+
+
+@pytest.mark.parametrize(
+    "without", [([3, 3, 3], [1, 2, 3]), ([3], [1])], ids=["equal judgements", "one pair"]
+)
+def test_a_subset_without_a_correlation_counts_in_no_mean_and_the_means_say_so(without):
+    alone = correlations(A=([1, 2, 3], [1, 3, 2]))
+    scores = correlations(A=([1, 2, 3], [1, 3, 2]), B=without)
+    assert values(scores) == {"wmean": 0.5, "mean": 0.5, "subset:A": 0.5} | {"all": values(scores)["all"]}
+    said = {score.note for score in scores if score.aggregation in ("mean", "wmean")}
+    assert said == {"without 1 of 2 subsets, such as B: one pair or equal judgements, and no correlation"}
+    assert {score.note for score in (*alone, scores[0])} == {None}
+    apart = correlations(A=([1], [2]), B=([2], [1]))
+    assert {score.aggregation: score.value for score in apart if score.aggregation != "all"} == {
+        "mean": None,
+        "wmean": None,
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 from scipy.stats import pearsonr, spearmanr
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
@@ -10,7 +11,7 @@ from tests.numbers.evaluation.scored import evaluate
 from workflow_scripts.columns.corpora import LABELLED
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import transfer
-from workflow_scripts.evaluation.transfer import best_of, senteval_order, soft_classes
+from workflow_scripts.evaluation.transfer import best_of, optima, senteval_order, soft_classes
 from workflow_scripts.settings.suites.transfer import Config
 
 WIDTH = 8
@@ -216,3 +217,31 @@ def test_rows_are_in_sentevals_order_before_they_are_folded():
     )
     assert senteval_order(table, table["label"].to_pylist()) == [2, 3, 1, 4, 0]
     assert senteval_order(table, [5.0, 1.0, 3.0, 4.0, 0.5]) == [2, 4, 1, 3, 0]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_classifier_is_at_the_optimum_of_its_rows_and_never_predicts_a_class_without_one(classes, random):
+    features = random.normal(size=(300, WIDTH)).astype(np.float32)
+    targets = random.dirichlet(np.ones(classes), size=300)
+    rows = np.arange(0, 300, 2)
+    for weights, strength in zip(optima(features, targets, rows, [0.25, 8.0]), [0.25, 8.0], strict=True):
+        weights.requires_grad_()
+        logits = torch.from_numpy(features[rows]) @ weights[:, :-1].T + weights[:, -1]
+        wanted = torch.from_numpy(targets[rows]).float()
+        loss = torch.nn.functional.cross_entropy(logits, wanted, reduction="sum")
+        (loss + weights[:, :-1].square().sum() / (2 * strength)).backward()
+        assert float(weights.grad[-1].abs().max()) < 1e-3
+    targets[rows, -1] = 0
+    assert set(optima(features, targets, rows, [32.0])[0, -1].tolist()) == {0, -1e9}
+
+
+def test_threads_decide_no_number(random):
+    table, *_ = task(random, {"": 240})
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        alone = scores_of(table)
+        torch.set_num_threads(4)
+        assert scores_of(table) == alone
+    finally:
+        torch.set_num_threads(threads)

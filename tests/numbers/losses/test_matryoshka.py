@@ -5,12 +5,12 @@ import math
 import pytest
 import torch
 
-from tests import walk
+from tests import material, walk
+from tests.steps import loss_of, views_of
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.gpu_check import material
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.losses.matryoshka import at_widths, matryoshka
-from workflow_scripts.models.dropout import keyed
+from workflow_scripts.models.dropout import keyed, keys_of
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.start import Size, Start
 from workflow_scripts.settings.suites.sts import Config as Suite
@@ -97,8 +97,8 @@ def found(folder, block, chunk=None):
     ).objective
     module = objective.module.double().train()
     torch.manual_seed(2)
-    with keyed(1, 1):
-        loss = objective.loss(1)
+    with keyed(keys_of(1, 1)):
+        loss = loss_of(objective, 1)
     loss.backward()
     return {
         "": loss.detach(),
@@ -129,9 +129,9 @@ def test_the_whole_loss_of_a_method_is_taken_at_each_width(folder, name):
         at(BLOCKS[name], 8, 20), walk.bert(folder).parent, walk.SIZE, walk.CPU, walk.ROWS
     ).objective
     objective.module.eval()
-    views = objective.encoder.project(objective.views(1))
+    views = objective.encoder.project(views_of(objective, 1))
     expected = sum(objective.contrast(views[..., :width]) for width in (8, 20, 32))
-    torch.testing.assert_close(objective.loss(1), expected)
+    torch.testing.assert_close(loss_of(objective, 1), expected)
 
 
 def pooled(pooler):

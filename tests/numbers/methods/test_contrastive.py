@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 
 from tests import tiny
+from tests.steps import loss_of, views_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.infonce import cosine_matrix, infonce, infonce_with_negatives
 from workflow_scripts.methods import load_method
@@ -64,12 +65,12 @@ def vectors(objective, folder, column):
 def test_without_dropout_both_views_are_one_whose_order_does_not_matter(tiny_models, kind, pooler):
     """O-20: positive cosine 1, and the loss is that of the vectors against themselves."""
     objective = make(tiny_models[kind], "simcse", pooler=pooler, dropout=0.0)
-    first, second = objective.encoder.project(objective.views(1))
+    first, second = objective.encoder.project(views_of(objective, 1))
     torch.testing.assert_close(cosine_matrix(first, second).diagonal(), torch.ones(8), rtol=0, atol=1e-6)
-    loss = objective.loss(1).item()
+    loss = loss_of(objective, 1).item()
     assert loss == pytest.approx(infonce(first, first, 0.05).item(), rel=1e-4, abs=1e-6)
     turned = make(tiny_models[kind], "simcse", rows=[3, 0, 7, 1, 6, 2, 5, 4], pooler=pooler, dropout=0.0)
-    assert turned.loss(1).item() == pytest.approx(loss, abs=1e-5)
+    assert loss_of(turned, 1).item() == pytest.approx(loss, abs=1e-5)
 
 
 LOSSES = {
@@ -91,7 +92,7 @@ def test_the_loss_is_that_of_the_columns_encoded_one_by_one(tiny_models, kind, n
     module, changes, loss = LOSSES[name]
     objective = make(tiny_models[kind], module, dropout=0.0, **changes)
     encoded = [vectors(objective, tiny_models[kind], column) for column in COLUMNS]
-    torch.testing.assert_close(objective.loss(1), loss(*encoded), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(loss_of(objective, 1), loss(*encoded), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_pairs_of_equal_sentences_are_two_dropout_views(tiny_bert, module, chang
     losses = []
     for objective in (make(tiny_bert, module, itself, **changes), make(tiny_bert, "simcse")):
         torch.manual_seed(1)
-        losses.append(objective.loss(1).item())
+        losses.append(loss_of(objective, 1).item())
     assert losses[0] == losses[1]
 
 
@@ -113,7 +114,7 @@ def test_pairs_of_equal_sentences_are_two_dropout_views(tiny_bert, module, chang
 def test_all_views_go_through_the_encoder_in_one_call(tiny_bert, monkeypatch, module, sentences):
     objective = make(tiny_bert, module)
     sizes = tiny.passes(monkeypatch)
-    objective.loss(1)
+    loss_of(objective, 1)
     assert sizes == [sentences]
 
 
@@ -157,7 +158,7 @@ def test_informin_cl_adds_twice_the_squared_distance_of_the_normalised_views(tin
 def test_sscl_written_out(tiny_bert):
     """Half SimCSE's loss, half that with the layers of all sentences, of both views, in the denominator."""
     objective = make(tiny_bert, "sscl")
-    assert objective.views(1).shape == (6, 8, tiny.WIDTH)
+    assert views_of(objective, 1).shape == (6, 8, tiny.WIDTH)
     views_VBD = random_views(6, 4, 5).requires_grad_()
     unit = F.normalize(views_VBD, dim=-1)
     total = 0.0

@@ -3,13 +3,14 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 
 from tests import walk
+from tests.steps import loss_of
 from workflow_scripts.config import ConfigError
 from workflow_scripts.errors import DataError
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import diffcse
 from workflow_scripts.models.encoder import load_tokenizer
-from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.training.mlm import load_masked_language_model
+from workflow_scripts.models.tokens import TokenBatch, tokenise
+from workflow_scripts.training.mlm import load_masked_language_model, places_of
 from workflow_scripts.training.sampler import Sampler
 
 OURS = {
@@ -37,17 +38,17 @@ def make(folder, rows=range(20), **changes):
 
 
 def test_the_loss_is_simcses_and_a_share_of_the_discriminators(folder):
-    objective, batch = make(folder, ROWS, weight=0.5)
-    batch = batch.repeated()
+    objective, _ = make(folder, ROWS, weight=0.5)
+    inputs = objective.inputs(1)
+    batch, chosen = inputs.batch, inputs.places_M
     vectors = objective.project(objective.encoder.read(batch))
-    masked, chosen = objective.mask(batch.ids_BT, 1)
-    filled = objective.fill(batch, masked, chosen)
-    scores = objective.discriminator(filled, batch.mask_BT, vectors)
+    filled = objective.fill(inputs)
+    scores = objective.discriminator(batch._replace(ids_BT=filled), vectors)
     labels = ((filled != batch.ids_BT) & (batch.mask_BT == 1)).long()
-    assert 0 < labels.sum() <= chosen.sum()
+    assert 0 < labels.sum() <= len(chosen)
     told = F.cross_entropy(scores.flatten(0, 1), labels.flatten())
     expected = infonce(*vectors.chunk(2), 0.05) + 0.5 * told
-    torch.testing.assert_close(objective.loss(1), expected, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(loss_of(objective, 1), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_chosen_words_are_masks_alone_where_that_is_asked_for(folder):
@@ -63,17 +64,20 @@ def test_chosen_words_are_masks_alone_where_that_is_asked_for(folder):
 @pytest.mark.parametrize("dropout", [True, False])
 def test_the_generator_learns_nothing_and_drops_out_if_it_is_to(folder, dropout):
     objective, batch = make(folder, generator_dropout=dropout)
-    objective.loss(1).backward()
+    loss_of(objective, 1).backward()
     assert all(p.grad is None for p in objective.generator.parameters())
     shown, chosen = objective.mask(batch.ids_BT, 1)
-    one, other = (objective.generator(shown, batch.mask_BT, chosen) for _ in range(2))
+    shown = batch._replace(ids_BT=shown)
+    one, other = (objective.generator(shown, places_of(chosen)) for _ in range(2))
     assert torch.equal(one, other) != dropout
 
 
 def test_chosen_words_are_filled_with_what_the_generator_finds_likeliest(folder):
     """Its head on the states of what it is shown, written out; words that were not chosen stay."""
-    objective, batch = make(folder)
-    shown, chosen = objective.mask(batch.ids_BT, 1)
+    objective, _ = make(folder)
+    inputs = objective.inputs(1)
+    batch, shown = inputs.batch, inputs.masked_BT
+    _, chosen = objective.mask(batch.ids_BT, 1)
     generator = load_masked_language_model(walk.bert(folder))
     with torch.no_grad():
         states = generator.backbone(input_ids=shown, attention_mask=batch.mask_BT).last_hidden_state
@@ -81,41 +85,40 @@ def test_chosen_words_are_filled_with_what_the_generator_finds_likeliest(folder)
         scores = generator.norm(F.gelu(generator.dense(states))) @ words.T + generator.bias
     likeliest = scores.argmax(dim=-1)
     assert not torch.equal(likeliest[chosen], shown[chosen])
-    filled = objective.fill(batch, shown, chosen)
+    filled = objective.fill(inputs)
     assert torch.equal(filled, torch.where(chosen, likeliest, batch.ids_BT))
 
 
 def test_the_generator_rewrites_every_token_but_cls_and_sep_counts_as_replaced(folder):
     """The code's three lines on the generator's scores of all tokens; sentences of several lengths are padded."""
-    objective, batch = make(folder, ROWS, filled="all", weight=0.5)
-    batch = batch.repeated()
-    shown, chosen = objective.mask(batch.ids_BT, 1)
-    everywhere = torch.ones_like(chosen)
+    objective, _ = make(folder, ROWS, filled="all", weight=0.5)
+    inputs = objective.inputs(1)
+    batch, shown = inputs.batch, inputs.batch._replace(ids_BT=inputs.masked_BT)
     with torch.no_grad():
-        scores = objective.generator(shown, batch.mask_BT, everywhere).view(*chosen.shape, -1)
+        scores = objective.generator(shown, torch.arange(batch.ids_BT.numel())).view(*batch.ids_BT.shape, -1)
     predicted = scores.argmax(dim=-1)
     predicted[:, 0] = batch.ids_BT[0, 0]
     replaced = (predicted != batch.ids_BT).long() * batch.mask_BT
     separators = (torch.arange(len(batch.ids_BT)), batch.mask_BT.sum(dim=1) - 1)
     assert replaced[separators].all() and not replaced[:, 0].any() and (batch.mask_BT == 0).any()
-    filled = objective.fill(batch, shown, chosen)
+    filled = objective.fill(inputs)
     assert torch.equal(filled * batch.mask_BT, predicted * batch.mask_BT)
     vectors = objective.project(objective.encoder.read(batch))
-    told = objective.discriminator(predicted * batch.mask_BT, batch.mask_BT, vectors)
+    told = objective.discriminator(batch._replace(ids_BT=predicted * batch.mask_BT), vectors)
     expected = infonce(*vectors.chunk(2), 0.05) + 0.5 * F.cross_entropy(
         told.flatten(0, 1), replaced.flatten()
     )
-    torch.testing.assert_close(objective.loss(1), expected, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(loss_of(objective, 1), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_the_discriminator_reads_the_vector_in_place_of_cls(folder):
     objective, batch = make(folder, [0, 1])
     one, other = torch.zeros(2, walk.SIZE.width), torch.ones(2, walk.SIZE.width)
-    first, second = (objective.discriminator(batch.ids_BT, batch.mask_BT, v) for v in (one, other))
+    first, second = (objective.discriminator(batch, v) for v in (one, other))
     assert (first - second).abs().max() > 1e-3
     changed = batch.ids_BT.clone()
     changed[:, 0] = load_tokenizer(walk.bert(folder)).mask_token_id  # nobody reads it
-    torch.testing.assert_close(objective.discriminator(changed, batch.mask_BT, one), first)
+    torch.testing.assert_close(objective.discriminator(batch._replace(ids_BT=changed), one), first)
 
 
 def test_a_projector_with_batch_norm_is_no_part_of_an_embedding(folder):
@@ -153,4 +156,6 @@ def test_heads_of_published_encoders_score_as_transformers_has_them(tiny_models,
     ours = load_masked_language_model(tmp_path)
     with torch.inference_mode():
         expected = published(input_ids=ids, attention_mask=mask).logits[chosen]
-        torch.testing.assert_close(ours(ids, mask, chosen), expected, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(
+            ours(TokenBatch(ids, mask), places_of(chosen)), expected, rtol=1e-4, atol=1e-4
+        )

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from tests import tiny
+from tests.steps import loss_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import distil
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
@@ -40,7 +41,7 @@ def twin_vectors(folder):
 def test_the_loss_vanishes_where_the_student_is_what_it_learns(tiny_bert, target, zero):
     """O-52: the mean of two encoders like the student is the student; their sum is twice that."""
     objective = make(tiny_bert, Teacher(twin_vectors(tiny_bert), 2), target=target)
-    loss = objective.loss(1).item()
+    loss = loss_of(objective, 1).item()
     assert (loss < 1e-10) == zero
 
 
@@ -50,14 +51,14 @@ def test_the_loss_written_out(tiny_bert):
     rows = Sampler(len(TEXTS), 8, 3).rows_of(2)
     own = encode(objective.module, load_tokenizer(tiny_bert), [TEXTS[row] for row in rows], 24)
     objective.module.train()
-    assert objective.loss(2).item() == pytest.approx(float(((own - vectors[rows]) ** 2).mean()), rel=1e-5)
+    assert loss_of(objective, 2).item() == pytest.approx(float(((own - vectors[rows]) ** 2).mean()), rel=1e-5)
 
 
 def test_one_forward_pass_a_step_and_a_gradient_in_the_student_alone(tiny_bert, monkeypatch):
     """O-52: the teacher is a file."""
     objective = make(tiny_bert, Teacher(twin_vectors(tiny_bert), 2))
     sizes = tiny.passes(monkeypatch)
-    objective.loss(1).backward()
+    loss_of(objective, 1).backward()
     assert sizes == [8]
     assert isinstance(objective.module, SentenceEncoder)
     without = {n for n, p in objective.module.named_parameters() if p.grad is None or not p.grad.any()}

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from tests import tiny
+from tests.steps import loss_of, metrics_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import jtcse
 from workflow_scripts.models.cross_attention import cross_layers, run_twin
@@ -61,11 +62,6 @@ def batch_of(material, rows=range(6)):
 
 def backbones(objective):
     return [member.backbone for member in objective.module.members]
-
-
-def values(objective):
-    """What it records of its last step."""
-    return {name: float(value) for name, value in objective.metrics().items()}
 
 
 def two_of(parts, shift=1.0):
@@ -135,7 +131,7 @@ def test_how_often_layers_attend_across_matters_for_parallel_streams_alone(parts
     for mode, every in itertools.product(("literal", "parallel", "feedback"), (1, 2, 4)):
         objective = make(parts, cross_mode=mode, cross_every=every)
         objective.module.eval()
-        losses[mode, every] = objective.loss(1).item()
+        losses[mode, every] = loss_of(objective, 1).item()
     assert len({losses["literal", every] for every in (1, 2, 4)}) == 1
     assert len({losses["parallel", every] for every in (1, 2, 4)}) == 3
     assert len({losses["feedback", every] for every in (1, 2, 4)}) == 3
@@ -197,12 +193,11 @@ def test_the_loss_is_the_sum_of_the_terms_that_are_asked_for(parts, subset):
     whole, some = make(parts), make(parts, terms=list(subset))
     for objective in (whole, some):
         objective.module.eval()
-    whole.loss(1)
-    every = values(whole)
+    every = metrics_of(whole, 1)
     assert all(every[name] > 0 for name in TERMS)
     expected = sum(every[name] for name in subset)
-    assert some.loss(1).item() == pytest.approx(expected, rel=1e-6)
-    metrics = values(some)
+    assert loss_of(some, 1).item() == pytest.approx(expected, rel=1e-6)
+    metrics = metrics_of(some, 1)
     assert {name for name in TERMS if np.isnan(metrics[name])} == set(TERMS) - set(subset)
 
 
@@ -225,7 +220,7 @@ def test_the_terms_are_equations_11_to_15_written_out(parts, forward):
     draw = torch.Generator().manual_seed(1)
     cls, cross, pooled = torch.randn(3, 2, 10, 4, generator=draw).double() + 1.0  # most cosines above 0
     first, second = (jtcse.Views(cls[i], cross[i], pooled[i]) for i in (0, 1))
-    found = objective.terms(first, second, forward)
+    found = objective.terms(first, second, torch.tensor(forward))
     rows, candidates = (0, 1) if forward else (1, 0)
     constraint = 0.0
     for one, other in ((0, 1), (1, 0)):
@@ -257,10 +252,9 @@ def test_the_loss_reads_cls_states_cross_streams_and_each_encoders_own_pooler(pa
         pooled = torch.tanh(cls @ dense.weight.T + dense.bias)
         modulus = pooled if modulus_of == "pooler" else cls
         views.append(jtcse.Views(cls, states.cross[number][:, 0], modulus))
-    expected = objective.terms(*views, True)
+    expected = objective.terms(*views, torch.tensor(True))
     assert not torch.allclose(states.cross[0], states.primitive[0])
-    objective.loss(1)
-    assert values(objective) == pytest.approx(
+    assert metrics_of(objective, 1) == pytest.approx(
         {name: term.item() for name, term in expected.items()} | {"forward": 1.0}, rel=1e-5
     )
 
@@ -277,7 +271,7 @@ def test_each_sub_encoder_is_called_once_with_both_views_and_no_layer_more_than_
     """Two calls with 2B rows are four forward passes; the cross stream repeats what follows the attention."""
     objective = make(parts)
     seen = {part: tiny.passes(monkeypatch, part) for part in ("embedded", "attended", "finished")}
-    objective.loss(1)
+    loss_of(objective, 1)
     assert seen["embedded"] == [16, 16]
     assert seen["attended"] == [16] * (2 * DEPTH)  # attention weights once for both contexts
     assert seen["finished"] == [16] * (2 * (DEPTH + 3))  # the cross stream forks at layer 2 of 4
@@ -293,10 +287,9 @@ def test_without_icnce_no_cross_stream_is_computed(parts, terms, mode, finished,
     whole = make(parts, cross_mode=mode)
     for one in (objective, whole):
         one.module.eval()
-    whole.loss(1)
-    beside = values(whole)
+    beside = metrics_of(whole, 1)
     ran = tiny.passes(monkeypatch, "finished")
-    assert objective.loss(1).item() == pytest.approx(sum(beside[term] for term in terms), rel=1e-6)
+    assert loss_of(objective, 1).item() == pytest.approx(sum(beside[term] for term in terms), rel=1e-6)
     assert ran == [16] * (2 * finished)
 
 
@@ -351,7 +344,7 @@ def test_a_pooler_that_is_missing_is_drawn_alike_for_every_seed_and_labelled(par
         encoder = jtcse.build(config(), *backbones)
         assert encoder.labels == [jtcse.UNTRAINED_POOLER]
         drawn.append([member.backbone.pooler.dense.weight.clone() for member in encoder.members])
-        jtcse.Objective(config(), encoder, parts[2]).loss(1).backward()
+        loss_of(jtcse.Objective(config(), encoder, parts[2]), 1).backward()
         assert all(b.pooler.dense.weight.grad.abs().max() > 0 for b in backbones)
     assert all(torch.equal(one, other) for one, other in zip(*drawn, strict=True))
     weights = drawn[0][missing[0]]

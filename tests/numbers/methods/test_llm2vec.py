@@ -4,6 +4,7 @@ import torch
 from transformers import AutoModel
 
 from tests import walk
+from tests.steps import loss_of
 from workflow_scripts.models.encoder import SentenceEncoder, hidden_states, load_backbone
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.folders import save_encoder
@@ -48,7 +49,7 @@ def test_the_adapters_alone_are_trained_and_at_first_change_nothing(folder):
         encode(encoder, tokenizer, TEXTS, 24), encode(plain, tokenizer, TEXTS, 24), atol=1e-6
     )
     objective.module.train()
-    objective.loss(1).backward()
+    loss_of(objective, 1).backward()
     learning = [name for name, p in objective.module.named_parameters() if p.requires_grad]
     assert learning
     assert all("lora_" in name for name in learning)
@@ -60,7 +61,7 @@ def test_a_trained_decoder_is_saved_as_a_plain_one_with_the_same_vectors(folder,
     optimiser = torch.optim.AdamW([p for p in encoder.parameters() if p.requires_grad], lr=1e-2)
     for step in (1, 2, 3):
         optimiser.zero_grad()
-        objective.loss(step).backward()
+        loss_of(objective, step).backward()
         optimiser.step()
     trained = encode(encoder, tokenizer, TEXTS, 24)
     assert np.abs(trained - before).max() > 1e-3
@@ -81,7 +82,7 @@ def test_frozen_weights_in_bfloat16_are_saved_so_and_their_adapters_are_not_roun
     assert {p.dtype for p in encoder.parameters() if not p.requires_grad} == {torch.bfloat16}
     optimiser = torch.optim.AdamW(learning, lr=1e-5)
     before = [p.clone() for p in learning]
-    objective.loss(1).backward()
+    loss_of(objective, 1).backward()
     optimiser.step()
     changed = [not torch.equal(p, was) for p, was in zip(learning, before, strict=True)]
     assert sum(changed) >= len(learning) // 2  # at first only the half that starts from zero has a gradient

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from tests import tiny
+from tests.steps import loss_of, views_of
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import promptbert
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
@@ -74,7 +75,11 @@ def test_the_two_views_are_the_states_of_mask_in_two_templates(tiny_models, kind
         texts = [fill(template, TEXTS[row], tokenizer.mask_token) for row in ROWS]
         views.append(torch.cat([at_mask(objective.module, tokenizer, text) for text in texts]))
     expected = infonce(*(objective.module.head(view) for view in views), 0.05)
-    torch.testing.assert_close(objective.loss(1), expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(loss_of(objective, 1), expected, rtol=1e-4, atol=1e-4)
+
+
+def biases_of(bias, mask_BT):
+    return bias(bias.of(mask_BT.sum(dim=1)))
 
 
 @pytest.mark.parametrize("kind", tiny.KINDS)
@@ -84,7 +89,7 @@ def test_the_bias_is_the_template_alone_with_its_words_where_they_stood(tiny_mod
     objective, tokenizer, config = make(tiny_models[kind], bias_positions=positions)
     mask_BT, _ = objective.batch(1).mask_BT.chunk(2)
     sides = pieces(config.templates[0], tokenizer)
-    biases = promptbert.Bias(objective.encoder, sides, config)(mask_BT)
+    biases = biases_of(promptbert.Bias(objective.encoder, sides, config), mask_BT)
     first = 2 if kind in ("roberta", "mpnet") and positions == "own" else 0
     assert len({int(length) for length in mask_BT.sum(dim=1)}) > 1
     for row in range(3):
@@ -96,7 +101,7 @@ def test_the_bias_is_the_template_alone_with_its_words_where_they_stood(tiny_mod
 def test_each_view_loses_the_bias_of_its_own_template(tiny_bert):
     """Section 3.3; the two templates have other words, and so other biases."""
     (objective, tokenizer, config), (plain, _, _) = make(tiny_bert), make(tiny_bert, denoise=False)
-    lost = plain.views(1) - objective.views(1)
+    lost = views_of(plain, 1) - views_of(objective, 1)
     for number, template in enumerate(config.templates):
         for place, row in enumerate(ROWS):
             room = len(tokens_of(tokenizer, TEXTS[row]))

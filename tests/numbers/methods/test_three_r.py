@@ -7,12 +7,13 @@ import yaml
 
 from tests import tiny
 from tests.planning import merged_config
+from tests.steps import loss_of, step_of, views_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.runs import run_settings, runs_of
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import load_method, three_r
-from workflow_scripts.methods.base import Objective
+from workflow_scripts.methods.base import Objective, Step
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import MethodConfig
@@ -101,12 +102,12 @@ def test_with_no_dimension_in_it_loss_and_gradients_are_those_of_the_method_unde
     losses = []
     for objective in (ours, theirs):
         torch.manual_seed(1)
-        losses.append(objective.loss(1).item())
+        losses.append(loss_of(objective, 1).item())
     assert losses[0] == losses[1]
     for objective in (ours, theirs):
         objective.module.double()
         torch.manual_seed(1)
-        objective.loss(1).backward()
+        loss_of(objective, 1).backward()
     expected = gradients(theirs)
     assert any(gradient is not None and gradient.any() for gradient in expected.values())
     for name, gradient in gradients(ours, "base.").items():
@@ -124,7 +125,7 @@ def supervised(**changes):
 def test_anchors_positives_and_negatives_lose_the_same_before_they_are_compared(tiny_bert):
     """3R, Eqs. 3 and 5 on the h, h+ and h- of Eq. 2, written out; S is that of the anchors."""
     plain = make(tiny_bert, start=0.0, **supervised())
-    vectors = [plain.under.encoder.project(view) for view in plain.under.views(1)]
+    vectors = [plain.under.encoder.project(view) for view in views_of(plain.under, 1)]
     anchors = [vector.tolist() for vector in vectors[0]]
     spread = [np.std([vector[d] for vector in anchors]) for d in range(tiny.WIDTH)]
     c = float(np.median(spread))
@@ -139,9 +140,10 @@ def test_anchors_positives_and_negatives_lose_the_same_before_they_are_compared(
         far = torch.cosine_similarity(h[i], negative) / 0.05
         total += (torch.logsumexp(torch.cat([near, far]), 0) - near[i]).item()
     reduced = make(tiny_bert, start=c, **supervised())
-    assert reduced.loss(1).item() == pytest.approx(total / 8, rel=1e-4)
-    assert reduced.metrics()["reduced_dimensions"] == low.sum()
-    assert plain.loss(1).item() != pytest.approx(total / 8, rel=1e-3)
+    left = step_of(reduced, 1)
+    assert left.loss.item() == pytest.approx(total / 8, rel=1e-4)
+    assert left.metrics["reduced_dimensions"] == low.sum()
+    assert loss_of(plain, 1).item() != pytest.approx(total / 8, rel=1e-3)
 
 
 def test_a_words_row_is_the_mean_of_its_pieces_in_the_embedding_matrix(tiny_bert):
@@ -153,22 +155,21 @@ def test_a_words_row_is_the_mean_of_its_pieces_in_the_embedding_matrix(tiny_bert
     pieces = [tokenizer(word, add_special_tokens=False)["input_ids"] for word in [*tiny.WORDS, "unheard"]]
     assert {len(ids) for ids in pieces} == {1, len("unheard")}
     redundant = torch.stack([table[ids].mean(dim=0) for ids in pieces]).mean(dim=0)
-    first, second = encoder.project(objective.under.views(1)) - redundant
-    torch.testing.assert_close(objective.loss(1), infonce(first, second, 0.05), rtol=1e-4, atol=1e-6)
+    first, second = encoder.project(views_of(objective.under, 1)) - redundant
+    torch.testing.assert_close(loss_of(objective, 1), infonce(first, second, 0.05), rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(("identify", "count"), [("batch", 1), ("both_views", 2)])
 def test_deviations_are_those_of_the_first_view_or_of_the_first_two(tiny_bert, identify, count):
     """3R, Eq. 3, whose h may be the anchors or all vectors of the batch."""
     plain = make(tiny_bert, start=0.0, **supervised())
-    anchors, positives, _ = [plain.under.encoder.project(view).tolist() for view in plain.under.views(1)]
+    anchors, positives, _ = [plain.under.encoder.project(view).tolist() for view in views_of(plain.under, 1)]
     spreads = [np.std(rows, axis=0) for rows in (anchors, anchors + positives)]
     c = float(np.median(spreads[0]))
     in_s = [(spread < c).sum() for spread in spreads]
     assert in_s[0] != in_s[1] and 0 < in_s[1] < tiny.WIDTH
     objective = make(tiny_bert, start=c, identify=identify, **supervised())
-    objective.loss(1)
-    assert objective.metrics()["reduced_dimensions"] == in_s[count - 1]
+    assert step_of(objective, 1).metrics["reduced_dimensions"] == in_s[count - 1]
 
 
 @pytest.mark.parametrize(("identify", "factor"), [("words_each_step", 1.1), ("words_at_start", 1.0)])
@@ -186,8 +187,7 @@ def test_static_identification_follows_the_encoder_or_stays_with_the_first_one(t
     expected = (factor * spread < c).sum()
     assert 0 < expected < tiny.WIDTH and (spread < c).sum() != (1.1 * spread < c).sum()
     for step in (1, 2, 3):
-        objective.loss(step)
-        assert objective.metrics()["reduced_dimensions"] == expected
+        assert step_of(objective, step).metrics["reduced_dimensions"] == expected
 
 
 def test_exemplars_are_a_function_of_seed_and_step_and_as_many_as_are_asked_for(tiny_bert):
@@ -227,12 +227,15 @@ class Falling(Objective):
         self.module = torch.nn.ParameterDict({"c": torch.tensor(1.0), "weight": torch.tensor(2.0)})
         self.rate_budgets = {"c": travel}
 
-    def loss(self, step):
-        self._last = self.module["c"].item()
-        return 3.0 * self.module["c"] + self.module["weight"] ** 2
+    def inputs(self, step):
+        return ()
 
-    def metrics(self):
-        return {"threshold": self._last}
+    def loss(self, inputs):
+        loss = self.pull(self.module["c"]) + self.module["weight"] ** 2
+        return Step(loss, {"threshold": self.module["c"].detach().clone()})
+
+    def pull(self, c):
+        return 3.0 * c
 
 
 @pytest.mark.parametrize(("steps", "within"), [(15_625 // 512, 0.03), (1000, 0.014)])
@@ -261,9 +264,8 @@ def test_the_threshold_takes_the_path_of_table_7_whatever_steps_and_learning_rat
 class Settling(Falling):
     """What every step pushes towards 0.273."""
 
-    def loss(self, step):
-        self._last = self.module["c"].item()
-        return 3.0 * (self.module["c"] - 0.273).abs() + self.module["weight"] ** 2
+    def pull(self, c):
+        return 3.0 * (c - 0.273).abs()
 
 
 @pytest.mark.slow

@@ -3,9 +3,11 @@ import itertools
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
-from workflow_scripts.models.dropout import Masks, keyed, splitmix
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.models.dropout import Masks, answering, keyed, keys_of, splitmix
 from workflow_scripts.models.tokens import Packing
 
 P = 0.1
@@ -16,9 +18,17 @@ def packing_of(*lengths, width=None):
     return Packing.of((column < torch.tensor(lengths)[:, None]).long())
 
 
+def hidden(masks, place, *size, **first):
+    return masks.hidden(masks.places(place, 1)[0], *size, **first)
+
+
+def attention(masks, place, *size, **first):
+    return masks.attention(masks.places(place, 1)[0], *size, **first)
+
+
 def drawn(place=2, key=(7, 1), packing=None, size=384, p=P, **process):
-    with keyed(*key, **process):
-        return Masks(packing or packing_of(*[20] * 100)).hidden(place, p, size)
+    with keyed(keys_of(*key), **process):
+        return hidden(Masks(packing or packing_of(*[20] * 100)), place, p, size)
 
 
 def dropped(factors):
@@ -27,7 +37,7 @@ def dropped(factors):
 
 def test_splitmix_gives_the_published_sequence():
     """The first outputs from the state 1234567, as the generator's reference implementation prints them."""
-    bits = splitmix(torch.arange(1, 6), 1234567).numpy().view(np.uint64)
+    bits = splitmix(torch.arange(1, 6), torch.tensor(1234567)).numpy().view(np.uint64)
     assert bits.tolist() == [
         6457827717110365317,
         3203168211198807973,
@@ -73,10 +83,10 @@ def test_neighbours_are_independent():
 
 def test_passes_of_a_step_differ_and_a_step_repeats_itself():
     packing = packing_of(5, 3)
-    with keyed(1, 2):
-        first, second = (Masks(packing).hidden(0, P, 64) for _ in range(2))
-    with keyed(1, 2):
-        again = Masks(packing).hidden(0, P, 64)
+    with keyed(keys_of(1, 2)):
+        first, second = (hidden(Masks(packing), 0, P, 64) for _ in range(2))
+    with keyed(keys_of(1, 2)):
+        again = hidden(Masks(packing), 0, P, 64)
     assert torch.equal(first, again)
     assert not torch.equal(first, second)
 
@@ -85,10 +95,10 @@ def test_a_mask_depends_on_its_sentence_and_token_and_not_on_padding():
     short, padded = (drawn(packing=packing_of(5, 3, 7, width=width)) for width in (7, 12))
     assert torch.equal(short, padded)
     assert torch.equal(short[:5], drawn(packing=packing_of(5)))
-    with keyed(7, 1):
-        narrow = Masks(packing_of(5, 3, 7)).attention(1, P, 4)
-    with keyed(7, 1):
-        wide = Masks(packing_of(5, 3, 7, width=12)).attention(1, P, 4)
+    with keyed(keys_of(7, 1)):
+        narrow = attention(Masks(packing_of(5, 3, 7)), 1, P, 4)
+    with keyed(keys_of(7, 1)):
+        wide = attention(Masks(packing_of(5, 3, 7, width=12)), 1, P, 4)
     assert narrow.shape == (3, 4, 7, 7)
     assert torch.equal(narrow, wide[:, :, :7, :7])
 
@@ -97,9 +107,9 @@ def test_first_tokens_drop_what_they_drop_among_all_tokens():
     packing = packing_of(5, 3, 7)
     whole, first = [], []
     for found, alone in ((whole, False), (first, True)):
-        with keyed(7, 1):
+        with keyed(keys_of(7, 1)):
             masks = Masks(packing)
-        found += [masks.hidden(2, P, 64, first=alone), masks.attention(1, P, 4, first=alone)]
+        found += [hidden(masks, 2, P, 64, first=alone), attention(masks, 1, P, 4, first=alone)]
     assert torch.equal(whole[0][packing.first_B], first[0])
     assert torch.equal(whole[1][:, :, :1], first[1])
 
@@ -112,25 +122,87 @@ def test_two_processes_drop_what_one_drops():
         assert torch.equal(part, torch.cat([whole[row] for row in rows]))
 
 
-def test_layers_of_pytorch_are_keyed_too_and_by_process():
-    layer, ones = nn.Dropout(0.5), torch.ones(200)
-    found = []
-    for rank in (0, 0, 1):
-        with keyed(3, 4, rank=rank):
-            found.append(layer(ones))
-    assert torch.equal(found[0], found[1])
-    assert not torch.equal(found[0], found[2])
+STATES = torch.ones(3, 7, 64)
+SCORES = torch.ones(3, 4, 7, 7)
 
 
-def test_pytorchs_generator_goes_on_where_it_was():
-    torch.manual_seed(5)
-    expected = torch.rand(3)
-    torch.manual_seed(5)
-    with keyed(1, 1):
-        torch.rand(10)
-    assert torch.equal(torch.rand(3), expected)
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: nn.Dropout(0.5)(STATES),
+        lambda: F.dropout(SCORES, 0.3),
+        lambda: nn.RReLU()(-STATES),
+        lambda: F.scaled_dot_product_attention(
+            STATES[:, None], STATES[:, None], torch.arange(64.0).expand(3, 1, 7, 64), dropout_p=0.5
+        ),
+    ],
+    ids=["hidden states", "weights", "slopes", "attention"],
+)
+def test_functions_of_pytorch_draw_by_key_pass_call_and_process(draw):
+    """Whatever PyTorch's own generator holds, and without touching it."""
+
+    def found(*key, passes=1, calls=1, **process):
+        torch.manual_seed(next(seeds))
+        before = torch.random.get_rng_state()
+        with keyed(keys_of(*key), **process):
+            for _ in range(passes):
+                masks = Masks(packing_of(5, 3, 7))
+            with answering(masks):
+                for _ in range(calls):
+                    values = draw()
+        assert torch.equal(torch.random.get_rng_state(), before)
+        return values
+
+    seeds = itertools.count()
+    one = found(3, 4)
+    assert torch.equal(found(3, 4), one)
+    others = found(3, 5), found(3, 4, passes=2), found(3, 4, calls=2), found(3, 4, rank=1, ranks=2)
+    assert not any(torch.equal(other, one) for other in others)
+
+
+def test_attention_that_drops_is_attention_where_the_weights_are_kept():
+    """A probability of 2^-32 keeps all: causal, masked and with fewer heads of keys, as PyTorch computes it."""
+    draw = torch.Generator().manual_seed(1)
+    query, key, value = (torch.randn(3, heads, 7, 16, generator=draw) for heads in (4, 2, 2))
+    keep = torch.rand(3, 1, 7, 7, generator=draw) > 0.3
+    keep[..., 0] = True
+    for options in (
+        {"is_causal": True},
+        {"attn_mask": keep},
+        {"attn_mask": keep.float().log()},
+        {"scale": 0.7},
+    ):
+        expected = F.scaled_dot_product_attention(query, key, value, **options, enable_gqa=True)
+        with keyed(keys_of(1)), answering(Masks(packing_of(5, 3, 7))):
+            found = F.scaled_dot_product_attention(
+                query, key, value, **options, dropout_p=2**-32, enable_gqa=True
+            )
+        torch.testing.assert_close(found, expected)
+
+
+def test_slopes_are_uniform_where_values_are_negative_and_padding_changes_none():
+    def slopes(width):
+        with keyed(keys_of(3)), answering(Masks(packing_of(*[7] * 200, width=width))):
+            return -nn.RReLU()(-torch.ones(200, width, 64))[:, :7]
+
+    found = slopes(7)
+    assert torch.equal(found, slopes(12))
+    assert 1 / 8 <= found.min() < 0.126 and 0.332 < found.max() < 1 / 3
+    error = (1 / 3 - 1 / 8) / (12 * found.numel()) ** 0.5
+    assert abs(found.double().mean().item() - (1 / 8 + 1 / 3) / 2) < 4 * error
+    with keyed(keys_of(3)), answering(Masks(packing_of(7))):
+        assert torch.equal(nn.RReLU()(torch.ones(1, 7, 64)), torch.ones(1, 7, 64))
+
+
+def test_what_no_key_decides_is_refused():
+    with (
+        keyed(keys_of(3)),
+        answering(Masks(packing_of(7))),
+        pytest.raises(ConfigError, match="draws by rand,"),
+    ):
+        torch.rand(3)
 
 
 def test_outside_a_training_every_pass_draws_anew():
     packing = packing_of(5)
-    assert not torch.equal(Masks(packing).hidden(0, 0.5, 64), Masks(packing).hidden(0, 0.5, 64))
+    assert not torch.equal(hidden(Masks(packing), 0, 0.5, 64), hidden(Masks(packing), 0, 0.5, 64))

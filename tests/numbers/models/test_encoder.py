@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 import torch
 from torch.nn.functional import pad
+from transformers import AutoConfig, AutoModel
 
 from tests import tiny
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.encoder import (
     Head,
     SentenceEncoder,
+    dropout_rates,
     has_dropout,
     load_backbone,
     load_tokenizer,
@@ -174,6 +176,23 @@ def test_dropout_is_set_by_whatever_name_the_encoder_knows_it(tiny_models, kind)
     still = load_backbone(tiny_models[kind], dropout=0.0).train()
     assert not has_dropout(still)
     assert torch.equal(still(**call).last_hidden_state, still(**call).last_hidden_state)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "opt", "distilbert", "nomic_bert"])
+def test_dropout_reaches_the_modules_of_families_with_other_names_for_it(tmp_path, kind):
+    size = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    ids = {"vocab_size": 9, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0}
+    AutoModel.from_config(AutoConfig.for_model(kind, **size, **ids)).save_pretrained(tmp_path)
+    assert dropout_rates(load_backbone(tmp_path, dropout=0.25)) | {0.0} == {0.0, 0.25}
+    assert not has_dropout(load_backbone(tmp_path, dropout=0.0))
+
+
+def test_dropout_that_modules_do_not_take_is_refused(tmp_path):
+    size = {"hidden_size": 32, "num_hidden_layers": 1, "intermediate_size": 32, "vocab_size": 9}
+    AutoModel.from_config(AutoConfig.for_model("mamba", **size)).save_pretrained(tmp_path)
+    with pytest.raises(ConfigError, match=r"method\.dropout: 0\.25; modules of mamba drop nothing whatever"):
+        load_backbone(tmp_path, dropout=0.25)
+    load_backbone(tmp_path, dropout=0.0)
 
 
 def test_a_pooler_that_a_folder_lacks_is_not_made_up(tmp_path, tiny_bert):

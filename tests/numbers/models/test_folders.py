@@ -20,7 +20,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from transformers import AutoModel
 
 from tests import jobs, tiny
-from workflow_scripts.data.encoders import copy_files, files_of
+from workflow_scripts.data.published import copy_files, files_of
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.methods import ensemble as method
 from workflow_scripts.models import readouts

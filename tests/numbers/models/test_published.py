@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,29 +10,31 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize, Transformer
 from sentence_transformers.sentence_transformer.modules import LayerNorm, Pooling
-from transformers import AutoModel
+from transformers import AutoModel, T5Config, T5EncoderModel
 
 from tests import tiny
-from workflow_scripts.data.encoders import copy_files, locate, not_applied
-from workflow_scripts.data.published import other_pooling
+from workflow_scripts.data.encoders import locate
+from workflow_scripts.data.published import INPUT_FILES, copy_files, refusals
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.graph.resources import folder_findings
 from workflow_scripts.graph.sizes import Sizes
 from workflow_scripts.methods import frozen
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import check_tells_apart, encode
+from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.encoders import Fetch
 from workflow_scripts.settings.methods import MethodConfig
-from workflow_scripts.settings.readouts.pooling import Config as Readout
-from workflow_scripts.settings.start import Start
+from workflow_scripts.settings.start import Start, beyond_encoder
 
-TEXTS = [*tiny.sentences(6, seed=8), "x", "The town by the river " * 9]
+TEXTS = [*tiny.sentences(6, seed=8), "x", "a flarbish and a Quonk", "The town by the river " * 9]
 PROMPTS = {"query": "find the old town: ", "document": ""}
 D = tiny.WIDTH
 SOURCE = {"sources": [{"kind": "local", "path": "models/theirs"}]}
 STUDY = {"name": "x", "encoders": {"theirs": {"fetch": SOURCE}}}
+SETTINGS, PROMPT_FILE = "sentence_bert_config.json", "config_sentence_transformers.json"
+SHARDS, SHARD = "model.safetensors.index.json", "model-00002-of-00003.safetensors"
 
 
 def publish(root, following, *, kind="bert", limit=64, **more):
@@ -48,8 +49,8 @@ def publish(root, following, *, kind="bert", limit=64, **more):
 
 
 def edited(folder, name, **changes):
-    """A folder, a file of whose is changed."""
-    content = json.loads((folder / name).read_text())
+    """A folder with another content of one of its files."""
+    content = json.loads((folder / name).read_text()) if (folder / name).exists() else {}
     (folder / name).write_text(
         json.dumps(content | changes if isinstance(content, dict) else content + changes["add"])
     )
@@ -73,87 +74,154 @@ def mean():
     return Pooling(D, "mean")
 
 
+def with_settings(name=SETTINGS, **settings):
+    """A folder whose settings of the encoder's input, as releases before 6 wrote them, are these."""
+
+    def make(root):
+        folder = publish(root, [mean()])
+        (folder / SETTINGS).unlink()
+        return edited(folder, name, **settings)
+
+    return make
+
+
+def cased(root):
+    """A tokeniser that keeps case, and the old setting that takes it away."""
+    folder = with_settings(do_lower_case=True)(root)
+    content = json.loads((folder / "tokenizer.json").read_text())
+    content["normalizer"]["lowercase"] = False
+    return edited(folder, "tokenizer.json", **content)
+
+
+def with_added_tokens(root):
+    """A tokeniser of old days: words, one a line, and added tokens in a file of their own."""
+    folder = publish(root, [mean()])
+    words = sorted((vocab := load_tokenizer(folder).get_vocab()), key=vocab.__getitem__)
+    backbone = load_backbone(folder)
+    backbone.resize_token_embeddings(len(words) + 2)
+    backbone.save_pretrained(folder)
+    (folder / "tokenizer.json").unlink()
+    (folder / "vocab.txt").write_text("\n".join(words))
+    edited(folder, "tokenizer_config.json", tokenizer_class="BertTokenizer")
+    return edited(folder, "added_tokens.json", flarbish=len(words), quonk=len(words) + 1)
+
+
+def half_t5(root):
+    """The encoder of a T5, in half precision."""
+    folder, size = publish(root, [mean()]), {"d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+    (folder / "model.safetensors").unlink()
+    torch.manual_seed(3)
+    vocabulary = len(load_tokenizer(folder))
+    T5EncoderModel(T5Config(vocab_size=vocabulary, d_model=D, **size)).half().save_pretrained(folder)
+    return folder
+
+
+def half(root):
+    """Weights in half precision, said in the words of older releases."""
+    folder = with_settings(model_args={"torch_dtype": "float16"})(root)
+    load_backbone(root / "plain").half().save_pretrained(folder)
+    content = json.loads((folder / "config.json").read_text())
+    content["torch_dtype"] = content.pop("dtype")
+    (folder / "config.json").write_text(json.dumps(content))
+    return folder
+
+
 EQUAL = {  # folder, name of a prompt
     "dense": (lambda root: publish(root, torch_layers(mean, lambda: Dense(D, 8), Normalize)), None),
     "a named prompt": (lambda root: publish(root, [mean()], prompts=PROMPTS), "query"),
     "the default prompt": (lambda root: publish(root, [mean()], prompts=PROMPTS, default_prompt_name="query"), None),
     "an empty prompt": (lambda root: publish(root, [mean()], prompts=PROMPTS, default_prompt_name="query"), "document"),
+    "without the prompt": (lambda root: publish(root, [Pooling(D, "mean", include_prompt=False)], prompts=PROMPTS), "query"),
     "last token": (lambda root: publish(root, [Pooling(D, "lasttoken"), Normalize()], kind="llama"), None),
     "two poolings": (lambda root: publish(root, [Pooling(D, ("cls", "max")), LayerNorm(2 * D)], kind="modernbert"), None),
     "normalize": (lambda root: publish(root, [Pooling(D, "weightedmean"), Normalize()], kind="roberta"), None),
-    "max_seq_length": (lambda root: publish(root, [mean()], limit=16, prompts=PROMPTS), "query"),
+    "a shorter input": (lambda root: publish(root, [mean()], limit=16, prompts=PROMPTS), "query"),
+    "a longer input than the tokeniser's": (
+        lambda root: edited(with_settings(max_seq_length=24)(root), "tokenizer_config.json", model_max_length=8), None,
+    ),
+    "the input of another family": (with_settings(INPUT_FILES[1], max_seq_length=12), None),
+    "fewer layers": (with_settings(config_args={"num_hidden_layers": 1}), None),
+    "another side": (with_settings(tokenizer_args={"truncation_side": "left", "model_max_length": 12}), None),
+    "processing": (with_settings(processing_kwargs={"text": {"max_length": 9, "truncation": True}}), None),
+    "lower case": (cased, None),
+    "added tokens": (with_added_tokens, None),
+    "t5 in half precision": (half_t5, None),
+    "half precision": (half, None),
     "sharded": (lambda root: sharded(publish(root, [mean()])), None),
 }  # fmt: skip
-SHARDS, SHARD = "model.safetensors.index.json", "model-00002-of-00003.safetensors"
-PROMPT_FILE = "config_sentence_transformers.json"
-ROUTER = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.router.Router"}
-SPARSE_ROOM = "sentence_transformers.sparse_encoder.models"
-SPARSE = {
-    "idx": 2,
-    "name": "2",
-    "path": "2_Splade",
-    "type": "sentence_transformers.sparse_encoder.modules.SpladePooling",
-}
+MODULE = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.router.Router"}
+STATIC = MODULE | {"type": "sentence_transformers.sentence_transformer.modules.StaticEmbedding"}
 CODE = {"idx": 2, "name": "2", "path": "2_Own", "type": "modeling_own.Pooler"}
-REFUSED = {  # change of a folder with mean pooling and prompts, its line, whether methods that train refuse it too
-    "router": (lambda f: (f / "modules.json").write_text(json.dumps([ROUTER])), "Router comes first, which is not supported", True),
-    "sparse encoder": (
-        lambda f: (f / "modules.json").write_text(json.dumps([ROUTER | {"type": f"{SPARSE_ROOM}.MLMTransformer"}])),
-        "MLMTransformer comes first, which is not supported", True,
-    ),
-    "code": (lambda f: edited(f, "modules.json", add=[CODE]), r"modeling_own\.Pooler is code of the folder", True),
+FOR_ALL = {  # change of a folder with mean pooling, Dense and prompts, and its line: nothing can be made of it
+    "router": (lambda f: (f / "modules.json").write_text(json.dumps([MODULE])), "Router comes first, which is not supported"),
+    "static": (lambda f: (f / "modules.json").write_text(json.dumps([STATIC])), "StaticEmbedding comes first"),
+    "code": (lambda f: edited(f, "modules.json", add=[CODE]), r"modeling_own\.Pooler is code of the folder"),
     "remote code": (
         lambda f: edited(f, "config.json", auto_map={"AutoModel": "modeling_own.Own"}, model_type="their_own"),
-        r"their_own is code of the folder \(trust_remote_code\)", True,
+        r"their_own is code of the folder \(trust_remote_code\)",
     ),
-    "sparse": (lambda f: edited(f, "modules.json", add=[SPARSE]), r"SpladePooling \(2_Splade\) is not done", False),
-    "multi-vector": (
-        lambda f: edited(f, "config_sentence_transformers.json", model_type="MultiVectorEncoder"),
-        "MultiVectorEncoder makes no vector of a sentence", False,
+    "quantised": (
+        lambda f: edited(f, "config.json", quantization_config={"quant_method": "bitsandbytes"}),
+        r"config\.json: quantization_config: weights are quantised \(bitsandbytes\)\. Take the encoder in float32",
     ),
-    "pooling without the prompt": (lambda f: edited(f, "1_Pooling/config.json", include_prompt=False), "left out", False),
-    "lower case": (lambda f: edited(f, "sentence_bert_config.json", do_lower_case=True), "do_lower_case", False),
-    "pickle": (lambda f: (f / "2_Dense/model.safetensors").unlink(), r"2_Dense has no model\.safetensors", False),
-    "no folder": (lambda f: shutil.rmtree(f / "2_Dense"), "2_Dense is not there", False),
-    "width": (lambda f: edited(f, "2_Dense/config.json", in_features=D + 1), f"in_features {D + 1}, .* has {D}", False),
-    "no pooling": (lambda f: (f / "1_Pooling/config.json").write_text("{}"), "no pooling and width that are known", False),
-    "unknown pooling": (lambda f: edited(f, "1_Pooling/config.json", pooling_mode="median"), "no pooling and width", False),
-    "no widths": (lambda f: (f / "2_Dense/config.json").write_text("{}"), "it lacks in_features or out_features", False),
-    "activation": (lambda f: edited(f, "2_Dense/config.json", activation_function="own.f"), r"own\.f is code", False),
-    "no modules": (lambda f: (f / "modules.json").unlink(), r"has no modules\.json", False),
-}  # fmt: skip
-
-DAMAGED = {
+    "an adapter": (
+        lambda f: edited(f, "adapter_config.json", base_model_name_or_path="their/base"),
+        r"adapter_config\.json: an adapter of 'their/base', which is not applied\. Merge it into the weights",
+    ),
+    "an adapter alone": (
+        lambda f: (f / "model.safetensors").unlink() or edited(f, "adapter_config.json", base_model_name_or_path="b"),
+        r"adapter_config\.json: an adapter of 'b', which is not applied\. Merge it into the weights",
+    ),
+    "a tokeniser elsewhere": (
+        lambda f: edited(f, SETTINGS, tokenizer_name_or_path="their/base"),
+        "tokenizer_name_or_path: 'their/base', which is outside the folder. Put the tokeniser's files",
+    ),
+    "a token without a row": (
+        lambda f: edited(f, "added_tokens.json", ent=1000),
+        r"the tokeniser's token 'ent' has id 1000, and the embedding matrix has \d+ rows \(vocab_size of config\.json\)",
+    ),
+    "rows without a token": (
+        lambda f: edited(f, "config.json", vocab_size=20),
+        r"the tokeniser's token 'from' has id \d+, and the embedding matrix has 20 rows",
+    ),
     "cut off": (lambda f: (f / "modules.json").write_text("[{"), r"modules\.json: Invalid JSON: EOF while parsing"),
     "no list": (lambda f: (f / "modules.json").write_text("{}"), r"modules\.json: Input should be a valid array"),
-    "null": (lambda f: (f / "modules.json").write_text("null"), r"modules\.json: Input should be a valid array"),
     "empty": (lambda f: (f / "modules.json").write_text("[]"), r"modules\.json: List should have at least 1 item"),
     "no path": (lambda f: edited(f, "modules.json", add=[{"type": "a.B"}]), r"modules\.json: 3: path: Field required"),
-    "the root": (lambda f: edited(f, "modules.json", add=[CODE | {"path": ""}]), r"modules\.json: 3: path: '' is no "),
-    "outside": (
-        lambda f: edited(f, "modules.json", add=[CODE | {"path": "../../plain"}]),
-        r"modules\.json: 3: path: '\.\./\.\./plain' is no folder's name",
-    ),
+    "outside": (lambda f: edited(f, "modules.json", add=[CODE | {"path": "../../plain"}]), r"modules\.json: 3: path: String should"),
     "shards outside": (
         lambda f: (f / SHARDS).write_text('{"weight_map": {"a": "../../plain/model.safetensors"}}'),
-        r"model\.safetensors\.index\.json: \.\./\.\./plain/model\.safetensors is no file's name",
+        r"index\.json: '\.\./\.\./plain/model\.safetensors' is no name of a shard",
     ),
     "no shards": (lambda f: (f / SHARDS).write_text("[]"), r"model\.safetensors\.index\.json: Input should be an object"),
     "a shard is missing": (lambda f: (sharded(f) / SHARD).unlink(), rf"index\.json: it names {SHARD}, which is not there"),
+    "shards in a list": (lambda f: (f / SHARDS).write_text('{"weight_map": []}'), "a JSON file of it has another form"),
+    "a length in words": (lambda f: edited(f, SETTINGS, max_seq_length="long"), "max_seq_length: 'long' is no number of tokens"),
     "prompts cut off": (lambda f: (f / PROMPT_FILE).write_text("{"), r"transformers\.json: Invalid JSON"),
-    "a list of prompts": (lambda f: edited(f, PROMPT_FILE, prompts=["a"]), r"transformers\.json: prompts: Input should be an object"),
-    "a length in words": (lambda f: edited(f, "sentence_bert_config.json", max_seq_length="long"), "max_seq_length: Input"),
-    "a module's settings": (lambda f: (f / "2_Dense/config.json").write_text("no"), r"2_Dense/config\.json: Invalid JSON"),
-    "a module's list": (lambda f: (f / "1_Pooling/config.json").write_text("[1]"), r"1_Pooling/config\.json: Input should"),
-    "a width in words": (lambda f: edited(f, "2_Dense/config.json", in_features="16"), "in_features: Input should be a valid int"),
     "a list for an encoder": (lambda f: (f / "config.json").write_text("[1]"), r"theirs/config\.json: Input should be an object"),
     "no model type": (lambda f: (f / "config.json").write_text("{}"), r"theirs/config\.json: no model_type"),
+}  # fmt: skip
+AS_PUBLISHED = {  # the same, for reading it as it was published, and whether that is seen before any job
+    "multi-vector": (lambda f: edited(f, PROMPT_FILE, model_type="MultiVectorEncoder"), "MultiVectorEncoder makes no vector", True),
+    "activation": (lambda f: edited(f, "2_Dense/config.json", activation_function="own.f"), r"own\.f is code", True),
+    "no modules": (lambda f: (f / "modules.json").unlink(), r"has no modules\.json", True),
+    "pickle": (lambda f: (f / "2_Dense/model.safetensors").unlink(), r"Could not find 'model\.safetensors'", False),
+    "no folder": (lambda f: shutil.rmtree(f / "2_Dense"), "no model of sentence-transformers can be loaded", False),
+    "width": (lambda f: edited(f, "2_Dense/config.json", in_features=D + 1), "no model of sentence-transformers", False),
+    "unknown pooling": (lambda f: edited(f, "1_Pooling/config.json", pooling_mode="median"), "no model of sentence-", False),
+    "another default": (lambda f: edited(f, PROMPT_FILE, default_prompt_name="q"), "no model of .*prompt", False),
+    "missing layers": (lambda f: edited(f, "config.json", num_hidden_layers=3), r"16 weights are missing, encoder\.layer\.2", False),
 }  # fmt: skip
 
 
 def config(prompt=None):
     block = {"module": "frozen", "readout": {"kind": "as_published", "prompt": prompt}}
     return MethodConfig.parse(block, "methods")
+
+
+def pooled(pooler):
+    readout = {"kind": "pooling", "pooler": pooler, "layers": None}
+    return MethodConfig.parse({"module": "frozen", "readout": readout}, "methods")
 
 
 def fetched(root):
@@ -164,10 +232,9 @@ def fetched(root):
     return root / "fetched"
 
 
-def planned(root, prompt=None):
-    """What is found before anything is fetched."""
-    size = Sizes(STUDY, ROOT, root).of("theirs")
-    return [*config(prompt).misfits(Start("theirs", [size]))]
+def start(root):
+    """What is known before anything is fetched."""
+    return Start("theirs", [Sizes(STUDY, ROOT, root).of("theirs")])
 
 
 def folder_lines(root):
@@ -178,18 +245,26 @@ def folder_lines(root):
 @pytest.mark.parametrize("case", EQUAL)
 def test_vectors_are_those_of_encode_also_when_saved(tmp_path, case):
     make, prompt = EQUAL[case]
-    folder = make(tmp_path)
-    expected = SentenceTransformer(str(folder), device="cpu").encode(TEXTS, prompt_name=prompt, batch_size=3)
-    assert planned(tmp_path, prompt) == []
-    place = fetched(tmp_path)
-    encoder, tokenizer = frozen.build(config(prompt), load_backbone(place)), load_tokenizer(place)
-    np.testing.assert_allclose(encode(encoder.eval(), tokenizer, TEXTS, 512), expected, atol=1e-5)
+    theirs = SentenceTransformer(str(make(tmp_path)), device="cpu", model_kwargs={"dtype": "float32"})
+    expected = theirs.encode(TEXTS, prompt_name=prompt, batch_size=3)
+    assert [*folder_lines(tmp_path), *config(prompt).misfits(start(tmp_path))] == []
+    encoder, tokenizer = frozen.load(config(prompt), fetched(tmp_path))
+    np.testing.assert_allclose(encode(encoder, tokenizer, TEXTS, 512), expected, atol=1e-5)
     tiny.save(tmp_path / "model", encoder, tokenizer)
     assert not list((tmp_path / "model").rglob("*.py"))
     np.testing.assert_allclose(encode(*load_encoder(tmp_path / "model"), TEXTS, 512), expected, atol=1e-5)
     saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     np.testing.assert_allclose(saved.encode(TEXTS, batch_size=2), expected, atol=1e-5)
-    assert saved.prompts == SentenceTransformer(str(folder), device="cpu").prompts
+    assert saved.prompts == theirs.prompts
+
+
+def test_a_suite_may_cut_texts_shorter(tmp_path):
+    folder = publish(tmp_path, [mean()])
+    theirs = SentenceTransformer(str(folder), device="cpu")
+    theirs.max_seq_length = 8
+    encoder, tokenizer = frozen.load(config(), fetched(tmp_path))
+    np.testing.assert_allclose(encode(encoder, tokenizer, TEXTS, 8), theirs.encode(TEXTS), atol=1e-5)
+    assert np.abs(encode(encoder, tokenizer, TEXTS, 64) - theirs.encode(TEXTS)).max() > 1e-3
 
 
 def test_an_index_without_its_shards_counts_for_nothing_beside_whole_weights(tmp_path):
@@ -198,69 +273,104 @@ def test_an_index_without_its_shards_counts_for_nothing_beside_whole_weights(tmp
     assert folder_lines(tmp_path) == []
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_done_is_refused_before_anything_is_fetched_and_when_it_is_read(tmp_path, case):
-    change, found, for_all = REFUSED[case]
+@pytest.mark.parametrize("case", FOR_ALL)
+def test_a_folder_of_which_nothing_can_be_made_is_a_line_before_any_job_and_when_it_is_fetched(
+    tmp_path, case
+):
+    change, found = FOR_ALL[case]
     folder = publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS)
     change(folder)
-    if for_all:
-        assert re.search(found, *folder_lines(tmp_path))
-        with pytest.raises(DataError, match=found):
-            [*not_applied(folder)]
-        return
-    (line,) = planned(tmp_path)
-    assert line.startswith("method.readout.kind: as_published; ")
-    assert re.search(found, line) and not folder_lines(tmp_path)
+    lines = folder_lines(tmp_path)
+    assert re.fullmatch(rf"encoders\.theirs: .*{found}.*\.", lines[0])
+    assert [f"encoders.theirs: {line}" for line in refusals(folder)] == lines
+
+
+@pytest.mark.parametrize("case", AS_PUBLISHED)
+def test_what_cannot_be_read_as_published_is_refused(tmp_path, case):
+    change, found, early = AS_PUBLISHED[case]
+    change(publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS))
+    lines = [*config().misfits(start(tmp_path))]
+    assert [bool(re.search(found, line)) for line in lines] == [True] * early and not folder_lines(tmp_path)
+    with pytest.raises((ConfigError, DataError), match=found) as raised:
+        frozen.load(config(), fetched(tmp_path))
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "found"),
+    [
+        (cased, r"sentence_bert_config\.json: do_lower_case: true"),
+        (half_t5, r"config\.json: t5, an encoder with a decoder"),
+        (EQUAL["fewer layers"][0], r'config_args: \{"num_hidden_layers": 1\}'),
+        (EQUAL["another side"][0], "tokenizer_args: .*truncation_side"),
+        (EQUAL["processing"][0], "processing_kwargs: "),
+        (with_settings(INPUT_FILES[3], processor_kwargs={"truncation_side": "left"}), "camembert.*: processor_kwargs: "),
+        (with_settings(model_args={"attn_implementation": "eager"}), "model_args: "),
+        (with_settings(modality_config={"message": {}}), "modality_config: a chat template"),
+    ],
+)  # fmt: skip
+def test_other_methods_refuse_what_sentence_transformers_alone_applies(tmp_path, make, found):
+    make(tmp_path)
+    (line,) = beyond_encoder(start(tmp_path))
+    assert re.search(
+        f"^encoder: .*{found}.*, applied by readout as_published alone. Take the method frozen", line
+    )
     with pytest.raises(ConfigError, match=found):
-        frozen.build(config(), load_backbone(fetched(tmp_path)))
+        frozen.load(pooled("avg"), fetched(tmp_path))
+
+
+def test_other_methods_take_the_longest_input_and_the_added_tokens(tmp_path):
+    folder = with_added_tokens(tmp_path)
+    edited(edited(folder, SETTINGS, max_seq_length=24), "tokenizer_config.json", model_max_length=8)
+    encoder, tokenizer = frozen.load(pooled("avg"), fetched(tmp_path))
+    expected = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(encode(encoder, tokenizer, TEXTS, 64), expected, atol=1e-5)
+    tiny.save(tmp_path / "model", encoder, tokenizer)
+    saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    np.testing.assert_allclose(saved.encode(TEXTS), expected, atol=1e-5)
+
+
+def test_another_readout_reads_the_encoder_alone(tmp_path):
+    publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS, default_prompt_name="query")
+    place, plain = fetched(tmp_path), pooled("avg")
+    encoder, tokenizer = frozen.load(config(), place)
+    tiny.save(tmp_path / "model", encoder, tokenizer)
+    expected = encode(*frozen.load(plain, place), TEXTS, 64)
+    read = encode(*load_encoder(tmp_path / "model", plain.readout), TEXTS, 64)
+    np.testing.assert_allclose(read, expected, atol=1e-5)
+    assert encoder.leaves[0].backbone.config.hidden_size == D
+    with pytest.raises(ConfigError, match="a run as it was published is not added up"):
+        Ensemble([encoder, encoder.read_by(plain.readout)], (1.0, 1.0))
 
 
 def test_another_pooling_than_the_published_one_is_a_label(tmp_path):
     folder = publish(tmp_path, [Pooling(D, "lasttoken"), Normalize()], kind="llama")
-    mean, last = (Readout(kind="pooling", pooler=pooler, layers=None) for pooler in ("avg", "last_token"))
     found = "the encoder was published with lasttoken pooling, applied by readout as_published alone"
-    assert [*other_pooling(folder, mean)] == [found]
-    assert [*other_pooling(folder, last)] == [*other_pooling(folder, config().readout)] == []
-    older = {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}
+    assert [*frozen.other_pooling(pooled("avg"), folder)] == [found]
+    assert [*frozen.other_pooling(pooled("last_token"), folder)] == []
+    older = {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False, "word_embedding_dimension": D}
     (folder / "1_Pooling/config.json").write_text(json.dumps(older))
-    assert [*other_pooling(folder, mean)] == []
+    assert [*frozen.other_pooling(pooled("avg"), folder)] == []
 
 
 def test_a_readout_that_gives_all_sentences_one_vector_is_refused(tmp_path):
     publish(tmp_path, [Pooling(D, "cls")], kind="llama")
-    found = "method.readout.kind: the first token, which attends to no other, as theirs is a causal decoder. Take an average."
-    assert planned(tmp_path) == [found]
     place = fetched(tmp_path)
-    tokenizer = load_tokenizer(place)
     with pytest.raises(ConfigError, match="sentences of different words have one vector"):
-        check_tells_apart(frozen.build(config(), load_backbone(place)), tokenizer)
-    last = {"kind": "pooling", "pooler": "last_token", "layers": None}
-    block = MethodConfig.parse({"module": "frozen", "readout": last}, "methods")
-    check_tells_apart(frozen.build(block, load_backbone(place)), tokenizer)
+        check_tells_apart(*frozen.load(config(), place))
+    encoder, tokenizer = frozen.load(pooled("last_token"), place)
+    check_tells_apart(encoder, tokenizer)
     tokenizer.add_special_tokens({"additional_special_tokens": [*tokenizer.get_vocab()]})
     with pytest.raises(ConfigError, match="the tokeniser has 0 words beside its special tokens"):
-        check_tells_apart(frozen.build(block, load_backbone(place)), tokenizer)
+        check_tells_apart(encoder, tokenizer)
 
 
-def test_a_prompt_that_is_not_there_is_named_before_anything_is_fetched(tmp_path):
-    folder = publish(tmp_path, [mean()], prompts=PROMPTS)
-    found = "method.readout.prompt: quiry; theirs has document, query. Name one of them, or null."
-    assert planned(tmp_path, "quiry") == [found]
-    edited(folder, "config_sentence_transformers.json", default_prompt_name="q")
-    found = "method.readout.prompt: null; the folder's default prompt is q; theirs has document, query. Name one of them."
-    assert planned(tmp_path) == [found]
-
-
-@pytest.mark.parametrize("case", DAMAGED)
-def test_a_damaged_folder_is_a_line_before_anything_is_fetched_and_when_it_is_read(tmp_path, case):
-    change, found = DAMAGED[case]
-    folder = publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS)
-    change(folder)
-    (line,) = folder_lines(tmp_path)
-    assert re.fullmatch(rf"encoders\.theirs: .*{found}.*\. Get the model again\.", line)
-    with pytest.raises(DataError, match=found):
-        fetched(tmp_path)
-        [*not_applied(folder)]
+def test_a_prompt_that_is_not_there_is_named(tmp_path):
+    publish(tmp_path, [mean()], prompts=PROMPTS)
+    with pytest.raises(
+        ConfigError, match=r"readout\.prompt: quiry; .* has query, document\. Name one of them, or null"
+    ):
+        frozen.load(config("quiry"), fetched(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -273,15 +383,14 @@ def test_it_is_for_an_encoder_that_nobody_changed_in_no_prompt_but_its_own(block
 
 
 def test_a_pinned_source_is_taken_with_what_it_pins(tmp_path):
-    publish(tmp_path, [mean()])
+    folder = publish(tmp_path, [mean()])
+    (folder / "notes.md").write_text("not read by a loader")
     _, files = locate("theirs", Fetch.parse(SOURCE, "encoders.theirs"), tmp_path)
-    assert {"modules.json", "1_Pooling/config.json", "config_sentence_transformers.json"} < {*files}
-    pins = {name: given.sha256 for name, given in files.items()}
-    plain = {name: pin for name, pin in pins.items() if Path(name).parent == Path() and "modules" not in name}
-    for pinned in (
-        pins,
-        {name: pin for name, pin in plain.items() if name != "config_sentence_transformers.json"},
-    ):
-        source = {"kind": "local", "path": "models/theirs", "sha256": pinned}
-        _, taken = locate("theirs", Fetch.parse({"sources": [source]}, "encoders.theirs"), tmp_path)
-        assert {*taken} == {*pinned}
+    assert {*files} == {path.relative_to(folder).as_posix() for path in folder.rglob("*.*")} - {
+        "1_Pooling",
+        "notes.md",
+    }
+    pins = {name: given.sha256 for name, given in files.items() if "modules" not in name}
+    source = {"kind": "local", "path": "models/theirs", "sha256": pins}
+    _, taken = locate("theirs", Fetch.parse({"sources": [source]}, "encoders.theirs"), tmp_path)
+    assert {*taken} == {*pins}

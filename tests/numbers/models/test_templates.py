@@ -2,7 +2,7 @@ import pytest
 from tokenizers import processors
 
 from tests import tiny
-from workflow_scripts.config import ConfigError
+from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.templates import PLAIN, pieces, tokenise_in
 from workflow_scripts.settings.templates import Template
@@ -41,3 +41,11 @@ def test_a_prompt_goes_around_a_sentence_whatever_the_tokeniser_adds(single):
         tokenise_in(template, tokenizer, ["river road field"], 2 + len(added)).batch([0]).ids_BT[0].tolist()
     )
     assert filled == [*before, *tokenizer("river road", add_special_tokens=False)["input_ids"], *after]
+
+
+def test_a_sentence_without_tokens_is_named(tiny_bert):
+    tokenizer = load_tokenizer(tiny_bert)
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A", special_tokens=[])
+    found = "sentence 2 of 3: '' has no token. Leave it out of the data"
+    with pytest.raises(DataError, match=found):
+        tokenise_in(None, tokenizer, ["the town", "", "a river"], 8)

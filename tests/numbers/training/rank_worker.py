@@ -6,13 +6,14 @@ CHUNK the number of sentences that are read at a time, or 0.
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
 
-from tests import tiny, walk
+from tests import material, tiny, walk
 from tests.checkpointing import write_checkpoints_by_steps
-from workflow_scripts.gpu_check import material, right
+from tests.steps import found_in
 from workflow_scripts.training import ranks
 from workflow_scripts.training.loop import prepare, train
 
@@ -35,15 +36,15 @@ def train_in(folder: Path, dropout: float, stop: int, chunk: int | None) -> None
     write_checkpoints_by_steps()
     block = walk.blocks()["simcse"] | {"dropout": dropout}
     trained = material.prepared(block, folder, walk.SIZE, walk.CPU, walk.ROWS, chunk=chunk)
-    objective, first = trained.objective, right.found(trained)
-    whole = objective.loss
+    objective, first = trained.objective, found_in(trained.objective)
+    inputs = objective.inputs
 
-    def loss(step: int) -> torch.Tensor:
+    def perhaps(step: int) -> Any:
         if step == stop:
             raise CutOffError
-        return whole(step)
+        return inputs(step)
 
-    objective.loss = loss  # type: ignore[method-assign]
+    objective.inputs = perhaps  # type: ignore[method-assign]
     outcome = train(
         objective,
         settings,
@@ -54,9 +55,9 @@ def train_in(folder: Path, dropout: float, stop: int, chunk: int | None) -> None
         fingerprint="ranks",
     )
     if ranks.rank() == 0:
-        found = {f"gradient {name}": gradient for name, gradient in first.gradients.items()}
+        found = {f"gradient {name}": gradient for name, gradient in first.items() if name != "loss"}
         found |= {f"weight {name}": tensor for name, tensor in objective.module.state_dict().items()}
-        found["loss"] = torch.tensor(first.loss)
+        found["loss"] = first["loss"]
         found["losses"] = torch.tensor(outcome.history["loss"].to_pylist())
         save_file(found, folder / "found.safetensors")
 

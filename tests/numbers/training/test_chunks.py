@@ -3,24 +3,21 @@
 import pytest
 import torch
 
-from tests import walk
-from workflow_scripts.gpu_check import material
-from workflow_scripts.models.dropout import keyed
+from tests import material, walk
+from tests.steps import step_of
+from workflow_scripts.models.dropout import keyed, keys_of
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.start import Size, Start
 from workflow_scripts.training.chunks import in_chunks
+from workflow_scripts.training.data import TrainingData
 
 BLOCKS = {name: block for name, block in walk.blocks().items() if material.is_trained(block)}
 CLOSE = {torch.float32: 1e-5, torch.float64: 1e-9}
 WHY_NOT = {
     "diffcse": "diffcse's discriminator reads the batch again",
-    "layerattpooler": "the readout layer_attention, as it is set, draws or sums over a whole batch",
-    "llm2vec": "the encoder draws dropout from a generator",
 }
-"""Why some methods (parts of their blocks' names) cannot be read in chunks as they are."""
-CHUNKABLE = {"dropout": 0.0, "lora_dropout": 0.0}
-"""Settings with which those can."""
+"""Why some methods (parts of their blocks' names) cannot be read in chunks."""
 
 
 @pytest.fixture(scope="module")
@@ -34,26 +31,17 @@ def refusals(block):
     return [*MethodConfig.parse(block, "methods").unchunkable(start)]
 
 
-def mended(block):
-    """A block with nothing in it that is drawn for a batch as a whole."""
-    if "base" in block:
-        return block | {"base": mended(block["base"])}
-    block = block | {name: value for name, value in CHUNKABLE.items() if name in block}
-    linear = {"projection": "linear"} if block["readout"]["kind"] == "layer_attention" else {}
-    return block | {"readout": block["readout"] | linear}
-
-
 def found(folder, block, precision, chunk):
     """Loss, gradients and metrics of a step."""
     objective = material.prepared(
         block, walk.bert(folder).parent, walk.SIZE, walk.CPU, walk.ROWS, chunk=chunk
     ).objective
     module = objective.module.to(precision).train()
-    with keyed(1, 1):
-        loss = objective.loss(1)
+    with keyed(keys_of(1, 1)):
+        loss, metrics = step_of(objective, 1)
     loss.backward()
     values = {name: p.grad for name, p in module.named_parameters() if p.grad is not None}
-    measured = {name: torch.tensor(float(value)) for name, value in objective.metrics().items()}
+    measured = {name: torch.tensor(float(value)) for name, value in metrics.items()}
     return {"loss": loss.detach(), **values, **measured}
 
 
@@ -65,8 +53,6 @@ def test_chunks_have_the_loss_and_the_gradients_of_the_whole_batch_or_are_refuse
     expected = next((why for part, why in WHY_NOT.items() if part in name), None)
     if expected:
         assert refusals(block)[0].startswith(f"training.chunk: {expected}")
-        block = mended(block)
-    if "diffcse" in name:
         return
     assert not refusals(block)
     whole, chunked = (found(folder, block, precision, chunk) for chunk in (None, 5))
@@ -95,7 +81,8 @@ def test_a_chunk_is_read_twice_and_a_vector_at_a_time_is_kept():
     for size, passes in ((2, [[2, 3], [5], [5], [2, 3]]), (3, [[2, 3, 5]]), (None, [[2, 3, 5]])):
         seen.clear()
         weight.grad = None
-        loss = in_chunks(read, batch, size).prod()
+        chunks = TrainingData({}, None, 3, None, chunk=size).ready(batch)
+        loss = in_chunks(read, chunks).prod()
         loss.backward()
         assert (loss.item(), weight.grad.item()) == (8 * 30, 3 * 4 * 30)
         assert seen == passes

@@ -93,13 +93,13 @@ def half_removed() -> None:
     die()
 
 
-BETWEEN_STEPS = (End(LOOP, "take_step", BETWEEN),)
+BETWEEN_STEPS = (End(LOOP, "host_half", BETWEEN),)
 AT_REMOVAL = 3  # behind those of what is left of the first and the second checkpoint, of which nothing is
 ASKED, CTRL_C = partial(signalled, signal.SIGTERM), partial(signalled, signal.SIGINT)
-STOPPED = (End(LOOP, "take_step", BETWEEN, ASKED),)
+STOPPED = (End(LOOP, "host_half", BETWEEN, ASKED),)
 CASES = {
     "killed after the first checkpoint": Case(FIRST + 1, BETWEEN_STEPS),
-    "killed twice": Case(SECOND + 1, (*BETWEEN_STEPS, End(LOOP, "take_step", SECOND + 2 - FIRST))),
+    "killed twice": Case(SECOND + 1, (*BETWEEN_STEPS, End(LOOP, "host_half", SECOND + 2 - FIRST))),
     "killed writing the first checkpoint": Case(1, (End(CHECKPOINTS, "atomic", 3),)),
     **{
         f"killed before {name} is written": Case(FIRST + 1, (End(CHECKPOINTS, "atomic", number),))
@@ -115,8 +115,8 @@ CASES = {
         SECOND + 1, (End("workflow_scripts.jobs.train_encoder", "write_table", 1),)
     ),
     "asked to stop": Case(BETWEEN + 1, STOPPED, code=EXIT_TRY_AGAIN),
-    "Ctrl-C": Case(BETWEEN + 1, (End(LOOP, "take_step", BETWEEN, CTRL_C),), code=EXIT_TRY_AGAIN),
-    "asked to stop in the last step": Case(1, (End(LOOP, "take_step", jobs.STEPS, ASKED),), code=0),
+    "Ctrl-C": Case(BETWEEN + 1, (End(LOOP, "host_half", BETWEEN, CTRL_C),), code=EXIT_TRY_AGAIN),
+    "asked to stop in the last step": Case(1, (End(LOOP, "host_half", jobs.STEPS, ASKED),), code=0),
     "other settings": Case(1, BETWEEN_STEPS, then=OTHER),
     "a bit of the optimiser changed": Case(1, BETWEEN_STEPS, damage=partial(flip, "optimiser.safetensors")),
     "a bit of the manifest changed": Case(1, BETWEEN_STEPS, damage=partial(flip, "COMPLETE.json")),

@@ -5,6 +5,7 @@ import torch
 from transformers import BertConfig, BertForMaskedLM
 
 from tests import tiny
+from tests.steps import loss_of
 from workflow_scripts.errors import ConfigError, TrainingError
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
@@ -93,7 +94,7 @@ def test_sentences_without_a_word_are_an_error_not_a_loss_of_nothing(tiny_bert):
     objective, text, _ = make(tiny_bert, texts=["", "\u200b"], batch_size=2)
     assert text.lengths.tolist() == [2, 2]
     with pytest.raises(TrainingError, match="no token to predict at step 1"):
-        objective.loss(1)
+        loss_of(objective, 1)
 
 
 def test_a_tokeniser_without_a_mask_is_an_error(tiny_bert):
@@ -117,7 +118,7 @@ def test_the_loss_at_chosen_positions_equals_that_of_the_whole_vocabulary(tiny_b
     chosen_BT, masked_BT = objective.mask(ids_BT, 2)
     labels_BT = ids_BT.masked_fill(~chosen_BT, -100)
     expected = theirs(input_ids=masked_BT, attention_mask=mask_BT, labels=labels_BT).loss
-    loss = objective.loss(2)
+    loss = loss_of(objective, 2)
     assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
     loss.backward()
     expected.backward()
@@ -135,7 +136,7 @@ def test_the_loss_at_chosen_positions_equals_that_of_the_whole_vocabulary(tiny_b
 def test_every_parameter_learns_but_the_unused_pooler(tiny_models, kind):
     objective, _, _ = make(tiny_models[kind])
     objective.module.train()
-    objective.loss(1).backward()
+    loss_of(objective, 1).backward()
     without = {
         name
         for name, parameter in objective.module.named_parameters()

@@ -9,8 +9,8 @@ from safetensors.torch import load_file
 
 from tests import walk
 from tests.planning import ROOT
+from tests.processes import run_together
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.gpu_check.cards import run_together
 from workflow_scripts.jobs.__main__ import command
 from workflow_scripts.training import ranks
 

@@ -1,9 +1,9 @@
 """What tests of engines share: each engine's client of a server on loopback, what it says when it is well, and asking."""
 
-from urllib.parse import urlsplit
+import sqlite3
 
 import pytest
-from requests.adapters import HTTPAdapter
+from deep_translator.constants import BASE_URLS
 
 from tests import fault_server, tiny
 from tests.workshop import CALLS
@@ -31,19 +31,6 @@ PROPER = {
 }
 
 
-class ToLoopback(HTTPAdapter):
-    """Sends what is meant for Google to a server here."""
-
-    def __init__(self, server):
-        super().__init__()
-        self.server = server
-
-    def send(self, request, **settings):
-        path = urlsplit(request.url)._replace(scheme="", netloc="").geturl()
-        request.url = self.server.url.rstrip("/") + path
-        return super().send(request, **settings)
-
-
 @pytest.fixture
 def ledger(tmp_path):
     with Ledger(tmp_path / "answers.sqlite") as opened:
@@ -54,15 +41,17 @@ def ledger(tmp_path):
 def make(ledger, monkeypatch):
     """A function that makes an engine's client of a server: a translator's, or that of a model itself."""
     monkeypatch.setenv("TOY_KEY", KEY)
+    monkeypatch.delenv("SEMBLANCE_RUN", raising=False)
 
     def client(name, server=None, languages=("en", "es"), prompt=PROMPT, **changes):
         url = server.url if server else "http://absent.example/"
+        monkeypatch.setitem(BASE_URLS, "GOOGLE_TRANSLATE", url)
         calls = CALLS | {one: changes.pop(one) for one in CALLS.keys() & changes.keys()}
         here = {"base_url": f"{url}v1", "calls": calls}
         model = LlmBlock.parse(MODEL | here | (changes if name in ("model", "llm") else {}), "llms.toy")
         if name == "model":
             return Llm(model, "llms.toy", ledger)
-        libre = {"url": url, "key_variable": "TOY_KEY", "batch_sentences": 1, "calls": calls}
+        libre = {"url": url, "key_variable": "TOY_KEY", "calls": calls}
         blocks = {
             "apertium": {"batch_sentences": 100, "timeout_seconds": calls["timeout_seconds"]} | changes,
             "google": {"calls": calls},
@@ -71,8 +60,6 @@ def make(ledger, monkeypatch):
         }
         block = TranslatorSlice.parse({"translator": {"engine": name} | blocks[name]}, "x").translator
         engine = translator_of(block, Direction("llms.toy", *languages), ledger, llm=model, prompt=prompt)
-        if name == "google":
-            engine.client.session.mount("https://translate.google.com/", ToLoopback(server))
         return engine
 
     return client
@@ -88,6 +75,12 @@ def ask(ledger):
         return [found[request.key] for request in requests]
 
     return rows
+
+
+def forget(ledger, which="1"):
+    """Take rows out, by a condition of SQL."""
+    with sqlite3.connect(ledger.path) as database:
+        database.execute(f"DELETE FROM requests WHERE {which}")
 
 
 def answers(rows):

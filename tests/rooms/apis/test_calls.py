@@ -18,7 +18,8 @@ from workflow_scripts.errors import ApiError
 KEY = "sk-canary-0123456789"
 SENT_ON = {
     "https://elsewhere.example/": "https://elsewhere.example",
-    f"http://me:{KEY}@elsewhere.example:81/{KEY}?api_key={KEY}#{KEY}": "http://elsewhere.example",
+    f"http://me:{KEY}@elsewhere.example:81/{KEY}?api_key={KEY}#{KEY}": "http://elsewhere.example:81",
+    "http://[elsewhere": "another path",
     f"http://elsewhere.example?api_key={KEY}": "http://elsewhere.example",
     f"/login?api_key={KEY}": "another path",
     f"//elsewhere.example/{KEY}": "another path",

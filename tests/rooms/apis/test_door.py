@@ -19,7 +19,7 @@ SPANISH = "El río viejo corre por el norte de la ciudad y los niños nadan all�
     [
         "Here is the translation: {}", "Here's the Spanish translation of your sentence: {}", "**Translation:** {}", "Translation: {}",
         "{} (Note: \u201crío\u201d may also mean a large river.)", "{} (Nota: también se puede decir otra cosa.)", "Traducción: {}",
-        "Aquí tienes: {}", "Sure! Here you go: {}", "In Spanish: {}", "The Spanish version: {}", "**{}**", "{} I hope this helps!",
+        "Aquí tienes: {}", "Sure! Here you go: {}", "In Spanish: {}", "The Spanish version: {}", "{} I hope this helps!",
         "{} This is a literal translation.", "I have translated it as {}", "Aquí está la traducción al español\uff1a {}",
     ],
 )  # fmt: skip

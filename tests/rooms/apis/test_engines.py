@@ -7,6 +7,8 @@ import pytest
 from tests import fault_server, tiny
 from tests.fault_server import DRIP, DRIPPING_HEADERS, HANG, RESET, SHORT, FaultServer, fault, patience
 from tests.rooms.apis.conftest import HTML, KEY, PROPER, TEXTS, WELL, answers
+from workflow_scripts.apis.asking import probe
+from workflow_scripts.apis.calls import LONGEST_ANSWER
 from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.llms import Calls
@@ -35,7 +37,10 @@ def test_a_fault_that_passes_leaves_no_trace(make, ask, name, ledger, step, time
 @pytest.mark.parametrize("step", [fault(429), fault(502), RESET, HANG], ids=str)
 def test_a_fault_that_stays_ends_the_job_and_keeps_what_was_done(make, ask, name, ledger, step):
     with FaultServer(PROPER[name], [None] * 5 + [step] * 3) as server:
-        with pytest.raises(ApiError, match=r"llms\.toy: .*3 attempts in a row\. Finished answers are kept"):
+        with pytest.raises(
+            ApiError,
+            match=r"llms\.toy: http://127\.0\.0\.1:\d+: .*3 attempts in a row\. Finished answers are kept",
+        ):
             ask(make(name, server, **patience(step)))
         assert (len(ledger), len(server.requests)) == (5, 8)
         assert answers(ask(make(name, server))) == WELL  # it is back
@@ -77,10 +82,48 @@ def test_an_answer_without_an_end_ends_the_job(make, ask, name, monkeypatch, ste
         assert answers(ask(engine, TEXTS[:2])) == WELL[:2]
         with monkeypatch.context() as hurried:
             hurried.setattr(Calls, "attempt_seconds", 0.5)
-            with pytest.raises(ApiError, match=r"llms\.toy: no whole answer within 0\.5 s"):
+            with pytest.raises(ApiError, match=r"llms\.toy: http://127\S+: no whole answer within 0\.5 s"):
                 ask(engine)
         assert len(server.requests) == 3
         assert answers(ask(engine)) == WELL
+
+
+DEEP = '{"choices": ' + "[" * 100_000
+LONG = "the river " * (LONGEST_ANSWER // 10 + 1)
+
+
+@pytest.mark.parametrize(
+    "step", [fault(200, DEEP), fault(200, LONG), fault(500, LONG)], ids=["deep", "long", "long error"]
+)
+def test_an_answer_that_nobody_can_read_is_a_fault_that_passes(make, ask, name, step):
+    with FaultServer(PROPER[name], [step]) as server:
+        (row,) = ask(make(name, server), TEXTS[:1])
+    assert row.answer == WELL[0] or (name, row.reason) == ("model", "garbled")  # which is paid
+
+
+def test_an_engine_that_failed_a_job_is_not_asked_by_another_job_of_the_run(make, ask, name, monkeypatch):
+    with FaultServer(PROPER[name], [fault(401)]) as server:
+        for run, asked in {"one": 1, "two": 2}.items():
+            monkeypatch.setenv("SEMBLANCE_RUN", run)
+            server.script[:] = [fault(401)]
+            with pytest.raises(ApiError, match="key is wrong"):
+                ask(make(name, server))
+            with pytest.raises(ApiError, match=r"key is wrong .* another job of this run"):
+                ask(make(name, server))
+            assert len(server.requests) == asked
+        monkeypatch.delenv("SEMBLANCE_RUN")
+        server.script.clear()
+        assert answers(ask(make(name, server))) == WELL
+
+
+def test_a_probe_is_one_question_that_is_not_kept(make, name, ledger):
+    with FaultServer(PROPER[name]) as server:
+        row = probe(make(name, server), TEXTS[0])
+        assert (row.status, row.answer, len(server.requests), len(ledger)) == ("usable", WELL[0], 1, 0)
+        server.script[:] = [fault(503)] * 9
+        with pytest.raises(ApiError, match=rf"llms\.toy: {server.url[:-1]}: HTTP 503, 1 attempts in a row"):
+            probe(make(name, server))
+        assert len(server.requests) == 2
 
 
 def test_an_end_in_the_middle_keeps_what_was_under_way(make, ask, name, ledger):

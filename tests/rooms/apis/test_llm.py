@@ -39,6 +39,18 @@ def test_a_completion_comes_with_model_and_tokens_and_is_asked_once(complete, ma
     assert asked["_headers"]["authorization"] == f"Bearer {KEY}"
 
 
+def test_nothing_of_the_sdks_environment_is_sent(complete, monkeypatch):
+    for name in ("API_KEY", "ADMIN_KEY", "ORG_ID", "PROJECT_ID", "BASE_URL"):
+        monkeypatch.setenv(f"OPENAI_{name}", "http://canary.example")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: canary\nX-Other: canary")
+    with FaultServer(chat()) as server:
+        complete(server)
+        complete(server, "Again.", key_variable=None)
+        one, other = (request["_headers"] for request in server.requests)
+    assert one.pop("authorization") == f"Bearer {KEY}"
+    assert one == other and "canary" not in str(one) and "x-other" not in one
+
+
 @pytest.mark.parametrize(
     ("change", "decides"),
     [
@@ -118,6 +130,17 @@ def test_a_text_in_parts_or_cut_off_is_read(complete, content, finish):
     with FaultServer(chat(lambda asked: content, finish=finish)) as server:
         row = complete(server)
     assert (row.status, row.answer) == ("usable", "The old town.")
+
+
+def test_an_answer_that_names_no_model_is_read(complete):
+    body = json.dumps({"choices": [{"message": MESSAGE}]})
+    with FaultServer(lambda asked: body) as server:
+        row = complete(server)
+    assert (row.answer, row.noted["model"], row.noted["finish_reason"]) == (
+        "The old town.",
+        "unnamed",
+        "unknown",
+    )
 
 
 def test_another_model_that_answers_ends_the_job_or_is_recorded(complete, ledger):

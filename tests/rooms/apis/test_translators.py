@@ -8,8 +8,9 @@ import pytest
 from benchmarks.material import wikipedia_sentences
 from tests import fault_server, tiny
 from tests.fault_server import FaultServer, fault
-from tests.rooms.apis.conftest import HTML, KEY, TEXTS, WELL, answers
+from tests.rooms.apis.conftest import HTML, KEY, TEXTS, WELL, answers, forget
 from workflow_scripts.apis import translators
+from workflow_scripts.apis.ledger import Row
 from workflow_scripts.apis.translators import translate_all
 from workflow_scripts.errors import ApiError, ConfigError
 
@@ -32,11 +33,6 @@ def translate(make, ledger):
 
 def proper(sentences):
     return [fault_server.foreign(sentence, "es") for sentence in sentences]
-
-
-def sizes(server):
-    """How many texts each request had."""
-    return [len(asked["q"]) if isinstance(asked["q"], list) else 1 for asked in server.requests]
 
 
 def test_libretranslate_answers_in_order_and_is_asked_once_a_sentence(translate):
@@ -114,7 +110,7 @@ def test_a_wrong_answer_is_never_usable_and_a_healthy_server_mends_what_was_aske
             assert len(server.requests) <= (60 if ends == "the same one" else 5 * 2)
             assert "usable" not in {row.status for row in ledger.rows()}
     # What several sentences were given nobody can tell from translations before the end.
-    ledger.forget([row.request for row in ledger.rows() if row.reason.startswith("given to several")])
+    forget(ledger, "reason LIKE 'given to several%'")
     with FaultServer(fault_server.libretranslate) as server:
         assert answers(translate(server, sentences)) == proper(sentences)
 
@@ -134,62 +130,11 @@ def test_offline_the_ledger_alone_answers_also_with_a_refusal_or_a_failure(trans
 # Several at once
 
 
-@pytest.mark.parametrize("batch", [1, 5])
-def test_sixteen_requests_at_once_give_what_one_gives(translate, batch):
+def test_sixteen_requests_at_once_give_what_one_gives(translate):
     sentences = tiny.sentences(300)
     with FaultServer(fault_server.libretranslate) as server:
-        assert answers(translate(server, sentences, batch_sentences=batch, workers=16)) == proper(sentences)
-        assert len(server.requests) == 300 / batch
-
-
-def short(asked):
-    """Of a list, all translations but the first."""
-    found = json.loads(fault_server.libretranslate(asked))["translatedText"]
-    return json.dumps({"translatedText": found[1:] if isinstance(found, list) else found})
-
-
-@pytest.mark.parametrize(
-    ("says", "script", "batch", "asked"),
-    [
-        (fault_server.libretranslate, [None, fault(413, "list too long")], 4, [4, 4] + [1] * 4),
-        (short, [], 8, [8] + [1] * 128),  # nobody can tell whose they are; lists are not paid again
-    ],
-    ids=["refused", "one short"],
-)
-def test_what_a_list_did_not_give_is_asked_one_by_one(translate, says, script, batch, asked):
-    sentences = tiny.sentences(128) if says is short else TEXTS
-    with FaultServer(says, script) as server:
-        assert answers(translate(server, sentences, batch_sentences=batch)) == proper(sentences)
-        assert sizes(server) == asked
-
-
-@pytest.mark.parametrize("wrong", [None, GOOGLES, 7, ["a"], HTML], ids=str)
-def test_of_a_list_the_good_answers_are_kept_and_what_is_missing_is_asked_once_more(translate, wrong):
-    """Two of eight are wrong for ever, one passes: 8 texts, then each of 3, and never more in one job."""
-    for_ever, once = {*TEXTS[2:4]}, {TEXTS[6]}
-
-    def sick(text, target):
-        if text in for_ever | once:
-            once.discard(text)
-            return wrong
-        return fault_server.foreign(text, target)
-
-    with FaultServer(fault_server.translations(sick)) as server:
-        rows = translate(server, batch_sentences=8)
-        assert [request["q"] for request in server.requests] == [TEXTS, *(TEXTS[n] for n in (2, 3, 6))]
-    assert answers(rows) == [*WELL[:2], "failed", "failed", *WELL[4:]]
-    with FaultServer(fault_server.libretranslate) as server:
-        assert answers(translate(server, batch_sentences=8)) == WELL
-        assert [request["q"] for request in server.requests] == [TEXTS[2:4]]
-
-
-def test_a_job_that_ends_in_the_second_try_keeps_what_the_first_gave(translate, ledger):
-    body = json.dumps({"translatedText": [None, *WELL[1:]]})
-    with FaultServer(fault_server.libretranslate, [fault(200, body), fault(401)]) as server:
-        with pytest.raises(ApiError, match="key is wrong"):
-            translate(server, batch_sentences=8)
-        assert len(server.requests) == 2
-    assert [row.status for row in ledger.rows()] == ["usable"] * 7
+        assert answers(translate(server, sentences, workers=16)) == proper(sentences)
+        assert len(server.requests) == 300
 
 
 # Language models
@@ -220,10 +165,10 @@ def test_a_language_model_translates_with_a_prompt(translate):
     ("said", "finish", "kept"),
     [
         ('"{}"', "stop", None), ("<think>Spanish, then.</think>\n{}", "stop", None), ("{}", "length", "cut off"),
-        ("{}\n{}", "stop", "several lines"), ("I'm sorry, I can't help with that.", "stop", "refusal"),
+        ("{}\n{}", "stop", None), ("{}", "insufficient_system_resource", "cut off"), ("I'm sorry, I can't help with that.", "stop", "refusal"),
         ("<think>Spanish", "stop", "thinking alone"), ("", "stop", "empty"), (None, "content_filter", "content filter"),
-        ("Here is the translation: {}", "stop", "chatter"), ("**Translation:** {}", "stop", "chatter"),
-        ("{} (Note: a free translation.)", "stop", "chatter"), ("I would rather not translate this.", "stop", "refusal"),
+        ("Here is the translation: {}", "stop", "chatter"), ("**Translation:** {}", "stop", None),
+        ("{} (Note: a free translation.)", "stop", None), ("I would rather not translate this.", "stop", "refusal"),
     ],
 )  # fmt: skip
 def test_what_a_model_says_around_a_translation_is_taken_off_or_the_answer_rejected(
@@ -234,6 +179,26 @@ def test_what_a_model_says_around_a_translation_is_taken_off_or_the_answer_rejec
         (row,) = translate(server, TEXTS[:1], **BY_MODEL)
     assert (row.status, row.reason) == (("rejected", kept) if kept else ("usable", ""))
     assert row.cost_usd > 0 and (kept or row.answer == WELL[0])
+
+
+KEPT = [
+    ("{}<|im_end|>", "stop", "usable", ""), ("<think>Hm.</think>{}", "insufficient_system_resource", "rejected", "cut off"),
+    ("{} **río**: river", "stop", "rejected", "markup"), ("{}", "eos", "usable", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "finish", "status", "reason"), KEPT)
+@pytest.mark.parametrize("kept", [("usable", ""), ("rejected", "chatter")])
+def test_a_kept_answer_is_judged_again_when_it_is_read(
+    translate, make, ledger, said, finish, status, reason, kept
+):
+    asked = make("llm", languages=BY_MODEL["languages"]).request(TEXTS[0])
+    noted = json.dumps({"finish_reason": finish})
+    ledger.settle([Row(asked, said.replace("{}", WELL[0]), *kept, attributes=noted)])
+    (row,) = translate(None, TEXTS[:1], offline=True, **BY_MODEL)
+    assert (row.status, row.reason) == (status, reason) and (reason or row.answer == WELL[0])
+    (row,) = ledger.rows()
+    assert (row.status, row.reason, row.answer) == (status, reason, said.replace("{}", WELL[0]))
 
 
 MISTAKES = {
@@ -269,7 +234,7 @@ def test_apertium_gives_a_sentence_the_same_translation_in_any_batch_and_order(t
     marks = ("AT&T [1]", "$5/", "@", "^x$", "{", "\\\\")
     assert whole[-2] == "1989" and (target == "cat" or all(mark in whole[-1] for mark in marks))
     assert all(text == text.strip() for text in whole)
-    ledger.forget([row.request for row in ledger.rows()])
+    forget(ledger)
     backwards = answers(translate(None, sentences[::-1], "apertium", languages=languages))
     assert backwards[::-1] == whole
 

@@ -14,7 +14,8 @@ from tests.rooms.audit.conftest import STUDY, TIMES, flip_a_byte
 from tests.verbs import data, printed
 from workflow_scripts.audit import records, verify
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance import artefacts, closure
+from workflow_scripts.graph.place import note_call
+from workflow_scripts.provenance import artefacts, cache, closure
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.record import Input, sha256_of
 from workflow_scripts.training.checkpoints import Checkpoint, save_checkpoint
@@ -244,7 +245,7 @@ def test_a_source_of_a_strangers_record_leads_nowhere(tmp_path, name):
     assert verify.sha256_now(name, tmp_path / "data") is None
 
 
-# Checkpoints and finished tasks
+# Checkpoints and the cache
 
 
 def test_checkpoints_are_held_against_their_manifests(root):
@@ -262,18 +263,21 @@ def test_checkpoints_are_held_against_their_manifests(root):
     assert found() == [(named(checkpoint), "changed")]
 
 
-def test_finished_tasks_of_evaluations_are_held_against_their_checksums(root):
-    scores = min(Path(STUDY).glob("scores/sts/suite/*/*.parquet"))
-    task = scores.with_suffix(".checkpoints") / "stsb.scores.parquet"
-    task.parent.mkdir()
-    shutil.copy(scores, task)
+@pytest.mark.parametrize("folder", ["results/.cache", "../elsewhere"])
+def test_the_cache_of_the_last_run_is_held_against_its_lists(root, monkeypatch, folder):
+    if folder != "results/.cache":  # where it is without a note
+        note_call(Path(STUDY).name, [], {}, folder)
+    monkeypatch.setenv(cache.FOLDER, folder)
+    monkeypatch.setenv(cache.GIGABYTES, "1")
+    cache.put("f" * 64, {"history": HISTORY})
     code, said = printed("verify")
     assert code == 0 and "15 artefacts" in said
-    assert "finished tasks, for evaluations to go on from: 1 tables" in said
-    content = task.read_bytes()
-    for damaged in (content[:40] + b"?" + content[41:], content[:90]):
-        task.write_bytes(damaged)
-        assert found() == [(named(task), "changed")] and mend() == [f"rm -r {task}"]
+    file = cache.entry_of("f" * 64) / "history"
+    content = file.read_bytes()
+    file.unlink()
+    file.write_bytes(content[:-9])
+    ((path, kind),) = found()
+    assert (path, kind) == (file.parent.as_posix(), "changed") and mend() == [f"rm -r {file.parent}"]
 
 
 CODE = "workflow_scripts/data/words.py"

@@ -33,6 +33,7 @@ NOT_HERE = {  # parts that the folder of local data lacks
     "sick_e",
     "sick_graded",
     "trec",
+    "str",
     "stackoverflow",
     "tweet",
 }

@@ -4,13 +4,15 @@ from pathlib import Path
 
 import pytest
 import yaml
+from huggingface_hub.utils import filter_repo_objects
 from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.modules import Normalize
 
 from tests.numbers.models.test_published import PROMPTS, D, mean, publish
 from workflow_scripts.config import ConfigError
 from workflow_scripts.data import hub
-from workflow_scripts.data.encoders import FILES, locate, not_applied
+from workflow_scripts.data.encoders import locate
+from workflow_scripts.data.published import ON_HUB, files_of, labels_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.encoders import EncoderBlock
@@ -36,7 +38,7 @@ def root(tmp_path, tiny_bert):
 
 @pytest.fixture
 def pins(root):
-    files = [root / "toy" / name for name in FILES if (root / "toy" / name).exists()]
+    files = [root / "toy" / name for name in files_of(root / "toy")]
     assert root / "toy/tokenizer.json" in files
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
@@ -48,7 +50,30 @@ def test_the_first_source_that_is_there_is_taken_and_its_files_are_named(root, p
     assert {given.path: given.sha256 for given in origin.values()} == {
         f"local:toy/{name}": sha256 for name, sha256 in pins.items()
     }
-    assert not [name for name in FILES if name.endswith((".py", ".bin", ".pt", ".pkl"))]
+
+
+def test_files_that_a_loader_reads_are_taken_and_no_code_no_pickle_and_nothing_of_other_folders(root):
+    code = (
+        "modeling_own.py",
+        "pytorch_model.bin",
+        "record.json",
+        "checkpoint-5/model.safetensors",
+        "onnx/model.onnx",
+    )
+    read = (
+        "added_tokens.json",
+        "spiece.model",
+        "chat_template.jinja",
+        "merges.txt",
+        "sentence_xlnet_config.json",
+    )
+    before = files_of(root / "toy")
+    for name in (*code, *read):
+        (root / "toy" / name).parent.mkdir(exist_ok=True)
+        (root / "toy" / name).touch()
+    assert {*files_of(root / "toy")} == {*before, *read}
+    on_hub = filter_repo_objects([*code, *read, "1_Dense/model.safetensors"], allow_patterns=ON_HUB)
+    assert {*on_hub} == {*read, "record.json", "1_Dense/model.safetensors", "checkpoint-5/model.safetensors"}
 
 
 @pytest.mark.parametrize(
@@ -57,7 +82,6 @@ def test_the_first_source_that_is_there_is_taken_and_its_files_are_named(root, p
         ("model.safetensors", "other", "sha256 .*; pinned "),
         ("tokenizer.json", "other", "sha256 .*; pinned "),
         ("tokenizer.json", None, "sha256 missing; pinned "),
-        ("merges.txt", "t h", "sha256 .*; pinned nothing"),
         ("model.safetensors", None, r"no model\.safetensors"),
     ],
 )
@@ -105,9 +129,9 @@ def test_every_block_of_the_configuration_parses_and_ends_where_it_can_be_fetche
 
 
 def test_what_a_published_folder_has_beyond_its_encoder_is_a_label(root):
-    assert [*not_applied(root / "toy")] == []
+    assert [*labels_of(root / "toy")] == []
     folder = publish(root, [mean(), Dense(D, 4), Normalize()], prompts=PROMPTS)
-    assert [*not_applied(folder)] == [
+    assert [*labels_of(folder)] == [
         "the encoder was published with Dense (2_Dense), applied by readout as_published alone",
         "the encoder was published with prompts (query), applied by readout as_published alone",
     ]

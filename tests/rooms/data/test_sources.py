@@ -89,7 +89,7 @@ def test_a_file_has_one_of_the_pinned_hashes_or_is_refused(root):
     pins = [OTHER, sha256(root / "toy.tsv")]
     assert len(load("toy", dataset(local(sha256=pins)), root)[0].table) == 2
     (root / "toy.tsv").write_text(TSV + "A\t1\te\tf\n", "utf-8")
-    with pytest.raises(DataError, match=rf"toy\.tsv: sha256 [0-9a-f]+; pinned {OTHER} or {pins[1]}\. Down"):
+    with pytest.raises(DataError, match=rf"toy\.tsv: sha256 [0-9a-f]+; pinned {OTHER} or {pins[1]}\. Put"):
         load("toy", dataset(local(sha256=pins)), root)
     with pytest.raises(ConfigError, match="sha256"):  # leaving it out has to be written down
         dataset({**local(), "files": {"all": {"path": "toy.tsv"}}})
@@ -134,6 +134,34 @@ def test_classes_are_counted_negatives_all_or_none_and_groups_not_asked_of_a_sou
     rows[0] = {**rows[0], "subset": "A"}
     with pytest.raises(DataError, match="groups"):
         check_contract("toy", promise, pa.Table.from_pylist(rows, schema=PAIRS))
+
+
+def test_pairs_that_were_never_judged_and_triples_with_an_empty_text_are_dropped_and_counted(root, hub_copy):
+    """O-02: the release of STS15 lists 8,500 pairs, of which 3,000 were judged."""
+    (root / "toy.tsv").write_text(TSV + "A\t\te\tf\n", "utf-8")
+    scores = pa.array([4.4, None, float("nan")])
+    hub_copy(test={"sentence1": [*"abc"], "sentence2": [*"def"], "score": scores})
+    for source, left in ((local(), 2), (hub(), 1)):
+        found, _ = load("toy", dataset(source, contract={"rows": left}), root)
+        assert (len(found.table), found.dropped) == (left, {"no score": 3 - left})
+        with pytest.raises(
+            DataError, match=rf"rows {left}, {3 - left} more left out for no score; its con.*says 3"
+        ):
+            load("toy", dataset(source, contract={"rows": 3}), root)
+    hub_copy(test={"a": ["a", "", "b", "c"], "p": ["p", "q", None, " "]})
+    triples = hub(columns={"anchor": "a", "positive": "p"})
+    found, _ = load("toy", dataset(triples, form="triples"), None)
+    assert (rows_of(found), found.dropped) == ([("a", "p", None)], {"empty text": 3})
+
+
+def test_a_score_that_is_infinite_or_text_is_named(hub_copy):
+    for scores, message in (
+        ([1, float("inf")], "row 2: score is not finite"),
+        (["x", "1"], "'score' cannot be read"),
+    ):
+        hub_copy(test={"sentence1": [*"ab"], "sentence2": [*"cd"], "score": scores})
+        with pytest.raises(DataError, match=message):
+            load("toy", dataset(hub()), None)
 
 
 def test_a_hub_source_takes_one_language_and_leaves_unknown_subsets_null(hub_copy):
@@ -208,7 +236,7 @@ def test_a_broken_set_is_a_gap_only_where_that_is_wanted(root):
     now = sha256(root / "toy.tsv")
     planned = text_of({"local:toy.tsv": now})
     broken = {
-        f"toy: broken: toy.tsv: sha256 {now}; pinned {OTHER}. Download it again": local(sha256=OTHER),
+        f"toy: broken: toy.tsv: sha256 {now}; pinned {OTHER}. Put the pinned file": local(sha256=OTHER),
         "toy: broken: datasets.toy: rows 2; its contract says 3.": local(sha256=now),
     }
     for label, source in broken.items():

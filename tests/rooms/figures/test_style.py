@@ -42,7 +42,7 @@ def test_a_figure_is_checksummed_named_and_prints_every_substitution_and_its_ref
     assert len(record.labels) == 2
     svg = path.read_text()
     shown = " ".join(" ".join(texts(svg)).split())
-    assert all(f"Substitution: {label}." in shown for label in record.labels)
+    assert f"Substitutions: {'; '.join(record.labels)}." in shown
     root = ET.fromstring(svg)
     assert root.get("role") == "img"
     spoken = {node.get("id"): node.text for node in root if node.tag.endswith(("title", "desc"))}

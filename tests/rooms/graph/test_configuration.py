@@ -50,6 +50,20 @@ def test_a_list_that_is_replaced_forgets_what_was_added_before(load):
     assert load(BELOW, {"mine+": ["a"]}, {"mine": ["new"]}, {"mine+": ["b"]})["mine"] == ["new", "b"]
 
 
+def test_a_study_of_another_name_has_none_of_the_texts_and_claims_of_the_study_below_it():
+    def described(**given):
+        config = load_config(ROOT, [ROOT / DEMO], given)
+        return [bool(config["report"]["page"][key]) for key in ("shows", "cannot_show")], config["claims"]
+
+    assert described(offline=True) == ([True, True], merged_config(ROOT, DEMO)["claims"])
+    assert described(name="mine") == ([False, False], {"papers": [], "scale": "demo"})
+    own = {"page": {"shows": "That it runs."}}
+    assert described(name="mine", report=own, claims={"papers": ["jtcse"]}) == (
+        [True, False],
+        {"papers": ["jtcse"], "scale": "demo"},
+    )
+
+
 def test_equal_numbers_have_one_form_and_text_in_quotes_stays_text(load):
     config = load(
         "a: [1e-4, 1.0e4, 2.0, -3E2, .5, '1e-4', 1e-4x]\n", given=as_in_a_file({"b": "{c: 1e-4}", "d": 2.0})

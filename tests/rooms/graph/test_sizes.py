@@ -1,14 +1,13 @@
 """What is known of encoders before anything is fetched."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 from transformers import AutoConfig, AutoModel
 
 from tests.planning import ROOT
 from workflow_scripts.graph.sizes import Rows, Sizes
-from workflow_scripts.models.encoder import DROPOUT_SETTINGS, check_fit, has_dropout, load_backbone
+from workflow_scripts.models.encoder import check_fit, has_dropout, load_backbone
 from workflow_scripts.settings.start import BUILT_AS_BERT, Size
 
 CAUSAL = ("gpt2", "llama", "qwen3", "gemma3_text", "bloom")
@@ -59,11 +58,20 @@ def test_positions_of_padding_are_no_tokens(tmp_path, about, positions):
 
 @pytest.mark.parametrize("kind", [*BUILT_AS_BERT, "mpnet", "distilbert", "modernbert"])
 def test_an_encoder_drops_what_transformers_says(tmp_path, kind):
-    usual = AutoConfig.for_model(kind)
-    nothing = dict.fromkeys((name for name in DROPOUT_SETTINGS if hasattr(usual, name)), 0.0)
+    own = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    own |= {
+        "vocab_size": 9,
+        "pad_token_id": 0,
+        "bos_token_id": 0,
+        "eos_token_id": 0,
+        "max_position_embeddings": 8,
+    }
+    names = [name for name in AutoConfig.for_model(kind).to_dict() if "dropout" in name and "cla" not in name]
+    nothing = dict.fromkeys((name for name in names if not name.startswith(("qa", "seq"))), 0.0)
+    assert len(nothing) > 1
     for setting in nothing:
         for given in ({}, {setting: 0.2}, {setting: 0.0}, nothing, nothing | {setting: 0.2}):
-            whole = SimpleNamespace(config=AutoConfig.for_model(kind, **given))
+            whole = AutoModel.from_config(AutoConfig.for_model(kind, **own, **given))
             size = mine(tmp_path, model_type=kind, max_position_embeddings=512, **given)
             assert size.drops == has_dropout(whole), given
 
@@ -112,6 +120,19 @@ def test_rows_of_a_corpus_are_what_contracts_limits_and_round_trips_leave():
             "twice": {"round_trip": trip},
         },
     }
-    rows = Rows(config)
+    rows = Rows(config, None)
     found = [rows.most(corpus) for corpus in config["corpora"]]
     assert found == [3, 2, None, 1, 9, None, 6]
+
+
+def test_lines_of_a_text_on_this_machine_are_counted_and_held_to_its_contract(tmp_path):
+    (tmp_path / "text.txt").write_text("A line.\n" * 20)
+    source = {"kind": "local", "reader": "lines", "files": {"text": {"path": "text.txt", "sha256": None}}}
+    corpus = {"dataset": "mine", "dev_sentences": 0, "max_sentences": None}
+    for least, found in (
+        (20, []),
+        (1000, ["datasets.mine.contract.min_rows: 1000; it has 20. Lower it, or take more text."]),
+    ):
+        dataset = {"sources": [source], "contract": {"min_rows": least}}
+        rows = Rows({"datasets": {"mine": dataset}, "corpora": {"mine": corpus}}, tmp_path)
+        assert (rows.most("mine"), [*rows.too_few("mine")]) == (20, found)

@@ -10,11 +10,11 @@ from snakemake.iocontainers import Wildcards
 
 from tests.planning import DEMO, ROOT, merged_config, study_in
 from workflow_scripts.graph.call import call, code_of
-from workflow_scripts.graph.reporting import Models
+from workflow_scripts.graph.reporting import Models, Reporting
 from workflow_scripts.graph.slices import as_json, config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
-from workflow_scripts.graph.targets import lines_about
-from workflow_scripts.graph.training import Requests, Training
+from workflow_scripts.graph.targets import check_configfiles, line_of_files, lines_of_machine
+from workflow_scripts.graph.training import Training
 
 SIMCSE = "simcse.minilm_mlm.wiki_extract"
 MORE_DROPOUT = f"{SIMCSE}.more_dropout"
@@ -47,6 +47,20 @@ def test_a_twin_reads_the_models_of_its_members_in_order_and_its_settings_are_on
     assert settings["members"] == [SIMCSE, MORE_DROPOUT] and settings["method"]["module"] == "jtcse"
     study.config["development"]["dataset"] = "lee"
     assert training.development(twin) == "<results>/datasets/lee.parquet"
+
+
+def test_a_table_knows_how_long_its_runs_were_trained_where_they_differ(study):
+    def trained():
+        settings = json.loads(Reporting(study).table_settings(wildcards(experiment="demo")))
+        return {run.partition(".")[0]: length for run, length in settings.get("trained", {}).items()}
+
+    others = ("simcse_s2sent", "simcse_layerattpooler", "simcse_3r", "jtcse")
+    assert trained() == {"simcse": "16 steps"} | dict.fromkeys(others, "6 steps")
+    for settings in study.settings.values():
+        settings["training"] |= {"epochs": 1, "max_steps": None}
+    assert trained() == {}
+    study.settings[THREE_R]["training"]["epochs"] = 2
+    assert trained() == dict.fromkeys(("simcse", *others), "1 epoch") | {"simcse_3r": "2 epochs"}
 
 
 def test_an_adapted_encoder_may_have_steps_of_its_own(study):
@@ -98,16 +112,36 @@ def test_a_data_root_may_be_relative_or_in_the_home_folder(
     assert os.environ["SEMBLANCE_DATA"] == str(tmp_path / folder)  # as jobs see it
 
 
-def test_threads_that_this_machine_lacks_and_a_name_that_is_overruled_are_told(study, tmp_path, monkeypatch):
+def test_threads_and_gpus_that_this_machine_lacks_are_told(study, monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 1)  # what the demo's trainings use
-    monkeypatch.chdir(tmp_path)
-    Path("mine.yaml").write_text("name: mine")
-    assert list(lines_about(study, [ROOT / DEMO])) == ["Study demo, in results/demo"]
-    study.config["training"]["cpu_threads"] = 2
-    assert list(lines_about(open_study(study.config, ROOT), ["mine.yaml", ROOT / DEMO])) == [
-        "Study demo, in results/demo; mine.yaml names mine, which is overruled",
+    monkeypatch.setattr(Path, "glob", lambda *_: ["/dev/nvidia0"])
+    assert list(lines_of_machine(study)) == []
+    for settings in study.settings.values():
+        settings["training"] |= {"cpu_threads": 2, "gpus": 4}
+    assert list(lines_of_machine(study)) == [
         "training.cpu_threads is 2, and this machine has 1: here, fewer are faster.",
+        "training.gpus is 4, and this machine has 1: here, 4 processes share what there is.",
     ]
+
+
+def test_the_files_that_are_read_are_told():
+    said = [
+        line_of_files({"name": "mine"}, files) for files in ([], [Path.cwd() / "demo.yaml", "/x/mine.yaml"])
+    ]
+    assert said == [
+        "Study mine, from the repository's own files: no --configfile is given",
+        "Study mine, from demo.yaml, /x/mine.yaml",
+    ]
+
+
+def test_files_after_a_second_flag_are_refused(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["snakemake", "--configfile", "a", "--", "--configfile"])
+    check_configfiles()
+    monkeypatch.setattr("sys.argv", ["snakemake", "--configfile", "a", "--configfile=b"])
+    with pytest.raises(
+        SystemExit, match="--configfile: given twice, and Snakemake reads what follows the last"
+    ):
+        check_configfiles()
 
 
 def test_code_is_written_once_and_a_file_for_each_set_of_modules(tmp_path, monkeypatch):
@@ -157,29 +191,3 @@ def papers():
 def test_a_teacher_waits_for_its_vectors(papers):
     readers = Models(papers).readers(wildcards(run="jtcse.bert_twin.wiki1m_sick_r"))
     assert any(file.startswith("<results>/teachers/jtcse_bert/") for file in readers)
-
-
-@pytest.mark.parametrize(
-    ("encoder", "attempt", "memory", "minutes"),
-    [
-        ("bert_base", 1, "8GB", 60),
-        ("roberta_large", 3, "24GB", 540),
-        ("bert_twin", 1, "8GB", 120),
-        ("bert_six", 1, "8GB", 360),
-        ("llama2_7b_mntp", 1, "40GB", 3600),
-    ],
-)
-def test_a_job_asks_by_the_size_of_its_encoders_and_each_try_for_as_much_again(
-    papers, encoder, attempt, memory, minutes
-):
-    run = wildcards(run=next(name for name, run in papers.runs.items() if run.encoder == encoder))
-    assert Requests(papers).memory(8, "run")(run, attempt) == memory
-    assert Requests(papers).minutes(60, "run")(run, attempt) == minutes
-
-
-@pytest.mark.parametrize(
-    ("gigabytes", "of", "job", "memory"),
-    [(16, "teacher", {"teacher": "jtcse_bert"}, "16GB"), (20, "extraction", {}, "20GB"), (8, "", {}, "8GB")],
-)
-def test_other_jobs_ask_by_the_encoder_that_they_compute_with(papers, gigabytes, of, job, memory):
-    assert Requests(papers).memory(gigabytes, of)(wildcards(**job)) == memory

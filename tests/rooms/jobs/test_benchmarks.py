@@ -1,6 +1,7 @@
 """Benchmarks of mteb by name: which tasks they are, what a study plans, and what a job writes of them."""
 
 import json
+import shutil
 from pathlib import Path
 
 import mteb
@@ -22,6 +23,7 @@ from workflow_scripts.evaluation import benchmarks
 from workflow_scripts.graph import benchmarks as planned
 from workflow_scripts.graph.checks import content_findings, read_grids, study_findings
 from workflow_scripts.provenance.artefacts import read_record
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites.mteb import Config, Selection
 
 TEXTS = tiny.sentences(40, seed=7)
@@ -234,13 +236,13 @@ def test_a_benchmark_is_evaluated_and_its_results_are_those_that_mteb_reads(toy,
     assert cells == {("mean", "main_score"), ("mean_of_types", "main_score")} <= written["Toy"]
     assert read_record(scores).labels == []
 
-    (cache,) = scores.with_suffix(".checkpoints").iterdir()
-    (results,) = mteb.ResultCache(cache).load_results(tasks=["One", "Many", "Both"]).model_results
+    folder = scores.with_suffix(".checkpoints")
+    (results,) = mteb.ResultCache(folder).load_results(tasks=["One", "Many", "Both"]).model_results
     assert results.model_name == "semblance/frozen_avg.tiny-seed0" and len(results.model_revision) == 40
     assert {one.task_name: one.get_score() for one in results.task_results} == {
         name: pytest.approx(mean[name]) for name in WHOLE["Toy"]
     }
-    (meta,) = cache.rglob("model_meta.json")
+    (meta,) = folder.rglob("model_meta.json")
     assert json.loads(meta.read_text())["name"] == results.model_name
     assert {"One.json", "Many.json", "Both.json"} <= {path.name for path in meta.parent.iterdir()}
 
@@ -262,23 +264,27 @@ def test_a_task_that_averages_others_is_a_gap_where_one_of_them_has_no_data(toy,
     assert main_scores(rows, "mean_of_types") == {}
 
 
-def test_a_job_goes_on_where_it_was_stopped_and_its_cache_is_not_judged(toy, model, tmp_path):
+def test_a_job_goes_on_where_it_was_stopped_and_mtebs_files_are_not_judged(
+    toy, model, tmp_path, cached, monkeypatch
+):
+    monkeypatch.setattr(Job, "keep", lambda _: None)  # as if it were stopped behind its last task
     scores, _ = evaluated(tmp_path, model, WHOLE)
     first, loaded = scores.read_bytes(), [*LOADED]
+    folder = scores.with_suffix(".checkpoints")
+    files = sorted(path.name for path in folder.rglob("*.json"))
+    (folder / "another.json").touch()
     scores.unlink()
     evaluated(tmp_path, model, WHOLE)
     assert scores.read_bytes() == first and loaded == LOADED  # no time or date is in it
-    (finished,) = scores.with_suffix(".checkpoints").iterdir()
-    scores.unlink()
-    finished.rename(finished.with_name("key-of-other-packages"))
+    assert sorted(path.name for path in folder.rglob("*.json")) == files
+    shutil.rmtree(cached)
     evaluated(tmp_path, model, WHOLE)
     assert LOADED == loaded * 2 != []
-    assert [*scores.with_suffix(".checkpoints").iterdir()] == [finished]
     listed = Records([tmp_path / "results/demo"], hashing=False).sizes
     assert [Path(name).resolve() for name in listed] == [scores]
 
 
-def test_a_task_that_raises_is_a_labelled_gap_and_tried_again(toy, model, tmp_path):
+def test_a_task_that_raises_is_a_labelled_gap_and_tried_again(toy, model, tmp_path, cached):
     BROKEN.append("One")
     scores, rows = evaluated(tmp_path, model, WHOLE)
     BROKEN.clear()

@@ -6,20 +6,21 @@ import pytest
 
 from tests import jobs
 from workflow_scripts.columns.training import DROPPED
-from workflow_scripts.provenance import kept
+from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import (
     job_record,
     read_record,
     read_table,
     writing_model_folder,
 )
+from workflow_scripts.provenance.job import cache_key
 
 RUN = Path("results/study/runs/simcse")
 
 
 @pytest.fixture
-def two_seeds(tmp_path, monkeypatch):
-    """A run of two seeds; each model is kept beside itself."""
+def two_seeds(tmp_path, monkeypatch, cached):
+    """A run of two seeds, whose models are cached."""
     monkeypatch.chdir(tmp_path)
     for seed in (1, 10):
         model = RUN / f"seed{seed}/model"
@@ -31,7 +32,8 @@ def two_seeds(tmp_path, monkeypatch):
             (place / "0_Transformer").mkdir()
             (place / "0_Transformer/model.safetensors").write_bytes(b"weights %d" % seed)
             (place / "config.json").write_text("{}")
-        kept.keep([model], [], record.key)
+        cache.put(cache_key(record), {"record": model})
+    assert len([*cached.glob("??/*")]) == 2
 
 
 def drop():
@@ -40,7 +42,7 @@ def drop():
     return read_table(output, DROPPED).to_pylist()
 
 
-def test_weights_go_and_are_listed_with_their_hashes_whoever_tries_again(two_seeds):
+def test_weights_go_and_are_listed_with_their_hashes_whoever_tries_again(two_seeds, cached):
     dropped = drop()
     assert [row["file"] for row in dropped] == [
         f"{RUN}/seed{seed}/model/0_Transformer/model.safetensors" for seed in (1, 10)
@@ -49,5 +51,5 @@ def test_weights_go_and_are_listed_with_their_hashes_whoever_tries_again(two_see
     record = read_record(RUN / "seed1/model")
     assert dropped[0]["sha256"] == record.files["0_Transformer/model.safetensors"]
     assert (RUN / "seed1/model/config.json").exists()
-    assert not (RUN / "seed1/.kept/model").exists()  # whose links would hold the bytes
+    assert not [*cached.rglob("*.safetensors")]  # links would hold the bytes
     assert drop() == dropped

@@ -29,6 +29,7 @@ MAY_LOAD: dict[str, set[str]] = {
     "jobs.encode_teacher": WITH_TORCH,
     "jobs.evaluate_cost": WITH_TORCH,
     "jobs.evaluate_mteb": SAVING | {"mteb"},
+    "jobs.evaluate_search": WITH_TORCH | {"faiss"},
     "jobs.evaluate_sts": WITH_TORCH,
     "jobs.evaluate_suite": WITH_TORCH,
     "jobs.extract_scores": WITH_TORCH,
@@ -49,9 +50,9 @@ MAY_LOAD: dict[str, set[str]] = {
     "jobs.tabulate_extraction": set(),
     "jobs.tabulate_times": set(),
     "jobs.train_encoder": SAVING,
-    "jobs.translate_shard": {"pandas"},
+    "jobs.translate_shard": {"deep_translator", "pandas"},
     "jobs.write_exemplars": set(),
-    "jobs.write_model_card": set(),
+    "jobs.write_model_card": {"jinja2"},
     "jobs.write_report": {"jinja2"},
 }
 """Entry scripts to what importing them loads."""

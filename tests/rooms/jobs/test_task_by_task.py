@@ -5,10 +5,9 @@ import shutil
 import signal
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from scipy.stats import spearmanr
 
@@ -22,7 +21,7 @@ from workflow_scripts.evaluation import sts, task_by_task
 from workflow_scripts.evaluation.task_by_task import SharedTexts
 from workflow_scripts.models import encoding
 from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.provenance import job, kept
+from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import read_record, read_table
 
 NAMES = ["one", "two", "three"]
@@ -42,18 +41,11 @@ def pairs(folder, name):
 class Suite:
     """One job of evaluate_sts in a folder, called again and again; counts what it computes."""
 
-    def __init__(self, model, folder, monkeypatch):
-        self.model, self.folder = model, folder
+    def __init__(self, model, folder, cached, monkeypatch):
+        self.model, self.folder, self.cached = model, folder, cached
         self.paths = {name: pairs(folder, name) for name in NAMES}
         self.scores, self.pairs = folder / "seed0.parquet", folder / "seed0.pairs.parquet"
-        self.checkpoints = folder / "seed0.checkpoints"
         self.computed, self.encoded, self.broken = [], [], {}
-        self.at_end = []
-        register = SimpleNamespace(
-            register=lambda function, *values: self.at_end.append((function, values)),
-            unregister=lambda gone: self.at_end.__setitem__(slice(None), []),
-        )
-        monkeypatch.setattr(job, "atexit", register)
         monkeypatch.setattr(sts, "load", partial(self._load, sts.load))
         monkeypatch.setattr(task_by_task, "encode", self._encode)
 
@@ -74,7 +66,7 @@ class Suite:
 
     def run(self, names=NAMES, **settings):
         """One job; what it computed, and the bytes that it made."""
-        self.computed, self.encoded, self.at_end = [], [], []
+        self.computed, self.encoded = [], []
         for path in (self.scores, self.pairs):  # as Snakemake does
             path.unlink(missing_ok=True)
         settings = {"suite": {"datasets": list(names), "max_tokens": 32} | settings}
@@ -82,10 +74,9 @@ class Suite:
         run("evaluate_sts", settings, model=self.model, **files)
         return self.computed, self.made()
 
-    def end(self):
-        """What a process does at its end."""
-        for function, values in self.at_end:
-            function(*values)
+    def entries(self):
+        """What is cached: each task, and the job."""
+        return [*self.cached.glob("??/*")]
 
     def made(self):
         return [path.read_bytes() for path in (self.scores, self.pairs)]
@@ -124,8 +115,8 @@ def test_a_width_above_the_vectors_costs_the_task(suite):
 
 
 @pytest.fixture
-def suite(model, tmp_path, monkeypatch):
-    return Suite(model, tmp_path, monkeypatch)
+def suite(model, tmp_path, cached, monkeypatch):
+    return Suite(model, tmp_path, cached, monkeypatch)
 
 
 ERRORS = [
@@ -138,10 +129,9 @@ ERRORS = [
 def test_a_task_that_raises_costs_its_cell_and_is_tried_again(suite, error, capfd):
     _, whole = suite.run()
     values = suite.values()
-    shutil.rmtree(suite.checkpoints)
+    shutil.rmtree(suite.cached)
     suite.broken = {"two": error}
     suite.run()
-    suite.end()
     reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
     (line,) = [line for line in capfd.readouterr().err.splitlines() if "failed" in line]
     assert line.startswith(f"evaluate_sts: task two failed: {reason}")
@@ -154,11 +144,11 @@ def test_a_task_that_raises_costs_its_cell_and_is_tried_again(suite, error, capf
     assert set(read_table(suite.pairs, SIMILARITIES)["task"].to_pylist()) == {"one", "three"}
     (label,) = read_record(suite.scores).labels
     assert label.startswith(f"gap: demo, task two of frozen_avg.tiny, seed 0, failed: {reason}")
-    assert not kept.folder_of([suite.scores, suite.pairs]).exists()
+    assert len(suite.entries()) == 2  # of tasks, and none of the job
     suite.broken = {}
     assert suite.run() == (["two"], whole)
-    suite.end()
-    assert kept.folder_of([suite.scores, suite.pairs]).exists()
+    assert len(suite.entries()) == 4
+    assert suite.run() == ([], whole)
 
 
 def test_a_task_that_cannot_be_loaded_costs_its_cell(suite):
@@ -185,7 +175,7 @@ def test_a_task_alone_scores_as_in_its_suite_and_each_text_is_encoded_once(suite
     )
     together = suite.values()
     for name in NAMES:
-        shutil.rmtree(suite.checkpoints)
+        shutil.rmtree(suite.cached)
         suite.run([name])
         for cell, value in suite.values().items():
             assert together[cell] == pytest.approx(value, abs=1e-6)
@@ -212,23 +202,14 @@ def test_settings_and_data_of_a_task_compute_it_again(suite):
     TEXTS["two"].pop()
 
 
-def flip(path):
-    content = path.read_bytes()
-    path.write_bytes(content[:40] + bytes([content[40] ^ 1]) + content[41:])
-
-
-DAMAGE = {
-    "a flipped bit": ("scores", flip),
-    "half a file": ("pairs", lambda path: path.write_bytes(path.read_bytes()[:200])),
-    "no file": ("pairs", Path.unlink),
-    "another task's": ("scores", lambda path: shutil.copy(path.with_name("one.scores.parquet"), path)),
-}
-
-
-@pytest.mark.parametrize(("role", "damage"), DAMAGE.values(), ids=DAMAGE)
-def test_a_damaged_or_foreign_checkpoint_is_made_again(suite, role, damage):
+def test_a_task_whose_entry_is_damaged_is_made_again(suite):
     _, whole = suite.run()
-    damage(suite.checkpoints / f"two.{role}.parquet")
+    job = max(suite.entries(), key=lambda entry: entry.stat().st_mtime_ns)
+    shutil.rmtree(job)
+    (damaged,) = (
+        entry for entry in suite.entries() if "two" in pq.read_table(entry / "scores")["task"].to_pylist()
+    )
+    (damaged / "pairs").write_bytes((damaged / "pairs").read_bytes()[:200])
     assert suite.run() == (["two"], whole)
     assert suite.run() == ([], whole)
 
@@ -237,20 +218,18 @@ def test_a_job_that_is_killed_goes_on_behind_its_finished_tasks_and_ends_in_the_
     suite, monkeypatch
 ):
     _, whole = suite.run()
-    shutil.rmtree(suite.checkpoints)
-    write = task_by_task.write_table
+    shutil.rmtree(suite.cached)
+    put = cache.put
 
-    def die(path, *given):
-        if path.name.startswith("two"):
+    def die(*given):
+        if suite.computed[-1] == "two":
             os.kill(os.getpid(), signal.SIGKILL)
-        write(path, *given)
+        put(*given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(task_by_task, "write_table", die)
+        patch.setattr(cache, "put", die)
         assert in_child(suite.run, suite.folder / "log") == -signal.SIGKILL
     assert not suite.scores.exists()
-    names = {path.name for path in suite.checkpoints.iterdir() if not path.name.startswith(".")}
-    assert names == {"one.scores.parquet", "one.pairs.parquet"}
     assert suite.run() == (["two", "three"], whole)
 
 
@@ -292,7 +271,7 @@ SPACE = {
 def test_geometry_is_measured_on_vectors_that_are_there_and_finished_like_any_task(suite):
     suite.run()
     pairs_alone, encoded = suite.values(), sorted(suite.encoded)
-    shutil.rmtree(suite.checkpoints)
+    shutil.rmtree(suite.cached)
     _, whole = suite.run(**SPACE)
     assert sorted(suite.encoded) == encoded
     values = suite.values()

@@ -62,21 +62,19 @@ def training(name, inputs, method=POOLED):
     return job("train_encoder", outputs, inputs, settings, gpus=1, minutes=480, run=name, seed="1")
 
 
-CONTRACT = {"dataset": {"contract": {"rows": 6400}}}
+def promising(name, **contract):
+    """The job that reads a dataset with this contract."""
+    asked = {"contract": {"contract": contract}}
+    return job("read_dataset", [f"r/datasets/{name}.parquet"], operational=asked, dataset=name)
+
+
 SOURCES = [
     job("fetch_encoder", ["r/encoders/toy/record.json", "r/encoders/toy/model.safetensors"], encoder="toy"),
-    job("read_dataset", ["r/datasets/text.parquet"], settings=CONTRACT, dataset="text"),
-    job(
-        "read_dataset", ["r/datasets/vague.parquet"], settings={"dataset": {"contract": {}}}, dataset="vague"
-    ),
+    promising("text", rows=6400),
+    promising("vague"),
     job("split_corpus", ["r/corpora/wiki/train.parquet"], ["r/datasets/text.parquet"], corpus="wiki"),
     job("split_corpus", ["r/corpora/vague/train.parquet"], ["r/datasets/vague.parquet"], corpus="vague"),
-    job(
-        "read_dataset",
-        ["r/datasets/least.parquet"],
-        settings={"dataset": {"contract": {"min_rows": 5000}}},
-        dataset="least",
-    ),
+    promising("least", min_rows=5000),
 ]
 WIKI = ["r/encoders/toy/record.json", "r/corpora/wiki/train.parquet"]
 
@@ -139,8 +137,7 @@ def test_requests_of_a_pool_lie_between_what_it_needs_and_where_it_gives_up():
     ("changed", "service", "requests_of_all"),
     [
         ({}, {"calls": {}}, 2 * 6400),
-        ({}, {"calls": {}, "batch_sentences": 16}, 2 * 6400 / 16),
-        ({"max_sentences": 800}, {"batch_sentences": 16}, 1600),  # a language model, one sentence a prompt
+        ({"max_sentences": 800}, {}, 1600),
         ({"corpus": "vague"}, {"calls": {}}, None),
     ],
 )

@@ -21,7 +21,6 @@ from safetensors.numpy import save_file
 
 from workflow_scripts.columns.corpora import SENTENCES, WORD_COUNTS
 from workflow_scripts.errors import DataError, one_line_errors
-from workflow_scripts.provenance import kept
 from workflow_scripts.provenance.artefacts import (
     RECORD_FILE,
     atomic,
@@ -433,13 +432,6 @@ def test_what_is_written_has_the_permissions_that_the_umask_leaves(tmp_path, mas
     assert len(found) == 5
     for path, mode in found.items():
         assert mode == (0o777 if path.is_dir() else 0o666) & ~mask, path
-
-
-def test_a_model_folder_that_was_never_filled_is_not_kept(tmp_path):
-    """Snakemake makes it before the job, and a full disk leaves it as it is."""
-    (tmp_path / "model").mkdir()
-    kept.keep([tmp_path / "model"], [], "a" * 64)
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from importlib.metadata import version
@@ -77,7 +76,6 @@ def command_line(tree, **packages):
 def count_words(tree, file, addition):
     """Count words while ``addition`` is appended to ``file``; both are as before afterwards."""
     arguments = command_line(tree)
-    shutil.rmtree(tree / ".kept", ignore_errors=True)  # else it would be put back
     path, before = tree / file, (tree / file).read_bytes()
     try:
         return run(tree, "-c", PROGRAM.format(file=file, addition=addition, arguments=arguments))
@@ -132,18 +130,18 @@ def test_a_job_does_not_begin_with_other_packages_than_it_was_planned_with(tree)
     assert f"pyarrow: {version('pyarrow')} where this job runs, 0.1 where it was planned" in ended.stderr
 
 
-def test_the_processes_of_one_training_share_what_is_kept(tree):
-    """Of those that torchrun starts, the first alone puts files back; the others leave too."""
-    shutil.rmtree(tree / ".kept", ignore_errors=True)
-    first = started(tree)
-    assert first.returncode == 0 and "done before" not in first.stdout
-    Path(tree, "words.parquet").unlink()
-    second = started(tree, environment={"RANK": "1"})
-    assert second.returncode == 0 and second.stdout == ""
-    assert not (tree / "words.parquet").exists()
-    third = started(tree, environment={"RANK": "0"})
-    assert "done before by the same job, put back from .kept/words.parquet" in third.stdout
-    assert (tree / "words.parquet").samefile(tree / ".kept/words.parquet/words.parquet")
+def test_what_is_done_is_found_before_the_processes_of_a_training_are_started(tree, cached):
+    """Those that torchrun starts look for nothing, and the first of them alone caches."""
+    place = {"SEMBLANCE_CACHE": str(cached)}
+    for environment in (place | {"RANK": "1"}, place | {"RANK": "0"}, place):
+        Path(tree, "words.parquet").unlink(missing_ok=True)
+        ended = started(tree, environment=environment)
+        assert ended.returncode == 0
+        assert ("done before" in ended.stdout) == ("RANK" not in environment)
+        assert len([*cached.glob("??/*")]) == (environment.get("RANK") != "1")
+    (counts,) = cached.glob("??/*/counts")
+    assert f"taken from {counts.parent}; delete that to do it again" in ended.stdout
+    assert (tree / "words.parquet").samefile(counts)
 
 
 STATISTICS = """
@@ -170,7 +168,6 @@ def test_a_module_from_elsewhere_ends_a_job(tree, tmp_path):
     """Loaded while Python starts, before a job can look for modules in the right places."""
     (tmp_path / "sitecustomize.py").write_text("")
     (tree / "words.parquet").unlink(missing_ok=True)
-    shutil.rmtree(tree / ".kept", ignore_errors=True)
     with (tree / "job.log").open("w+") as log:
         command = [sys.executable, "-m", "workflow_scripts.jobs", *command_line(tree)]
         environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{tree}", "PYTHONSAFEPATH": "1"}

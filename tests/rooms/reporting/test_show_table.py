@@ -71,6 +71,16 @@ def test_numbers_are_printed_as_papers_do_with_true_minus_signs(shown, text):
     assert shown == text
 
 
+def test_runs_that_were_trained_for_different_lengths_say_for_how_long():
+    alike, apart = sheet(), lay_out(view()._replace(trained={RUNS[1]: "6 steps"}))
+    assert [line.facts for line in apart.lines] == [
+        {"seeds": "2", "trained": ""},
+        {"seeds": "2", "trained": "6 steps"},
+    ]
+    assert re.search(r"seeds +trained", as_printed(apart)) and "trained" not in as_printed(alike)
+    assert r"\textit{frozen\_cls.mini} & 2 &  & " in latex(apart, "") and "{lrrr}" in latex(apart, "")
+
+
 OTHERS = ("frozen_cls.large", "simcse.large.wiki")
 TWO_BASELINES = [
     row(RUNS[0]), row(RUNS[1]), row(OTHERS[0], baseline=None, difference=None, p_value=None),

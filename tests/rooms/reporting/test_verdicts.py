@@ -10,7 +10,7 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import observed
 from workflow_scripts.reporting.numbers import brief
 from workflow_scripts.reporting.verdicts import Material, Table, compare, judged, verdict
-from workflow_scripts.settings.claims import HeldClaim
+from workflow_scripts.settings.claims import Held, HeldClaim
 from workflow_scripts.settings.experiment import Experiment
 from workflow_scripts.settings.significance import Config
 
@@ -103,9 +103,9 @@ def material():
     )
 
 
-def judge(material, *claims):
+def judge(material, *claims, scale="paper"):
     found = [compare(one, material, SIGNIFICANCE) for one in claims]
-    return judged(claims, found, SIGNIFICANCE).to_pylist()
+    return judged(Held(claims=claims, scale=scale), found, SIGNIFICANCE).to_pylist()
 
 
 S, B = "simcse.minilm.wiki", "better.minilm.wiki"
@@ -133,6 +133,15 @@ def test_each_verdict_over_seeds(material, one, verdict):
     assert row["labels"] == sorted({f"of {one.compared.ours.run}", f"of {one.compared.theirs.run}"})
     unseen = f"a true difference below {brief(row['detectable'])} would mostly go unseen"
     assert row["reason"].endswith(unseen) == (verdict == "undecided")
+
+
+def test_a_demo_shows_what_was_compared_and_decides_nothing(material):
+    (demo,), (row,) = (
+        judge(material, claim("worse.minilm.wiki", S), scale=scale) for scale in ("demo", "paper")
+    )
+    assert row["verdict"] == "contradicted" and demo["verdict"] == "undecided"
+    assert demo["reason"] == f"{row['reason']}; a demo decides no claim"
+    assert demo["p_value"] == row["p_value"]
 
 
 def test_a_p_of_the_level_itself_shows_nothing():
@@ -177,7 +186,7 @@ def test_sides_are_shown_over_the_seeds_that_were_compared(material):
     changed = toy._replace(cells={**toy.cells, ("worse.minilm.wiki", "A"): alone})
     (found,) = judge(material._replace(tables={"toy": changed}), claim(B, "worse.minilm.wiki"))
     assert (found["ours"], found["theirs"], found["difference"]) == pytest.approx((73.0, 67.0, 6.0))
-    assert found["reason"] == "6.00 higher; no two seeds in common, so that nothing is tested"
+    assert found["reason"] == "6.00 higher; fewer than three seeds in common, so that nothing is tested"
 
 
 def drawn_claim(ours, theirs):

@@ -5,8 +5,9 @@ checked before) and the source's ``options`` as ``Config`` of settings/readers r
 that ``Config`` names, and raises a DataError that names file and line, what was found there and what was expected. What
 the libraries below it raise of a damaged file may pass: whoever loads a dataset says which file that was.
 
-Lines of text end only at a line feed: ``str.splitlines`` would also split at characters that occur inside texts
-(U+0085, U+2028). A file whose name ends in ``.gz`` is decompressed.
+Lines of text end at a line feed, with or without a carriage return: ``str.splitlines`` would also split at characters
+that occur inside texts (U+0085, U+2028). A file whose name ends in ``.gz`` is decompressed. Pairs without a score and
+triples with an empty text are left to ``sources.load``, which drops and counts them.
 """
 
 import gzip
@@ -33,7 +34,7 @@ class Rows(NamedTuple):
 
 
 def read_text(path: Path, otherwise: str | None = None) -> str:
-    """The text of a UTF-8 file without a byte order mark.
+    """The text of a UTF-8 file without a byte order mark; lines end in a line feed alone.
 
     Args:
         path: The file.
@@ -44,13 +45,14 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
     """
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     try:
-        return content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        if otherwise:
-            return content.decode(otherwise)
-        line = content.count(b"\n", 0, error.start) + 1
-        found = f"byte {content[error.start]:#x} is not UTF-8"
-        raise DataError(f"{path}:{line}: {found}. Convert the file to UTF-8.") from error
+        if not otherwise:
+            line = content.count(b"\n", 0, error.start) + 1
+            found = f"byte {content[error.start]:#x} is not UTF-8"
+            raise DataError(f"{path}:{line}: {found}. Convert the file to UTF-8.") from error
+        text = content.decode(otherwise)
+    return text.replace("\r\n", "\n")
 
 
 def lines_of(text: str) -> list[str]:

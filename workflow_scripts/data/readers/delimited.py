@@ -1,7 +1,7 @@
 """Files of cells: scored pairs, labelled texts and triples as most of them are distributed.
 
 Cells are set off by tabs, commas or spaces, quoted or not, with or without a header; options say which column of the
-file is which of the form. Where cells are not quoted, quotation marks are text, and lines end only at a line feed.
+file is which of the form. Where cells are not quoted, quotation marks are text.
 """
 
 import csv
@@ -18,53 +18,63 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.settings.readers import PARTS
 from workflow_scripts.settings.readers.delimited import Config
 
-_ADVICE = "Correct the options columns, header and separator, or save the file with line ends of Unix."
+csv.field_size_limit(2**31 - 1)  # how long a text may be, the contract of datasets decides
 
 
 def read(files: Files, options: Config) -> Rows:
     """Read the parts train, dev and test, or the one part ``all``, whose rows have no split.
 
     Returns:
-        Rows of the form that has the configured columns. Pairs without a score were never judged, and are dropped;
-        so are triples with an empty text.
+        Rows of the form that has the configured columns, and how many lines had more cells than the option header.
 
     Raises:
         DataError: if a column is missing, or naming a line with too few or too many cells, without a label, or with a
             score that is not a number.
     """
     schema = FORMS[str(options.form)]  # a configuration without one is refused
-    dropped: Counter[str] = Counter()
+    kept: Counter[str] = Counter()
     rows = []
     for part in [part for part in PARTS if part in files]:
-        for line, cells in _rows(files[part], options):
-            if options.form == "pairs" and not cells["score"]:
-                dropped["no score"] += 1
-                continue
-            if options.form == "triples" and not all(text.strip() for text in cells.values()):
-                dropped["empty text"] += 1
-                continue
+        for place, cells in _rows(files[part], options, kept):
             row = {"split": "" if part == "all" else part, "subset": ""} | cells
             try:
                 rows.append([_cell(name, row.get(name), options) for name in schema.names])
             except ValueError as error:
-                raise DataError(f"{files[part]}:{line}: {error}. Download the file again.") from None
-    return Rows(table_of(rows, schema), dropped)
+                raise DataError(f"{place}: {error}. Correct the line.") from None
+    return Rows(table_of(rows, schema), kept)
 
 
-def _rows(path: Path, options: Config) -> Iterator[tuple[int, dict[str, str]]]:
-    """Number of each line, and its cells by the columns of the form."""
+def _rows(path: Path, options: Config, kept: Counter[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """The place of each line, and its cells by the columns of the form."""
     lines = _lines(path, options)
     header = options.header or next(lines, (1, [""]))[1]
     for column in options.columns.values():
         if header.count(column) != 1:
             found = f"no column {column!r}" if column not in header else f"column {column!r} is there twice"
-            raise DataError(f"{path}:1: {found}; has {header}. {_ADVICE}")
+            raise DataError(
+                f"{path}:1: {found}; has {header}. Correct the options columns, header and separator."
+            )
     for number, cells in lines:
-        if len(cells) != len(header):
+        more = len(cells) - len(header)
+        if more < 0 or (more and not options.open_ended):
             found = f"{len(cells)} columns; there should be {len(header)}"
-            raise DataError(f"{path}:{number}: {found}. Download the file again.")
-        row = dict(zip(header, [cell.strip() for cell in cells] if options.strip else cells, strict=True))
-        yield number, {name: row[column] for name, column in options.columns.items()}
+            raise DataError(f"{path}:{number}: {found}. Correct the line, or the option header.")
+        kept.update({"kept: more cells than header": 1} if more else {})
+        row = dict(zip(header, cells, strict=False))
+        texts = {name: row[column] for name, column in options.columns.items()}
+        if options.between:
+            texts |= _halves(texts, options, f"{path}:{number}")
+        yield f"{path}:{number}", {n: text.strip() if options.strip else text for n, text in texts.items()}
+
+
+def _halves(texts: dict[str, str], options: Config, place: str) -> dict[str, str]:
+    """The texts of a cell that holds several columns of the form."""
+    cell = texts[options.shared[0]]
+    parts = cell.split(options.between)
+    if len(parts) != len(options.shared):
+        found = f"{len(parts)} texts in {cell!r:.80}; there should be {len(options.shared)}"
+        raise DataError(f"{place}: {found}. Correct the line, or the option between.")
+    return dict(zip(options.shared, parts, strict=True))
 
 
 def _lines(path: Path, options: Config) -> Iterator[tuple[int, list[str]]]:
@@ -78,17 +88,17 @@ def _lines(path: Path, options: Config) -> Iterator[tuple[int, list[str]]]:
     try:
         yield from ((reader.line_num, cells) for cells in reader if cells)
     except csv.Error as error:
-        raise DataError(f"{path}:{reader.line_num}: {error}. Download the file again.") from error
+        raise DataError(f"{path}:{reader.line_num}: {error}. Correct the quotation marks.") from error
 
 
 def _cell(name: str, text: str | None, options: Config) -> str | float | None:
-    """What stands in a column of the form.
+    """The value of a column of the form; None for a pair that was not judged.
 
     Raises:
         ValueError: if there is no label, or the score is not finite.
     """
     if name == "score":
-        return _number(text)
+        return _number(text) if text and text.strip() else None
     if name != "label" or text is None:
         return text
     label = text.partition(options.label_until)[0] if options.label_until else text
@@ -97,9 +107,9 @@ def _cell(name: str, text: str | None, options: Config) -> str | float | None:
     return f"{_number(label):g}" if options.graded else label
 
 
-def _number(text: str | None) -> float:
+def _number(text: str) -> float:
     try:
-        value = float(text or "")
+        value = float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):

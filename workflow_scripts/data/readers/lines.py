@@ -22,7 +22,7 @@ def read(files: Files, options: Config) -> Rows:
     Raises:
         DataError: naming the first line that is not UTF-8.
     """
-    lines = [line.rstrip("\r") for line in lines_of(read_text(files["text"]))]
+    lines = lines_of(read_text(files["text"]))
     if options.cleaning == "none":
         return Rows(table_of([(line, document, 0) for document, line in enumerate(lines)], SENTENCES))
     cleaned = [" ".join(line.split()) for line in lines]

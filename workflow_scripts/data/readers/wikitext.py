@@ -57,5 +57,5 @@ def _lines(path: Path) -> list[str]:
         return lines_of(read_text(path))
     lines: list[Any] = pq.read_table(path, columns=["text"])["text"].to_pylist()
     if None in lines:
-        raise DataError(f"{path}: row {lines.index(None) + 1}: text is missing. Download the file again.")
+        raise DataError(f"{path}: row {lines.index(None) + 1}: text is missing. Correct the file.")
     return lines

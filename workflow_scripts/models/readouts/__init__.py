@@ -7,6 +7,7 @@ would make every readout part of every job's code.
 
 import importlib
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 from transformers import PretrainedConfig, PreTrainedTokenizerBase
@@ -19,12 +20,14 @@ from workflow_scripts.settings.readouts import ReadoutConfig
 def build_readout(config: ReadoutConfig, backbone_config: PretrainedConfig) -> ReadoutModule:
     """Make a readout, its parameters drawn from scratch."""
     kind: type[ReadoutModule] = importlib.import_module(f"{__name__}.{config.kind}").Readout
-    made_of = config.model_dump(exclude={"kind"})
-    if config.needs_frozen:  # which reads its own weights, where the encoder was read
-        return kind(backbone_config.hidden_size, folder=Path(str(backbone_config.name_or_path)), **made_of)
-    readout = kind(backbone_config.hidden_size, **made_of)
+    readout = kind(backbone_config.hidden_size, **config.model_dump(exclude={"kind"}))
     draw_linear_layers(readout)
     return readout
+
+
+def load_published(config: ReadoutConfig, folder: Path) -> Any:
+    """The encoder of a folder, as a readout that needs it as it is loads it (``PublishedEncoder``)."""
+    return importlib.import_module(f"{__name__}.{config.kind}").PublishedEncoder(folder, config)
 
 
 def draw_linear_layers(module: nn.Module) -> None:

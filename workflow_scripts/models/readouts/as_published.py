@@ -1,84 +1,123 @@
-"""What an encoder's authors put behind it: the modules of their sentence-transformers folder, and their prompt.
+"""An encoder as its authors published it: ``SentenceTransformer(folder)``, whatever its files make of it.
 
 A kind of its own rather than a value of ``pooler``: it stands in for all of a readout, the pooling, what follows it,
-and the prompt before the text, and has neither layers nor a head to choose. Vectors are those of
-``SentenceTransformer(folder).encode``: sentence-transformers' own classes compute them, taken by name from its package
-and never from the folder. Prompt and text are cut together, at no more tokens than the encoder was published for.
-
-Departs in one point: weights in half precision are computed in float32, where ``encode`` rounds to theirs.
-
-Shape suffixes: B sentences, T tokens, D width of the encoder, R of the last module.
+and the prompt before the text, and has neither layers nor a head to choose. Departs in one point: weights in half
+precision are computed in float32, where ``encode`` rounds to theirs.
 """
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-import torch
-from safetensors import SafetensorError
-from torch import Tensor, nn
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import PreTrainedModel
 
-from workflow_scripts.data.published import MODULES, Module, modules_of, read_published
-from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.models.readouts.base import ReadoutModule
-from workflow_scripts.settings.templates import SENTENCE, Prefix
+from workflow_scripts.data.published import (
+    CONFIG,
+    PROMPTS,
+    copy_files,
+    encoder_folder,
+    files_of,
+    input_settings,
+    unpublished,
+    unreadable,
+)
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.models.encoder import (
+    SentenceEncoder,
+    TextEncoder,
+    check_whole,
+    load_backbone,
+)
+from workflow_scripts.settings.readouts import ReadoutConfig
+from workflow_scripts.settings.readouts.as_published import Config
+
+_PRECISION = {"dtype": "float32"}
 
 
-class Readout(ReadoutModule):
-    """The modules behind the encoder that was loaded from ``folder``, one after the other.
-
-    It is the folder of the authors, or the first module's in a run's folder, which has the same modules.
+class PublishedEncoder(TextEncoder):
+    """A folder as sentence-transformers loads it, with one of its prompts.
 
     Raises:
-        ConfigError: if something of them is not done here, or there is no such prompt.
+        ConfigError: if the folder was not published with sentence-transformers, or has no such prompt.
+        DataError: if it cannot be loaded.
     """
 
-    reads = "last"
+    template = None
 
-    def __init__(self, width: int, folder: Path, prompt: str | None) -> None:
-        super().__init__(width, prompt=prompt)
-        folder = folder if (folder / MODULES).exists() else folder.parent
-        published = read_published(folder)
-        if found := next(published.misfits(prompt, str(folder)), None):
-            raise ConfigError(found)
-        self.following = nn.ModuleList(_load(folder, one) for one in modules_of(folder)[1:])
-        sized: Any = [one for one in self.following if hasattr(one, "get_embedding_dimension")]
-        self.width = int(sized[-1].get_embedding_dimension())
-        name, prompts = prompt or published.default, dict(published.prompts)
-        self.template = Prefix(text=f"{prompts.get(name or '', '')}{SENTENCE}", add_period=False)
-        self.sentence_options = {"prompts": prompts, "default_prompt_name": name}
+    def __init__(self, folder: Path, settings: Config) -> None:
+        from sentence_transformers import SentenceTransformer  # slow to import
 
-    def read(self, hidden_states: Sequence[Tensor], ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-        """Vectors of the last module, (B, R)."""
-        states_BTD = hidden_states[-1].float()
-        features: dict[str, Any] = {"token_embeddings": states_BTD, "attention_mask": mask_BT}
-        with torch.autocast(mask_BT.device.type, enabled=False):
-            for module in self.following.children():
-                features = module(features)
-        vectors_BR: Tensor = features["sentence_embedding"]
-        return vectors_BR
+        super().__init__()
+        if found := next(unpublished(folder), None):
+            raise ConfigError(f"readout.kind: as_published; {found}. Take frozen_avg or frozen_cls.")
+        self.folder, self.readout_settings = folder, settings
+        options: Any = {"local_files_only": True, "model_kwargs": {**_PRECISION}}
+        try:
+            self.model: Any = SentenceTransformer(str(folder), device="cpu", **options)
+            self.model.default_prompt_name = settings.prompt or self.model.default_prompt_name
+            self.width = self.model.encode(["a"], prompt="", show_progress_bar=False).shape[1]
+        except Exception as error:  # of whatever module or library reads one of its files
+            raise unreadable(folder, "model of sentence-transformers", error) from error
+        if (name := settings.prompt) not in (None, *self.model.prompts):
+            names = ", ".join(self.model.prompts)
+            raise ConfigError(f"readout.prompt: {name}; {folder} has {names}. Name one of them, or null.")
+        self.tokenizer = self.model.tokenizer
 
-    def sentence_modules(self, depth: int) -> Sequence[nn.Module]:
-        """They themselves."""
-        return [*self.following]
+    @property
+    def backbone(self) -> PreTrainedModel:
+        """The encoder without the modules behind it, as sentence-transformers loaded it."""
+        return self.model[0].auto_model  # type: ignore[no-any-return]
 
-    def load_weights(self, folder: Path) -> None:
-        """They have been loaded."""
+    @property
+    def leaves(self) -> list[SentenceEncoder]:
+        """The encoder itself, of which callers read the backbone alone."""
+        return [cast(SentenceEncoder, self)]
+
+    def read_by(self, readout: ReadoutConfig) -> SentenceEncoder:
+        """The encoder without the modules behind it, with another readout and no prompt."""
+        backbone = load_backbone(self.folder)
+        return SentenceEncoder(backbone, readout, head=False, head_at_test=False).read_by(readout)
+
+    def forward(self, ids_BT: Tensor, mask_BT: Tensor, _packing: object = None) -> Tensor:
+        """Embed the tokens of a batch, which hold the prompt if one is wanted; returns (B, D)."""
+        features = self.model({"input_ids": ids_BT, "attention_mask": mask_BT})
+        return features["sentence_embedding"]  # type: ignore[no-any-return]
+
+    def encode(self, sentences: Sequence[str], max_tokens: int) -> NDArray[np.float32]:
+        """Vectors of sentence-transformers; prompt and text are cut together, at ``max_tokens`` at most."""
+        longest = self.model.max_seq_length
+        self.model.max_seq_length = min(longest, max_tokens)
+        try:
+            vectors = self.model.encode([*sentences], device=str(self.device), show_progress_bar=False)
+        finally:
+            self.model.max_seq_length = longest
+        return vectors.astype(np.float32)  # type: ignore[no-any-return]
+
+    def save(self, folder: Path) -> None:
+        """Copy the folder; loaders find the prompt and the precision that were used here."""
+        copy_files(self.folder, folder, files_of(self.folder))
+        file, settings = input_settings(folder)
+        _update(folder / PROMPTS, default_prompt_name=self.model.default_prompt_name)
+        _update(encoder_folder(folder) / CONFIG, **_PRECISION)
+        for name in {"model_args", "model_kwargs"} & {*settings}:
+            _update(file, **{name: settings[name] | _PRECISION})
+
+    def check_weights(self) -> None:
+        """Refuse weights that the folder lacks: sentence-transformers would start them from random numbers.
+
+        Raises:
+            DataError: naming the first.
+        """
+        kind, config = type(self.backbone), self.backbone.config
+        place = encoder_folder(self.folder)
+        loaded: Any = kind.from_pretrained(place, config=config, output_loading_info=True)
+        check_whole(self.folder, loaded[1])
 
 
-def _load(folder: Path, module: Module) -> nn.Module:
-    from sentence_transformers.base.modules import Dense, Normalize
-    from sentence_transformers.sentence_transformer.modules import LayerNorm, Pooling
-
-    kinds: dict[str, Any] = {
-        "Dense": Dense,
-        "LayerNorm": LayerNorm,
-        "Normalize": Normalize,
-        "Pooling": Pooling,
-    }
-    try:
-        loaded: nn.Module = kinds[module.kind].load(str(folder), subfolder=module.path, local_files_only=True)
-    except (RuntimeError, SafetensorError) as error:
-        reason = str(error).strip().splitlines()[-1].strip()
-        raise DataError(f"{folder / module.path}: {reason}. Get the model again.") from error
-    return loaded
+def _update(file: Path, **values: Any) -> None:
+    content = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    file.write_text(json.dumps(content | values, indent=2) + "\n", "utf-8")

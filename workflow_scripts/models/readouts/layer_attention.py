@@ -44,7 +44,6 @@ class Readout(ReadoutModule):
         self.width *= len(self.fixed) + (self.sides is not None)
         self.lowest = 0 if settings["embeddings"] else 1
         projection = settings["projection"]
-        self.is_independent = projection == "linear"  # slopes are drawn for a whole batch
         self.draws_per_query = projection == "rrelu_per_query"
         if self.sides is not None:
             self.query = nn.Linear(width, width, bias=False)  # W_q

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings, named_class
 from workflow_scripts.settings.readouts import AnyReadout
-from workflow_scripts.settings.start import PACKED, Start
+from workflow_scripts.settings.start import Start
 
 
 class MethodConfig(Settings):
@@ -107,20 +107,8 @@ class TrainingMethod(ReadingMethod):
         """The dropout."""
         return {"dropout": self.dropout}
 
-    def drops(self, start: Start) -> bool:
-        """Whether the encoder drops anything in training, as far as is known."""
-        own = any(size.drops for size in start.sizes)
-        return own if self.dropout is None else self.dropout > 0
-
-    def draws_in_turn(self, start: Start) -> bool:
-        """Whether its dropout comes from a generator, sentence after sentence, and not by a sentence's number."""
-        return self.drops(start) and any(size.kind not in (None, *PACKED) for size in start.sizes)
-
     def unchunkable(self, start: Start) -> Iterator[str]:
-        """A sentence is read, and its dropout drawn, whatever else is in a chunk."""
+        """A readout in which sentences of a batch meet."""
         if not self.readout.is_independent:
-            found = f"the readout {self.readout.kind}, as it is set, draws or sums over a whole batch"
+            found = f"the readout {self.readout.kind}, as it is set, sums over a whole batch"
             yield f"training.chunk: {found}. Set it to null for this method, or change the readout."
-        if self.draws_in_turn(start):
-            found = f"{start.encoder} draws dropout from a generator, by which a chunk's is not the batch's"
-            yield f"training.chunk: {found}. Set it to null for this method, or train without dropout."

@@ -46,5 +46,5 @@ class Config(Contrastive):
 
     def unchunkable(self, start: Start) -> Iterator[str]:
         """Its discriminator reads every token again."""
-        found = "diffcse's discriminator reads the batch again, its dropout from a generator"
+        found = "diffcse's discriminator reads the batch again"
         yield f"training.chunk: {found}. Leave it out."

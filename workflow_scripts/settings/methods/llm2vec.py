@@ -30,7 +30,3 @@ class Config(Contrastive):
         """What is read is the decoder as it attends here."""
         sizes = [size._replace(causal=not self.bidirectional) for size in start.sizes]
         return super().misfits(start._replace(sizes=sizes))
-
-    def draws_in_turn(self, start: Start) -> bool:
-        """Adapters and layers around them do."""
-        return self.lora_dropout > 0 or self.drops(start)

@@ -1,32 +1,20 @@
 """Options of reader delimited."""
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import ClassVar
 
 from pydantic import Field
 
-from workflow_scripts.settings.readers import PARTS, ReaderConfig
-
-_REQUIRED = {
-    "pairs": {"sentence1", "sentence2", "score"},
-    "labelled": {"text1", "label"},
-    "triples": {"anchor", "positive"},
-}
-_OTHER = {"pairs": {"subset"}, "labelled": {"text2", "split"}, "triples": {"negative"}}
+from workflow_scripts.settings.readers import ColumnsConfig
 
 
-class Config(ReaderConfig):
+class Config(ColumnsConfig):
     """Cells set off by tabs, commas or spaces: scored pairs, labelled texts or triples."""
 
-    forms: ClassVar[tuple[str, ...]] = tuple(_REQUIRED)
-    roles: ClassVar[tuple[str, ...]] = PARTS
-    all_roles: ClassVar[bool] = False
-
-    columns: dict[str, str] = Field(
-        description="Column of the form to column of the file. A split of its own goes before the role of the file."
-    )
     header: list[str] | None = Field(
-        default=None, description="Names of the columns of a file that does not begin with them."
+        default=None,
+        description="Names of the columns of a file that does not begin with them. Lines of pairs may have more cells, "
+        "as some of STS-B's release do; those without a name are not read.",
     )
     separator: str = Field(
         default="\t",
@@ -38,6 +26,11 @@ class Config(ReaderConfig):
         default=False,
         description="Whether cells may stand in quotation marks, as in CSV, and then hold separators and line ends.",
     )
+    between: str = Field(
+        default="",
+        description="What separates the texts of a cell that several columns of the form name, as a line end those of "
+        "STR's release.",
+    )
     strip: bool = Field(default=False, description="Take white space off both ends of each cell.")
     remove: str = Field(
         default="", description="Characters to remove from every cell, where parts are formatted differently."
@@ -47,22 +40,21 @@ class Config(ReaderConfig):
     otherwise: str | None = Field(default=None, description="The encoding of a file that is not UTF-8.")
 
     @property
-    def form(self) -> str | None:
-        """The form that has these columns; None if there is none."""
-        given = self.columns.keys()
-        return next(
-            (form for form in self.forms if _REQUIRED[form] <= given <= _REQUIRED[form] | _OTHER[form]), None
-        )
+    def open_ended(self) -> bool:
+        """Whether lines may have cells without a name; between commas, and of labels, these are parts of a text."""
+        return self.form == "pairs" and self.header is not None and (self.quoted or self.separator == "\t")
 
     @property
-    def returns(self) -> tuple[str, ...]:
-        """The one form of these columns."""
-        return (self.form,) if self.form else ()
+    def shared(self) -> list[str]:
+        """Columns of the form that name the same column of the file."""
+        named = Counter(self.columns.values())
+        return [name for name, column in self.columns.items() if named[column] > 1]
 
     def conflicts(self) -> Iterator[str]:
-        """Columns that are those of no form, or that the file does not have."""
-        if not self.form:
-            forms = (f"{', '.join(sorted(_REQUIRED[form]))} for {form}" for form in self.forms)
-            yield f"columns: {', '.join(self.columns)} are of no form. Name {'; or '.join(forms)}."
+        """Columns that are those of no form, that the file does not have, or whose texts cannot be told apart."""
+        yield from super().conflicts()
         if self.header is not None and (missing := [*{*self.columns.values()} - {*self.header}]):
             yield f"columns: {missing[0]} is not in header. Name it there."
+        if bool(self.shared) != bool(self.between) or len({self.columns[name] for name in self.shared}) > 1:
+            found = f"{', '.join(self.shared) or 'no two columns'} name the same column of the file"
+            yield f"between: {self.between!r}, and {found}. Set it where one cell holds several texts, and only there."

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from workflow_scripts.settings.readouts import ReadoutConfig
-from workflow_scripts.settings.start import Start, first_token_alone
+from workflow_scripts.settings.start import Start
 
 
 class Config(ReadoutConfig):
@@ -23,9 +23,7 @@ class Config(ReadoutConfig):
         return True
 
     def misfits(self, start: Start) -> Iterator[str]:
-        """The folder is one of sentence-transformers, all that it names is done, and it has the prompt."""
-        published = [size.published for size in start.sizes if size.published]
-        for one in published:
-            yield from one.misfits(self.prompt, start.encoder)
-        if any(one.first_token for one in published):
-            yield from first_token_alone("readout.kind", start)
+        """Reasons why the folder cannot be read as it was published."""
+        for found in (found for size in start.sizes for found in size.unpublished):
+            take = "Take the method frozen_avg or frozen_cls, or another encoder."
+            yield f"readout.kind: as_published; {found}. {take}"

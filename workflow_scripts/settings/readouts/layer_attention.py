@@ -45,11 +45,6 @@ class Config(ReadoutConfig):
         """All poolings of the paper have an MLP."""
         return True
 
-    @property
-    def is_independent(self) -> bool:
-        """Slopes are drawn for a whole batch."""
-        return self.projection == "linear"
-
     def misfits(self, start: Start) -> Iterator[str]:
         """There are layers to attend to, and the first token knows the others."""
         if 0 in start.depths:

@@ -15,6 +15,10 @@ STSB = CSV | {"header": ["sentence1", "sentence2", "score"]}
 TRIPLES = CSV | {"columns": {"anchor": "sent0", "positive": "sent1", "negative": "hard_neg"}}
 SST2 = {"header": ["text", "label"], "columns": {"text1": "text", "label": "label"}, "strip": True}
 SST5 = SST2 | {"header": ["label", "text"], "separator": " "}
+STSB_RELEASE = WITH_SUBSETS | {"header": ["genre", "file", "score", "sentence1", "sentence2"]}
+STSB_RELEASE |= {"columns": WITH_SUBSETS["columns"] | {"subset": "file"}}
+STR = CSV | {"columns": {"sentence1": "Text", "sentence2": "Text", "score": "Score"}, "between": "\n"}
+LONG = "long " * 40_000
 TREC = SST5 | {"label_until": ":", "remove": "`'", "otherwise": "latin-1"}
 QUALITY = {"columns": {"label": "Quality", "text1": "#1 String", "text2": "#2 String"}}
 QUORA = {"columns": {"label": "dup", "text1": "q1", "text2": "q2", "split": "split"}}
@@ -59,16 +63,21 @@ def test_one_row_of_each_format(parsed, options, content, row):
 
 @pytest.mark.parametrize(
     ("options", "content", "rows", "dropped"),
-    [  # O-02: the release of STS15 lists 8,500 pairs, of which 3,000 were judged
+    [
         (WITH_SUBSETS, "subset\tscore\tsentence1\tsentence2\nA\t4.4\ta\tb\nA\t\tc\td\nB\t0\te\tf\n",
-         [("A", "a", "b", 4.4), ("B", "e", "f", 0.0)], {"no score": 1}),
-        (TRIPLES, "sent0,sent1,hard_neg\na,b,c\n,b,c\na, ,c\na,b,\n", [("a", "b", "c")], {"empty text": 3}),
+         [("A", "a", "b", 4.4), ("A", "c", "d", None), ("B", "e", "f", 0.0)], {}),
         (QUORA, "split\tdup\tq1\tq2\ndev\t1\ta\tb\ntest\t0\tc\td\n", [("dev", "a", "b", "1"), ("test", "c", "d", "0")], {}),
+        (STSB_RELEASE, "news\tMSRpar\t4.5\ta\tb\thttp://a\tLDC\nnews\tOnWN\t3\tc\td\n",
+         [("MSRpar", "a", "b", 4.5), ("OnWN", "c", "d", 3.0)], {"kept: more cells than header": 1}),
+        (STR, 'DocID,Text,Score\n1,"It rains, today.\nShowers fall.",0.9\n2,"A ""b""\nc",0\n',
+         [("", "It rains, today.", "Showers fall.", 0.9), ("", 'A "b"', "c", 0.0)], {}),
+        (CSV | SCORED, f'score,sentence1,sentence2\n1,"{LONG}",b\n', [("", LONG, "b", 1.0)], {}),
     ],
-    ids=["never judged", "empty texts", "a split column"],
+    ids=["never judged", "a split column", "release of STS-B", "release of STR", "beyond the limit of csv"],
 )  # fmt: skip
-def test_several_rows(parsed, options, content, rows, dropped):
+def test_several_rows_and_the_same_with_line_ends_of_windows(parsed, options, content, rows, dropped):
     assert parsed(options, all=content) == (rows, dropped)
+    assert parsed(options, all=content.replace("\n", "\r\n")) == (rows, dropped)
 
 
 def test_parts_are_splits_in_their_order_and_scores_may_be_labels(parsed):
@@ -101,7 +110,7 @@ TSV = "score\tsentence1\tsentence2\n"
         (SCORED, TSV + "1\ta\tb\tc\n", "all:2: 4 columns"),
         (SCORED, "", "all:1: no column 'sentence1'"),
         (SCORED, TSV.replace("\t", ","), r"all:1: no column 'sentence1'; has \['score,sentence1.*separator"),
-        (SCORED, "sentence1\tscore\tsentence2\r\na\t1\tb\r\n", "no column 'sentence2'; .* line ends of Unix"),
+        (STR, 'Text,Score\n"a\nb",1\n"a\nb\nc",1\n', "all:6: 3 texts in .*; there should be 2"),
         (SCORED, TSV.replace("2", "1"), "all:1: column 'sentence1' is there twice"),
         (SST2, "fine\t1\nno label\n", "all:2: 1 columns"),
         (SST2, "fine\t1\ntwo\ttabs\t1\n", "all:2: 3 columns"),
@@ -118,3 +127,15 @@ def test_what_does_not_fit_is_named_by_its_line(parsed, options, content, messag
     with pytest.raises(DataError, match=message) as stopped:
         parsed(options, all=content)
     assert "\n" not in str(stopped.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (SCORED | {"between": "\n"}, r"between: '\\n', and no two columns name the same"),
+        (STR | {"between": ""}, "between: '', and sentence1, sentence2 name the same column"),
+    ],
+)
+def test_texts_of_one_cell_need_what_separates_them(options, message):
+    with pytest.raises(ValueError, match=message):
+        Config(**options)

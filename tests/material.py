@@ -20,6 +20,7 @@ from workflow_scripts.methods import load_method
 from workflow_scripts.methods.base import Objective
 from workflow_scripts.models.encoder import TextEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.readouts import set_mask_token
+from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.training import Training
@@ -93,8 +94,8 @@ def sentences(count: int, size: Size, seed: int = 0) -> list[str]:
     return [" ".join(f"w{min(word, most) - 1}" for word in draw.zipf(1.3, length)) for length in lengths]
 
 
-def write_encoder(folder: Path, size: Size, kind: str = "bert") -> Path:
-    """Write an encoder with random weights, the same on every machine, as a published one lies in a folder."""
+def random_encoder(size: Size, kind: str = "bert") -> PreTrainedModel:
+    """An encoder with random weights, the same on every machine."""
     torch.manual_seed(0)
     ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
     config = AutoConfig.for_model(
@@ -107,15 +108,22 @@ def write_encoder(folder: Path, size: Size, kind: str = "bert") -> Path:
         initializer_range=size.spread,
         **ids,
     )
+    model: PreTrainedModel = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
+    return model
+
+
+def write_encoder(folder: Path, size: Size, kind: str = "bert") -> Path:
+    """Write an encoder with random weights, as a published one lies in a folder."""
     place = folder / kind
-    AutoModel.from_config(config).save_pretrained(place)  # type: ignore[no-untyped-call]
-    _tokenizer(size).save_pretrained(place)
+    random_encoder(size, kind).save_pretrained(place)
+    tokenizer_of(size).save_pretrained(place)
     if kind == "bert":
         save_head(place, MaskedLanguageModel(load_backbone(place)))
     return place
 
 
-def _tokenizer(size: Size) -> PreTrainedTokenizerFast:
+def tokenizer_of(size: Size) -> PreTrainedTokenizerFast:
+    """A tokenizer of made-up words, one token each."""
     words = [*_SPECIAL, *(f"w{number}" for number in range(size.vocabulary - len(_SPECIAL)))]
     vocabulary = {word: number for number, word in enumerate(words)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
@@ -145,6 +153,7 @@ def prepared(
     rows: int = 256,
     sampler: Sampler | None = None,
     chunk: int | None = None,
+    shapes: Shapes = NATURAL,
 ) -> Trained:
     """A method over the encoder in ``folder``, in its first state, on ``device``."""
     encoder, tokenizer = built(block, folder, device)
@@ -157,7 +166,7 @@ def prepared(
         "word": [f"w{number}" for number in range(_WORDS)][: block.get("words")],
     }
     sampler = sampler or Sampler(rows, min(size.batch, rows), seed=3)
-    data = TrainingData(columns, tokenizer, size.tokens, sampler, Teacher(vectors, 2), chunk)
+    data = TrainingData(columns, tokenizer, size.tokens, sampler, Teacher(vectors, 2), chunk, shapes)
     config = MethodConfig.parse(block, "methods")
     return Trained(encoder, load_method(block["module"]).Objective(config, encoder, data), tokenizer)
 

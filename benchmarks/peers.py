@@ -1,4 +1,4 @@
-"""How fast a card trains and encodes, against sentence-transformers and a bare loop on the same card, in turns.
+"""A step of SimCSE three ways: the training job's loop, sentence-transformers' trainer, and a bare loop.
 
 All train the same modules (for [CLS], the head that SimCSE trains) on the same sentences, from texts to updated
 weights: tokenising, forward, backward, clipping, fused AdamW with a linear schedule. Ours is the training job's loop in
@@ -7,10 +7,8 @@ loss does, without a trainer around it.
 """
 
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 
 import sentence_transformers as st
@@ -21,12 +19,10 @@ from sentence_transformers.sentence_transformer.modules import Dense, Pooling, T
 from torch import nn
 from transformers import PrinterCallback
 
-from workflow_scripts.gpu_check.lines import Line
-from workflow_scripts.gpu_check.material import Size, blocks, sentences, training
+from tests.material import blocks
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.devices import mixed_precision
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import encode
 from workflow_scripts.settings.contrastive import Contrastive
 from workflow_scripts.settings.methods.simcse import Config
 from workflow_scripts.settings.training import Training
@@ -34,12 +30,8 @@ from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import prepare, train
 from workflow_scripts.training.sampler import Sampler
 
-PART = "fast"
 POOLERS = {"cls": "cls", "avg": "mean"}
 """Our name to sentence-transformers'."""
-ROUNDS = 5
-PEAKS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12, "RTX 4090": 165e12}
-"""Dense bfloat16 operations a second, by NVIDIA's data sheets."""
 
 Way = Callable[[], object]
 
@@ -122,11 +114,9 @@ def trainer(step: Step, rounds: int) -> Way:
     return lambda: made.pop().train()
 
 
-def two_calls(step: Step, compiled_by: str | None = None) -> Way:
-    """The loop that one writes by hand, its encoder as it is or compiled by a backend of ``torch.compile``."""
+def two_calls(step: Step) -> Way:
+    """The loop that one writes by hand."""
     model, settings = peer(step), step.settings
-    if compiled_by:
-        model.compile(backend=compiled_by, dynamic=True)
 
     def work() -> None:
         model.train()
@@ -153,75 +143,3 @@ def two_calls(step: Step, compiled_by: str | None = None) -> Way:
             optimiser.zero_grad()
 
     return work
-
-
-def check(folder: Path, device: torch.device, size: Size, steps: int) -> Iterator[Line]:
-    """Steps on [CLS] and on averages, then encoding."""
-    for pooler in POOLERS:
-        settings = training(size, max_steps=steps, precision="bfloat16", checkpoint_minutes=60)
-        step = Step(
-            folder / "bert", sentences(steps * size.batch, size), settings, recipe(pooler), pooler, device
-        )
-        ways = {"ours": ours(step), "trainer": trainer(step, ROUNDS + 1), "two calls": two_calls(step)}
-        if device.type == "cuda":
-            torch._dynamo.config.suppress_errors = True  # what fails runs as it is
-            ways["two calls, compiled"] = two_calls(step, "inductor")
-        seconds = in_turns(ways, device)
-        yield from _lines(f"a step on {pooler}", seconds, {"trainer": 2.0 if pooler == "cls" else 1.5})
-        mine = median(seconds["ours"]) / steps
-        yield Line(PART, f"steps a second on {pooler}", f"{1 / mine:.1f}", "", "measured")
-        yield _share_of_peak(pooler, step, size, mine)
-    yield from _encoding(folder, device, size, steps)
-
-
-def _share_of_peak(pooler: str, step: Step, size: Size, seconds: float) -> Line:
-    """Tokens a second of both views, and their share of the card's peak, at six operations a weight and token."""
-    name = torch.cuda.get_device_name(step.device) if step.device.type == "cuda" else "a CPU"
-    peak = next((peak for card, peak in PEAKS.items() if card in name), None)
-    weights = size.layers * (4 * size.width**2 + 2 * size.width * size.feed_forward)
-    lengths = [min(len(text.split()) + 2, size.tokens) for text in step.texts[: size.batch]]
-    tokens = 2 * sum(lengths)
-    share = (
-        f"{6 * weights * tokens / seconds / peak:.0%} of {name}'s peak"
-        if peak
-        else f"no peak is known of {name}"
-    )
-    return Line(PART, f"tokens a second on {pooler}", f"{tokens / seconds:,.0f}, {share}", "", "measured")
-
-
-def _encoding(folder: Path, device: torch.device, size: Size, steps: int) -> Iterator[Line]:
-    texts = sentences(20_000 if device.type == "cuda" else steps * size.batch, size, seed=5)
-    settings = training(size)
-    step = Step(folder / "bert", texts, settings, recipe("avg"), "avg", device)
-    encoder = simcse.build(step.method, load_backbone(step.folder)).to(device)
-    tokenizer, model = load_tokenizer(step.folder), peer(step)
-    ways: Mapping[str, Way] = {
-        "ours": lambda: encode(encoder, tokenizer, texts, size.tokens),
-        "sentence-transformers": lambda: model.encode(texts, batch_size=128, show_progress_bar=False),
-    }
-    yield from _lines(
-        f"encoding {len(texts):,} sentences", in_turns(ways, device), {"sentence-transformers": 1.5}
-    )
-
-
-def in_turns(ways: Mapping[str, Way], device: torch.device, rounds: int = ROUNDS) -> dict[str, list[float]]:
-    """Seconds of each way in each round, after one that is not counted."""
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for number in range(rounds + 1):
-        for name, way in ways.items():
-            start = time.perf_counter()
-            way()
-            if device.type == "cuda":
-                torch.cuda.synchronize(device)
-            if number:
-                seconds[name].append(time.perf_counter() - start)
-    return seconds
-
-
-def _lines(what: str, seconds: Mapping[str, list[float]], wanted: Mapping[str, float]) -> Iterator[Line]:
-    for name in seconds:
-        if name == "ours":
-            continue
-        ratios = [theirs / mine for theirs, mine in zip(seconds[name], seconds["ours"], strict=True)]
-        found = f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) times as fast as {name}"
-        yield Line(PART, what, found, f"aim: {wanted[name]:g}" if name in wanted else "", "measured")

@@ -1,0 +1,1 @@
+"""Tests that a card runs (``make gpu-test``)."""

@@ -1,0 +1,328 @@
+"""A card computes what the CPU computes, the same bytes every time, without a wait: ``make gpu-test``, two minutes.
+
+Encoders have random weights, sentences are made up: no data, no network, no Snakemake. Without a card all is skipped;
+with SEMBLANCE_GPU_TEST_DEVICE=cpu the tests try themselves out there, against float64 where a card has float32, without
+what only a card can show.
+"""
+
+import gc
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+from torch.utils._pytree import tree_map_only
+
+from tests import walk
+from tests.gpu.steps import BATCHES, DEVICE, ON_CARD, Cycling, busy, settled
+from tests.material import BASE, Size, blocks, prepared, random_encoder, sentences, tokenizer_of, training
+from workflow_scripts.methods import simcse
+from workflow_scripts.methods.base import Objective
+from workflow_scripts.models.dropout import Masks, answering, keyed, keys_of
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.folders import save_encoder
+from workflow_scripts.models.tokens import NATURAL, Packing, Shapes, onto, tokenise
+from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.mlm import ContinueMlm
+from workflow_scripts.training import mlm, step
+from workflow_scripts.training.data import TrainingData
+from workflow_scripts.training.loop import prepare, train
+from workflow_scripts.training.sampler import Sampler
+from workflow_scripts.training.step import ROUNDED, Captured, Eager, Update, host_half
+
+if ON_CARD and not torch.cuda.is_available():
+    pytest.skip(
+        "PyTorch sees no GPU; SEMBLANCE_GPU_TEST_DEVICE=cpu tries the tests out", allow_module_level=True
+    )
+on_a_card = pytest.mark.skipif(not ON_CARD, reason="only a card can show it")
+
+CLOSE = 1e-4
+"""Of float32, relative: sums are taken in another order."""
+FLOOR = 1e-3
+"""Of the whole gradient: what is 0 but for rounding has no relative error."""
+IDLE = 0.05
+"""The share of its time in which a card may have nothing to do."""
+STEPS, KILLED_AT = 6, 5
+CPU, SIZE = walk.CPU, walk.SIZE
+SETTINGS = training(SIZE, max_steps=STEPS, precision="float32", checkpoint_minutes=0)
+SHAPES = ROUNDED if ON_CARD else NATURAL
+CASES = walk.readings() | {"continue_mlm": {}}
+PADDED = ("simcse_s2sent.code", "simcse_s2sent.code_dct")
+"""They read padding, so their batches are not rounded up."""
+EXACT = ("promptbert_avg", "simcse_s2sent.code", "simcse_s2sent.code_norm")
+"""Compared in float64: in float32 a CPU alone is 2e-4 to 5e-4 off (small differences, BatchNorm of equal gates)."""
+AGAIN = ("simcse", "promptbert", "simcse_3r", "jtcse", "simcse_s2sent", "diffcse")
+SIZES = {
+    "6 layers, 384 wide": BASE._replace(layers=6, width=384, feed_forward=1536),
+    "12 layers, 768 wide": BASE,
+    "24 layers, 1024 wide": BASE._replace(layers=24, width=1024, heads=16, feed_forward=4096),
+}
+SENTENCES = (64, 256)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny BERT and a tiny decoder; algorithms are deterministic before the card is touched."""
+    prepare(SETTINGS, seed=1)
+    return walk.bert(tmp_path_factory.mktemp("encoders")).parent
+
+
+def objective_of(name: str, folder: Path, device: torch.device, shapes: Shapes) -> Objective:
+    """A case in its first state."""
+    if name != "continue_mlm":
+        return prepared(CASES[name], folder, SIZE, device, walk.ROWS, shapes=shapes).objective
+    tokenizer = load_tokenizer(folder / "bert")
+    text = tokenise(tokenizer, walk.TEXTS, SIZE.tokens)
+    torch.manual_seed(0)
+    model = mlm.MaskedLanguageModel(load_backbone(folder / "bert")).to(device)
+    settings = ContinueMlm(mlm_probability=0.15, seed=0, training=SETTINGS)
+    return mlm.Objective(model, text, Sampler(len(text), SIZE.batch, seed=3), tokenizer, settings, shapes)
+
+
+# As a CPU
+
+
+class Taken(NamedTuple):
+    """A first step: what updates the weights, the loss, and the gradients as they were cut to their norm."""
+
+    update: Update
+    loss: float
+    gradients: dict[str, Tensor]
+
+
+def taken_by(objective: Objective) -> Taken:
+    """Take the first step of an objective."""
+    update = Update(objective, SETTINGS, STEPS)
+    left, _names = Eager(update, compiles=False)(host_half(objective, 1, 1), SETTINGS.learning_rate)
+    named = objective.module.named_parameters()
+    gradients = {name: p.grad.double().cpu() for name, p in named if p.grad is not None}
+    return Taken(update, left[0].item(), gradients)
+
+
+def distance(one: Taken, other: Taken) -> float:
+    """The largest relative distance of the losses and of any parameter's gradient."""
+    assert one.gradients.keys() == other.gradients.keys()
+    whole = torch.stack([gradient.norm() for gradient in one.gradients.values()]).norm()
+    apart = [
+        (gradient - other.gradients[name]).norm() / (gradient.norm() + FLOOR * whole)
+        for name, gradient in one.gradients.items()
+    ]
+    return max(abs(one.loss - other.loss) / abs(one.loss), *map(float, apart))
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request: pytest.FixtureRequest) -> str:
+    """Every method, every reading of one, and masked language modelling."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(scope="module")
+def taken(case: str, folder: Path) -> Taken:
+    """The first step on the card, of a batch that is rounded up as for a capture."""
+    objective = objective_of(case, folder, DEVICE, NATURAL if case in PADDED else ROUNDED)
+    if case in EXACT or not ON_CARD:
+        objective.module.double()
+    return taken_by(objective)
+
+
+def test_loss_and_gradients_are_those_of_the_cpu(case, folder, taken):
+    objective = objective_of(case, folder, CPU, NATURAL)
+    if case in EXACT:
+        objective.module.double()
+    assert distance(taken_by(objective), taken) < CLOSE
+
+
+@on_a_card
+def test_a_step_waits_for_nothing(taken):
+    inputs = pinned(host_half(taken.update.objective, 1, 2))
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        Eager(taken.update, compiles=False)(inputs, SETTINGS.learning_rate)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def pinned(inputs: Any) -> Any:
+    """Inputs as the thread that makes them leaves them."""
+    return tree_map_only(Tensor, Tensor.pin_memory, inputs)
+
+
+@pytest.mark.parametrize("name", walk.readouts())
+def test_vectors_of_both_libraries_are_those_of_the_cpu(folder, tmp_path, name):
+    encoder, tokenizer = (
+        walk.encoder_with(folder / "bert", walk.readouts()[name]),
+        load_tokenizer(folder / "bert"),
+    )
+    host = encode(encoder, tokenizer, walk.TEXTS, SIZE.tokens)
+    save_encoder(tmp_path, encoder, tokenizer)
+    loaded = SentenceTransformer(str(tmp_path), device=str(DEVICE), trust_remote_code=True)
+    loaded.max_seq_length = SIZE.tokens
+    for card in (encode(encoder.to(DEVICE), tokenizer, walk.TEXTS, SIZE.tokens), loaded.encode(walk.TEXTS)):
+        assert np.abs(host - card).max() < CLOSE * np.abs(host).max()
+
+
+@on_a_card
+def test_draws_are_those_of_the_cpu_to_the_bit():
+    packing, keys = Packing.of(torch.tensor([[1, 1, 1, 0], [1, 1, 1, 1]])), keys_of(1, 1)
+    drawn = []
+    for device in (CPU, DEVICE):
+        with keyed(onto(keys, device)):
+            masks = Masks(onto(packing, device))
+        with answering(masks):
+            slopes = F.rrelu(torch.full((2, 4, 6), -1.0, device=device), training=True)
+        first, second = masks.places(0, 2)
+        drawn.append((masks.hidden(first, 0.1, 64), masks.attention(second, 0.1, 4), slopes))
+    for one, other in zip(*drawn, strict=True):
+        assert torch.equal(one, other.cpu())
+
+
+def test_bfloat16_rounds_and_lies_near_float32(folder):
+    gradients = []
+    for precision in ("float32", "bfloat16"):
+        objective = objective_of("simcse", folder, DEVICE, ROUNDED)
+        update = Update(objective, SETTINGS.model_copy(update={"precision": precision}), STEPS)
+        Eager(update, compiles=False)(host_half(objective, 1, 1), 0.0)
+        found = [p.grad.flatten() for p in objective.module.parameters() if p.grad is not None]
+        gradients.append(torch.cat(found))
+    exact, rounded = gradients
+    assert 0 < (rounded - exact).norm() / exact.norm() < 0.1
+
+
+# The same again
+
+
+class Killed(Exception):  # noqa: N818  (no error: stands for the end of the process)
+    """Raised where a process would end."""
+
+
+class Trained(NamedTuple):
+    """Result of a training."""
+
+    weights: dict[str, bytes]
+    losses: list[float]
+    captures: int
+
+
+def trained(
+    name: str, folder: Path, place: Path, *, captured: bool, compiles: bool = False, killed: bool = False
+) -> Trained:
+    """Train as the rule train_encoder does, whatever is left in ``place`` first."""
+    objective = objective_of(name, folder, DEVICE, SHAPES)
+    inputs, capture, captured_inputs = objective.inputs, Captured._capture, []
+
+    def until_killed(number: int) -> Any:
+        if killed and number == KILLED_AT:
+            raise Killed
+        return inputs(number)
+
+    def counted(self: Captured, given: Any) -> Any:
+        captured_inputs.append(given)
+        return capture(self, given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(objective, "inputs", until_killed)
+        patch.setattr(Captured, "_capture", counted)
+        patch.setattr(step, "CAPTURED_FROM", 0 if captured else STEPS + 1)
+        patch.setattr(step, "COMPILED_FROM", 0 if compiles else STEPS + 1)
+        outcome = train(
+            objective, SETTINGS, STEPS, seed=1, development=None, checkpoints=place, fingerprint="", shapes=SHAPES
+        )  # fmt: skip
+    weights = {key: tensor.cpu().numpy().tobytes() for key, tensor in objective.module.state_dict().items()}
+    return Trained(weights, outcome.history["loss"].to_pylist(), len(captured_inputs))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Future[Trained]]]:
+    """A training with compiled layers, made twice meanwhile by processes whose compilers share no cache."""
+    places = [tmp_path_factory.mktemp("compiled") for _ in range(2)]
+    with ProcessPoolExecutor(2, get_context("spawn")) as processes:
+        yield [processes.submit(compiled_in, folder, place) for place in places]
+
+
+def compiled_in(folder: Path, place: Path) -> Trained:
+    """A process's part of ``compiled``."""
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(place / "cache")
+    prepare(SETTINGS, seed=1)
+    return trained("simcse", folder, place / "checkpoints", captured=True, compiles=True)
+
+
+def differing(one: Trained, other: Trained) -> list[str]:
+    """The tensors that are not equal bit for bit."""
+    return [name for name, weights in one.weights.items() if weights != other.weights[name]]
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_captured_steps_killed_and_resumed_ones_leave_the_bytes_of_others(folder, tmp_path, name):
+    eager = trained(name, folder, tmp_path / "eager", captured=False)
+    replayed = trained(name, folder, tmp_path / "captured", captured=True)
+    assert (eager.captures, replayed.captures > 0) == (0, ON_CARD)
+    assert differing(eager, replayed) == []
+    with pytest.raises(Killed):
+        trained(name, folder, tmp_path / "killed", captured=True, killed=True)
+    assert differing(eager, trained(name, folder, tmp_path / "killed", captured=True)) == []
+
+
+def test_compiled_steps_leave_the_same_bytes_whatever_compiled_them(folder, tmp_path, compiled):
+    first, second = (future.result() for future in compiled)
+    assert differing(first, second) == []
+    eager = trained("simcse", folder, tmp_path, captured=False)
+    assert first.losses == pytest.approx(eager.losses, rel=CLOSE)
+
+
+# How well a card is used: last, when no other process computes on it
+
+
+def simcse_of(size: Size) -> Objective:
+    """SimCSE with random weights."""
+    config = MethodConfig.parse(blocks()["simcse"], "methods")
+    with DEVICE:
+        backbone = random_encoder(size)
+    encoder = simcse.build(config, backbone).to(DEVICE)
+    rows, tokenizer = BATCHES * size.batch, tokenizer_of(size)
+    sampler, columns = Cycling(rows, size.batch, seed=3), {"anchor": sentences(rows, size)}
+    data = TrainingData(columns, tokenizer, size.tokens, sampler, shapes=ROUNDED)
+    return simcse.Objective(config, encoder, data)
+
+
+def large(size: Size) -> Iterator[step.Left]:
+    """Steps of a long training in bfloat16."""
+    return settled(simcse_of(size), training(size, precision="bfloat16"), compiles=False)
+
+
+@on_a_card
+def test_a_card_is_hardly_idle_in_steps_of_bert_base(capsys):
+    steps = large(BASE)
+    found = busy(lambda: [next(steps) for _ in range(20)])
+    with capsys.disabled():
+        print(f"\na step of BERT-base: {found.whole / 20:.4f} s, idle for {found.idle:.1%}")  # noqa: T201
+    assert found.idle < IDLE
+
+
+@on_a_card
+def test_how_much_memory_a_training_takes_is_printed(capsys):
+    for name, size in SIZES.items():
+        peaks = [peak(size._replace(batch=batch)) for batch in SENTENCES]
+        with capsys.disabled():
+            print(f"\nSimCSE, {name}, at batches of {SENTENCES}: {', '.join(peaks)}")  # noqa: T201
+
+
+def peak(size: Size) -> str:
+    """The gigabytes that captured steps hold."""
+    gc.collect()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    try:
+        next(large(size))
+    except torch.cuda.OutOfMemoryError:
+        return "more than the card has"
+    return f"{torch.cuda.max_memory_reserved() / 1e9:.1f} GB"

@@ -1,0 +1,113 @@
+"""What an answer is wrapped in, by kind: taken off where the rest is whole, or else the answer is rejected."""
+
+# ruff: noqa: RUF001  (marks of many scripts)
+import json
+
+import pytest
+
+from benchmarks.material import wikipedia_sentences
+from workflow_scripts.apis.door import completion_fault, translation_fault
+from workflow_scripts.apis.wrappers import items_in, leftover, unwrapped
+
+TEXT = "The old river runs through the north of the city and the children swim there."
+BARE = "El río viejo corre por el norte de la ciudad y los niños nadan allí."
+HARMONY = "<|channel|>analysis<|message|>Spanish, then.<|end|><|start|>assistant<|channel|>final<|message|>"
+TAKEN_OFF = [
+    "{}</s>", "<s>{}</s>", "{}<|im_end|>", "<|im_start|>assistant\n{}<|im_end|>\n<|im_start|>user\nMore.", "{}<eos>", "[INST] Translate. [/INST] {}",
+    "{}<｜end▁of▁sentence｜>", "<start_of_turn>model\n{}<end_of_turn>", "<|start_header_id|>assistant<|end_header_id|>\n\n{}<|eot_id|>",
+    HARMONY + "{}<|return|>", "<|channel|>final<|message|>{}", "assistantfinal{}", "analysisSpanish, then.assistantfinal{}", "<|channel>thought\nHm.<channel|>{}",
+    "<think>Spanish.</think>\n{}", "Spanish.</think>{}", "[THINK]Spanish.[/THINK]{}", "◁think▷Spanish.◁/think▷{}", "<seed:think>Hm.</seed:think>{}",
+    "<|begin_of_thought|>Hm.<|end_of_thought|><|begin_of_solution|>{}<|end_of_solution|>", "<thought>Hm.</thought><answer>{}</answer>", "[thinking]Hm[/thinking] {}",
+    "**Reasoning:** easy.\n\n**Translation:** {}", "<translation>{}</translation> Hope it helps.", "<source>{q}</source><target>{}</target>", "<p>{}</p>",
+    "Assistant: {}", "assistant\n\n{}", "Español: {}", "Traducción al español: {}", "西班牙语：{}", "Here is the Spanish translation:\n\n{}", "Spanish - {}",
+    "1. {}", "a) {}", "(b) {}", "iv. {}", "一、{}", "① {}", "2️⃣ {}", "- {}", "• {}", "– {}", "→ {}", "=> {}", "## {}", "> {}", "#1 {}", "\\item {}",
+    "{q} → {}", "{q}\n{}", "{q} = {}", "{}\n\n{}", "{} {}", "{} / {}", "**{}**", "*{}*", "`{}`", "```\n{}\n```", "```text\n{}\n```", "***{}***",
+    '"{}"', "«{}»", "“{}”", "„{}“", "「{}」", "'{}'", '"{}",', "({})", "[{}]", "{{}}", "\\boxed{{}}", "$\\boxed{\\text{{}}}$", '["{}"]', '{"translation": "{}"}',
+    '```json\n{"es": "{}"}\n```', '{"en": "{q}", "es": "{}"}', "{} (Note: río may mean stream.)", "{} [literal]", "(Spanish) {}", "[ES] {}", "{} (Nota: libre)",
+    "\ufeff{}\u200b", "...{}", "{}…", "¡Claro！{}", "{}. {}", "{} I hope this helps!", "{} ¿Algo más?", "¡Claro! {}", "Sure! {}", "✅ {}", "{} 🌊", "{} ---", "{}\nLet me know!",
+]  # fmt: skip
+REJECTED = {
+    "<xyz>{q}</xyz>{}": "markup", "El <b>río</b> {}": "markup", "{} <|im_sep|> {q}": "markup", "| {q} | {} |": "markup", "río → {}": "markup",
+    "Translation of '{q}': {}": "label", "'{q}' means '{}'": "the text and more", "The text in Spanish reads as follows: {}": "label",
+    "{}\nEl río es viejo y corre.": "several lines", "Aquí está la traducción al español que pidió: {}": "chatter", "{} Let me know if it fits.": "chatter",
+    "{} \\n": "markup", "{}\n\n| a | b |\n|---|---|": "several lines", "<think>{q} Hm": "empty", "": "empty", "{} **río**: river": "markup",
+    '"{}" es la frase.': "more than the text", "{} / El río corre.": "more than the text", "{} Un saludo": "more than the text", "De nada. {}": "more than the text",
+    "La traducción es {}": "chatter", "{} @todos": "more than the text",
+}  # fmt: skip
+
+
+def judged(said):
+    bare = unwrapped(said.replace("{}", BARE).replace("{q}", TEXT), TEXT)
+    return bare, translation_fault(TEXT, bare, "en", "es")
+
+
+@pytest.mark.parametrize("said", TAKEN_OFF)
+def test_a_wrapper_is_taken_off(said):
+    assert judged(said) == (BARE, None)
+
+
+@pytest.mark.parametrize(("said", "reason"), REJECTED.items())
+def test_an_answer_that_is_no_bare_text_is_rejected(said, reason):
+    assert judged(said)[1] == reason
+
+
+GOOD = {
+    "Il a dit « non » hier.": 'He said "no" yesterday.', "« Non », dit-il.": '"No", he said.', "Une vieille ville.": "A old town.",
+    "3,5 millions de gens y vivent.": "3.5 million people live there.", "Deux choses: l'eau et le pain.": "Two things: water and bread.",
+    "Marie: je viens demain.": "Marie: I come tomorrow.", "Il vient (demain).": "He comes (tomorrow).", "« Tout est perdu. »": '"All is lost."',
+    "L'eau — et le pain.": "Water: and bread.", "M. A. Martin est né.": "A. Martin was born.", "Le 3 mai il partit.": "3. May he left.", "Vite!": "Quick!",
+    "Le code est `x = 1`.": "The code is `x = 1`.", "Voir [1] et {a}.": "See [1] and {a}.", "Il fait -5 °C.": "It is -5 °C.", "Que dit AT&T ?": "What says AT&T?",
+    "Écrire &amp; pour et.": "Write &amp; for and.", "(Il dormait.)": "(He slept.)", "- Viens ! - Non.": "- Come! - No.", "Bora Bora": "Bora Bora", "V. 2 est là.": "V. 2 is here.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("asked", "answer"), GOOD.items())
+def test_a_good_answer_is_left_alone(asked, answer):
+    assert (unwrapped(answer, asked), leftover(answer, asked)) == (answer, None)
+
+
+def test_entities_of_any_form_are_read_as_what_they_stand_for():
+    for said in ("She wasn&apos;t.", "She wasn&#x27;t.", "She wasn&#39;t.", "She wasn&amp;#39;t."):
+        assert unwrapped(said, "Elle n'était pas.") == "She wasn't."
+
+
+def test_no_sentence_of_wikipedia_is_damaged_or_rejected():
+    """As answers to the same text with other letters; alone in a pool, three of 2,000 lose the brackets around them."""
+    letters = str.maketrans(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+        "hijklmnopqrstuvwxyzabcdefgHIJKLMNOPQRSTUVWXYZABCDEFG",
+    )
+    sentences = wikipedia_sentences(2000)
+    asked = [sentence.translate(letters) for sentence in sentences]
+    assert [unwrapped(answer, text) for text, answer in zip(asked, sentences, strict=True)] == sentences
+    assert {leftover(answer, text) for text, answer in zip(asked, sentences, strict=True)} == {None}
+    assert sum(items_in(sentence)[0] != [sentence] for sentence in sentences) <= 3
+
+
+ITEMS = [
+    "The town is old.",
+    "They would not know it.",
+    "He was in the 3.5 million.",
+    "She said so.",
+    'It is "new" here.',
+]
+NUMBERED = "\n".join(f"{n}. {item}" for n, item in enumerate(ITEMS, 1))
+LISTS = [
+    *("\n".join(form.format(mark, item) for mark, item in zip(marks, ITEMS, strict=True)) for form, marks in (
+        ("{1}", "12345"), ("{0}. {1}", "12345"), ("{0}) {1}", "abcde"), ("({0}) {1}", "12345"), ("{0}、{1}", "一二三四五"), ("{0} {1}", "①②③④⑤"),
+        ("{0}: {1}", "12345"), ("{0}\\. {1}", "12345"), ("{0} - {1}", "12345"), ("#{0} {1}", "12345"), ("- {1}", "12345"), ("• {1}", "12345"), ("**{0}.** {1}", "12345"),
+        ("**Sentence {0}:** {1}", "12345"), ("{0}: {1}", ("First", "Second", "Third", "Fourth", "Fifth")), ("{0}. {1}", ("I", "II", "III", "IV", "V")),
+        ("\\item {1}", "12345"), ("{0}. {1} (five words)", "12345"), ("{0}. {1} — uses the words", "12345"), ("{0}. *{1}*", "12345"), ("<li>{1}</li>", "12345"),
+        ("{0}) {1}", "абвгд"), ("{0}. {1}", "אבגדה"),
+    )),
+    json.dumps(ITEMS), "```json\n" + json.dumps({"sentences": ITEMS}, indent=1) + "\n```", json.dumps([{"id": 1, "sentence": item} for item in ITEMS]),
+    "\n".join(json.dumps({"sentence": item, "words": "a"}) for item in ITEMS), "Here you are:\n" + json.dumps(ITEMS), NUMBERED.replace("\n", " "),
+    "| # | Sentence |\n|---|---|\n" + "\n".join(f"| {n} | {item} |" for n, item in enumerate(ITEMS)), NUMBERED + "</s>", HARMONY + NUMBERED + "<|return|>",
+    "[THINK]The words\nare to be used.[/THINK]\n" + NUMBERED, "Here are five sentences:\n\n" + NUMBERED + "\n\nI hope they help!", "assistant\n" + NUMBERED,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("completion", LISTS)
+def test_a_list_in_any_marks_gives_bare_sentences(completion):
+    assert items_in(completion)[0] == ITEMS
+    assert completion_fault(completion, "stop", "Write five sentences.") is None

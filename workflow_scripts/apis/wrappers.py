@@ -1,0 +1,301 @@
+"""Take off what an answer comes wrapped in: control tokens, thoughts, quotes, labels, list marks, remarks, JSON.
+
+Wrappers are recognised by their kind, in any language, and by comparison with the text that was asked: what the text
+has itself is no wrapper. Where the rest would be too short to be whole, nothing is taken off, and ``leftover`` names
+what remains.
+"""
+
+# ruff: noqa: RUF001  (marks of many scripts)
+import html
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+
+_ANY, _CASE = re.DOTALL, re.DOTALL | re.IGNORECASE
+_LONGEST, _LONG = 100_000, 2_000  # characters; longer completions, and texts, are not looked into
+_LEAST = 0.35  # of the bytes of the asked text; a shorter rest is not whole
+
+# Tokens of any form become \ue000name\ue001, and \ue000/name\ue001 where they close.
+
+_TOKEN = re.compile(
+    r"<{1,2}[|｜]?\s*/?[a-z_][\w:▁.-]*(?:\s[^<>\n]{0,80})?[|｜]?>{1,2}|◁/?\w+▷"
+    r"|\[/?(?-i:[A-Z_]{3,20})\]|\[/?[a-z]+\]",
+    _CASE,
+)
+_CLOSES = re.compile(r"^/|^end|^eo[st]|[_▁]end\b|^eom|^return$", re.IGNORECASE)
+_PART = re.compile(r"^/|(?:^|(?<=[_▁]))(?:begin|start|end|of|header|id)(?=[_▁]|$)|[_▁]")
+_ASIDE = (
+    r"(?:\w+[:-])?(?:thinks?|thinking|thoughts?|reason\w*|reflect\w*|scratch\w*|analysis|plan\w*|monologue|cot|commentary|inst"
+    r"|sys\w*|user|prompt|source|original|input|tool\w*)"
+)
+_ANSWER = r"(?:answer|translat\w*|output|result|final\w*|response|reply|target|solution|sentences?)"
+_SHAPE = r"(?:s|im|turn|text|p|div|span|b|i|em|strong|u|q|code|pre|h\d|body|html|blockquote|quote|font|content|message)"
+_HEAD = re.compile(
+    r"\A\s*(?:\ue000[^\ue001]*\ue001\s*(?:(?:assistant|model|bot|ai|final)(?=\s|\ue000))?\s*)+"
+)
+
+
+def _canonical(token: str) -> str:
+    inner = token.strip("<>|｜◁▷[]").split()[0].lower()
+    closes = _CLOSES.search(inner) or (token.endswith(("|>", "｜>")) and token[1] not in "|｜")
+    return f"\ue000{'/' if closes else ''}{_PART.sub('', inner)}\ue001"
+
+
+def without_tokens(completion: str, asked: str = "") -> str:
+    """A completion without control tokens and thoughts; U+E000 marks what remains of either."""
+    if len(completion) > _LONGEST:
+        return completion
+    closed = set(re.findall(r"\[/([a-z]+)\]", completion))
+
+    def canonical(found: re.Match[str]) -> str:
+        is_word = re.fullmatch(r"\[/?([a-z]+)\]", found[0])
+        return (
+            found[0] if found[0] in asked or (is_word and is_word[1] not in closed) else _canonical(found[0])
+        )
+
+    text = _TOKEN.sub(canonical, completion)
+    if "assistantfinal" not in asked:
+        text = text.rpartition("assistantfinal")[2]  # channels whose tokens were removed
+    ends = r"(?=\ue000(?:start|/|channel\ue001\s*final|\ue001)|\Z)"
+    text = re.sub(rf"\ue000channel\ue001\s*(?!final)\w+.*?{ends}", "", text, flags=_CASE)
+    for name in {*re.findall(rf"\ue000/({_ASIDE})\ue001", text)}:
+        text = re.sub(rf"\ue000{name}\ue001.*?\ue000/{name}\ue001", "", text, flags=_ANY)
+    text = re.split(rf"\ue000/{_ASIDE}\ue001", text, flags=_CASE)[-1]  # of models whose template opens it
+    text = re.split(rf"\ue000{_ASIDE}\ue001", text, flags=_CASE)[0]  # a thought without an end
+    if parts := re.findall(rf"\ue000({_ANSWER})\ue001(.*?)\ue000/\1\ue001", text, flags=_CASE):
+        text = "\n".join(part for _, part in parts)
+    pairs = {*re.findall(r"\ue000([^\ue001/]+)\ue001", text)} & {
+        *re.findall(r"\ue000/([^\ue001]+)\ue001", text)
+    }
+    if not all(re.fullmatch(_SHAPE, name) for name in pairs):
+        return text
+    text = re.split(r"\ue000/[^\ue001]*\ue001", _HEAD.sub("", text))[0]
+    return re.sub(r"(?:\s*\ue000[^\ue001]*\ue001)+\s*\Z", "", text)
+
+
+def without_thinking(completion: str) -> str:
+    """A completion without control tokens and what a model thinks aloud, also where plain labels divide it."""
+    text = without_tokens(completion)
+    if re.match(r"\W*(?:thinking|thoughts?|reasoning|analysis)\W*:", text, re.IGNORECASE):
+        answers = re.split(
+            r"^\W*(?:final )?(?:answer|translation|output|response)\W*:[*_]*", text, flags=re.I | re.M
+        )
+        return answers[-1] if len(answers) > 1 else ""
+    return text
+
+
+# Shells around a text
+
+_MARK = (
+    r"(?:#?\(?\s*(?:\d{1,3}|[ivx]{1,5}|[^\W\d_]|[一二三四五六七八九十]{1,3})\s*(?:\\?[.)\]:](?=[\s*_\"“])|[、．：】])|\d{1,3}\s+[-–—]\s"
+    r"|[①-⓿❶-➓㈠-㉃⒈-⒛]|\d\ufe0f?\u20e3|#\d{1,3}\s|\\item\b|(?:[-*+•‣◦⁃∙●○▪■□▫◆◇★☆✓✔·–—]|#{1,6}|>|->|=>)\s|[→⇒➜➔⟶➤➢►▶])"
+)
+_PICTURES = r"[\U0001f000-\U0001faff\u2600-\u27bf\u2b50\ufe0f\s]+"
+_SHELLS = [
+    re.compile(pattern, _CASE)
+    for pattern in (
+        r"(?:```|~~~)\w*\s(?P<rest>.+?)\s*(?:```|~~~)",
+        r"(?P<mark>[*_`~$]{1,3})(?P<rest>(?:(?!(?P=mark)).)+)(?P=mark)",
+        r"[\"'“”„‟«»‹›「『‘‚´](?P<rest>[^\"“”„«»‹›「」『』]+)[\"'“”«»‹›」』’‘´][.,。]?",
+        r"[\[({【〔（](?P<rest>[^\[\](){}【】（）]+)[\])}】〕）]",
+        r"[\\$\[(\s]*\\[a-z]+\{(?P<rest>.+)\}[\\$\])\s]*",
+        rf"{_MARK}\s*(?P<rest>.+)",
+        rf"{_PICTURES}(?P<rest>.+)",
+        rf"(?P<rest>.+?){_PICTURES}",
+        r"(?P<rest>.+?)\s*[-=*#~_]{2,}",
+        r"(?:\.{2,}|…)\s*(?P<rest>.+)",
+        r"(?P<rest>.+[.!?])…",
+    )
+]
+_TWICE = re.compile(r"(?P<rest>.{8,}?)[\s./|,;→=–—-]*(?P=rest)", _CASE)
+_REMARKS = [
+    re.compile(pattern, _CASE)
+    for pattern in (
+        r"(?P<rest>.+?[^\s(（\[])\s*[(（\[【][^()（）\[\]]+[)）\]】][.。]?",
+        r"[(\[（【][^()\[\]]{1,30}[)\]）】]\s*[:：]?\s*(?P<rest>.+)",
+    )
+]
+_ROLE = re.compile(r"(?:assistant|model|bot|ai)\s*\n\s*(?P<rest>.+)", _CASE)
+_LABEL = re.compile(
+    r"[*_]*(?P<label>[^\W\d_](?:[^\s:：.!?]*\s?){1,3})(?:\s*[:：][*_]*\s*|\s[-–—]\s|\n)(?P<rest>.+)", _ANY
+)
+_PREAMBLE = re.compile(r"(?P<label>[^\n]{1,100})[:：][*_]*\s*\n\s*(?P<rest>.+)", _ANY)
+_CHEER = [
+    re.compile(pattern, _ANY)
+    for pattern in (r"¡?[^.!?。]{1,30}(?:!\s+|！)(?P<rest>.+)", r"(?P<rest>.+?[.。])\s+[^.!?。]+[!！?？]+")
+]
+_SAID = re.compile(r"\s*(?:\n|->|=>|[→⇒➜➔⟶=:|/–—-])\s*(?P<rest>.+)", _ANY)
+_DIVIDED = re.compile(r"[:：;；–—…]| - ")
+_ENTITY = re.compile(r"&#?\w+;")
+_GAINED = [
+    re.compile(pattern)
+    for pattern in (
+        r"^[\"“”„«»「」『』]|[\"“”„«»「」『』][.,!?]*$",
+        r"\s/\s|@",
+        r"\w{3,}[.!?。]+\s+[^.!?。]{1,60}$",
+        r"^[^.!?。,]+\s[^.!?。,\s]+\.\s+\w.{20}",
+    )
+]
+"""Quotes at an end, alternatives, words after the end, and a short sentence before, where the asked text has none."""
+_SIGNS = frozenset("*_`<>{}[]|\\#^~=→⇒➜➔⟶◁▷•●▪►│")
+
+
+def unwrapped(answer: str, asked: str) -> str:
+    """The text in an answer; ``asked`` is the text, of one sentence or more, that it answers."""
+    text = without_thinking(read_back(answer, asked)).strip("\ufeff\u200b\u2060\n\t ")
+    if len(text) > _LONG + 10 * len(asked):
+        return text
+    text = _json_text(text, asked)
+    while (bare := _peeled(text, asked)) != text:
+        text = bare
+    return text
+
+
+def read_back(answer: str, asked: str) -> str:
+    """An answer with HTML's entities read as what they stand for, unless the text has such itself."""
+    for _twice in range(0 if _ENTITY.search(asked) else 2):
+        answer = _ENTITY.sub(lambda found: html.unescape(found[0]), answer)
+    return answer
+
+
+def _peeled(text: str, asked: str) -> str:
+    """A text without its outermost shell; the text itself if it has none."""
+    for rest in _rests(text, asked):
+        if any(map(str.isalnum, rest)) and len(rest.encode()) >= _LEAST * len(asked.encode()):
+            return rest.strip()
+    return text
+
+
+def _rests(text: str, asked: str) -> Iterator[str]:
+    """What may be in a text's shell, by each kind of shell that the asked text has not."""
+    shells = [*_SHELLS, *([] if not asked or re.search(r"[(\[（【]", asked) else _REMARKS), _ROLE]
+    if asked and not re.search("[!！?？]", asked):
+        shells += _CHEER
+    for shell in shells:
+        if (found := shell.fullmatch(text)) and not shell.fullmatch(asked):
+            mark = text[: found.start("rest")].strip("*_ ")
+            numbers = re.findall(r"\d+", mark)
+            if not (mark and mark in asked) and not (numbers and numbers[0] in re.findall(r"\d+", asked)):
+                yield found["rest"]
+    twice = _TWICE.fullmatch(text)
+    if twice and not _TWICE.fullmatch(twice["rest"]) and not _TWICE.fullmatch(asked):
+        yield twice["rest"]
+    if asked and not _DIVIDED.search(asked):
+        for label in (_PREAMBLE, _LABEL):
+            if (found := label.fullmatch(text)) and found["label"].casefold().strip() not in asked.casefold():
+                yield found["rest"]
+    if asked and text.casefold().startswith(asked.casefold()) and (found := _SAID.match(text[len(asked) :])):
+        yield found["rest"]
+
+
+def _json_text(text: str, asked: str) -> str:
+    """The one string in a text that is JSON, of several the one that is not ``asked``; else the text."""
+    found = [
+        string for string in strings_in(text) if string.strip() != asked.strip() and not text.startswith('"')
+    ]
+    return found[0].strip() if len(found) == 1 else text
+
+
+def strings_in(text: str, *, longest: bool = False) -> list[str]:
+    """The strings of a text that is JSON, or JSON in a fence or between words; of an object all, or the ``longest``."""
+    fenced = re.search(r"```\w*\s(.*?)```", text, _ANY)
+    body = (fenced[1] if fenced else text).strip().removesuffix(",")
+    starts = [start for start in (body.find("["), body.find("{")) if start >= 0]
+    inner = (
+        body
+        if body.startswith('"')
+        else body[min(starts, default=0) : max(body.rfind("]"), body.rfind("}")) + 1]
+    )
+    if len(inner) < len(body) / 2:
+        return []
+    for part in (inner, f"[{inner}]", "[" + ",".join(inner.split("\n")) + "]"):
+        with suppress(ValueError, RecursionError):
+            return list(_leaves(json.loads(part), longest))
+    return []
+
+
+def _leaves(found: object, longest: bool) -> Iterator[str]:
+    if isinstance(found, str):
+        yield found
+    elif isinstance(found, list):
+        yield from (leaf for part in found for leaf in _leaves(part, longest))
+    elif isinstance(found, dict):
+        texts = [value for value in found.values() if isinstance(value, str)]
+        yield from [max(texts, key=len)] if texts and longest else _leaves([*found.values()], longest)
+
+
+def leftover(text: str, asked: str) -> str | None:
+    """What remains of a wrapper around a text, or within it; None if it is bare."""
+    if "\n" in text and "\n" not in asked:
+        return "several lines"
+    if "\ue000" in text or (_SIGNS & {*text}) - {*asked}:
+        return "markup"
+    if asked and any(mark.search(text) and not mark.search(asked) for mark in _GAINED):
+        return "more than the text"
+    if asked and re.search(r"[:：]\s", text) and not _DIVIDED.search(asked):
+        return "label"
+    if asked and len(text) > 1.3 * len(asked) and asked.casefold() in text.casefold():
+        return "the text and more"
+    return None
+
+
+# Lists of sentences
+
+_LIST_TAGS = re.compile(
+    r"</?(?:li|ol|ul|p|br|tr|td|th|table|tbody|thead|div|d[ltd]|h\d)\b[^<>]*>", re.IGNORECASE
+)
+_INLINE = re.compile(
+    r"</?(?:b|i|em|strong|u|mark|code)>|\*\*|__|`|(?<!\w)[*_](?=\w)|(?<=[\w.!?])[*_](?!\w)", re.IGNORECASE
+)
+_RULE = re.compile(r"\s*(?:```.*|~~~.*|[-*_=~|:\s]{3,}|[\[\]{}(),\s]*)\s*")
+_NAMED = re.compile(r"\W*(?:[^\W_]+\s){0,2}[^\W_]+\s*[:：]\s+(?=\S)")
+_ITEM = re.compile(rf"^\s*(?:{_MARK}|(?:sentence|s)\s*\d{{1,3}}\s*[.):–-])", re.IGNORECASE)
+_HEADER = re.compile(r"^\s*\|.*\|\s*\n(?=\s*\|[\s:|-]+\|\s*$)", re.MULTILINE)
+_INITIAL = re.compile(r"[^\W\d_]\.\s")  # of a name
+_AFTER = re.compile(r"(?<=[.!?…])[\"'”’]?\s+(?:[—–-]+\s.*|[(\[][^()]*[)\]])$|\s*\(\d+ \w+\)$")
+
+
+def items_in(completion: str, *, cut_off: bool = False) -> tuple[list[str], int]:
+    """The items of a list that a model wrote, bare: in JSON, a table, HTML, or with marks of any kind.
+
+    Args:
+        completion: What the model wrote. Where any line has a mark, lines without one are no items.
+        cut_off: The last line has no end, and is no item.
+
+    Returns:
+        The items, and the number of other lines.
+    """
+    text = without_thinking(_INLINE.sub("", _LIST_TAGS.sub("\n", read_back(completion, "")))).strip()
+    text = _HEADER.sub("", found["rest"] if (found := _ROLE.fullmatch(text)) else text)
+    lines = strings_in(text, longest=True) or [part for line in text.splitlines() for part in _parts(line)]
+    lines = [line.strip() for line in lines if not _RULE.fullmatch(line)]
+    lines = lines[: len(lines) - cut_off]
+    marked = [line for line in lines if _ITEM.match(line)]
+    items = marked if len(marked) > max(1, len(lines) / 2) else lines
+    if len(items) > 2 and all(map(_NAMED.match, items)):
+        items = [_NAMED.sub("", line, count=1) for line in items]
+    return [line if items is lines and _INITIAL.match(line) else _bare(line) for line in items], len(
+        lines
+    ) - len(items)
+
+
+def _parts(line: str) -> list[str]:
+    """The items of one line: cells of a table, quoted sentences, sentences with numbers before them."""
+    if line.strip().startswith("|"):
+        return [max(line.strip(" |").split("|"), key=len)]
+    if re.fullmatch(r'\s*"[^"]*"(?:\s*[,;]\s*"[^"]*")+\s*', line):
+        return re.findall(r'"([^"]*)"', line)
+    return re.split(r"(?<=[.!?\"])\s+(?=\d{1,2}[.)]\s)", line) if re.match(r"\s*1[.)]\s", line) else [line]
+
+
+def _bare(line: str) -> str:
+    """An item without marks, quotes and remarks."""
+    line = _AFTER.sub("", _ITEM.sub("", line, count=1).strip())
+    while (
+        len(line) < _LONG
+        and not _INITIAL.match(line)
+        and (bare := _peeled(_ITEM.sub("", line, count=1).strip(), "")) != line
+    ):
+        line = bare
+    return line
