@@ -18,7 +18,7 @@ from pydantic import Field
 from workflow_scripts.columns.training import HISTORY, METRICS
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import Axes, Declaration, Drawn, Request, frame
-from workflow_scripts.figures.style import draw_lines, line_look, name_lines, short_names, upright
+from workflow_scripts.figures.style import draw_lines, line_look, log_scale, name_lines, short_names, upright
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 
 _SEEDS_UP_TO = 6  # runs; with more, a line per seed hides the rest
@@ -147,15 +147,10 @@ def _data(request: Request[LearningCurves]) -> tuple[str, str]:
 
 def _scale_loss(axes: Axes, loss: pd.Series) -> str:
     """A logarithmic axis where the loss falls far, else one that begins at 0; what its label says of that."""
-    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
-
     if loss.min() <= 0 or loss.max() <= _LOG_FROM * loss.min():
         axes.set_ylim(min(0, loss.min()), None)
         return ""
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.yaxis.set_minor_locator(NullLocator())
+    log_scale(axes)
     return ", log scale"
 
 

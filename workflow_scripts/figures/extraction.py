@@ -1,20 +1,19 @@
 """Figures of the extraction study: scores layer by layer, over shares of static averages, and against each other."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import product
 from statistics import fmean, stdev
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
 from workflow_scripts.config import Settings
-from workflow_scripts.evaluation.correlation import pearson
 from workflow_scripts.figures.base import Axes, Declaration, Drawn, Figure, Request, frame
-from workflow_scripts.figures.style import BESIDE, INK, PAPER, draw_lines, line_look, upright
+from workflow_scripts.figures.style import BESIDE, INK, PAPER, draw_lines, line_look, log_scale, upright
 from workflow_scripts.graph.extraction_rows import scattered
 from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.extraction import NOT_ASKED, Scores, Variant, build, variants_of
@@ -59,14 +58,10 @@ def _points(rows: Sequence[Row]) -> pd.DataFrame:
     )
 
 
-def _names(request: Request[Any]) -> Names:
-    """The definitions of what a figure's block names."""
-    return Names.parse(dict(request.names), "extraction")
-
-
-def _scores(request: Request[Any]) -> Scores:
-    """The scores that a figure reads."""
-    return Scores.read(request.inputs["scores"], _names(request))
+def _read(request: Request[Any]) -> tuple[Names, Scores]:
+    """The definitions of what a figure's block names, and the scores that it reads."""
+    names = Names.parse(dict(request.names), "extraction")
+    return names, Scores.read(request.inputs["scores"], names)
 
 
 def _begin(
@@ -145,8 +140,8 @@ class LayerLines(Drawing):
 )
 def layer_lines(request: Request[LayerLines]) -> Drawn:
     """Measures below each other, columns of panels side by side."""
-    points = lines(request.config, _names(request), _scores(request))
-    config, names = request.config, _names(request)
+    config, (names, scores) = request.config, _read(request)
+    points = lines(config, names, scores)
     columns = Counter(line.panel for line in config.series)
     once = (points.dropna(subset="y").groupby(["panel", "series"]).size() == 1).any()
     note = f"{UNITS} Diamonds: scored in one layer only." if once else UNITS
@@ -158,11 +153,11 @@ def layer_lines(request: Request[LayerLines]) -> Drawn:
     ticks = rows.drop_duplicates("x").sort_values("x")
     panels = figure.subplots(len(config.measures), len(columns), squeeze=False, sharex=True, sharey="row")
     for down, column in zip(panels.T, columns, strict=True):
-        panel = _panel([line for line in config.series if line.panel == column], names)
+        looks, shared = _looks([line for line in config.series if line.panel == column], names)
         for axes, measure in zip(down, config.measures, strict=True):
-            _draw_panel(axes, rows[rows["panel"] == f"{measure} | {column}"], panel)
+            _draw_panel(axes, rows[rows["panel"] == f"{measure} | {column}"], looks)
             axes.set_xticks(ticks["x"], ticks["point"], rotation=90)
-        heading = f"{column}: {panel.shared}" if panel.shared else column
+        heading = f"{column}: {shared}" if shared else column
         named = {line.get_label(): line for axes in down for line in axes.lines}
         # Above the panel, where no line is.
         down[0].legend(named.values(), named, title=heading, alignment="left", frameon=False, fontsize="small",
@@ -196,14 +191,8 @@ def _series(line: Series, names: Names) -> str:
     return f"{line.representation}, {names.weightings[line.weighting]}"
 
 
-class _Panel(NamedTuple):
-    """A column of panels: label and look of each of its lines, and what all of them have in common."""
-
-    looks: dict[str, dict[str, Any]]
-    shared: str
-
-
-def _panel(series: Sequence[Series], names: Names) -> _Panel:
+def _looks(series: Sequence[Series], names: Names) -> tuple[dict[str, dict[str, Any]], str]:
+    """Label and look of each line of a column of panels, and what all labels would have in common."""
     parts = [
         (
             names.representations.get(line.representation, line.representation),
@@ -217,16 +206,16 @@ def _panel(series: Sequence[Series], names: Names) -> _Panel:
         _series(line, names): line_look(number) | {"label": label}
         for number, (line, label) in enumerate(zip(series, labels, strict=True))
     }
-    return _Panel(looks, ", ".join(shared))
+    return looks, ", ".join(shared)
 
 
-def _draw_panel(axes: Axes, rows: pd.DataFrame, panel: _Panel) -> None:
+def _draw_panel(axes: Axes, rows: pd.DataFrame, looks: Mapping[str, dict[str, Any]]) -> None:
     """Draw the lines of one panel with their shadows."""
     rows = rows.assign(line=rows["series"], spread=rows["spread"].fillna(0))
-    draw_lines(axes, rows, "x", "y", panel.looks, lw=1.2)
+    draw_lines(axes, rows, "x", "y", looks, lw=1.2)
     for name, own in rows.groupby("line", sort=False):
         low, high = own["y"] - own["spread"], own["y"] + own["spread"]
-        axes.fill_between(own["x"], low, high, color=panel.looks[name]["color"], alpha=0.12, lw=0)
+        axes.fill_between(own["x"], low, high, color=looks[name]["color"], alpha=0.12, lw=0)
     axes.grid()
 
 
@@ -262,10 +251,10 @@ class MixingMap(Drawing):
 )
 def mixing_map(request: Request[MixingMap]) -> Drawn:
     """Maps, three side by side; shares upwards, layers to the right."""
-    points = maps(request.config, _names(request), _scores(request))
+    config, (called, scores) = request.config, _read(request)
+    points = maps(config, called, scores)
     import seaborn as sns
 
-    config, called = request.config, _names(request)
     names = list(points.dropna(subset="y")["panel"].unique())
     down = max(1, -(-len(names) // _ACROSS))
     source = called.representations.get(config.representation, config.representation)
@@ -356,11 +345,9 @@ class VariantScatter(Drawing):
 )
 def variant_scatter(request: Request[VariantScatter]) -> Drawn:
     """Both measures of every variant and model, in the cells of a table, by which claims are judged too."""
-    table = ExtractionTable.parse(scattered(request.config.model_dump()), "extraction.figures")
-    points = build(table, _names(request), _scores(request)).to_pandas(types_mapper=pd.ArrowDtype)
-    from matplotlib.ticker import NullFormatter, StrMethodFormatter
-
-    config, names = request.config, _names(request)
+    config, (names, scores) = request.config, _read(request)
+    table = ExtractionTable.parse(scattered(config.model_dump()), "extraction.figures")
+    points = build(table, names, scores).to_pandas(types_mapper=pd.ArrowDtype)
     pairs = _pairs(points, config, names)
     hidden = (pairs.dropna(subset="x")["y"] <= 0).sum() if config.y_scale == "log" else 0
     lost = f"Points at or below 0, which a logarithmic axis does not show: {hidden}." if hidden else None
@@ -371,15 +358,13 @@ def variant_scatter(request: Request[VariantScatter]) -> Drawn:
         return Drawn(points, figure)
     axes = figure.subplots()
     for number, (model, own) in enumerate(rows.groupby("model", sort=False)):
-        r = f" (r = {pearson(own['x'], own['y']):.2f})" if config.correlation and len(own) > 2 else ""
+        r = f" (r = {own['x'].corr(own['y']):.2f})" if config.correlation and len(own) > 2 else ""
         look = {"color": line_look(number)["color"], "marker": _MARKS[number % len(_MARKS)]}
         axes.plot(own["x"], own["y"], linestyle="none", ms=4, label=f"{model}{r}", **look)
     axes.set_xlabel(measured(request, names, config.x))
     axes.set_ylabel(measured(request, names, config.y))
     if config.y_scale == "log":
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        log_scale(axes)
     axes.grid()
     axes.legend(**BESIDE)
     return Drawn(points, figure)

@@ -18,7 +18,6 @@ from pydantic import Field
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.config import Settings
-from workflow_scripts.evaluation.correlation import pearson, spearman
 from workflow_scripts.figures.base import (
     TABLE_OF_GRID,
     Axes,
@@ -153,16 +152,15 @@ def scatter(request: Request[Scatter]) -> Drawn:
     (path,) = request.inputs["table"]
     experiment, (x, y) = experiment_of(path), (request.config.x, request.config.y)
     points = both_scores(read_table(path, TABLE).to_pylist(), request.config)
-    both = points[["x", "y"]].dropna().to_numpy().T
-    runs, correlation = both.shape[1], []
-    if runs > 2:
-        correlation = [f"Over {runs} runs: Pearson {pearson(*both):.2f}, Spearman {spearman(*both):.2f}."]
+    both = points[["x", "y"]].dropna()
+    pearson, spearman = (both.corr(method).loc["x", "y"] for method in ("pearson", "spearman"))
+    correlation = f"Over {len(both)} runs: Pearson {pearson:.2f}, Spearman {spearman:.2f}."
     figure = draw_plane(
         request,
         points,
         {name: column_label(experiment, heading, request.called) for name, heading in (("x", x), ("y", y))},
         f"No run has both {x} and {y}.",
-        after=correlation,
+        after=[correlation] if len(both) > 2 else [],
     )
     return Drawn(points, figure)
 

@@ -184,6 +184,16 @@ def in_lines(name: str, inches: float) -> str:
     return "\n".join(upright(part, inches) for part in parts)
 
 
+def log_scale(axes: Axes) -> None:
+    """Make the upright axis logarithmic, with plain numbers, since texts are not read as mathematics."""
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
 def colour_bar(figure: Figure, source: ScalarMappable, label: str, **place: Any) -> None:
     """A bar that says which colour is which number."""
     bar = figure.colorbar(source, **place)

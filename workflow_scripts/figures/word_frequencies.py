@@ -13,7 +13,7 @@ from workflow_scripts.columns.corpora import WORD_COUNTS
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Declaration, Drawn, Request, frame
-from workflow_scripts.figures.style import COLOURS
+from workflow_scripts.figures.style import COLOURS, log_scale
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.published import read_printed
 
@@ -52,7 +52,7 @@ def word_frequencies(request: Request[WordFrequencies]) -> Drawn:
             axes.plot(points["rank"], points[f"printed_{name}"], "o", color=COLOURS[1], label="3R, Table 5")
         axes.set_ylabel(label)
         axes.grid(axis="y")
-    above.set_yscale("log")
+    log_scale(above)
     above.legend()
     below.set_xlabel("rank of the word")
     below.margins(x=0)

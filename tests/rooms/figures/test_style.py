@@ -3,12 +3,11 @@
 import re
 import xml.etree.ElementTree as ET
 
-import numpy as np
 import pytest
 
 from tests.rooms.figures.conftest import texts
 from workflow_scripts.figures.base import Request
-from workflow_scripts.figures.style import COLOURS, INK, figure_style, line_look, short_names, to_svg
+from workflow_scripts.figures.style import INK, figure_style, short_names, to_svg
 from workflow_scripts.provenance.artefacts import check_model_folder
 from workflow_scripts.reporting.called import Called
 
@@ -31,25 +30,6 @@ def test_names_leave_out_what_all_runs_share_unless_that_leaves_nothing(runs, ca
     names = short_names(runs, Called(runs=called))
     assert names.short == dict(zip(runs, short, strict=True))
     assert names.footnotes == ([f"Names leave out what all runs share: {left_out}."] if left_out else [])
-
-
-def test_twenty_four_lines_look_different():
-    looks = {(look["color"], str(look["linestyle"])) for look in map(line_look, range(24))}
-    assert len(looks) == 24
-
-
-def luminance(colour):
-    channels = np.array([int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)])
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    return float(linear @ [0.2126, 0.7152, 0.0722])
-
-
-@pytest.mark.parametrize("colour", COLOURS)
-def test_colours_stand_out_from_light_and_from_dark_paper(colour):
-    """WCAG asks for a contrast of 3 for graphics."""
-    light, dark = luminance("#ffffff"), luminance("#16181c")
-    assert (light + 0.05) / (luminance(colour) + 0.05) > 3.8
-    assert (luminance(colour) + 0.05) / (dark + 0.05) > 3.6
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -5,7 +5,7 @@ import pytest
 
 from tests.rooms.figures.conftest import FOOTNOTE, shown
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.figures.style import INK, line_look
+from workflow_scripts.figures.style import line_look
 from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.settings.experiment import Experiment
 
@@ -128,58 +128,6 @@ def test_a_measured_column_is_no_headline(swept):
     assert set(swept(grid).points["heading"]) == {"STS-B"}
 
 
-TWO_BASELINES = GRID | {
-    "baseline": None,
-    "runs": [
-        {"method": ["base", "other"], "encoder": "x"},
-        {"method": "s2sent", "encoder": "x", "sweep": {"method.blocks": [1, 3]}, "baseline": "base.x"},
-        {"method": "three_r", "encoder": "x", "sweep": {"method.blocks": [1, 3]}, "baseline": "other.x"},
-    ],
-}
-
-
-def lines_drawn(swept, unscored):
-    """Heights and colours of the baselines, and how many other lines there are, without the scores of some runs."""
-    means = {"other.x": 50.0} | {run: None for run in runs_of(TWO_BASELINES) if run.startswith(unscored)}
-    (axes,) = swept(TWO_BASELINES, means=means).picture.axes
-    level = [line for line in axes.lines if line.get_linewidth() == 0.8]
-    others = [line for line in axes.lines if line.get_linestyle() != "None" and line not in level]
-    return [(line.get_ydata()[0], line.get_color()) for line in level], len(others)
-
-
-FIRST, SECOND = ((height, line_look(number)["color"]) for number, height in enumerate((70.0, 50.0)))
-
-
-@pytest.mark.parametrize(
-    ("unscored", "baselines", "others"),
-    [
-        (("none",), [FIRST, SECOND], 2),
-        (("base",), [SECOND], 2),
-        (("three_r",), [FIRST], 1),
-        (("three_r", "base"), [], 1),
-    ],
-)
-def test_a_baseline_has_the_colour_of_its_series_and_goes_with_it(swept, unscored, baselines, others):
-    assert lines_drawn(swept, unscored) == (baselines, others)
-
-
-def test_a_baseline_that_is_called_as_its_series_has_that_ones_colour(swept):
-    """A method is compared with what it is without the setting, which has the name of the series."""
-    methods = {"method": ["s2sent", "three_r"], "encoder": "x", "corpus": "c"}
-    runs = [methods | {"at": {"method.blocks": 0}}, methods | {"sweep": {"method.blocks": [1, 3]}}]
-
-    def colours(**changes):
-        (axes,) = swept(GRID | {"runs": runs} | changes).picture.axes
-        return [
-            line.get_color()
-            for line in axes.lines
-            if list(line.get_xdata()) == [0, 1] and line.get_linewidth() == 0.8
-        ]
-
-    assert colours(baseline="{method}.x.c") == [line_look(number)["color"] for number in (0, 1)]
-    assert colours(baseline="s2sent.x.c") == [INK]
-
-
 def test_a_series_has_one_colour_in_all_panels_and_a_name_where_another_panel_shows_another(swept):
     runs = [
         {"method": "s2sent", "encoder": "x", "sweep": {"method.blocks": [1, 3]}},
@@ -194,6 +142,6 @@ def test_a_series_has_one_colour_in_all_panels_and_a_name_where_another_panel_sh
 
 @pytest.mark.parametrize(("sd", "lengths"), [(0.5, {1.0}), (None, set())])
 def test_a_point_has_a_bar_of_one_standard_deviation_and_none_where_it_is_not_known(swept, sd, lengths):
-    (axes,) = swept(TWO_BASELINES, sd=sd).picture.axes
+    (axes,) = swept(sd=sd).picture.axes
     bars = [line for bar in axes.collections for line in bar.get_segments() if len(line)]
     assert {round(float(line[1, 1] - line[0, 1]), 6) for line in bars} - {float("nan")} == lengths
