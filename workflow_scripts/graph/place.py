@@ -146,7 +146,7 @@ def sha256_now(path: Path) -> str:
         with suppress(OSError):  # then it is hashed again next time
             HASHES.parent.mkdir(exist_ok=True)
             with HASHES.open("a", encoding="utf-8") as notes:
-                notes.write(json.dumps([name, *hashes[name]]) + "\n")
+                notes.write("\n" + json.dumps([name, *hashes[name]]))  # behind a line that was cut off
     return found
 
 
@@ -154,7 +154,7 @@ def sha256_now(path: Path) -> str:
 def _noted_hashes(notes: Path) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for line in notes.read_text("utf-8").splitlines() if notes.exists() else ():
-        with suppress(ValueError, TypeError):  # cut off when its writer was killed
+        with suppress(ValueError, TypeError):  # cut off: its writer was killed
             name, *noted = json.loads(line)
             found[name] = noted
     return found

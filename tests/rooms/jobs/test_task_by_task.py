@@ -21,7 +21,7 @@ from workflow_scripts.evaluation import sts, task_by_task
 from workflow_scripts.evaluation.task_by_task import SharedTexts
 from workflow_scripts.models import encoding
 from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.provenance import cache
+from workflow_scripts.provenance import artefacts, cache
 from workflow_scripts.provenance.artefacts import read_record, read_table
 
 NAMES = ["one", "two", "three"]
@@ -149,6 +149,14 @@ def test_a_task_that_raises_costs_its_cell_and_is_tried_again(suite, error, capf
     assert suite.run() == (["two"], whole)
     assert len(suite.entries()) == 4
     assert suite.run() == ([], whole)
+
+
+def test_the_weights_are_hashed_once(suite, monkeypatch):
+    hashed, sha256_of = [], artefacts.sha256_of
+    monkeypatch.setattr(artefacts, "_identities", {})
+    monkeypatch.setattr(artefacts, "sha256_of", lambda path: hashed.append(path.name) or sha256_of(path))
+    suite.run()
+    assert hashed.count("model.safetensors") == 1
 
 
 def test_a_task_that_cannot_be_loaded_costs_its_cell(suite):
