@@ -25,25 +25,20 @@ class Verb(NamedTuple):
 VERBS = {
     "plan": Verb("planning.plan", "what would a study take: jobs, GPU hours, disk, requests"),
     "preflight": Verb("tools.preflight", "can it run here to its end"),
-    "status": Verb("tools.status", "what runs, what is done, what failed and why"),
     "show": Verb("tools.show", "tables and scores; --csv, --markdown, --latex"),
     "claims": Verb("tools.claims", "what the papers claim, and what a study says of it"),
-    "coverage": Verb("tools.coverage", "which printed numbers of the papers have a run, or a reason"),
     "explain": Verb("audit.explain", "what is a file, or one number of a table, made from"),
     "verify": Verb("audit.verify", "is everything as it was written"),
     "stale": Verb("audit.stale", "what would be made again, and why"),
     "diff": Verb("audit.diff", "why do two files differ, and by how much"),
     "rebuild": Verb("audit.rebuild", "does a file come out the same when it is made again"),
     "lock": Verb("audit.lock", "write down what a study holds, or compare with what was written down"),
-    "cost": Verb("audit.cost", "what did it take: time, memory, requests, dollars"),
     "adopt": Verb("audit.adopt", "let snakemake plan by the records of results that were copied or restored"),
-    "export": Verb("audit.export", "a finished model as a folder to share"),
     "gpu-check": Verb(
         "gpu_check.verb",
         "does a GPU compute what it must, and how fast",
         "torch 'sentence-transformers[train]' pydantic rich",
     ),
-    "pin": Verb("tools.pin", "write hashes and commits of data that the configuration leaves open"),
     "schema": Verb(
         "tools.schema", "which keys a configuration, or the options of a reader, may have: JSON Schema"
     ),

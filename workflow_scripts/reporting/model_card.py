@@ -87,12 +87,6 @@ def model_card(
     return "\n".join(parts)
 
 
-def readme(folder: Path) -> str:
-    """The card of a model that nobody has evaluated yet."""
-    front = "---\nlibrary_name: sentence-transformers\npipeline_tag: sentence-similarity\n---\n"
-    start = "# A sentence encoder\n\nMade by Semblance; `record.json` says from what, by which settings and code.\n\n"
-    return f"{front}\n{start}{usage(folder)}"
-
 
 def _summaries(scores: Iterable[RunTable]) -> Scores:
     found: dict[tuple[str, str, str, str], dict[int, float]] = defaultdict(dict)
