@@ -23,8 +23,7 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "plan": Verb("planning.plan", "what would a study take: jobs, GPU hours, disk, requests"),
-    "preflight": Verb("tools.preflight", "can it run here to its end"),
+    "preflight": Verb("tools.preflight", "can it run here, and what would it take"),
     "show": Verb("tools.show", "tables and scores; --csv, --markdown, --latex"),
     "claims": Verb("tools.claims", "what the papers claim, and what a study says of it"),
     "explain": Verb("audit.explain", "what is a file, or one number of a table, made from"),

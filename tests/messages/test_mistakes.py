@@ -1221,7 +1221,7 @@ def plan(tree, *arguments):
     return snakemake(tree, "-n", "--quiet", "all", "--configfile", *files, *arguments)
 
 
-OVERLAY, GRID, RATES = "config/overlay.yaml", "config/experiments/demo.yaml", "config/rates.yaml"
+OVERLAY, GRID = "config/overlay.yaml", "config/experiments/demo.yaml"
 SOUND_GRID = (ROOT / GRID).read_text("utf-8")
 FILES = {
     "two mistakes": (
@@ -1240,14 +1240,9 @@ FILES = {
         (GRID, ""),
         ["ConfigError: experiments/demo.yaml: configuration: None is not a block of settings"],
     ),
-    "rates that lack something": ((RATES, "speed: {}\n"), ["rates.yaml.gpu_tflops: Field required"]),
     "a part of the configuration that is no YAML": (
         ("config/methods.yaml", "methods: !new {}\n"),
         ["config/methods.yaml:1: could not determine a constructor for the tag '!new'"],
-    ),
-    "a partition file that the plugin cannot read": (
-        ("slurm/partitions.yaml", "partitions:\n  main {max_runtime: 1440}\n", "--profile", "slurm"),
-        ["ConfigError: slurm/partitions.yaml: ", "must be a mapping, not str. Write "],
     ),
     "a caption that is not there": (
         ("resources/captions/cosine_density.rst", None),

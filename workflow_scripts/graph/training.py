@@ -6,7 +6,7 @@ from typing import Any
 from workflow_scripts.graph.outside import source_now, sources_of
 from workflow_scripts.graph.runs import Run, adapting_training
 from workflow_scripts.graph.sizes import parts_of
-from workflow_scripts.graph.slices import Wildcards, as_json, deciding
+from workflow_scripts.graph.slices import Config, Wildcards, as_json, deciding
 from workflow_scripts.graph.study import Lookups
 from workflow_scripts.methods import method_modules
 from workflow_scripts.settings.encoders import EncoderBlock
@@ -156,8 +156,12 @@ class Requests(Lookups):
         named = self._config["extraction"]["encoder"] if of == "extraction" else getattr(wildcards, of)
         encoder = self._study.runs[named].encoder if of == "run" else named
         parts = parts_of(self._config["encoders"], encoder)
-        return [OF_SIZE[self._size(part)] for part in parts]
+        return [OF_SIZE[size_of(self._config["encoders"], part)] for part in parts]
 
-    def _size(self, encoder: str) -> str:
-        block = self._config["encoders"][encoder]
-        return self._size(block["adapt"]["base"]) if "adapt" in block else block["fetch"].get("size", "base")
+
+def size_of(encoders: Config, encoder: str) -> str:
+    """The class of size that a fetched or adapted encoder is configured as."""
+    block = encoders[encoder]
+    return (
+        size_of(encoders, block["adapt"]["base"]) if "adapt" in block else block["fetch"].get("size", "base")
+    )

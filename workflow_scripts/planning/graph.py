@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.audit.printing import argument
-from workflow_scripts.errors import ConfigError
+from workflow_scripts.errors import ConfigError, refuse
 from workflow_scripts.graph.call import CALLS
 from workflow_scripts.graph.configuration import read_layers
+from workflow_scripts.graph.place import STUDIES, Call, last_call
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.job import TIMINGS
 from workflow_scripts.provenance.record import Record
@@ -112,11 +113,33 @@ CONFIGFILE = argument(
     nargs="+",
     default=[],
     metavar="FILE",
-    help="as for snakemake, such as config/demo.yaml; default: the base configuration alone; -- ends them",
+    help="as for snakemake, such as config/demo.yaml; -- ends them; default: as the last run in this folder",
 )
-"""What a verb takes to select the configuration."""
+CONFIGURATION = (
+    CONFIGFILE,
+    argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help="as for snakemake"),
+)
+"""Arguments of a verb that select a study's configuration."""
 TARGETS = argument("targets", nargs="*", metavar="TARGET", help="files or rules; default: the whole study")
-"""What a verb takes that plans targets of a study."""
+"""The argument of a verb that plans targets of a study."""
+
+
+def call_of(configfiles: Sequence[str], config: Sequence[str], study: str | None = None) -> Call:
+    """The configuration that a verb is given, or else that of the last run of a study, or of any, in this folder.
+
+    Raises:
+        ConfigError: if a word of ``config`` is not KEY=VALUE, or the study has not run in this folder.
+    """
+    if configfiles or config:
+        refuse(f"--config {word}: no '='. Write KEY=VALUE." for word in config if "=" not in word)
+        return Call([*configfiles], dict(word.split("=", 1) for word in config))
+    last = max(STUDIES.glob("*.json"), key=lambda note: note.stat().st_mtime, default=None)
+    name = study or (last.stem if last else "")
+    if found := last_call(name):
+        return found
+    if study:
+        raise ConfigError(f"{study}: has not run in this folder. Give its configuration by --configfile.")
+    return Call([], {})
 
 
 def planned(

@@ -87,7 +87,6 @@ def model_card(
     return "\n".join(parts)
 
 
-
 def _summaries(scores: Iterable[RunTable]) -> Scores:
     found: dict[tuple[str, str, str, str], dict[int, float]] = defaultdict(dict)
     for table in scores:

@@ -23,7 +23,6 @@ from workflow_scripts.methods import frozen
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import check_tells_apart, encode
 from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.encoders import Fetch
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.readouts.pooling import Config as Readout
@@ -166,7 +165,7 @@ def fetched(root):
 
 def planned(root, prompt=None):
     """What is found before anything is fetched."""
-    size = Sizes(STUDY, ROOT, root).of("theirs")
+    size = Sizes(STUDY, root).of("theirs")
     return [*config(prompt).misfits(Start("theirs", [size]))]
 
 
