@@ -197,7 +197,7 @@ def mirror(folder: Path, **failures: list[int]) -> Iterator[str]:
 
 def main() -> None:
     """Serve until the process is ended."""
-    parser = argparse.ArgumentParser(prog="python -m tests.hub", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.hub", description=__doc__, allow_abbrev=False)
     parser.add_argument("folder", type=Path)
     parser.add_argument("port", type=int)
     given = parser.parse_args()

@@ -71,6 +71,7 @@ def ask(words: Sequence[str]) -> int:
         description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         conflict_handler="resolve",  # a verb may have its own --json
+        allow_abbrev=False,  # --config is not --configfile
     )
     parser.add_argument("--json", action="store_true", help="print data instead of tables")
     for names, options in module.ARGUMENTS:

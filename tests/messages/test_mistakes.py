@@ -98,6 +98,11 @@ def both(*changes):
     return change
 
 
+WIDE = put("encoders/large_one", {"adapt": {
+    "base": "minilm", "corpus": "wiki_extract", "label": "odd",
+    "from_scratch": {"layers": 12, "width": 768, "heads": 12, "feed_forward": 3072},
+}})  # fmt: skip
+"""An encoder of BERT-base's size, which is known before it is made."""
 HELD_OUT = put("development/dataset", "lee")
 """For runs on corpora that hold no sentences out for choosing checkpoints."""
 
@@ -404,7 +409,7 @@ MISTAKES = {
         "encoder: jtcse joins trained runs; frozen_cls.minilm_mlm trains nothing. Name another in `runs` of wrong_twin.",
     ),
     "JTCSE on encoders of two sizes": (
-        twin(SIMCSE, SIMCSE | {"encoder": "bert_base"}),
+        both(WIDE, twin(SIMCSE, SIMCSE | {"encoder": "large_one"})),
         "encoder: the runs of wrong_twin have encoders of several sizes: 6 layers of 384, 12 layers of 768.",
     ),
     "SimCSE on two runs": (
@@ -467,7 +472,13 @@ MISTAKES = {
     ),
     "a teacher of another width": (
         both(
-            put("encoders/wide", {"label": None, "runs": [{"method": "frozen_cls", "encoder": "bert_base"}]}),
+            both(
+                WIDE,
+                put(
+                    "encoders/wide",
+                    {"label": None, "runs": [{"method": "frozen_cls", "encoder": "large_one"}]},
+                ),
+            ),
             run("distil", teacher="wide"),
         ),
         "teacher: the vectors of wide have 768 entries, the student's 384.",

@@ -13,6 +13,8 @@ from typing import Any
 from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from workflow_scripts.graph.reasons import in_words
+
 _SENTENCE = re.compile(
     r"[\w.]*(?:Error|Exception|Interrupt|Exit)\b|(?:Preempted|Interrupted)\b|slurmstepd\S*: error: |Killed$"
 )
@@ -34,7 +36,8 @@ class Failures(logging.Filter):
         """Print the log of a failed job, or at the end all sentences; returns whether Snakemake prints ``record``."""
         event, text = getattr(record, "event", None), str(record.msg)
         if event == LogEvent.JOB_INFO:
-            vars(record)["rule_msg"] = _named(vars(record))
+            job = vars(record)
+            job |= {"rule_msg": _named(job), "reason": in_words(job["reason"])}
         if event == LogEvent.JOB_FINISHED:
             self._failed.pop(vars(record)["job_id"], None)  # it was tried again
         elif event == LogEvent.JOB_ERROR:

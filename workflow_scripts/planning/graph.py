@@ -163,15 +163,17 @@ def planned(
         ConfigError: if a file cannot be read, Snakemake does not accept the configuration, or knows no such target.
     """
     read_layers(configfiles)  # of a mistake, Snakemake would name neither file nor line
-    given = {
-        "--snakefile": [] if Path("Snakefile").is_file() else [str(ROOT / "Snakefile")],
-        "--profile": [profile] if profile else [],
-        "--configfile": configfiles,
-        "--config": [f"{key}={json.dumps(value)}" for key, value in (config or {}).items()],
-    }
     options = ["--dry-run", *(["--forceall"] if from_nothing else [])]
-    options += [word for name, values in given.items() if values for word in (name, *values)]
-    return Graph(_dry_run([*options, "--", *targets]))
+    options += [] if Path("Snakefile").is_file() else ["--snakefile", str(ROOT / "Snakefile")]
+    options += ["--profile", profile] if profile else []
+    return Graph(_dry_run([*options, *words_of(Call([*configfiles], dict(config or {}))), "--", *targets]))
+
+
+def words_of(call: Call) -> list[str]:
+    """Options of snakemake that give it a configuration."""
+    given = [f"{key}={json.dumps(value)}" for key, value in call.config.items()]
+    options = {"--configfile": call.configfiles, "--config": given}
+    return [word for name, values in options.items() if values for word in (name, *values)]
 
 
 def first_error(printed: Sequence[str]) -> str:
