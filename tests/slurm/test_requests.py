@@ -20,8 +20,9 @@ ASKED = {
 
 def test_memory_gpu_partition_and_account_are_each_refused_with_a_reason(node: Node):
     jobs = [PlannedJob(rule, {}, {}, [], [], queued=asked) for rule, (asked, _) in ASKED.items()]
+    before = node.jobs()
     said = [*cluster.answers(cluster.requests_of(jobs, Site({}, {}, ["main", "gpu"])))]
     for (rule, (_, refusal)), (good, line) in zip(ASKED.items(), said, strict=True):
         assert good == (not refusal) and line.startswith(f"rule {rule}: sbatch --"), line
         assert (refusal or " to start at ") in line, line
-    assert not node.jobs("root")
+    assert node.jobs() == before

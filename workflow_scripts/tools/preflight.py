@@ -76,7 +76,7 @@ def tables_of(study: Study, jobs: Sequence[PlannedJob]) -> list[Rows]:
 
 def checks(study: Study, jobs: Sequence[PlannedJob], profile: str | None, *, ask: bool) -> Iterator[Check]:
     """All checks of a sound study; engines are asked only where ``ask`` is set and their keys are there."""
-    yield True, f"configuration: sound; {len(jobs):,} jobs are left to do"
+    yield True, f"configuration of {study.config['name']}: sound; {len(jobs):,} jobs are left to do"
     needed = [(job.rule, job.wildcards[NAMED_BY[job.rule]]) for job in jobs if job.rule in NAMED_BY]
     needs = [*need_findings(study.config, needed, data_root_of(study.config))]
     yield from _checked(
