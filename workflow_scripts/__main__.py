@@ -26,11 +26,11 @@ VERBS = {
     "preflight": Verb("tools.preflight", "can it run here, and what would it take"),
     "show": Verb("tools.show", "tables and scores; --csv, --markdown, --latex"),
     "claims": Verb("tools.claims", "what the papers claim, and what a study says of it"),
-    "explain": Verb("audit.explain", "what is a file, or one number of a table, made from"),
+    "explain": Verb("audit.explain", "where a file or a table cell comes from"),
     "verify": Verb("audit.verify", "is everything as it was written"),
     "stale": Verb("audit.stale", "what would be made again, and why"),
     "diff": Verb("audit.diff", "why do two files differ, and by how much"),
-    "rebuild": Verb("audit.rebuild", "does a file come out the same when it is made again"),
+    "rebuild": Verb("audit.rebuild", "make a file again elsewhere, and compare"),
     "lock": Verb("audit.lock", "write down what a study holds, or compare with what was written down"),
     "adopt": Verb("audit.adopt", "let snakemake plan by the records of results that were copied or restored"),
     "gpu-check": Verb(

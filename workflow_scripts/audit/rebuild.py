@@ -1,9 +1,10 @@
 """Make an artefact again in a temporary folder, and compare it with the one that exists.
 
-Runs its job with the present configuration on the inputs below results/, where nothing is changed. Exit code 1 if the
-contents of a rebuilt artefact differ; a record that differs although the contents agree is reported, but is no failure.
+Runs its job on the inputs below results/, where nothing is changed, by default with the configuration of the study's
+last run in this folder. Exit code 1 if the contents of a rebuilt artefact differ; a record that differs although the
+contents agree is reported, but is no failure.
 
-  python -m workflow_scripts rebuild results/demo/tables/demo.parquet --configfile config/demo.yaml
+  python -m workflow_scripts rebuild results/demo/tables/demo.parquet
 """
 
 import os
@@ -108,7 +109,9 @@ ARGUMENTS = (argument("path", type=Path, help="artefact, or a file in a model fo
 
 def answer(path: Path, configfile: list[str], config: list[str]) -> Answer:
     """Each artefact that was made again: whether contents and record are those of the first."""
-    found = rebuild(path, call_of(configfile, config))
+    parts = Path(name_of(path)).parts
+    study = parts[1] if parts[0] == "results" and len(parts) > 1 else None
+    found = rebuild(path, call_of(configfile, config, study))
     differing = sum(not one.contents_equal for one in found)
     identical = sum(one.identical for one in found)
     said = f"{len(found)} rebuilt: {identical} identical byte for byte, {differing} with different contents"

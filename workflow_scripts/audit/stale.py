@@ -1,9 +1,10 @@
 """List what the present configuration and code would make again, and why: causes first, with what follows from each.
 
-Asks Snakemake for the jobs of a run of everything and compares the key of each with that in the records of the
-artefacts that exist: settings, inputs and their order, the meaning of every imported file (comments and docstrings do
-not count), versions of packages. What was made from a stale artefact is stale as well. Does not need Snakemake's own
-records. Exit code 1 if anything is stale or missing; --json names every artefact with its reasons.
+Asks Snakemake for the jobs of a run of everything, by default as the last run in this folder was configured, and
+compares the key of each with that in the records of the artefacts that exist: settings, inputs and their order, the
+meaning of every imported file (comments and docstrings do not count), versions of packages. What was made from a stale
+artefact is stale as well. Does not need Snakemake's own records. Exit code 1 if anything is stale or missing; --json
+names every artefact with its reasons.
 
   python -m workflow_scripts stale --configfile config/demo.yaml
 """

@@ -53,7 +53,7 @@ def rows_of(config: Mapping[str, Any], corpus: str) -> float:
 
 def _promised(config: Mapping[str, Any], dataset: str) -> float:
     contract = config["datasets"][dataset]["contract"]
-    return contract.get("rows") or contract.get("min_rows") or math.nan
+    return float(contract.get("rows") or contract.get("min_rows") or math.nan)
 
 
 # GPU hours
