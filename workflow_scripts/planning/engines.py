@@ -20,7 +20,7 @@ _ONCE = {"attempts": 1, "timeout_seconds": 20.0}
 
 
 def answers(config: Mapping[str, Any], jobs: Iterable[PlannedJob]) -> Iterator[tuple[bool, str]]:
-    """For each engine and direction that jobs need, whether it answers one question, and a line about it."""
+    """For each engine that jobs need, whether it answers one question; and a line for each direction that it lacks."""
     asked = {
         (job.rule, job.wildcards.get("corpus") or job.wildcards.get("pool"))
         for job in jobs
@@ -64,7 +64,7 @@ def _translator(config: Mapping[str, Any], corpus: str, ledger: Ledger) -> tuple
         prompt = (ROOT / f"resources/prompts/{block.prompt}.txt").read_text("utf-8")
     direction = Direction(place=place, source=trip["source"], target=trip["via"])
     engine = translator_of(_once(block), direction, ledger, llm=llm, prompt=prompt)
-    return f"{place}, {trip['source']} to {trip['via']}", engine, engine.request(SENTENCE)
+    return place, engine, engine.request(SENTENCE)
 
 
 def _llm(config: Mapping[str, Any], pool: str, ledger: Ledger) -> tuple[str, Engine, Request]:

@@ -14,8 +14,8 @@ from typing import Any
 
 from workflow_scripts.audit.printing import Row
 from workflow_scripts.graph.runs import adapting_training
-from workflow_scripts.graph.sizes import parts_of
-from workflow_scripts.graph.study import Study
+from workflow_scripts.graph.sizes import folders_of, parts_of
+from workflow_scripts.graph.study import Study, data_root_of
 from workflow_scripts.graph.training import size_of
 from workflow_scripts.planning.graph import PlannedJob
 
@@ -27,7 +27,7 @@ Measured on one H200 with 16 slow host cores on 26 November 2026. Other methods 
 """
 _SENTENCES = 64
 GIGABYTES = {"base": 0.44, "large": 1.4, "huge": 27.0}
-"""Weights in float32: 110 million parameters, 350 million, 6.7 billion."""
+"""Weights of encoders that are not on this machine, in float32: 110 million parameters, 350 million, 6.7 billion."""
 _JOB_GIGABYTES = {"average_tokens": 1.0, "fit_wikitext": 0.14}
 _ROW_BYTES = {
     "read_dataset": 68,
@@ -111,7 +111,7 @@ def _steps(study: Study, job: PlannedJob) -> tuple[float, float]:
 def gigabytes(study: Study, job: PlannedJob) -> float:
     """What a job leaves on disk, without small tables."""
     if job.rule in ("fetch_encoder", "continue_mlm", "train_encoder", "pool_encoder", "join_encoders"):
-        return GIGABYTES[_size(study, job)] * (len(study.members(_encoder(study, job))) or 1)
+        return sum(_weights(study, part) for part in parts_of(study.config["encoders"], _encoder(study, job)))
     if job.rule == "read_dataset":
         rows = _promised(study.config, job.wildcards["dataset"])
     else:
@@ -119,6 +119,19 @@ def gigabytes(study: Study, job: PlannedJob) -> float:
     if job.rule == "translate_shard":
         rows /= study.config["round_trip"]["shards"]
     return _JOB_GIGABYTES.get(job.rule, 0) + (_ROW_BYTES.get(job.rule, 0) * rows / 1e9 if rows > 0 else 0)
+
+
+def _weights(study: Study, encoder: str) -> float:
+    """Gigabytes of an encoder's weights: of those on this machine, or else by its size."""
+    block = study.config["encoders"][encoder]
+    if "adapt" in block:
+        return _weights(study, block["adapt"]["base"])
+    folders = folders_of(block, data_root_of(study.config))
+    files = next(filter(None, ([*folder.glob("*.safetensors")] for folder in folders)), [])
+    return (
+        sum(file.stat().st_size for file in files) / 1e9
+        or GIGABYTES[size_of(study.config["encoders"], encoder)]
+    )
 
 
 # Requests

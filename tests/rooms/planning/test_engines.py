@@ -49,7 +49,7 @@ def test_each_is_asked_once_and_its_answer_is_shown(config):
         lines = [*engines.answers(config(translator.url, model.url), JOBS)]
         assert len(translator.requests) == len(model.requests) == 1
     (libre, said), toy = lines
-    assert libre and said.startswith("translators.libre, en to es: answers, '")
+    assert libre and said.startswith("translators.libre: answers, '")
     assert toy == (True, "llms.toy: answers, 'It flows.'")
 
 

@@ -44,6 +44,7 @@ CONFIG = {
         )
     },
     "round_trip": {"shards": 8},
+    "data_root": None,
     "exemplars": {"pool": {"llm": "paid", "sentences": 64, "sentences_per_call": 5, "max_calls": 400}},
     "translators": {
         "google": {"engine": "google", "calls": {"per_day": 1000, "per_second": 5}},
@@ -105,6 +106,15 @@ def test_gpu_hours_are_steps_times_milliseconds_a_line_for_each_size(study):
         study, [job("train_encoder", run="vague"), job("evaluate_sts", run="one")]
     )
     assert (unknown["trainings"], unknown["steps"], unknown["GPU hours"]) == (1, None, None)
+
+
+def test_weights_on_this_machine_count_as_they_are(study, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/model.safetensors").write_bytes(b"x" * 2000)
+    fetch = {"sources": [{"kind": "local", "path": "absent"}, {"kind": "local", "path": "mine"}]}
+    encoders = {"mine": {"fetch": fetch}, "adapted": {"adapt": {"base": "mine"}}}
+    study.config = CONFIG | {"encoders": encoders, "data_root": str(tmp_path)}
+    assert estimate.gigabytes(study, job("continue_mlm", encoder="adapted")) == 2e-6
 
 
 def test_a_twin_is_saved_as_two_encoders(study):
