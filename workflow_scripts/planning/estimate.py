@@ -44,11 +44,12 @@ def rows_of(config: Mapping[str, Any], corpus: str) -> float:
     """The number of sentences in a corpus, by contracts and limits."""
     block = config["corpora"][corpus]
     if trip := block.get("round_trip"):
-        rows = min(rows_of(config, trip["corpus"]), trip["max_sentences"] or math.inf)
-        return 2 * rows if trip["form"] == "expanded" else rows
-    rows = _promised(config, block["dataset"]) - block["dev_sentences"]
+        whole: float = min(rows_of(config, trip["corpus"]), trip["max_sentences"] or math.inf)
+        return 2 * whole if trip["form"] == "expanded" else whole
+    rows: float = _promised(config, block["dataset"]) - block["dev_sentences"]
     added = _promised(config, block["also"]) if block.get("also") else 0
-    return min(rows, block["max_sentences"] or math.inf) + added
+    most: float = block["max_sentences"] or math.inf
+    return min(rows, most) + added
 
 
 def _promised(config: Mapping[str, Any], dataset: str) -> float:
