@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 SNAKEMAKE := python -m snakemake --cores all --quiet host reason
 
-.PHONY: environment demo test test-all bench fetch gpu-test slurm-test scale-test check
+.PHONY: environment demo test test-all bench fetch gpu-test slurm-test slurm-short check
 .DEFAULT_GOAL := demo
 
 # PyPI has no build of PyTorch without CUDA; `make LOCK=requirements-gpu.lock ...` asks for the one with CUDA.
@@ -64,8 +64,8 @@ gpu-test: $(READY)  ## on a GPU: what the CPU computes, the same bytes, no wait,
 slurm-test: $(READY)  ## a real one-node SLURM: the demo's graph, faults, a stranger's path; needs root, Debian's packages
 	SEMBLANCE_SLURM_TEST=1 OMP_NUM_THREADS=1 python -m pytest -rs --durations 0 tests/slurm
 
-scale-test: $(READY)  ## the whole study's jobs, or TARGET's, through a SLURM as above, done by a stand-in: what the driver needs
-	SEMBLANCE_SCALE="$(or $(TARGET),all)" HF_HUB_OFFLINE=1 python -m pytest -s tests/slurm/test_scale.py
+slurm-short: $(READY)  ## its smallest part: requests, one fault, a stranger's path to one score; in minutes
+	SEMBLANCE_SLURM_TEST=1 OMP_NUM_THREADS=1 python -m pytest -rs --durations 0 tests/slurm -k "requests or cancelled or stranger"
 
 fetch: $(READY)  ## what TARGET needs of the Internet, into HF_HOME and results/: make fetch TARGET=jtcse, on a login node
 	$(SNAKEMAKE) $(if $(CONFIG),--configfile $(CONFIG)) --until fetch_encoder fetch_tasks read_dataset -- $(TARGET)

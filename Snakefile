@@ -6,7 +6,6 @@ from snakemake.utils import min_version
 
 from workflow_scripts.graph.failures import report_failures
 from workflow_scripts.graph.place import clone_of, open_place
-from workflow_scripts.graph.queue import check_partition_file
 from workflow_scripts.graph.targets import check_targets
 
 min_version("9.25")
@@ -44,5 +43,4 @@ include: "rules/papers.smk"
 
 if workflow.modifier.is_main_snakefile():  # targets are else those of the workflow around this one
     check_targets(workflow, STUDY)
-    check_partition_file()
     report_failures()

@@ -19,7 +19,7 @@ NAMES = sorted(
 
 def main() -> None:
     """Run, keep, print the whole table; benchmarks that were not run keep their rows."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__, allow_abbrev=False)
     add = parser.add_argument
     add("names", nargs="*", choices=[*NAMES, []], metavar="NAME", help=f"one of {', '.join(NAMES)}")
     add("--rounds", type=int, default=harness.ROUNDS, help="five or more, or they are not kept")

@@ -1,4 +1,4 @@
-"""Planning the paper scale, as if nothing had been made: milliseconds a job, and the verb ``plan`` in dry runs."""
+"""Planning the paper scale, as if nothing had been made: milliseconds a job of a dry run."""
 
 import os
 import re
@@ -6,48 +6,26 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from benchmarks.harness import Measured, Timing, ratios
+from benchmarks.harness import Measured, Timing
 from workflow_scripts.provenance.closure import ROOT
 
-CODE = (
-    "Snakefile",
-    "rules",
-    "config",
-    "workflow_scripts/graph",
-    "workflow_scripts/planning",
-    "workflow_scripts/provenance",
-)
+CODE = ("Snakefile", "rules", "config", "workflow_scripts/graph", "workflow_scripts/provenance")
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Run both commands; the first round leaves its notes about the code to those that count."""
-    study = ["--configfile", "config/demo.yaml" if timing.small else "config/config.yaml"]
+    """Time dry runs; the first round leaves its notes about the code to those that count."""
     jobs: list[int] = []
-
-    def dry_run() -> None:
-        printed = command("snakemake", "-n", "--quiet", "host", "reason", "--forceall", *study)
-        jobs.append(int(re.findall(r"^total +(\d+)$", printed, re.MULTILINE)[-1]))
-
-    seconds = timing.interleaved(
-        {
-            "dry run": dry_run,
-            "plan_study": lambda: command("workflow_scripts", "plan", *study),
-        }
-    )
+    seconds = timing.interleaved({"dry run": lambda: jobs.append(_dry_run(small=timing.small))})
     milliseconds = [1000 * taken / jobs[-1] for taken in seconds["dry run"]]
     yield Measured("plan_job", milliseconds, "milliseconds-a-job", f"dry-run-of-{jobs[-1]}-jobs")
-    yield Measured(
-        "plan_study",
-        ratios(seconds, "plan_study", "dry run"),
-        "times-the-time",
-        "plan_study-against-a-dry-run",
-    )
 
 
-def command(module: str, *arguments: str) -> str:
-    """What a command prints, run in the repository's root without a network; fails if it does."""
-    return subprocess.run(
-        [sys.executable, "-m", module, *arguments],
+def _dry_run(*, small: bool) -> int:
+    """The number of jobs that a run of a study without a network would execute."""
+    study = "config/demo.yaml" if small else "config/config.yaml"
+    words = ("-n", "--quiet", "host", "reason", "--forceall", "--configfile", study)
+    printed = subprocess.run(
+        [sys.executable, "-m", "snakemake", *words],
         cwd=ROOT,
         env=os.environ | {"HF_HUB_OFFLINE": "1"},
         check=True,
@@ -55,3 +33,4 @@ def command(module: str, *arguments: str) -> str:
         stderr=subprocess.DEVNULL,
         text=True,
     ).stdout
+    return int(re.findall(r"^total +(\d+)$", printed, re.MULTILINE)[-1])

@@ -11,7 +11,6 @@ from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.figures import Figures
 from workflow_scripts.graph.place import note_call
 from workflow_scripts.graph.outside import check_needs, note_planned
-from workflow_scripts.graph.queue import check_queue
 from workflow_scripts.graph.reporting import Claims, Models, Reporting
 from workflow_scripts.graph.requests import Requests
 from workflow_scripts.graph.slices import as_json, config_slice, filled, one_of
@@ -51,7 +50,6 @@ pathvars:
 onstart:
     if not workflow.touch:  # which runs no job
         check_needs(STUDY, workflow.dag.needrun_jobs())
-        check_queue(workflow)
         note_planned()
         note_call(config["name"], OVER, GIVEN, config["cache"])
 

@@ -23,21 +23,15 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "plan": Verb("planning.plan", "what would a study take: jobs, GPU hours, disk, requests"),
-    "preflight": Verb("tools.preflight", "can it run here to its end"),
-    "status": Verb("tools.status", "what runs, what is done, what failed and why"),
+    "preflight": Verb("tools.preflight", "can it run here, and what would it take"),
     "show": Verb("tools.show", "tables and scores; --csv, --markdown, --latex"),
     "claims": Verb("tools.claims", "what the papers claim, and what a study says of it"),
-    "coverage": Verb("tools.coverage", "which printed numbers of the papers have a run, or a reason"),
-    "explain": Verb("audit.explain", "what is a file, or one number of a table, made from"),
+    "explain": Verb("audit.explain", "where a file or a table cell comes from"),
     "verify": Verb("audit.verify", "is everything as it was written"),
     "stale": Verb("audit.stale", "what would be made again, and why"),
     "diff": Verb("audit.diff", "why do two files differ, and by how much"),
-    "rebuild": Verb("audit.rebuild", "does a file come out the same when it is made again"),
+    "rebuild": Verb("audit.rebuild", "make a file again elsewhere, and compare"),
     "lock": Verb("audit.lock", "write down what a study holds, or compare with what was written down"),
-    "cost": Verb("audit.cost", "what did it take: time, memory, requests, dollars"),
-    "export": Verb("audit.export", "a finished model as a folder to share"),
-    "pin": Verb("tools.pin", "write hashes and commits of data that the configuration leaves open"),
     "schema": Verb(
         "tools.schema", "which keys a configuration, or the options of a reader, may have: JSON Schema"
     ),
@@ -71,6 +65,7 @@ def ask(words: Sequence[str]) -> int:
         description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         conflict_handler="resolve",  # a verb may have its own --json
+        allow_abbrev=False,  # --config is not --configfile
     )
     parser.add_argument("--json", action="store_true", help="print data instead of tables")
     for names, options in module.ARGUMENTS:

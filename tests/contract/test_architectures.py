@@ -104,7 +104,7 @@ def make(folder, family):
 def planned(place, block):
     """What is found before any job."""
     encoders = {"mine": {"fetch": {"sources": [{"kind": "local", "path": place.name}]}}}
-    size = Sizes({"name": "x", "encoders": encoders}, ROOT, place.parent).of("mine")
+    size = Sizes({"name": "x", "encoders": encoders}, place.parent).of("mine")
     config = MethodConfig.parse(block, "methods")
     return next(iter(config.misfits(Start(sizes=[size] * (2 if config.starts_from == "pair" else 1)))), None)
 

@@ -22,7 +22,6 @@ from transformers import AutoModel
 from tests import jobs, tiny, walk
 from tests.evaluations import sts_metadata
 from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.audit.export import export_model
 from workflow_scripts.columns.corpora import EXEMPLARS, PAIRS, TRIPLES, WORD_COUNTS
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.training import TEACHER
@@ -417,16 +416,13 @@ SHARED = [
 
 
 @pytest.mark.parametrize("run", SHARED)
-def test_a_model_that_is_exported_and_pushed_to_the_hub_comes_back_the_same(
-    models, tmp_path, monkeypatch, run
-):
+def test_a_copy_of_a_model_that_is_pushed_to_the_hub_comes_back_the_same(models, tmp_path, monkeypatch, run):
     from sentence_transformers import SentenceTransformer
 
-    card = write_card(run)
-    export_model(Path(run), tmp_path / "exported")
-    assert (tmp_path / "exported/README.md").read_bytes() == card.read_bytes()
-    exported = SentenceTransformer(str(tmp_path / "exported"), device="cpu", trust_remote_code=True)
-    np.testing.assert_allclose(exported.encode(TEXTS), models[run]["vectors"], atol=1e-6)
+    shutil.copytree(Path(run, "model"), tmp_path / "copy")
+    shutil.copy(write_card(run), tmp_path / "copy")
+    copy = SentenceTransformer(str(tmp_path / "copy"), device="cpu", trust_remote_code=True)
+    np.testing.assert_allclose(copy.encode(TEXTS), models[run]["vectors"], atol=1e-6)
 
     class Uploaded:
         commit_url = "https://example.org/commit"
@@ -437,22 +433,10 @@ def test_a_model_that_is_exported_and_pushed_to_the_hub_comes_back_the_same(
 
     monkeypatch.setattr(HfApi, "create_repo", lambda self, repo_id, **_: SimpleNamespace(repo_id=repo_id))
     monkeypatch.setattr(HfApi, "upload_folder", upload_folder)
-    assert exported.push_to_hub("me/model", replace_model_card=True) == Uploaded.commit_url
+    assert copy.push_to_hub("me/model", replace_model_card=True) == Uploaded.commit_url
     pushed = SentenceTransformer(str(tmp_path / "hub"), device="cpu", trust_remote_code=True)
     np.testing.assert_allclose(pushed.encode(TEXTS), models[run]["vectors"], atol=1e-6)
     assert "| lee | lee | all | spearman | 0.5729 |" in (tmp_path / "hub/README.md").read_text()
-
-
-def test_a_model_without_a_card_is_exported_and_a_changed_one_is_not(models, tmp_path):
-    run = "diffcse-default"
-    export_model(Path(run), tmp_path / "exported")
-    assert not (tmp_path / "exported/README.md").exists()
-    with pytest.raises(DataError, match=r"exported: exists"):
-        export_model(Path(run), tmp_path / "exported")
-    shutil.copytree(run, tmp_path / "changed")
-    (tmp_path / "changed/model/modules.json").write_text("[]")
-    with pytest.raises(DataError, match=r"modules\.json: changed since it was written"):
-        export_model(tmp_path / "changed", tmp_path / "second")
 
 
 def test_the_page_names_the_kinds_that_run_code_of_their_own(models):

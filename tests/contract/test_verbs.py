@@ -43,6 +43,7 @@ def test_the_door_loads_no_verb_before_it_is_asked():
         (["verfy"], "verfy: no verb. Did you mean verify?"),
         (["explain", "nosuch.parquet"], "DataError: nosuch.parquet: no such file."),
         (["lock", "--chek"], "unrecognized arguments: --chek"),
+        (["lock", "--che", "x.json"], "unrecognized arguments: --che"),
     ],
 )
 def test_a_wrong_call_is_a_line_and_code_2(tmp_path, words, said):

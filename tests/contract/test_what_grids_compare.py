@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests import ledger
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.runs import baselines_of, members_of, run_settings, runs_of
-from workflow_scripts.tools import coverage
 
 STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
 
@@ -138,7 +138,7 @@ def test_the_first_row_of_table_2_is_the_baseline_of_table_1(paper):
     """LayerAttPooler: 84.34 in both, at the 5e-5 of Table 4."""
     found = {
         cell.table: cell
-        for cell in coverage.cells()
+        for cell in ledger.cells()
         if cell[1:4] == ("BERT-base, Equation 8", "CLS_Last", "STS-B")
     }
     first, baseline = found["layerattpooler_table2"], found["layerattpooler_table1"]
@@ -180,7 +180,7 @@ def test_whatever_jtcse_trained_itself_saw_the_sentences_of_sick_r_in_every_stag
 
 def test_printed_numbers_of_jtcse_and_tncse_are_those_of_the_printed_text(paper):
     counted = Counter()
-    for cell in coverage.cells():
+    for cell in ledger.cells():
         named = any(name.startswith(("JTCSE", "TNCSE")) for name in (cell.group, cell.row, cell.column))
         if cell.table.startswith("jtcse_") and named:
             without = cell.table == "jtcse_table8" and cell.row == "Wiki1M"

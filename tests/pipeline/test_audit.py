@@ -32,7 +32,7 @@ def test_every_question_is_answered_from_the_artefacts_alone(bare, monkeypatch):
     table = "results/demo/tables/demo.parquet"
     for question in (
         ["verify"], ["explain", table], ["explain", table, "--into"], ["diff", table, table],
-        ["cost", table], ["show", table], ["lock"],
+        ["show", table], ["lock"],
     ):  # fmt: skip
         code, found = data(*question)
         assert code == 0 and found, (question, found)

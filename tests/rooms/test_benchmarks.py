@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-import yaml
 
 from benchmarks import harness, results
 from benchmarks.__main__ import NAMES
@@ -104,26 +103,6 @@ def test_documents_quote_the_figures_that_are_kept(page):
     assert results.quoted(text, rows) == text
     wrong = {name: row._replace(median="77.7") for name, row in rows.items()}
     assert results.quoted(text, wrong).count("77.7") == len(quoted)
-
-
-STEP_RATES = {
-    "step_cost": ["supervised_simcse", "informin_cl", "sscl", "promptbert", "diffcse"],
-    "readout_cost": {"s2sent": "simcse_s2sent", "layer_attention": "simcse_layerattpooler"},
-}
-
-
-@pytest.mark.parametrize("section", STEP_RATES)
-def test_measured_rates_are_near_the_figures_that_are_kept(section):
-    """config/rates.yaml, by which studies are planned."""
-    rows, rates = results.read(ROOT), yaml.safe_load((ROOT / "config/rates.yaml").read_text("utf-8"))[section]
-    measured = {key for key, rate in rates.items() if "benchmarks training_cost" in str(rate["source"])}
-    names = STEP_RATES[section]
-    assert {key for key in measured if rates[key]["basis"] == "measured"} == set(names)
-    for key in names:
-        method = names[key] if isinstance(names, dict) else key
-        assert rates[key]["value"] == pytest.approx(
-            float(rows[f"training_cost_{method}"].median), rel=0.15
-        ), key
 
 
 def test_every_benchmark_names_files_that_are_there():

@@ -33,28 +33,18 @@ def node() -> Iterator[Node]:
         shutil.rmtree(node.folder, ignore_errors=True)
 
 
-ASKS_THE_QUEUE = """
-from workflow_scripts.graph.queue import check_queue
-
-onstart:
-    check_queue(workflow)
-"""
-"""What the project's own workflow does at its start."""
-
-
-def give_profile(folder: Path, gpus: int = 2) -> None:
+def give_profile(folder: Path) -> None:
     """Write the profiles as they are, and what a site fills in: GPU jobs have a partition of their own."""
     for name in ("slurm", "profiles"):
         shutil.copytree(ROOT / name, folder / name, dirs_exist_ok=True)
-    partitions = f"partitions:\n  main: {{}}\n  gpu: {{max_gpu: {gpus}}}\n"
-    (folder / "slurm/partitions.yaml").write_text(partitions)
+    (folder / "slurm/partitions.yaml").write_text("partitions:\n  main: {}\n  gpu: {max_gpu: 2}\n")
 
 
 class Driver:
     """One call of ``snakemake --profile slurm`` in a folder."""
 
-    def __init__(self, folder: Path, *options: str, scripts: Path = Path(sys.executable).parent) -> None:
-        self._file = folder / "printed"
+    def __init__(self, folder: Path, *options: str) -> None:
+        self._file, scripts = folder / "printed", Path(sys.executable).parent
         environment = os.environ | {
             "PATH": f"{scripts}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1",
         }  # fmt: skip

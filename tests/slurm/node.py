@@ -10,13 +10,12 @@ cores, memory and GPUs than the machine has, so that real requests are granted; 
 import os
 import re
 import shutil
-import signal
 import socket
 import stat
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,15 +31,8 @@ HOST_ADDRESS, NODE_ADDRESS = "10.213.47.1", "10.213.47.2"
 """Of the two ends of the cable between controller and node."""
 
 
-class Claims(NamedTuple):
-    """What the node says it has."""
-
-    cpus: int = 4
-    memory_mb: int = 256_000
-    gpus: int = 2
-    days: int = 1
-    """Of a job at most."""
-
+CPUS, MEMORY_MB, GPUS = 4, 256_000, 2
+"""What the node says it has."""
 
 CONFIG = """\
 ClusterName=semblance
@@ -73,8 +65,6 @@ AccountingStorageTRES=gres/gpu
 SchedulerParameters=bf_interval=1,sched_interval=2,sched_min_interval=0,batch_sched_delay=0,requeue_delay=1
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
-PreemptType=preempt/partition_prio
-PreemptMode=REQUEUE
 SlurmdTimeout=20
 # The executor plugin asks squeue about jobs that ended.
 MinJobAge=86400
@@ -83,10 +73,9 @@ KillWait=10
 UnkillableStepTimeout=900
 GresTypes=gpu
 SlurmdParameters=config_overrides
-NodeName={host} NodeAddr={node} CPUs={cpus} RealMemory={memory_mb} Gres=gpu:pretended:{gpus} State=UNKNOWN
-PartitionName=main Nodes={host} Default=YES MaxTime={days}-00:00:00 PriorityTier=1
-PartitionName=gpu Nodes={host} MaxTime={days}-00:00:00 PriorityTier=1
-PartitionName=urgent Nodes={host} MaxTime={days}-00:00:00 PriorityTier=10 PreemptMode=OFF
+NodeName={host} NodeAddr={node} CPUs={cpus} RealMemory={memory} Gres=gpu:pretended:{gpus} State=UNKNOWN
+PartitionName=main Nodes={host} Default=YES MaxTime=1-00:00:00
+PartitionName=gpu Nodes={host} MaxTime=1-00:00:00
 """
 
 DBD_CONFIG = """\
@@ -129,9 +118,8 @@ class Job(NamedTuple):
 class Node:
     """The cluster; all its files lie in one folder."""
 
-    def __init__(self, folder: Path, claims: Claims = Claims()) -> None:  # noqa: B008  (a tuple)
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.claims = claims
         self.config = folder / "slurm.conf"
         self.host = socket.gethostname().split(".")[0]
         self.namespace = f"semblance{os.getpid()}"
@@ -159,22 +147,8 @@ class Node:
         wait_for(lambda: succeeds("munge", f"--socket={self.folder}/munge.socket", "-n"), 20, "munged")
         self._account()
         self._start("slurmctld")
-        self.start_slurmd()
-        wait_for(lambda: "idle" in said("sinfo", "-h", "-o", "%T"), 60, "slurmd")
-
-    def start_slurmd(self) -> None:
-        """Start the node's daemon, in its namespace."""
         self._start("slurmd", before=["nsenter", f"--net=/run/netns/{self.namespace}"])
-
-    def crash(self) -> None:
-        """End slurmd and all that it has started at once, as a node that loses power does."""
-        daemon = self._process("slurmd")
-        assert daemon
-        daemon.kill()
-        inside = said("ip", "netns", "pids", self.namespace)
-        for pid in inside.split():
-            with suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
+        wait_for(lambda: "idle" in said("sinfo", "-h", "-o", "%T"), 60, "slurmd")
 
     def _plug_in(self) -> None:
         """Make a network that reaches this machine at one address and nothing else."""
@@ -233,7 +207,7 @@ class Node:
         key = self.folder / "munge.key"
         key.write_bytes(os.urandom(128))
         key.chmod(0o600)
-        for number in range(self.claims.gpus):
+        for number in range(GPUS):
             try:
                 os.mknod(self.folder / f"gpu{number}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
             except PermissionError as error:
@@ -241,11 +215,11 @@ class Node:
         names = ("port", "node_port", "dbd_port", "db_port")
         self.ports = dict(zip(names, free_ports(len(names)), strict=True))
         places = {"host": self.host, "folder": self.folder, "controller": HOST_ADDRESS, "node": NODE_ADDRESS}
-        self.config.write_text(CONFIG.format(**places, **self.ports, **self.claims._asdict()))
+        self.config.write_text(CONFIG.format(**places, **self.ports, cpus=CPUS, memory=MEMORY_MB, gpus=GPUS))
         database = self.folder / "slurmdbd.conf"
         database.write_text(DBD_CONFIG.format(**places, **self.ports))
         database.chmod(0o600)
-        devices = f"{self.folder}/gpu[0-{self.claims.gpus - 1}]"
+        devices = f"{self.folder}/gpu[0-{GPUS - 1}]"
         (self.folder / "gres.conf").write_text(
             f"NodeName={self.host} Name=gpu Type=pretended File={devices}\n"
         )
@@ -256,17 +230,6 @@ class Node:
             subprocess.run(
                 [*before, daemon, *options], check=True, env=environment, stdout=printed, stderr=printed
             )
-
-    @contextmanager
-    def silent(self) -> Iterator[None]:
-        """Have slurmctld live and answer nobody."""
-        daemon = self._process("slurmctld")
-        assert daemon
-        daemon.suspend()
-        try:
-            yield
-        finally:
-            daemon.resume()
 
     def stop(self) -> None:
         """Cancel what is in the queue, end the daemons, take the link away."""

@@ -81,16 +81,6 @@ class Stranger:
             "HF_HOME": str(self.home / "hub"), "TOKENIZERS_PARALLELISM": "false",
         } | self._variables | more  # fmt: skip
 
-    def start(
-        self, *command: str, printed: Path, cwd: Path | None = None, **more: str
-    ) -> subprocess.Popen[bytes]:
-        """Start a command as this user, what it prints in a file."""
-        with printed.open("w") as file:
-            return subprocess.Popen(
-                command, cwd=cwd or self.clone, env=self.variables(**more), stdout=file, stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL, user=self.entry.pw_uid, group=self.entry.pw_gid, extra_groups=[],
-            )  # fmt: skip
-
     def run(
         self, *command: str, cwd: Path | None = None, seconds: float = 600, **more: str
     ) -> subprocess.CompletedProcess[str]:
@@ -105,53 +95,3 @@ class Stranger:
     def owns(self, path: Path) -> bool:
         """Whether a file is this user's."""
         return path.stat().st_uid == self.entry.pw_uid
-
-
-def small_study(clone: Path, repository: str, revision: str) -> list[str]:
-    """Write a study of a small encoder that is to be had from the Hub alone; returns snakemake's options for it."""
-    (clone / "config/experiments/simcse_table_small.yaml").write_text(GRID)
-    study = STUDY.replace("REPOSITORY", repository).replace("REVISION", revision).replace("STEPS", str(STEPS))
-    (clone / "config/small.yaml").write_text(study)
-    return ["--configfile", "config/small.yaml"]
-
-
-STEPS = 120
-STUDY = """\
-name: small
-experiments: [simcse_table_small]
-contamination: null
-encoders:
-  minilm_hub:
-    fetch:
-      licence: Apache-2.0
-      label: all-MiniLM-L6-v2 stands in for BERT-base
-      sources: [{kind: hub, repository: REPOSITORY, revision: "REVISION"}]
-corpora: {wiki_extract: {dev_sentences: 0, max_sentences: 2000}}
-training:
-  epochs: null
-  max_steps: STEPS
-  batch_size: 8
-  cpu_threads: 1
-  checkpoint_minutes: 0.5
-development: {dataset: stsb_dev, every: 60}
-suites:
-  sts: {stsb: {datasets: [stsb_test], max_tokens: 512}}
-  mteb:
-    outside:
-      {lists: [small], max_tokens: 512, batch_size: 32, device: cpu, metrics: [cosine_spearman], missing_data: stop}
-mteb: {lists: {small: {STS-B: STSBenchmark}}}
-report: {cosine_density: {task: stsb_test}}
-"""
-GRID = """\
-title: SimCSE on a small encoder
-source: a stranger
-seeds: [1]
-baseline: frozen_avg.minilm_hub
-suites: {sts: [stsb], mteb: [outside]}
-runs:
-  - {method: frozen_avg, encoder: minilm_hub}
-  - {method: simcse, encoder: minilm_hub, corpus: wiki_extract}
-columns:
-  - {heading: STS-B, suite: stsb, task: stsb_test, aggregation: all, metric: spearman, scale: 100, digits: 2}
-  - {heading: mteb, suite: outside, task: STSBenchmark, aggregation: mean, metric: main_score, scale: 100, digits: 2}
-"""

@@ -153,7 +153,7 @@ def _read(answered: Any) -> Completion:
         raise NoAnswer("failed", "no completion", str(error))
     noted = _noted(model, usage)
     try:
-        choice = choices[0]
+        choice = (choices or [])[0]
         text = _text_of(choice.message.content)
         noted["finish_reason"] = "refusal" if choice.message.refusal else choice.finish_reason or "unknown"
     except (TypeError, LookupError, AttributeError):

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from workflow_scripts.graph.reasons import flat
 from workflow_scripts.provenance.artefacts import contents_of, identity_of
 from workflow_scripts.provenance.record import Input, Record
 
@@ -70,15 +71,6 @@ def _role(role: str, given: Input) -> str:
     parts = Path(given.path).parts
     inside = "/".join(parts[2:]) if parts[0] == "results" else given.path
     return role.removesuffix(given.path) + inside if role.endswith(f"/{given.path}") else role
-
-
-def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Settings with dotted keys; lists are kept as values."""
-    found: dict[str, Any] = {}
-    for key, value in settings.items():
-        below = isinstance(value, dict) and value
-        found |= flat(value, f"{prefix}{key}.") if below else {f"{prefix}{key}": value}
-    return found
 
 
 def contents_hash(path: Path, record: Record) -> str:

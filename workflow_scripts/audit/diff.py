@@ -7,7 +7,7 @@ difference. Exit code 1 if records or contents differ.
   python -m workflow_scripts diff results/demo/tables/demo.parquet results/other/tables/demo.parquet
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from safetensors import SafetensorError, safe_open
 
-from workflow_scripts.audit.compare import Change, compare, contents_hash, facts, inputs_by_role
+from workflow_scripts.audit.compare import HASHES, Change, compare, contents_hash, facts, inputs_by_role
 from workflow_scripts.audit.printing import Answer, Rows, argument, rows_of
 from workflow_scripts.audit.records import artefact_of, artefact_record, is_outside, name_of
 from workflow_scripts.errors import DataError
@@ -219,9 +219,36 @@ def answer(a: Path, b: Path) -> Answer:
     return Answer(
         "no difference" if same else said,
         same,
-        [part for step in steps for part in _parts(step)],
+        [sentence(steps), *(part for step in steps for part in _parts(step))],
         {"contents_equal": first.contents_equal, "steps": [_data(step) for step in steps]},
     )
+
+
+_CAUSES = ("rule", "wildcard", "setting", "code", "package")
+_NAMED = 3
+"""Changes that the sentence names; of more, their number."""
+
+
+def sentence(steps: Sequence[Step]) -> str:
+    """What differs and its cause, by the last of the steps that were followed."""
+    first, last = steps[0], steps[-1]
+    if not first.changes:
+        return (
+            "Contents and records are equal."
+            if first.contents_equal
+            else "The contents differ, the records are equal."
+        )
+    causes = [change for change in last.changes if change.section in _CAUSES] or last.changes
+    named = [_named(change) for change in causes[:_NAMED]]
+    more = [f"and {len(causes) - _NAMED} more"] if len(causes) > _NAMED else []
+    found = "The contents are equal; the records differ" if first.contents_equal else "The contents differ"
+    place = f", because of input {steps[-2].followed}" if len(steps) > 1 else ""
+    return f"{found}{place}: {', '.join([*named, *more])}."
+
+
+def _named(change: Change) -> str:
+    values = "" if change.section in HASHES else f" ({change.a} and {change.b})"
+    return f"{change.section} {change.key}".rstrip() + values
 
 
 def _parts(step: Step) -> Iterator[str | Rows]:

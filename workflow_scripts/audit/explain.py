@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from workflow_scripts.audit.cells import Agrees, agreement, parse_cell, rows_of, runs_of, scores_behind
-from workflow_scripts.audit.compare import flat
 from workflow_scripts.audit.printing import Answer, Row, Rows, argument, without_empty
 from workflow_scripts.audit.records import (
     Records,
@@ -34,6 +33,7 @@ from workflow_scripts.audit.records import (
 from workflow_scripts.audit.verify import not_as_written
 from workflow_scripts.columns.training import DROPPED_FILE
 from workflow_scripts.errors import DataError
+from workflow_scripts.graph.reasons import flat
 from workflow_scripts.provenance.artefacts import identity, seal_of
 from workflow_scripts.provenance.record import Record
 

@@ -7,7 +7,7 @@ results are the same.
 With --check FILE, nothing is written: the artefacts are held against a lock that was written before. Each that was
 added, removed or changed is listed with what in its making differs: settings, code, packages, sources, inputs, and if
 none of these, the machine. Where nothing differs, it was edited and sealed again, or its job does not repeat itself.
-Exit code 1 if any artefact was added or removed, or has other contents.
+Exit code 1 if any artefact was added or removed, or has other contents or settings.
 
   python -m workflow_scripts lock results/demo --check config/demo.lock.json
 """
@@ -132,8 +132,13 @@ class Comparison:
 
     @property
     def same(self) -> set[str]:
-        """Artefacts with the contents that the lock names, whatever commit made them."""
-        return {name for name in self.wanted if self.now.contents.get(name) == self.was.contents[name]}
+        """Artefacts with the contents and settings that the lock names, whatever commit made them."""
+        return {
+            name
+            for name in self.wanted & self.now.contents.keys()
+            if self.now.contents[name] == self.was.contents[name]
+            and self.now.settings[name] == self.was.settings.get(name)
+        }
 
     @property
     def elsewhere(self) -> list[str]:
@@ -141,15 +146,19 @@ class Comparison:
         return sorted({self._moved(name) for name in self.wanted & self.records.keys()} - {""})
 
     @property
-    def compared(self) -> Hashes:
-        """The printed numbers of the lock, by run and heading."""
-        return {cell: text for name in self.wanted for cell, text in self.was.printed.get(name, {}).items()}
+    def compared(self) -> dict[tuple[str, str], str]:
+        """The printed numbers of the lock, by table and cell."""
+        tables = ((name, self.was.printed.get(name, {})) for name in sorted(self.wanted))
+        return {(name, cell): text for name, cells in tables for cell, text in cells.items()}
 
     @property
     def numbers(self) -> dict[str, tuple[str, str | None]]:
         """Printed numbers that differ: that of the lock, and that of the tree."""
-        now = {cell: text for cells in self.now.printed.values() for cell, text in cells.items()}
-        return {cell: (was, now.get(cell)) for cell, was in self.compared.items() if was != now.get(cell)}
+        return {
+            f"{table}: {cell}": (was, now)
+            for (table, cell), was in self.compared.items()
+            if was != (now := self.now.printed.get(table, {}).get(cell))
+        }
 
     @property
     def differences(self) -> list[Row]:

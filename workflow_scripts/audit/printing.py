@@ -38,7 +38,7 @@ class Answer:
     verdict: str = ""
     """The last line that is printed."""
     good: bool = True
-    """Whether nothing was found that a person would want to know: exit code 0, or else 1."""
+    """True if there is nothing to report (exit code 0, else 1)."""
     parts: Sequence[Rows | RenderableType] = ()
     """Tables, and lines as text, in the order in which they are printed. Of tables, --json has the rows."""
     data: Mapping[str, Any] = field(default_factory=dict)

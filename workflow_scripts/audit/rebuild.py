@@ -1,9 +1,10 @@
 """Make an artefact again in a temporary folder, and compare it with the one that exists.
 
-Runs its job with the present configuration on the inputs below results/, where nothing is changed. Exit code 1 if the
-contents of a rebuilt artefact differ; a record that differs although the contents agree is reported, but is no failure.
+Runs its job on the inputs below results/, where nothing is changed, by default with the configuration of the study's
+last run in this folder. Exit code 1 if the contents of a rebuilt artefact differ; a record that differs although the
+contents agree is reported, but is no failure.
 
-  python -m workflow_scripts rebuild results/demo/tables/demo.parquet --configfile config/demo.yaml
+  python -m workflow_scripts rebuild results/demo/tables/demo.parquet
 """
 
 import os
@@ -20,7 +21,8 @@ from workflow_scripts.audit.printing import Answer, Rows, argument, rows_of
 from workflow_scripts.audit.records import artefact_of, artefact_record, made_by, name_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.call import FOLDER as CODE
-from workflow_scripts.planning.graph import CONFIGFILE, PlannedJob, planned
+from workflow_scripts.graph.place import Call
+from workflow_scripts.planning.graph import CONFIGURATION, PlannedJob, call_of, planned
 from workflow_scripts.provenance.artefacts import RECORD_FILE, seal_of
 from workflow_scripts.provenance.cache import FOLDER as CACHE
 
@@ -49,7 +51,7 @@ class Rebuilt(NamedTuple):
         }
 
 
-def rebuild(path: Path, configfiles: list[str]) -> list[Rebuilt]:
+def rebuild(path: Path, call: Call) -> list[Rebuilt]:
     """Run the job that wrote ``path`` again.
 
     Raises:
@@ -57,7 +59,7 @@ def rebuild(path: Path, configfiles: list[str]) -> list[Rebuilt]:
     """
     name = artefact_of(name_of(path))
     record = artefact_record(Path(name))
-    job = planned([], configfiles).writer(record)
+    job = planned([], call.configfiles, config=call.config).writer(record)
     if job is None:
         raise DataError(
             f"{name}: no job of this configuration writes it. Give the right configuration with --configfile."
@@ -102,12 +104,14 @@ def _compared(first: Path, again: Path) -> Rebuilt:
     return Rebuilt(first.as_posix(), made_by(now), identical, equal, compare(facts(was), facts(now)))
 
 
-ARGUMENTS = (argument("path", type=Path, help="artefact, or a file in a model folder"), CONFIGFILE)
+ARGUMENTS = (argument("path", type=Path, help="artefact, or a file in a model folder"), *CONFIGURATION)
 
 
-def answer(path: Path, configfile: list[str]) -> Answer:
+def answer(path: Path, configfile: list[str], config: list[str]) -> Answer:
     """Each artefact that was made again: whether contents and record are those of the first."""
-    found = rebuild(path, configfile)
+    parts = Path(name_of(path)).parts
+    study = parts[1] if parts[0] == "results" and len(parts) > 1 else None
+    found = rebuild(path, call_of(configfile, config, study))
     differing = sum(not one.contents_equal for one in found)
     identical = sum(one.identical for one in found)
     said = f"{len(found)} rebuilt: {identical} identical byte for byte, {differing} with different contents"

@@ -6,13 +6,13 @@ A model folder goes by the name of its record, as in other records.
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -114,9 +114,21 @@ def key_of(record: Record) -> str:
     return record.key_with(inside)
 
 
-def made_by(record: Record) -> str:
-    """The job that wrote a record: its rule and wildcards."""
-    return f"{record.rule}({', '.join(f'{key}={value}' for key, value in record.wildcards.items())})"
+class Made(Protocol):
+    """A record, or a job that is planned."""
+
+    @property
+    def rule(self) -> str:
+        """Name of the rule."""
+
+    @property
+    def wildcards(self) -> Mapping[str, str]:
+        """Values of its wildcards."""
+
+
+def made_by(made: Made) -> str:
+    """The job behind a record or a plan: its rule and wildcards."""
+    return f"{made.rule}({', '.join(f'{key}={value}' for key, value in made.wildcards.items())})"
 
 
 class Inspection(NamedTuple):

@@ -1,9 +1,10 @@
 """List what the present configuration and code would make again, and why: causes first, with what follows from each.
 
-Asks Snakemake for the jobs of a run of everything and compares the key of each with that in the records of the
-artefacts that exist: settings, inputs and their order, the meaning of every imported file (comments and docstrings do
-not count), versions of packages. What was made from a stale artefact is stale as well. Does not need Snakemake's own
-records. Exit code 1 if anything is stale or missing; --json names every artefact with its reasons.
+Asks Snakemake for the jobs of a run of everything, by default as the last run in this folder was configured, and
+compares the key of each with that in the records of the artefacts that exist: settings, inputs and their order, the
+meaning of every imported file (comments and docstrings do not count), versions of packages. What was made from a stale
+artefact is stale as well. Does not need Snakemake's own records. Exit code 1 if anything is stale or missing; --json
+names every artefact with its reasons.
 
   python -m workflow_scripts stale --configfile config/demo.yaml
 """
@@ -15,9 +16,9 @@ from pathlib import Path
 
 from workflow_scripts.audit.compare import HASHES, Change, compare, facts
 from workflow_scripts.audit.printing import Answer, Row, Rows, rows_of
-from workflow_scripts.audit.records import Records, is_outside, key_of, made_by
+from workflow_scripts.audit.records import Records, is_outside, is_sealed, key_of, made_by
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.planning.graph import CONFIGFILE, Graph, PlannedJob, planned
+from workflow_scripts.planning.graph import CONFIGURATION, Graph, PlannedJob, call_of, planned
 from workflow_scripts.provenance.artefacts import seal_of
 from workflow_scripts.provenance.job import by_name
 from workflow_scripts.provenance.key import canonical
@@ -96,17 +97,26 @@ def stale(graph: Graph) -> Staleness:
     own = {
         name: changes for name, job in jobs.items() if (changes := reasons(records[name], job) + lost[name])
     }
+    broken = _broken(graph, found)
+    own |= {name: [_DAMAGED] for name in broken}
     missing = sorted(file for file in made if not Path(file).exists())
     behind = {name: found.made_from(name) & jobs.keys() for name in (*own, *missing)}
     following = sorted(set().union(*behind.values()) - own.keys())
     return Staleness(
         jobs=len(graph.jobs),
-        asked={name: made_by(records[name]) for name in jobs},
+        asked={name: made_by(records[name]) for name in jobs}
+        | {name: made_by(job) for name, job in broken.items()},
         stale=own | {name: [] for name in following},
         missing=missing,
         unasked=[name for name in records if name not in jobs],
         behind=behind,
     )
+
+
+def _broken(graph: Graph, found: Records) -> dict[str, PlannedJob]:
+    """Files whose seal or record cannot be read, such as those that were cut short, and the jobs that write them."""
+    unread = (name for name in found.sizes if is_sealed(Path(name)) and name not in found.by_file)
+    return {name: job for name in unread if (job := graph.maker(name)) and name not in job.timings}
 
 
 def reasons(record: Record, job: PlannedJob) -> list[Change]:
@@ -155,12 +165,13 @@ def _identity(path: Path, was: dict[str, str]) -> str:
     return seal.identity if seal else sha256_of(path)
 
 
-ARGUMENTS = (CONFIGFILE,)
+ARGUMENTS = CONFIGURATION
 
 
-def answer(configfile: list[str]) -> Answer:
+def answer(configfile: list[str], config: list[str]) -> Answer:
     """Causes, and how much follows from each; a run would do nothing where there are none."""
-    found = stale(planned([], configfile))
+    call = call_of(configfile, config)
+    found = stale(planned([], call.configfiles, config=call.config))
     lines = [f"missing: {path}" for path in found.missing]
     lines += [f"not asked for by this configuration: {path}" for path in found.unasked]
     verdict = f"{found.jobs} jobs: {len(found.fresh)} artefacts up to date, {len(found.stale)} stale, "

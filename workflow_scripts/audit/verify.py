@@ -22,7 +22,8 @@ import re
 import shlex
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
@@ -42,11 +43,14 @@ from workflow_scripts.audit.records import (
     study_folder,
 )
 from workflow_scripts.data import hub, sources
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.place import last_call
+from workflow_scripts.graph.study import data_root_of
+from workflow_scripts.planning.graph import words_of
 from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
-from workflow_scripts.provenance.closure import meaning_now
+from workflow_scripts.provenance.closure import ROOT, meaning_now
 from workflow_scripts.provenance.record import Input, Record, sha256_of
 from workflow_scripts.training.manifests import damaged_file, read_manifest
 
@@ -87,16 +91,16 @@ class Outcome(NamedTuple):
     """Source outside the pipeline to its sha256 now; None where it is no file on this machine."""
 
 
-def verify(studies: list[Path], *, data_root: Path | None = None, show_progress: bool = False) -> Outcome:
+def verify(studies: list[Path], *, show_progress: bool = False) -> Outcome:
     """Check every file below ``studies``.
 
     Args:
         studies: Folders of results.
-        data_root: Where local sources are; None leaves them out.
         show_progress: Whether to draw a bar on standard error.
     """
     records = Records(studies, show_progress=show_progress)
-    outside = {name: sha256_now(name, data_root) for name in sorted(records.readers) if is_outside(name)}
+    roots = list(dict.fromkeys(filter(None, map(data_root_now, studies))))
+    outside = {name: sha256_now(name, roots) for name in sorted(records.readers) if is_outside(name)}
     damaged = damaged_files(records)
     cached = {name_of(entry): fault for folder in _caches(records) for entry, fault in cache.faults(folder)}
     found: set[Found] = {
@@ -262,26 +266,34 @@ def _sources(records: Records, present: Mapping[str, str | None]) -> Iterator[Fo
             yield source, "changed", f"sha256 {str(now)[:12]}; read by {reader} as {was[:12]}"
 
 
-def sha256_now(source: str, data_root: Path | None) -> str | None:
+def data_root_now(study: Path) -> Path | None:
+    """The folder of local sources: that of a study's last run here, or else the environment variable SEMBLANCE_DATA."""
+    if call := last_call(study.name):
+        with suppress(ConfigError):  # its files may be gone
+            return data_root_of(load_config(ROOT, call.configfiles, as_in_a_file(call.config)))
+    return sources.data_root()
+
+
+def sha256_now(source: str, data_roots: Sequence[Path]) -> str | None:
     """The hash of a source on this machine; None where it is not here, or is no file. Nothing is downloaded.
 
     Args:
         source: As records name it: ``local:`` below the data root, ``package:`` in an installed package, ``hub:`` in
             the local cache of the Hugging Face Hub. Answers of translators and language models are no files.
-        data_root: Where ``local:`` files are; None where it is not known.
+        data_roots: Folders that ``local:`` files may be in.
     """
     kind, _, name = source.partition(":")
-    for folder, path in _candidates(kind, name, data_root):
+    for folder, path in _candidates(kind, name, data_roots):
         inside = not Path(path).is_absolute() and ".." not in Path(path).parts  # a record may be a stranger's
         if inside and (folder / path).is_file():
             return sha256_of(folder / path)
     return None
 
 
-def _candidates(kind: str, name: str, data_root: Path | None) -> Iterator[tuple[Path, str]]:
+def _candidates(kind: str, name: str, data_roots: Sequence[Path]) -> Iterator[tuple[Path, str]]:
     """Folders that may hold a source, and its path below each."""
-    if kind == "local" and data_root is not None:
-        yield data_root, name
+    if kind == "local":
+        yield from ((root, name) for root in data_roots)
     elif kind == "package" and (found := _PACKAGE.fullmatch(name)):
         spec = find_spec(found[1])
         if spec is not None and spec.origin is not None:
@@ -296,14 +308,12 @@ def _candidates(kind: str, name: str, data_root: Path | None) -> Iterator[tuple[
 
 ARGUMENTS = (
     argument("studies", type=study_folder, nargs="*", metavar="FOLDER", help="default: all below results/"),
-    argument("--data-root", type=Path, help="folder of local sources; default: SEMBLANCE_DATA"),
 )
 
 
-def answer(studies: list[Path], data_root: Path | None) -> Answer:
+def answer(studies: list[Path]) -> Answer:
     """Findings with the commands that mend them, and what else there is to know."""
-    root = data_root or sources.data_root()
-    found = verify(studies_of(studies), data_root=root, show_progress=sys.stderr.isatty())
+    found = verify(studies_of(studies), show_progress=sys.stderr.isatty())
     records, findings, outside = found
     kinds = Counter(finding.kind for finding in findings)
     said = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "all as recorded"
@@ -336,8 +346,8 @@ def _notes(records: Records, absent: list[str]) -> Iterator[str]:
 def commands(findings: Iterable[Finding]) -> list[str]:
     """Shell commands that repair everything.
 
-    A file that is only deleted is not made again as long as what was made from it exists; hence --forcerun. Files of
-    configuration are those with which the study was last run in this folder.
+    A file that is only deleted is not made again as long as what was made from it exists; hence --forcerun. The
+    configuration is that of the study's last run in this folder.
     """
     order: tuple[Todo, ...] = ("delete", "restore", "rerun")
     lines = defaultdict(set)
@@ -350,5 +360,4 @@ def commands(findings: Iterable[Finding]) -> list[str]:
 def _rerun(target: str) -> str:
     """The command that makes targets of the same study again, but for the targets."""
     asked = last_call(Path(target).parts[1])
-    files = f" --configfile {shlex.join(asked.configfiles)}" if asked and asked.configfiles else ""
-    return f"snakemake --cores all{files} --forcerun"
+    return shlex.join(["snakemake", "--cores", "all", *(words_of(asked) if asked else []), "--forcerun"])

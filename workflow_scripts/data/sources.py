@@ -167,6 +167,8 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
         if pinned and found not in pinned:
             advice = "Put the pinned file there, or list both hashes in its sha256."
             raise DataError(f"{files[role]}: sha256 {found}; pinned {' or '.join(pinned)}. {advice}")
+        if not pinned:
+            print(f"{files[role]}: not pinned; its sha256 is {found}")  # noqa: T201
         origin[role] = Input(path=f"{label_of(source)}{file.path}", sha256=found)
     reader = importlib.import_module(f"workflow_scripts.data.readers.{source.reader}")
     options = reader.Config.parse(source.options, f"options of reader {source.reader}")

@@ -38,7 +38,7 @@ from workflow_scripts.graph.runs import (
     run_settings,
     runs_of,
 )
-from workflow_scripts.graph.sizes import Rows, Sizes, read_rates
+from workflow_scripts.graph.sizes import Rows, Sizes
 from workflow_scripts.graph.slices import Config, as_json, deciding
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.mlm import ContinueMlm
@@ -64,7 +64,6 @@ def checked(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """
     grids, findings = read_grids(config, folder)
     refuse([*findings, *content_findings(config, grids)])
-    read_rates(folder / "rates.yaml")
     return grids
 
 
@@ -142,13 +141,11 @@ def study_findings(
         yield from published_findings(config, grids, root)
         yield from claim_findings(config, grids, root)
     if not references:  # what a run is merged from is all there
-        yield from _run_findings(config, grids, root, data_root)
+        yield from _run_findings(config, grids, data_root)
 
 
-def _run_findings(
-    config: dict[str, Any], grids: Mapping[str, Any], root: Path, data_root: Path | None
-) -> Iterator[str]:
-    sizes = Sizes(config, root, data_root)
+def _run_findings(config: dict[str, Any], grids: Mapping[str, Any], data_root: Path | None) -> Iterator[str]:
+    sizes = Sizes(config, data_root)
     rows = Rows(config, data_root)
     checks = RunChecks(config, sizes, rows)
     encoders = config["encoders"]

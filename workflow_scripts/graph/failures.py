@@ -17,6 +17,7 @@ from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from workflow_scripts.graph.place import is_in_job
+from workflow_scripts.graph.reasons import in_words
 
 _SENTENCE = re.compile(
     r"[\w.]*(?:Error|Exception|Interrupt|Exit)\b|(?:Preempted|Interrupted)\b|slurmstepd\S*: error: |Killed$"
@@ -43,7 +44,7 @@ class Failures(logging.Filter):
         event, text = getattr(record, "event", None), str(record.msg)
         if event == LogEvent.JOB_INFO:
             job = vars(record)
-            job["rule_msg"] = _named(job)
+            job |= {"rule_msg": _named(job), "reason": in_words(job["reason"])}
             if job["log"]:
                 self._running[job["jobid"]] = job["rule_msg"], Path(job["log"][0]), time.monotonic()
         if event == LogEvent.JOB_FINISHED:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from workflow_scripts.graph.sizes import parts_of
-from workflow_scripts.graph.slices import Wildcards
+from workflow_scripts.graph.slices import Config, Wildcards
 from workflow_scripts.graph.study import Lookups
 
 OF_SIZE = {"base": (1, 1), "large": (1, 3), "huge": (5, 60)}
@@ -102,5 +102,13 @@ class Requests(Lookups):
         return parts_of(self._config["encoders"], encoder)
 
     def _size(self, encoder: str) -> str:
-        block = self._config["encoders"][encoder]
-        return self._size(block["adapt"]["base"]) if "adapt" in block else block["fetch"].get("size", "base")
+        return size_of(self._config["encoders"], encoder)
+
+
+def size_of(encoders: Config, encoder: str) -> str:
+    """The class of size that a fetched or adapted encoder is configured as."""
+    block = encoders[encoder]
+    if "adapt" in block:
+        return size_of(encoders, block["adapt"]["base"])
+    size: str = block["fetch"].get("size", "base")
+    return size

@@ -1,6 +1,6 @@
 """What is known of encoders and text before anything is read.
 
-Of an encoder from its own config.json, or from config/rates.yaml; of text from the contracts of datasets.
+Of an encoder from its own config.json, where it is on this machine; of text from the contracts of datasets.
 """
 
 import json
@@ -13,21 +13,8 @@ from typing import Any
 from workflow_scripts.data.planned import ON_HUB
 from workflow_scripts.data.published import applied_as_published, encoder_folder, unpublished
 from workflow_scripts.errors import DataError
-from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.runs import members_of
-from workflow_scripts.settings.rates import Rates
 from workflow_scripts.settings.start import BUILT_AS_BERT, Size
-
-
-@cache
-def read_rates(path: Path) -> Rates:
-    """Read the file.
-
-    Raises:
-        ConfigError: if it cannot be read, or naming the first entry that is wrong.
-    """
-    return Rates.parse(read_yaml(path), path.name)
-
 
 _TWO = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
 _DROPOUT: Mapping[str, Mapping[str, float]] = dict.fromkeys((*BUILT_AS_BERT, "mpnet"), _TWO) | {
@@ -49,11 +36,10 @@ _NAMES = (
 class Sizes:
     """Sizes by the encoder's name in the configuration."""
 
-    def __init__(self, config: Mapping[str, Any], root: Path, data_root: Path | None) -> None:
+    def __init__(self, config: Mapping[str, Any], data_root: Path | None) -> None:
         self._encoders = config["encoders"]
         self._fetched = Path("results", config["name"], "encoders")
         self._data_root = data_root
-        self._rates = root / "config/rates.yaml"
         self.of = cache(self._of)
 
     def _of(self, encoder: str) -> Size | None:
@@ -67,8 +53,7 @@ class Sizes:
         for folder in [*folders_of(block, self._data_root), self._fetched / encoder]:
             if size := _read(folder):
                 return size
-        known = read_rates(self._rates).encoders.get(encoder)
-        return Size(known.layers, known.width) if known else None
+        return None
 
     def behind(self, encoder: str) -> list[Size]:
         """Known sizes of an encoder, or of those that its runs start from."""

@@ -19,5 +19,9 @@ def main(job: Job) -> None:
     for path in job.many("datasets"):
         task = search.load(path.stem, read_table(path, LABELLED), config)
         sides = [encode(encoder, tokenizer, texts, max_tokens=config.max_tokens) for texts in task.columns]
-        times += [search.time_of_query(path.stem, *sides, config.index)] if sides else task.score()
+        if sides:
+            queries_QD, corpus_ND = sides
+            times.append(search.time_of_query(path.stem, queries_QD, corpus_ND, config.index))
+        else:
+            times += task.score()
     job.write({"table": score_table(times, **job.wildcards)})

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.audit.printing import argument
-from workflow_scripts.errors import ConfigError
+from workflow_scripts.errors import ConfigError, refuse
 from workflow_scripts.graph.call import CALLS
 from workflow_scripts.graph.configuration import read_layers
+from workflow_scripts.graph.place import STUDIES, Call, last_call
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.job import TIMINGS
 from workflow_scripts.provenance.record import Record
@@ -112,11 +113,33 @@ CONFIGFILE = argument(
     nargs="+",
     default=[],
     metavar="FILE",
-    help="as for snakemake, such as config/demo.yaml; default: the base configuration alone; -- ends them",
+    help="as for snakemake, such as config/demo.yaml; -- ends them; default: as the last run in this folder",
 )
-"""What a verb takes to select the configuration."""
+CONFIGURATION = (
+    CONFIGFILE,
+    argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help="as for snakemake"),
+)
+"""Arguments of a verb that select a study's configuration."""
 TARGETS = argument("targets", nargs="*", metavar="TARGET", help="files or rules; default: the whole study")
-"""What a verb takes that plans targets of a study."""
+"""The argument of a verb that plans targets of a study."""
+
+
+def call_of(configfiles: Sequence[str], config: Sequence[str], study: str | None = None) -> Call:
+    """The configuration that a verb is given, or else that of the last run of a study, or of any, in this folder.
+
+    Raises:
+        ConfigError: if a word of ``config`` is not KEY=VALUE, or the study has not run in this folder.
+    """
+    if configfiles or config:
+        refuse(f"--config {word}: no '='. Write KEY=VALUE." for word in config if "=" not in word)
+        return Call([*configfiles], dict(word.split("=", 1) for word in config))
+    last = max(STUDIES.glob("*.json"), key=lambda note: note.stat().st_mtime, default=None)
+    name = study or (last.stem if last else "")
+    if found := last_call(name):
+        return found
+    if study:
+        raise ConfigError(f"{study}: has not run in this folder. Give its configuration by --configfile.")
+    return Call([], {})
 
 
 def planned(
@@ -140,15 +163,17 @@ def planned(
         ConfigError: if a file cannot be read, Snakemake does not accept the configuration, or knows no such target.
     """
     read_layers(configfiles)  # of a mistake, Snakemake would name neither file nor line
-    given = {
-        "--snakefile": [] if Path("Snakefile").is_file() else [str(ROOT / "Snakefile")],
-        "--profile": [profile] if profile else [],
-        "--configfile": configfiles,
-        "--config": [f"{key}={json.dumps(value)}" for key, value in (config or {}).items()],
-    }
     options = ["--dry-run", *(["--forceall"] if from_nothing else [])]
-    options += [word for name, values in given.items() if values for word in (name, *values)]
-    return Graph(_dry_run([*options, "--", *targets]))
+    options += [] if Path("Snakefile").is_file() else ["--snakefile", str(ROOT / "Snakefile")]
+    options += ["--profile", profile] if profile else []
+    return Graph(_dry_run([*options, *words_of(Call([*configfiles], dict(config or {}))), "--", *targets]))
+
+
+def words_of(call: Call) -> list[str]:
+    """Options of snakemake that give it a configuration."""
+    given = [f"{key}={json.dumps(value)}" for key, value in call.config.items()]
+    options = {"--configfile": call.configfiles, "--config": given}
+    return [word for name, values in options.items() if values for word in (name, *values)]
 
 
 def first_error(printed: Sequence[str]) -> str:

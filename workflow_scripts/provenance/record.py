@@ -42,7 +42,7 @@ class Origin(Settings):
     """
 
     commit: str | None = Field(description="Git commit; None outside a repository.")
-    dirty: bool = Field(description="Whether files differed from the commit, or were not in it.")
+    dirty: bool = Field(description="Whether files of code differed from the commit, or were not in it.")
     python: str
     processor: str
     capability: str = Field(description="Instructions that PyTorch uses; empty where it is not loaded.")
@@ -124,11 +124,15 @@ def processor() -> str:
     return next(names, platform.machine())
 
 
+_CODE = ("Snakefile", "rules", "workflow_scripts")
+"""What makes artefacts; settings are in each record, wherever they come from."""
+
+
 @cache
 def git_state() -> tuple[str | None, bool]:
-    """The commit that is checked out and whether files differ from it or are not in it; (None, False) without git."""
+    """The commit that is checked out, and whether code differs from it or is not in it; (None, False) without git."""
     commit = _git("rev-parse", "HEAD")
-    return commit, bool(commit and _git("status", "--porcelain"))
+    return commit, bool(commit and _git("status", "--porcelain", "--", *_CODE))
 
 
 def _git(*arguments: str) -> str | None:

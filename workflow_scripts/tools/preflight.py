@@ -1,11 +1,14 @@
-"""Whether a study can run here to its end.
+"""Check whether a study can run here to its end, and estimate what its remaining jobs would take. Runs none of them.
 
-Looks at everything that a run would only miss later: installed packages, the configuration with every run and column,
-keys, engines and data of the jobs that are left to do, and disk space; with --profile slurm, the cluster's partitions,
-limits, GPUs and accounts. It runs nothing. What is in order is a line; what is not is red, with what to do about it,
-and makes the exit code 1.
+Checks packages, the configuration with every run and column, keys, engines and data of the jobs that are left, and disk
+space; with --profile slurm, it has sbatch test each distinct request. Every translator and language model is asked one
+question, unless --offline leaves that out. A failed check is a red line that says what to do; the exit code is then 1.
 
-  python -m workflow_scripts preflight jtcse --profile slurm
+The tables have jobs by rule, GPU hours of trainings (steps times the milliseconds that a step of SimCSE took), disk,
+requests with days at a service's limits and dollars at its prices, and the place that each dataset and encoder would be
+read from. An empty cell is an unknown number.
+
+  python -m workflow_scripts preflight jtcse --offline
 """
 
 import re
@@ -16,66 +19,81 @@ from pathlib import Path
 
 from rich.text import Text
 
-from workflow_scripts.audit.printing import Answer, argument
+from workflow_scripts.apis.ledger import is_offline
+from workflow_scripts.audit.printing import Answer, Rows, argument
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.configuration import load_config
+from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.outside import NAMED_BY, need_findings
-from workflow_scripts.graph.queue import Settings, queue_findings, requests_of, settings_of, target_of
-from workflow_scripts.graph.sizes import read_rates
-from workflow_scripts.graph.study import data_root_of
-from workflow_scripts.planning.graph import CONFIGFILE, TARGETS, Graph, planned
-from workflow_scripts.planning.plan import Estimator, by
+from workflow_scripts.graph.study import Study, data_root_of, open_study
+from workflow_scripts.planning import cluster, engines, estimate
+from workflow_scripts.planning.graph import CONFIGURATION, TARGETS, PlannedJob, call_of, planned
 from workflow_scripts.provenance.closure import ROOT
 
 Check = tuple[bool, str]
 """Whether something is in order, and a line about it."""
 
-
 ARGUMENTS = (
     TARGETS,
-    CONFIGFILE,
-    argument("--profile", help="as for snakemake: check the cluster that it submits to, too"),
+    *CONFIGURATION,
+    argument("--profile", help="as for snakemake: ask the cluster that it submits to, too"),
+    argument("--offline", action="store_true", help="ask no translator and no language model"),
 )
 
 
-def answer(targets: list[str], configfile: list[str], profile: str | None) -> Answer:
-    """A line for each check; exit code 1 if one is red."""
-    found = list(checks(targets, configfile, profile))
-    red = sum(not good for good, _ in found)
-    marks = {True: ("ok ", "green"), False: ("no ", "bold red")}
-    lines = [Text.assemble(marks[good], line) for good, line in found]
-    said = f"{red} in the way" if red else "It can run here to its end."
-    return Answer(said, not red, lines, {"checks": [{"good": good, "line": line} for good, line in found]})
-
-
-def checks(targets: Sequence[str], configfiles: Sequence[str], profile: str | None = None) -> Iterator[Check]:
-    """All checks; those of the jobs need a configuration that is sound."""
-    yield from _checked(package_findings(ROOT / "requirements.lock"), "packages: as pinned")
+def answer(
+    targets: list[str], configfile: list[str], config: list[str], profile: str | None, offline: bool
+) -> Answer:
+    """A line for each check, and tables of what is left; exit code 1 if a check fails."""
+    found = [*_checked(package_findings(ROOT / "requirements.lock"), "packages: as pinned")]
+    tables: list[Rows] = []
     try:
-        graph = planned(targets, configfiles, from_nothing=False, profile=profile)
+        call = call_of(configfile, config)
+        jobs = planned(
+            targets, call.configfiles, config=call.config, from_nothing=False, profile=profile
+        ).jobs
+        study = open_study(load_config(ROOT, call.configfiles, as_in_a_file(call.config)), ROOT)
+        found += checks(study, jobs, profile, ask=not (offline or study.config["offline"] or is_offline()))
+        tables = tables_of(study, jobs)
     except ConfigError as error:
-        yield from _checked(str(error).splitlines(), "")
-        return
-    yield True, f"configuration: sound; {len(graph.jobs)} jobs are left to do"
-    config = load_config(ROOT, configfiles)
-    jobs = [(job.rule, job.wildcards[NAMED_BY[job.rule]]) for job in graph.jobs if job.rule in NAMED_BY]
+        found += _checked(str(error).splitlines(), "")
+    failed = sum(not good for good, _ in found)
+    marks = {True: ("ok   ", "green"), False: ("FAIL ", "bold red")}
+    lines = [Text.assemble(marks[good], line) for good, line in found]
+    said = f"{failed} in the way" if failed else "It can run here to its end."
+    data = {"checks": [{"good": good, "line": line} for good, line in found]}
+    return Answer(said, not failed, [*tables, *lines], data)
+
+
+def tables_of(study: Study, jobs: Sequence[PlannedJob]) -> list[Rows]:
+    """Estimates for the jobs that are left."""
+    return [
+        Rows("jobs by rule", estimate.by_rule(study, jobs)),
+        Rows("GPU hours of trainings", estimate.gpu_hours(study, jobs)),
+        Rows("requests", estimate.requests(study.config, jobs)),
+        Rows("read from", estimate.read_from(jobs)),
+    ]
+
+
+def checks(study: Study, jobs: Sequence[PlannedJob], profile: str | None, *, ask: bool) -> Iterator[Check]:
+    """All checks of a sound study; engines are asked only where ``ask`` is set and their keys are there."""
+    yield True, f"configuration of {study.config['name']}: sound; {len(jobs):,} jobs are left to do"
+    needed = [(job.rule, job.wildcards[NAMED_BY[job.rule]]) for job in jobs if job.rule in NAMED_BY]
+    needs = [*need_findings(study.config, needed, data_root_of(study.config))]
     yield from _checked(
-        need_findings(config, jobs, data_root_of(config)),
-        f"keys, engines, data: there for the {len(set(jobs))} sources and requests that are left",
+        needs, f"keys, engines, data: there for the {len(set(needed))} sources and requests that are left"
     )
-    estimator = Estimator(graph, read_rates(ROOT / "config/rates.yaml"))
+    if ask:
+        yield from engines.answers(study.config, jobs)
+    wanted = sum(estimate.gigabytes(study, job) for job in jobs)
     yield from _checked(
-        disk_findings(by(graph.jobs, estimator.gigabytes).value or 0.0, shutil.disk_usage(".").free / 1e9),
-        "disk: enough, as far as is known",
+        disk_findings(wanted, shutil.disk_usage(".").free / 1e9), "disk: enough, as far as is known"
     )
-    if profile and (settings := settings_of(["--profile", profile])):
-        yield from _checked(
-            cluster_findings(graph, settings), "cluster: sbatch --test-only takes what jobs ask for"
-        )
+    if profile and (site := cluster.site_of(profile)):
+        yield from cluster.answers(cluster.requests_of(jobs, site))
 
 
 def _checked(findings: Iterable[str], otherwise: str) -> Iterator[Check]:
-    """What is in the way, a line each, or one about what is in order."""
+    """A failed check for each finding, or one that says what is in order."""
     found = list(dict.fromkeys(findings))
     yield from ((False, line) for line in found) if found else [(True, otherwise)]
 
@@ -95,24 +113,7 @@ def _installed(name: str) -> str:
         return "not installed"
 
 
-def cluster_findings(graph: Graph, settings: Settings) -> Iterator[str]:
-    """What the cluster of a profile would keep from running."""
-    local = local_rules(ROOT)
-    jobs = [job for job in graph.jobs if job.rule not in local]
-    named = ((job.rule, settings.groups.get(job.rule), job.queued) for job in jobs)
-    targets = {target_of(job.rule, job.wildcards) for job in jobs}
-    yield from queue_findings(requests_of(named, settings.components), settings.plugin, targets)
-
-
-def local_rules(root: Path) -> set[str]:
-    """Rules that run where Snakemake runs, which its dry run does not tell."""
-    texts = [file.read_text("utf-8") for file in root.glob("rules/*.smk")]
-    parts = [part for text in texts for part in re.split(r"^ *rule\b", text, flags=re.MULTILINE)[1:]]
-    named = ((re.match(r" (\w+):", part), part) for part in parts)
-    return {name[1] for name, part in named if name and "localrule: True" in part}
-
-
 def disk_findings(wanted: float, free: float) -> Iterator[str]:
-    """Gigabytes that the plan takes, as far as its numbers know, where fewer are free."""
+    """A finding where fewer gigabytes are free than the estimate needs."""
     if wanted > free:
         yield f"disk: {free:,.0f} GB free, about {wanted:,.0f} GB planned. Free some, or plan fewer runs."

@@ -23,7 +23,6 @@ from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import check_tells_apart, encode
 from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.encoders import Fetch
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.start import Start, beyond_encoder
@@ -234,7 +233,7 @@ def fetched(root):
 
 def start(root):
     """What is known before anything is fetched."""
-    return Start("theirs", [Sizes(STUDY, ROOT, root).of("theirs")])
+    return Start("theirs", [Sizes(STUDY, root).of("theirs")])
 
 
 def folder_lines(root):

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from tests.rooms.audit.conftest import STUDY, flip_a_byte
 from tests.verbs import data, printed
 from workflow_scripts.audit.compare import ABSENT, Change, compare, facts
-from workflow_scripts.audit.diff import Difference, contents_equal, diff, numeric_differences
+from workflow_scripts.audit.diff import Difference, contents_equal, diff, numeric_differences, sentence
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_record, write_page, write_table, writing_model_folder
 
@@ -135,11 +135,23 @@ def test_what_is_shown_names_keys_and_both_values_and_the_exit_code_says_whether
     study.write_scores("simcse", 2)
     files = [SCORES / f"simcse/seed{seed}.parquet" for seed in (1, 2)]
     code, shown = printed("diff", *files)
-    (line,) = [line for line in shown.splitlines() if "method.temperature" in line]
+    (line,) = [line for line in shown.splitlines()[1:] if "method.temperature" in line]
     assert code == 1 and "0.05" in line and "0.1" in line and "contents differ" in shown
     code, found = data("diff", *files)
     assert (code, found["green"], found["steps"][1]["changes"][1]["key"]) == (1, False, "method.temperature")
-    assert printed("diff", files[0], files[0]) == (0, f"A {files[0]}\nB {files[0]}\nno difference\n")
+    equal = "Contents and records are equal."
+    assert printed("diff", files[0], files[0]) == (0, f"{equal}\nA {files[0]}\nB {files[0]}\nno difference\n")
+
+
+def test_it_begins_with_a_sentence_on_the_cause(root, study):
+    study.write_run("simcse", 2, temperature=0.1)
+    study.write_scores("simcse", 2, value=0.6)
+    files = [SCORES / f"simcse/seed{seed}.parquet" for seed in (1, 2)]
+    cause = "wildcard seed (1 and 2), setting method.temperature (0.05 and 0.1)"
+    assert sentence(diff(*files)) == f"The contents differ, because of input model: {cause}."
+    models = [Path(STUDY, f"runs/simcse/seed{seed}/model") for seed in (1, 2)]
+    found = sentence(diff(*models))
+    assert found.endswith(f"differ: {cause}.") and "input" not in found
 
 
 # By how much

@@ -12,6 +12,7 @@ from tests.rooms.audit.conftest import STUDY, flip_a_byte
 from tests.verbs import printed
 from workflow_scripts.audit import lock as module
 from workflow_scripts.audit.lock import LOCK, UNEXPLAINED, check, lock, made_on
+from workflow_scripts.audit.records import key_of
 from workflow_scripts.errors import DataError, one_line_errors
 from workflow_scripts.provenance.artefacts import read_record, seal_of, write_page, write_table
 
@@ -143,11 +144,22 @@ def test_what_was_added_removed_or_damaged_is_found(root, locked, study):
 def test_a_change_names_what_made_it_and_a_reader_its_input(root, locked, study):
     study.write_run("plain", 1, temperature=0.1)
     study.write_scores("plain", 1, value=0.6)
-    model, scores = "runs/plain/seed1/model/record.json", "scores/sts/suite/plain/seed1.parquet"
+    history, model = (f"runs/plain/seed1/{name}" for name in ("history.parquet", "model/record.json"))
+    scores = "scores/sts/suite/plain/seed1.parquet"
     assert checked(locked) == [
+        (history, "changed", "settings"),
         (model, "changed", "settings"),
         (scores, "changed", f"made from {STUDY}/{model}"),
     ]
+
+
+def test_another_rate_in_a_record_whose_key_and_seal_are_made_again_is_found(root, locked):
+    """Its contents are those of the lock, and verify finds nothing amiss."""
+    history = "runs/plain/seed1/history.parquet"
+    record = read_record(Path(STUDY, history))
+    forged = record.model_copy(update={"settings": record.settings | {"training": {"learning_rate": 1.0}}})
+    rewrite(Path(STUDY, history), settings=forged.settings, key=key_of(forged))
+    assert checked(locked) == [(history, "changed", "settings")]
 
 
 CODE = "workflow_scripts/data/words.py"
@@ -207,8 +219,8 @@ HERE, ABACUS = "bytes differ: `", "bytes differ, as on another machine: `"
     [
         ({"a, STS": "71.20"}, {f"{STUDY}/{TABLE}": "Abacus"}, f"Same numbers as published; {ABACUS}"),
         ({"a, STS": "71.20"}, {}, f"Same numbers as published; {HERE}"),
-        ({"a, STS": "71.20", "b, STS": "70.01"}, {}, "Not as published: 1 of 2 numbers differ, such as b, STS: 70.01 -> 70.00; `"),
-        ({"c, STS": "1.00"}, {}, "Not as published: 1 of 1 numbers differ, such as c, STS: 1.00 -> None; `"),
+        ({"a, STS": "71.20", "b, STS": "70.01"}, {}, f"Not as published: 1 of 2 numbers differ, such as {STUDY}/{TABLE}: b, STS: 70.01 -> 70.00; `"),
+        ({"c, STS": "1.00"}, {}, f"Not as published: 1 of 1 numbers differ, such as {STUDY}/{TABLE}: c, STS: 1.00 -> None; `"),
         ({}, {}, "Not as published: artefacts differ; `python"),
     ],
 )  # fmt: skip
@@ -221,3 +233,16 @@ def test_one_line_says_whether_numbers_or_bytes_differ(root, locked, published, 
     code, text = printed("lock", STUDY, "--check", locked, "--short")
     assert code == 1 and text.startswith(said) and len(text.splitlines()) == 1
     assert text.endswith(f"`python -m workflow_scripts lock {STUDY} --check lock.json` for details.\n")
+
+
+def test_cells_of_several_tables_with_one_run_and_heading_are_compared_each_with_its_own(locked, monkeypatch):
+    """Though both tables say "a, STS"."""
+    other = f"{STUDY}/tables/other.parquet"
+    Path(other).write_bytes(Path(STUDY, TABLE).read_bytes())
+    here = {f"{STUDY}/{TABLE}": {"a, STS": "71.20"}, other: {"a, STS": "50.00"}}
+    monkeypatch.setattr(module, "_is_table", lambda name: name in here)
+    monkeypatch.setattr(module, "printed", lambda table: here[table.as_posix()])
+    edit(locked, contents={other: "0" * 64}, printed=here)
+    assert (held(locked).numbers, len(held(locked).compared)) == ({}, 2)
+    edit(locked, printed={other: {"a, STS": "71.20"}})
+    assert held(locked).numbers == {f"{other}: a, STS": ("71.20", "50.00")}

@@ -1,6 +1,7 @@
 """Whatever changes in configuration, code, packages or inputs, stale names the artefacts and the keys."""
 
 import copy
+import os
 import shutil
 from pathlib import Path
 
@@ -159,6 +160,20 @@ def test_a_missing_file_is_missing_and_what_was_made_from_it_is_stale(root, stud
     assert f"{STUDY}/scores/sts/suite/plain/seed1.parquet" in outcome.stale
 
 
+def test_a_table_cut_short_under_its_old_date_is_stale_and_so_is_what_was_made_from_it(root):
+    asked, path = jobs(), Path(STUDY, "scores/sts/suite/plain/seed1.parquet")
+    date = path.stat().st_mtime_ns
+    path.write_bytes(path.read_bytes()[:-20])
+    os.utime(path, ns=(date, date))
+    outcome = found(asked)
+    assert own(outcome) == {
+        "scores/sts/suite/plain/seed1.parquet": [Change("record", "", "damaged or altered", "see verify")]
+    }
+    assert f"{STUDY}/tables/main.parquet" in outcome.stale and outcome.asked[path.as_posix()].startswith(
+        "evaluate_sts("
+    )
+
+
 def test_an_artefact_that_no_job_writes_is_said_and_is_no_failure(root):
     outcome = found({key: job for key, job in jobs().items() if key[0] != "write_report"})
     assert outcome.unasked == [f"{STUDY}/report.html"] and not outcome.red
@@ -186,7 +201,7 @@ def test_causes_come_first_with_what_follows_from_each_in_a_hundred_columns(root
             job.meaning[WORDS] = "f" * 64
         if rule == "make_table":
             job.roles["scores"] = ["resources/prompt.txt"]
-    monkeypatch.setattr("workflow_scripts.audit.stale.planned", lambda *_: Graph(changed.values()))
+    monkeypatch.setattr("workflow_scripts.audit.stale.planned", lambda *_, **__: Graph(changed.values()))
     monkeypatch.setenv("COLUMNS", "100")
     code, said = printed("stale")
     lines = said.splitlines()

@@ -96,8 +96,11 @@ def test_what_to_do_is_commands_that_mend_it_with_what_the_study_was_last_asked_
     assert mend() == [*others, f"snakemake --cores all {again}"]
     note = Path(".snakemake", "studies", f"{Path(STUDY).name}.json")
     note.parent.mkdir(parents=True)
-    note.write_text(json.dumps({"configfiles": ["config/mine.yaml", "more.yaml"], "config": {}}))
-    assert mend() == [*others, f"snakemake --cores all --configfile config/mine.yaml more.yaml {again}"]
+    note.write_text(
+        json.dumps({"configfiles": ["config/mine.yaml", "more.yaml"], "config": {"training": {"steps": 3}}})
+    )
+    options = """--configfile config/mine.yaml more.yaml --config 'training={"steps": 3}'"""
+    assert mend() == [*others, f"snakemake --cores all {options} {again}"]
 
 
 @pytest.mark.parametrize("change", [Path.unlink, flip_a_byte])
@@ -223,17 +226,31 @@ def test_sources_that_are_here_are_hashed_again(root, study, monkeypatch, tmp_pa
     given["gone"] = Input(path="local:gone.tsv", sha256="1" * 64)
     record = study.made_by("read_dataset", ["tables/read.parquet"], foreign=given)
     artefacts.write_table(Path(STUDY, "tables/read.parquet"), pa.table({"a": [1]}), record)
-    code, said = data("verify", STUDY, "--data-root", tmp_path / "data")
+    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path / "data"))
+    code, said = data("verify", STUDY)
     assert code == 0 and "from 6 outside sources, 3 of them hashed again" in said["verdict"]
     assert said["not_at_hand"] == [
         "hub:owner/stsb@0123456789", "local:gone.tsv", "package:minilm==1.0/model.safetensors"
     ]  # fmt: skip
     for name, place in places.items():
         flip_a_byte(place, 0)
-        (finding,) = verify.verify([Path(STUDY)], data_root=tmp_path / "data").findings
+        (finding,) = verify.verify([Path(STUDY)]).findings
         assert (finding.path, finding.kind, finding.todo, finding.affects) == (name, "changed", "restore", 1)
         assert f"read by {STUDY}/tables/read.parquet" in finding.found
         flip_a_byte(place, 0)
+
+
+def test_local_sources_are_those_of_the_studys_own_data_root(root, monkeypatch, tmp_path):
+    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path / "others"))
+    study = Path(STUDY)
+    assert verify.data_root_now(study) == tmp_path / "others"
+    Path("mine.yaml").write_text(f"data_root: {tmp_path}/mine\n")
+    note_call(study.name, ["mine.yaml"], {})
+    assert verify.data_root_now(study) == tmp_path / "mine"
+    note_call(study.name, ["mine.yaml"], {"data_root": "given"})
+    assert verify.data_root_now(study) == Path("given").absolute()
+    Path("mine.yaml").unlink()
+    assert verify.data_root_now(study) == tmp_path / "others"
 
 
 @pytest.mark.parametrize(
@@ -242,7 +259,7 @@ def test_sources_that_are_here_are_hashed_again(root, study, monkeypatch, tmp_pa
 def test_a_source_of_a_strangers_record_leads_nowhere(tmp_path, name):
     (tmp_path / "secret").write_text("secret")
     (tmp_path / "data").mkdir()
-    assert verify.sha256_now(name, tmp_path / "data") is None
+    assert verify.sha256_now(name, [tmp_path / "data"]) is None
 
 
 # Checkpoints and the cache

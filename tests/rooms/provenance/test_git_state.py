@@ -9,7 +9,9 @@ from workflow_scripts.provenance import record
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    (tmp_path / "module.py").write_text("A = 1\n")
+    for folder in ("workflow_scripts", "config"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "workflow_scripts/module.py").write_text("A = 1\n")
     (tmp_path / ".gitignore").write_text("results\n")
     author = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
     for command in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "first"]):
@@ -30,7 +32,15 @@ def test_a_tree_as_committed_is_clean_whatever_runs_left_in_it(repository):
     assert state() is False
 
 
-@pytest.mark.parametrize("file", ["module.py", "untracked.py"])
+def test_a_study_of_ones_own_leaves_it_clean(repository):
+    (repository / "config/mine.yaml").write_text("name: mine\n")
+    assert state() is False
+
+
+@pytest.mark.parametrize(
+    "file", ["workflow_scripts/module.py", "workflow_scripts/untracked.py", "rules/mine.smk"]
+)
 def test_an_edited_module_and_one_that_was_never_added_make_it_dirty(repository, file):
+    (repository / file).parent.mkdir(exist_ok=True)
     (repository / file).write_text("A = 2\n")
     assert state() is True

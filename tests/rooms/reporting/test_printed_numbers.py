@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
+from tests import ledger
 from tests.planning import study_in
-from tests.verbs import printed
 from workflow_scripts.extraction.blocks import names
 from workflow_scripts.graph.figures import Figures
 from workflow_scripts.provenance.closure import ROOT
@@ -14,7 +14,6 @@ from workflow_scripts.reporting.extraction import places
 from workflow_scripts.settings.extraction.cells import Names
 from workflow_scripts.settings.extraction.statistics import DIGITS, Statistics
 from workflow_scripts.settings.extraction.tables import ExtractionTable
-from workflow_scripts.tools import coverage
 
 AT_LEAST = {"s2sent": 0.95, "layerattpooler": 0.95, "three_r": 0.95, "jtcse": 0.85, "extraction": 0.95}
 
@@ -26,12 +25,12 @@ def study():
 
 @pytest.fixture(scope="module")
 def ledgers():
-    return coverage.ledgers()
+    return ledger.ledgers()
 
 
 def test_every_printed_number_has_a_run_or_a_reason_and_most_have_a_run(ledgers):
     """``lines`` raises at the first with neither."""
-    found = {line.paper: line for line in lines(coverage.cells(), ledgers, []) if line.name == "all"}
+    found = {line.paper: line for line in lines(ledger.cells(), ledgers, []) if line.name == "all"}
     assert [(name, line.printed) for name, line in found.items()] == [
         ("s2sent", 196),
         ("layerattpooler", 262),
@@ -78,7 +77,7 @@ def is_there(cell, targets, study):
 
 
 def test_what_the_ledger_names_is_there(study, targets, ledgers):
-    named = [cell for cell in coverage.cells() if cell.target is not None]
+    named = [cell for cell in ledger.cells() if cell.target is not None]
     assert [cell for cell in named if not is_there(cell, targets, study)] == []
     panels = [panel for ledger in ledgers.values() for panel in ledger.panels if panel.grid]
     drawn = [(panel.grid, "", f"figure: {panel.drawn}") for panel in panels if panel.drawn != "table"]
@@ -91,32 +90,5 @@ def test_what_the_ledger_names_is_there(study, targets, ledgers):
      {"heading": "setting: training.batch_size"}, {"run": "x", "heading": "setting: training.batch_size"}],
 )  # fmt: skip
 def test_a_counterpart_that_is_not_there_is_missed(study, targets, changed):
-    cell = next(one for one in coverage.cells() if one.table == "jtcse_table2")
+    cell = next(one for one in ledger.cells() if one.table == "jtcse_table2")
     assert is_there(cell, targets, study) and not is_there(cell._replace(**changed), targets, study)
-
-
-def test_the_laboratory_has_measured_cells_of_the_extraction_study():
-    found = coverage.in_laboratory()
-    assert ("extraction_table6", "avg.", "T0") in found
-    assert ("extraction_table6", "-biases", "T0") in found  # '-biases in the CSV
-    assert ("extraction_table3", "STS12", "C") not in found  # a gap
-
-
-def test_the_verb_prints_every_paper_or_a_line_a_table(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("COLUMNS", "160")
-    code, short = printed("coverage", "--short")
-    for text in ("S2Sent", "LayerAttPooler", "3R", "JTCSE", "Extracting Sentence Embeddings", "1,919"):
-        assert text in short
-    monkeypatch.setenv("COLUMNS", "80")
-    code, whole = printed("coverage")
-    assert code == 0 and len(whole.splitlines()) > 80 and "…" not in whole
-    assert len(short.splitlines()) < 20
-
-
-def test_the_page_of_the_papers_has_the_counts_of_the_command(ledgers):
-    shown = [" ".join(line.split()) for line in (ROOT / "docs/papers.md").read_text().splitlines()]
-    for line in lines(coverage.cells(), ledgers, coverage.in_laboratory()):
-        if line.name == "all":
-            title = coverage.coverage.PAPERS[line.paper]
-            assert f"{title} {line.printed:,} {line.mapped:,} {line.measured:,}" in shown

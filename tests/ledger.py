@@ -1,0 +1,19 @@
+"""Every number that the papers print, and the ledger of those that no run stands for, from the repository's files."""
+
+from workflow_scripts.graph.runs import paper_of
+from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.reporting.coverage import PAPERS, read_ledger
+from workflow_scripts.reporting.published import read_printed
+
+
+def cells():
+    """Every number that the papers print."""
+    files = sorted((ROOT / "resources/published").glob("*.csv"))
+    found = [cell for file in files for cell in read_printed(file.read_bytes(), file.as_posix())]
+    return [cell for cell in found if paper_of(cell.table) in PAPERS]
+
+
+def ledgers():
+    """Reasons and panels of each paper."""
+    files = {paper: ROOT / f"resources/ledger/{paper}.yaml" for paper in PAPERS}
+    return {paper: read_ledger(file.read_text("utf-8"), str(file)) for paper, file in files.items()}

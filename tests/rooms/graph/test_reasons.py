@@ -1,0 +1,53 @@
+"""Why a job runs again: the names of settings, not their JSON."""
+
+import json
+
+from tests.planning import ROOT, run
+from workflow_scripts.graph.reasons import flat, in_words
+
+
+def test_settings_have_dotted_keys_and_blocks_of_a_list_their_numbers():
+    settings = {"a": {"b": [1, 2], "c": {}}, "columns": [{"x": 1}, {"x": 2}], "d": None}
+    assert flat(settings) == {"a.b": [1, 2], "a.c": {}, "columns.0.x": 1, "columns.1.x": 2, "d": None}
+
+
+SNAKEFILE = """
+import json
+from workflow_scripts.graph.failures import report_failures
+
+report_failures()
+
+rule made:
+    output: "made.txt"
+    params: settings=json.dumps(config["settings"]), packages='{"torch": "2.11"}'
+    shell: "touch {output}"
+"""
+
+
+def reason(folder, settings, *options):
+    """The reason that Snakemake prints for the job, by the settings of an earlier call."""
+    (folder / "config.json").write_text(json.dumps({"settings": settings}))
+    words = ("-m", "snakemake", "--cores", "1", "--configfile", "config.json", *options)
+    ended = run(folder, *words, PYTHONPATH=str(ROOT))
+    printed = ended.stdout + ended.stderr
+    return next((line for line in printed.splitlines() if line.startswith("Reason: ")), printed)
+
+
+def test_a_changed_setting_is_named_with_its_old_and_new_value(tmp_path):
+    (tmp_path / "Snakefile").write_text(SNAKEFILE)
+    settings = {
+        "training": {"rate": 3e-5, "text": "it's; now: 'x'", "runs": [{"seed": 1}]},
+        "more": "x" * 600,
+    }
+    assert reason(tmp_path, settings) == "Reason: Missing output files: made.txt"
+    settings["training"]["rate"] = 5e-5
+    assert reason(tmp_path, settings, "-n") == "Reason: Changed: training.rate 3e-05 -> 5e-05"
+    settings["training"] |= {"text": "y" * 90, "runs": [{"seed": 2}], "new": True}
+    assert reason(tmp_path, settings, "-n") == (
+        "Reason: Changed: training.rate 3e-05 -> 5e-05, training.text it's; now: 'x' -> "
+        f"{'y' * 59}…, training.runs.0.seed 1 -> 2, and 1 more"
+    )
+
+
+def test_other_reasons_stay_as_they_are():
+    assert in_words("Forced execution") == "Forced execution"
