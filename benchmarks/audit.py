@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.harness import Measured, Timing, ratios
-from workflow_scripts.audit.records import key_of
 from workflow_scripts.provenance import artefacts
 from workflow_scripts.provenance.artefacts import (
     identity,
@@ -28,8 +27,9 @@ from workflow_scripts.provenance.artefacts import (
 )
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.record import Input, Record
+from workflow_scripts.verbs.records import key_of
 
-CODE = ("workflow_scripts/audit", "workflow_scripts/provenance")
+CODE = ("workflow_scripts/verbs", "workflow_scripts/provenance")
 STUDY = Path("results/bench")
 
 

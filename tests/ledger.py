@@ -1,9 +1,9 @@
 """Every number that the papers print, and the ledger of those that no run stands for, from the repository's files."""
 
-from workflow_scripts.graph.runs import paper_of
+from workflow_scripts.data.printed import read_printed
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.reporting.coverage import PAPERS, read_ledger
-from workflow_scripts.reporting.published import read_printed
+from workflow_scripts.reporting.coverage import read_ledger
+from workflow_scripts.settings.runs import PAPERS, paper_of
 
 
 def cells():

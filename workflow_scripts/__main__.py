@@ -23,19 +23,19 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "preflight": Verb("tools.preflight", "can it run here, and what would it take"),
-    "show": Verb("tools.show", "tables and scores; --csv, --markdown, --latex"),
-    "claims": Verb("tools.claims", "what the papers claim, and what a study says of it"),
-    "explain": Verb("audit.explain", "where a file or a table cell comes from"),
-    "verify": Verb("audit.verify", "is everything as it was written"),
-    "stale": Verb("audit.stale", "what would be made again, and why"),
-    "diff": Verb("audit.diff", "why do two files differ, and by how much"),
-    "rebuild": Verb("audit.rebuild", "make a file again elsewhere, and compare"),
-    "lock": Verb("audit.lock", "write down what a study holds, or compare with what was written down"),
+    "preflight": Verb("verbs.preflight", "can it run here, and what would it take"),
+    "show": Verb("verbs.show", "tables and scores; --csv, --markdown, --latex"),
+    "claims": Verb("verbs.claims", "what the papers claim, and what a study says of it"),
+    "explain": Verb("verbs.explain", "where a file or a table cell comes from"),
+    "verify": Verb("verbs.verify", "is everything as it was written"),
+    "stale": Verb("verbs.stale", "what would be made again, and why"),
+    "diff": Verb("verbs.diff", "why do two files differ, and by how much"),
+    "rebuild": Verb("verbs.rebuild", "make a file again elsewhere, and compare"),
+    "lock": Verb("verbs.lock", "write down what a study holds, or compare with what was written down"),
     "schema": Verb(
-        "tools.schema", "which keys a configuration, or the options of a reader, may have: JSON Schema"
+        "verbs.schema", "which keys a configuration, or the options of a reader, may have: JSON Schema"
     ),
-    "answers": Verb("tools.answers", "what translators and language models were asked, and said"),
+    "answers": Verb("verbs.answers", "what translators and language models were asked, and said"),
 }
 
 
@@ -71,7 +71,7 @@ def ask(words: Sequence[str]) -> int:
     for names, options in module.ARGUMENTS:
         parser.add_argument(*names, **options)
     given = vars(parser.parse_args(arguments))
-    from workflow_scripts.audit.printing import give
+    from workflow_scripts.verbs.printing import give
 
     as_json = given.pop("json", False)
     return give(module.answer(**given), as_json=as_json)

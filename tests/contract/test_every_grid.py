@@ -11,15 +11,15 @@ import pytest
 from tests.planning import DEMO, ROOT, merged_config
 from tests.rooms.figures.conftest import shown, stored
 from workflow_scripts.columns.training import METRICS
+from workflow_scripts.data.printed import of_cells
 from workflow_scripts.evaluation.base import Score, score_table
 from workflow_scripts.figures.base import all_figures
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.references import called_runs
-from workflow_scripts.graph.runs import baselines_of, one_column_a_task, runs_of
-from workflow_scripts.reporting.called import Called
-from workflow_scripts.reporting.published import of_cells
 from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.tables import ScoreFile, build
+from workflow_scripts.settings.called import Called
+from workflow_scripts.settings.runs import baselines_of, one_column_a_task, runs_of
 from workflow_scripts.settings.significance import Config as Significance
 from workflow_scripts.settings.study import SUITES, Grid
 

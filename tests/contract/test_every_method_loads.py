@@ -29,7 +29,6 @@ from workflow_scripts.config import names_in
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import mteb_tasks, sts
 from workflow_scripts.evaluation.correlation import cosine, spearman
-from workflow_scripts.graph.runs import Run, run_settings
 from workflow_scripts.methods import load_method
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.encoding import encode
@@ -42,6 +41,7 @@ from workflow_scripts.provenance.artefacts import (
     write_table,
     writing_model_folder,
 )
+from workflow_scripts.settings.runs import Run, run_settings
 
 CONFIG = merged_config(ROOT, DEMO)
 RUNS = [

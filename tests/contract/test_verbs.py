@@ -11,7 +11,7 @@ import pytest
 from tests.planning import ROOT, run
 from tests.verbs import printed
 from workflow_scripts.__main__ import VERBS, ask
-from workflow_scripts.audit.printing import Answer, Rows, give, text_of
+from workflow_scripts.verbs.printing import Answer, Rows, give, text_of
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -98,7 +98,7 @@ def test_a_reader_that_has_gone_gets_no_traceback():
     """As of head, or of a pager that is left."""
     reader, writer = os.pipe()
     os.close(reader)
-    code = "from workflow_scripts.audit.printing import print_json; print_json([*range(100_000)])"
+    code = "from workflow_scripts.verbs.printing import print_json; print_json([*range(100_000)])"
     said = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, text=True, check=False
     )

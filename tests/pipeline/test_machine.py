@@ -13,11 +13,11 @@ import pytest
 
 from tests.jobs import MODEL, files_of, in_child, make_inputs
 from tests.planning import ROOT
-from tests.rooms.audit import conftest as study
+from tests.rooms.verbs import conftest as study
 from workflow_scripts.apis.ledger import Ledger, Request, Row
-from workflow_scripts.audit import verify
 from workflow_scripts.errors import DataError, one_line_errors
 from workflow_scripts.provenance.artefacts import job_record, write_page, write_table, writing_model_folder
+from workflow_scripts.verbs import verify
 
 NOBODY = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user, or mount")

@@ -11,9 +11,9 @@ import pytest
 from tests.planning import copy_tree, snakemake
 from tests.smoke import CONFIGS, plan
 from tests.verbs import printed
-from workflow_scripts.audit import rebuild
-from workflow_scripts.audit.records import Records, studies_of
 from workflow_scripts.provenance.record import processor
+from workflow_scripts.verbs import rebuild
+from workflow_scripts.verbs.records import Records, studies_of
 
 
 @pytest.mark.slow

@@ -1,9 +1,9 @@
 """Requests that this cluster does not meet, in the words of its sbatch, and nothing is queued."""
 
 from tests.slurm.node import ACCOUNT, Node
-from workflow_scripts.planning import cluster
-from workflow_scripts.planning.cluster import Site
-from workflow_scripts.planning.graph import PlannedJob
+from workflow_scripts.verbs import cluster
+from workflow_scripts.verbs.cluster import Site
+from workflow_scripts.verbs.plan import PlannedJob
 
 UNAVAILABLE = "Requested node configuration is not available"
 ASKED = {

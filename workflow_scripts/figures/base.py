@@ -16,7 +16,7 @@ import pandas as pd
 
 from workflow_scripts.config import Settings, names_in
 from workflow_scripts.figures.style import FigureStyle, new_figure
-from workflow_scripts.reporting.called import Called
+from workflow_scripts.settings.called import Called
 from workflow_scripts.settings.experiment import Column, Experiment, MeanColumn
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from pydantic import Field
 
 from workflow_scripts.columns.corpora import WORD_COUNTS
 from workflow_scripts.config import Settings
+from workflow_scripts.data.printed import read_printed
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Declaration, Drawn, Request, frame
 from workflow_scripts.figures.style import COLOURS, log_scale
 from workflow_scripts.provenance.artefacts import read_table
-from workflow_scripts.reporting.published import read_printed
 
 _PANEL_INCHES = 1.9
 

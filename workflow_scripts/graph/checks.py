@@ -30,7 +30,11 @@ from workflow_scripts.graph.resources import (
     published_findings,
     resource_findings,
 )
-from workflow_scripts.graph.runs import (
+from workflow_scripts.graph.sizes import Rows, Sizes
+from workflow_scripts.graph.slices import Config, as_json, deciding
+from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.mlm import ContinueMlm
+from workflow_scripts.settings.runs import (
     EXTRACTION,
     Run,
     adapting_training,
@@ -38,10 +42,6 @@ from workflow_scripts.graph.runs import (
     run_settings,
     runs_of,
 )
-from workflow_scripts.graph.sizes import Rows, Sizes
-from workflow_scripts.graph.slices import Config, as_json, deciding
-from workflow_scripts.settings.methods import MethodConfig
-from workflow_scripts.settings.mlm import ContinueMlm
 from workflow_scripts.settings.start import Start, beyond_encoder, layers_outside
 from workflow_scripts.settings.study import Grid, RunSettings, Study
 from workflow_scripts.settings.training import Training

@@ -11,10 +11,10 @@ from workflow_scripts.config import Settings, names_in
 from workflow_scripts.errors import ConfigError, advice, unknown
 from workflow_scripts.graph.benchmarks import lists_of, selection
 from workflow_scripts.graph.mistakes import forms_of, mistakes
-from workflow_scripts.graph.runs import Run, baselines_of, listed, numbered_columns, runs_of
 from workflow_scripts.graph.slices import Config, at
 from workflow_scripts.settings.names import Refers
 from workflow_scripts.settings.readers import ReaderConfig
+from workflow_scripts.settings.runs import Run, baselines_of, listed, numbered_columns, runs_of
 from workflow_scripts.settings.study import SUITES, Grid, Study
 from workflow_scripts.settings.suites import Cells
 

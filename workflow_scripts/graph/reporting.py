@@ -11,10 +11,9 @@ from workflow_scripts.graph.extraction_rows import tables_of
 from workflow_scripts.graph.figures import Figures, without_figures
 from workflow_scripts.graph.references import called, called_runs, datasets_of_corpora
 from workflow_scripts.graph.resources import CLAIMS, SIDES, comparisons
-from workflow_scripts.graph.runs import Run, paper_of, scored_columns
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Lookups, Study
-from workflow_scripts.reporting.coverage import PAPERS
+from workflow_scripts.settings.runs import PAPERS, Run, paper_of, scored_columns
 
 
 class Reporting(Lookups):

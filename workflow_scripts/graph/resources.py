@@ -9,16 +9,16 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from workflow_scripts.data.printed import of_cells, read_printed
 from workflow_scripts.data.published import CONFIG, SHARDS, WEIGHTS, encoder_folder, refusals
 from workflow_scripts.errors import ConfigError, DataError, advice, unknown
 from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.extraction_rows import definable_rows, tables_of
 from workflow_scripts.graph.mistakes import mistakes
-from workflow_scripts.graph.runs import EXTRACTION, numbered_columns, runs_of
 from workflow_scripts.graph.sizes import folders_of
 from workflow_scripts.models import TOKENISER_FILES
-from workflow_scripts.reporting.published import of_cells, read_printed
 from workflow_scripts.settings.claims import ClaimFile
+from workflow_scripts.settings.runs import EXTRACTION, numbered_columns, runs_of
 
 
 def resource_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:

@@ -12,7 +12,10 @@ from pathlib import Path
 from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.graph.checks import checked, study_findings
 from workflow_scripts.graph.references import base_of, encoders_reached, tasks_in
-from workflow_scripts.graph.runs import (
+from workflow_scripts.graph.slices import Config, Wildcards
+from workflow_scripts.methods import readout_modules
+from workflow_scripts.provenance.closure import code_files
+from workflow_scripts.settings.runs import (
     EXTRACTION,
     Run,
     all_runs,
@@ -21,9 +24,6 @@ from workflow_scripts.graph.runs import (
     run_settings,
     runs_of,
 )
-from workflow_scripts.graph.slices import Config, Wildcards
-from workflow_scripts.methods import readout_modules
-from workflow_scripts.provenance.closure import code_files
 
 ENSEMBLE = "models.ensemble"
 

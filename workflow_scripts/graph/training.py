@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from workflow_scripts.graph.outside import source_now, sources_of
-from workflow_scripts.graph.runs import Run, adapting_training
 from workflow_scripts.graph.slices import Wildcards, as_json, deciding
 from workflow_scripts.graph.study import Lookups
 from workflow_scripts.methods import method_modules
 from workflow_scripts.settings.encoders import EncoderBlock
+from workflow_scripts.settings.runs import Run, adapting_training
 from workflow_scripts.settings.training import Training as TrainingSettings
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
+from workflow_scripts.data.printed import as_printed
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.dataset_statistics import build
-from workflow_scripts.reporting.published import as_printed
 from workflow_scripts.reporting.records import record_of
 from workflow_scripts.settings.extraction.statistics import Statistics
 

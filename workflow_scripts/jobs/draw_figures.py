@@ -15,8 +15,8 @@ from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import read_record, writing_model_folder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
-from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.records import split_labels
+from workflow_scripts.settings.called import Called
 
 
 def main(job: Job) -> None:

@@ -1,8 +1,8 @@
 """Build one table of the extraction study (rule tabulate_extraction)."""
 
+from workflow_scripts.data.printed import as_printed
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.extraction import Scores, build
-from workflow_scripts.reporting.published import as_printed
 from workflow_scripts.settings.extraction.cells import Names
 from workflow_scripts.settings.extraction.tables import ExtractionTable
 

@@ -5,8 +5,8 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from workflow_scripts.data.printed import Printed
 from workflow_scripts.evaluation.significance import summarise
-from workflow_scripts.reporting.published import Printed
 
 Row = dict[str, Any]
 

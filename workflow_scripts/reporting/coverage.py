@@ -15,21 +15,12 @@ import yaml
 from pydantic import Field, model_validator
 
 from workflow_scripts.config import Settings
+from workflow_scripts.data.printed import Printed
 from workflow_scripts.errors import DataError
-from workflow_scripts.graph.runs import paper_of
-from workflow_scripts.reporting.published import Printed
+from workflow_scripts.settings.runs import paper_of
 
 FIGURE = "figure: "
 """Beginning of a heading that is a figure, and no column of a table."""
-
-PAPERS = {
-    "s2sent": "S2Sent",
-    "layerattpooler": "LayerAttPooler",
-    "three_r": "3R",
-    "jtcse": "JTCSE",
-    "extraction": "Extracting Sentence Embeddings",
-}
-"""Names of the five papers' files, and the papers."""
 
 Kind = Literal["no weights", "not built", "not described", "not legible", "no result"]
 """Why a number has no run. ``no weights``: a model that only its authors have; ``not built``: what it takes is known,

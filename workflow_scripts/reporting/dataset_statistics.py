@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.data.printed import Printed, look_up
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.reporting.cells import Values, cell
-from workflow_scripts.reporting.published import Printed, look_up
 from workflow_scripts.settings.extraction.statistics import DIGITS, Row, Statistics
 
 Tokenise = Callable[[list[str]], Iterable[Sequence[str]]]

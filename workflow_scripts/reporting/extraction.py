@@ -21,9 +21,9 @@ import pyarrow.compute as pc
 
 from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.data.printed import Printed, look_up
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.cells import Row, Values, cell
-from workflow_scripts.reporting.published import Printed, look_up
 from workflow_scripts.reporting.records import record_of, wildcard
 from workflow_scripts.settings.extraction.cells import Measure, Model, Names, Variants
 from workflow_scripts.settings.extraction.tables import ExtractionTable

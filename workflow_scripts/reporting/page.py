@@ -26,22 +26,22 @@ from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
 from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, WORD_COUNTS
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.columns.training import HISTORY
+from workflow_scripts.data.printed import read_printed
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import half_width
-from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting import coverage
-from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.experiment import experiment_of
 from workflow_scripts.reporting.layout import Sheet, lay_out, view_of
 from workflow_scripts.reporting.numbers import between, number, p_text, printed_sides
-from workflow_scripts.reporting.published import read_printed
 from workflow_scripts.reporting.records import kept, record_of, split_labels, steps, wildcard
+from workflow_scripts.settings.called import Called
 from workflow_scripts.settings.experiment import Experiment
 from workflow_scripts.settings.page import Config
+from workflow_scripts.settings.runs import PAPERS, runs_of
 from workflow_scripts.settings.training import LastBatch, batches
 
 Shown = dict[str, Any]
@@ -77,7 +77,7 @@ def page(job: Job) -> str:
         development=_development(job),
         claims=_claims(job),
         coverage=_coverage(job),
-        papers=coverage.PAPERS,
+        papers=PAPERS,
         file=_linked(report, report),
         commit=record.origin.commit,
         dirty=record.origin.dirty,
@@ -446,7 +446,7 @@ def _claims(job: Job) -> Shown:
         rows = _rows(path, CLAIMS)
         for row in rows:
             tested = [p_text(row[name]) for name in ("p_value", "corrected_p")]
-            row["title"] = coverage.PAPERS.get(row["paper"], row["paper"])
+            row["title"] = PAPERS.get(row["paper"], row["paper"])
             row |= {"printed": printed_sides(row), "p": " / ".join(filter(None, tested))}
         lines, others = (
             [row for row in rows if (row["verdict"] == NOT_RUN) == left] for left in (False, True)

@@ -18,13 +18,12 @@ import pyarrow.compute as pc
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.columns.training import METRICS
+from workflow_scripts.data.printed import Printed, of_cells
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import over_pairs
-from workflow_scripts.graph.runs import baselines_of, runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.cells import Row, Values, cell, paired
-from workflow_scripts.reporting.published import Printed, of_cells
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 from workflow_scripts.settings.experiment import (
     Column,
@@ -35,6 +34,7 @@ from workflow_scripts.settings.experiment import (
     RatioColumn,
     read_by,
 )
+from workflow_scripts.settings.runs import baselines_of, runs_of
 from workflow_scripts.settings.significance import Config as Significance
 
 CHOSEN_BY = "of the set by which checkpoints were chosen"

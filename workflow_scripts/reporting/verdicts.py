@@ -32,7 +32,6 @@ from workflow_scripts.evaluation.significance import (
     over_resamples,
     resampled,
 )
-from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.cells import Row, paired
@@ -41,6 +40,7 @@ from workflow_scripts.reporting.numbers import brief
 from workflow_scripts.reporting.records import record_of, wildcard
 from workflow_scripts.settings.claims import Comparison, Expects, Held, HeldClaim, Scale
 from workflow_scripts.settings.experiment import AnyColumn, Column, Experiment
+from workflow_scripts.settings.runs import runs_of
 from workflow_scripts.settings.significance import Config as Significance
 
 Kind = Literal["supported", "contradicted", "undecided"]

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import unknown
-from workflow_scripts.graph.runs import COMPUTED_FROM, listed, runs_of, written_out
 from workflow_scripts.settings.names import Defined, Name, Place, Refers, Seed, Setting
+from workflow_scripts.settings.runs import COMPUTED_FROM, listed, runs_of, written_out
 
 
 class _Score(Settings):
@@ -92,7 +92,7 @@ def read_by(column: AnyColumn) -> list[str]:
 
 
 class RunBlock(Settings):
-    """Some runs of a grid, expanded by ``graph.runs.runs_of``; an axis may list several values."""
+    """Some runs of a grid, expanded by ``settings.runs.runs_of``; an axis may list several values."""
 
     method: Annotated[Defined, Refers("methods")]
     encoder: Annotated[Defined, Refers("encoders")]

@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from workflow_scripts.config import OPERATIONAL, Settings, names_in
 from workflow_scripts.figures.base import all_figures
 from workflow_scripts.figures.style import FigureStyle
-from workflow_scripts.reporting.called import Names
+from workflow_scripts.settings.called import Names
 from workflow_scripts.settings.claims import Config as Claims
 from workflow_scripts.settings.contamination import Config as Contamination
 from workflow_scripts.settings.corpora import Corpus, RoundTripCorpus

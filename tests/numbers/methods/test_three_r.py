@@ -10,13 +10,13 @@ from tests.planning import merged_config
 from tests.steps import loss_of, step_of, views_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import read_grids
-from workflow_scripts.graph.runs import run_settings, runs_of
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import load_method, three_r
 from workflow_scripts.methods.base import Objective, Step
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.runs import run_settings, runs_of
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import train
 from workflow_scripts.training.sampler import Sampler

@@ -9,7 +9,7 @@ import pytest
 from tests.rooms.figures.conftest import FOOTNOTE, shown
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.reporting.called import Called
+from workflow_scripts.settings.called import Called
 
 COLUMN = {"suite": "s", "task": "lee", "aggregation": "all", "metric": "m", "scale": 1, "digits": 2}
 GRID = {

@@ -11,7 +11,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.configuration import as_in_a_file, base_files, load_config
 from workflow_scripts.graph.mistakes import mistakes
 from workflow_scripts.settings.study import Study
-from workflow_scripts.tools.schema import schema_of
+from workflow_scripts.verbs.schema import schema_of
 
 BELOW = {"mine": ["demo"], "suites": {"sts": {"toy": {"datasets": ["lee"]}}}, "odd": {"a": 1}}
 

@@ -4,8 +4,14 @@ import pytest
 
 from tests.planning import ROOT, merged_config
 from workflow_scripts.graph.checks import read_grids
-from workflow_scripts.graph.runs import all_runs, numbered_columns, one_column_a_task, run_settings, runs_of
 from workflow_scripts.graph.slices import at
+from workflow_scripts.settings.runs import (
+    all_runs,
+    numbered_columns,
+    one_column_a_task,
+    run_settings,
+    runs_of,
+)
 
 
 def grid(*runs: dict, **changes: object) -> dict:

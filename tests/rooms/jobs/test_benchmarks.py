@@ -16,7 +16,6 @@ from mteb.benchmarks.get_benchmark import _build_registry
 from tests import tiny
 from tests.evaluations import dataset, run, scores_in
 from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.audit.records import Records
 from workflow_scripts.columns.tasks import TASKS
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation import benchmarks
@@ -25,6 +24,7 @@ from workflow_scripts.graph.checks import content_findings, read_grids, study_fi
 from workflow_scripts.provenance.artefacts import read_record
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites.mteb import Config, Selection
+from workflow_scripts.verbs.records import Records
 
 TEXTS = tiny.sentences(40, seed=7)
 SUITE = {

@@ -2,9 +2,9 @@
 
 import pytest
 
+from workflow_scripts.data.printed import read_printed
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.reporting.coverage import (
-    PAPERS,
     Coverage,
     Line,
     Panel,
@@ -12,7 +12,7 @@ from workflow_scripts.reporting.coverage import (
     lines,
     reasons_of,
 )
-from workflow_scripts.reporting.published import read_printed
+from workflow_scripts.settings.runs import PAPERS
 
 HEAD = "group,row,column,value,grid,run,heading,source,note\n"
 CONTENT = (

@@ -7,9 +7,9 @@ import pytest
 
 from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.data.printed import Printed, as_printed, look_up
 from workflow_scripts.reporting.extraction import Scores, Variant, build, shown
 from workflow_scripts.reporting.layout import View, lay_out
-from workflow_scripts.reporting.published import Printed, as_printed, look_up
 from workflow_scripts.settings.extraction.cells import Names
 from workflow_scripts.settings.extraction.tables import ExtractionTable
 

@@ -4,10 +4,10 @@ import csv
 
 import pytest
 
+from workflow_scripts.data.printed import of_cells
 from workflow_scripts.graph.configuration import read_yaml
-from workflow_scripts.graph.runs import one_column_a_task
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.reporting.published import of_cells
+from workflow_scripts.settings.runs import one_column_a_task
 from workflow_scripts.settings.study import Grid
 
 PUBLISHED = ROOT / "resources/published"

@@ -16,7 +16,6 @@ import pytest
 from tests.browser import CHROMIUM, WHY_NOT, dom_of
 from tests.jobs import begin_here
 from tests.rooms.reporting.conftest import Study, finish
-from workflow_scripts.audit.diff import contents_equal
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import (
     identity,
@@ -25,8 +24,9 @@ from workflow_scripts.provenance.artefacts import (
 )
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.record import processor
-from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.page import Axis, compare_runs, rests_on, sentences
+from workflow_scripts.settings.called import Called
+from workflow_scripts.verbs.diff import contents_equal
 
 HOSTILE = (
     "</style></svg></script><script>document.documentElement.dataset.owned = 1</script>"

@@ -12,7 +12,6 @@ from rich.console import Console
 from tests.jobs import begin_here
 from tests.rooms.reporting.conftest import SIGNIFICANCE, command
 from tests.verbs import data, printed
-from workflow_scripts.audit.lock import printed as printed_numbers
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import Score, gap, score_table
@@ -20,6 +19,7 @@ from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.reporting.layout import View, lay_out, view_of
 from workflow_scripts.reporting.numbers import number, p_equation, p_text, score_text
 from workflow_scripts.reporting.terminal import Printed, latex, to_csv
+from workflow_scripts.verbs.lock import printed as printed_numbers
 
 MINUS = "\N{MINUS SIGN}"
 COLUMN = {"suite": "sts", "task": "a", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}

@@ -7,9 +7,9 @@ from scipy import stats
 
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.columns.training import METRICS
+from workflow_scripts.data.printed import Printed, of_cells
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score, gap, score_table
-from workflow_scripts.reporting.published import Printed, of_cells
 from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.tables import ScoreFile, build
 from workflow_scripts.settings.experiment import Experiment

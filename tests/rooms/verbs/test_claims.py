@@ -1,0 +1,94 @@
+"""What is printed of claims: the papers' own, and the verdicts of a study."""
+
+import pyarrow as pa
+import pytest
+
+from tests.verbs import data, printed
+from workflow_scripts.columns.claims import CLAIMS
+from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.verbs import claims
+
+TESTED = {
+    "paper": "jtcse",
+    "claim": "over_simcse",
+    "place": "Table I",
+    "says": "JTCSE is better.",
+    "expects": "higher",
+    "printed_ours": 79.7,
+    "printed_theirs": 76.25,
+    "verdict": "supported",
+    "reason": "2.00 higher (1.00 to 3.00) over 5 seeds",
+    "ours": 72.0,
+    "theirs": 70.0,
+    "difference": 2.0,
+    "low": 1.0,
+    "high": 3.0,
+    "over": "seeds",
+    "n": 5,
+    "p_value": 0.004,
+    "corrected_p": 0.0123,
+    "labels": [],
+}
+ONE_VALUE = TESTED | {"claim": "once", "verdict": "undecided", "low": None, "high": None, "p_value": None}
+ONE_VALUE |= {"corrected_p": None, "n": 1, "over": ""}
+NOT_RUN = {"paper": "three_r", "claim": "llm", "verdict": "not run", "reason": "It needs a language model."}
+ROWS = pa.Table.from_pylist([TESTED, ONE_VALUE, NOT_RUN], schema=CLAIMS).to_pylist()
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """A study with these verdicts."""
+    (tmp_path / "claims.parquet").touch()
+    monkeypatch.setattr(claims, "read_table", lambda *_: pa.Table.from_pylist(ROWS, schema=CLAIMS))
+    return tmp_path
+
+
+def test_verdicts_are_printed_as_markdown(study):
+    counted, compared = printed("claims", "--study", study, "--markdown")[1].strip().split("\n\n")
+    assert counted.splitlines() == [
+        "| paper | supported | contradicted | undecided | not run |",
+        "| --- | --- | --- | --- | --- |",
+        "| 3R | 0 | 0 | 0 | 1 |",
+        "| JTCSE | 1 | 0 | 1 | 0 |",
+        "| all | 1 | 0 | 1 | 1 |",
+    ]
+    assert compared.splitlines()[2:] == [
+        "| JTCSE, Table I | JTCSE is better. | 79.7 against 76.25 "
+        "| 72.00 against 70.00: 2.00 (1.00 to 3.00), 5 seeds | .004 / .012 | supported |",
+        "| JTCSE, Table I | JTCSE is better. | 79.7 against 76.25 "
+        "| 72.00 against 70.00; nothing repeated |  /  | undecided |",
+    ]
+
+
+def test_verdicts_are_counted_below_what_was_compared_and_what_was_not(study):
+    text = printed("claims", "--study", study)[1]
+    assert (
+        text.index("2.00 (1.00 to 3.00)") < text.index("It needs a language model.") < text.rindex("verdicts")
+    )
+    last = text.rstrip().splitlines()[-1].replace("│", " ").split()
+    assert last == ["all", "1", "0", "1", "1"]
+
+
+def test_a_single_paper_has_no_sum_of_all(study):
+    rows = data("claims", "jtcse", "--study", study)[1]["verdicts"]
+    assert [(row["paper"], row["supported"], row["undecided"]) for row in rows] == [("JTCSE", 1, 1)]
+
+
+def test_the_papers_claims_are_listed_with_the_scales_at_which_they_are_tested():
+    rows = data("claims", "jtcse")[1]["what the papers claim"]
+    assert list(rows[0])[-3:] == ["paper scale", "laboratory", "demo"]
+    assert "lab_twins" in {row["laboratory"] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--markdown"], r"Give --study results/<study>\."),
+        (["jtsce"], r"config/claims: jtsce is not defined\. Did you mean jtcse\?"),
+        (["--study", "{study}/none"], r"Give the folder of a finished study, results/<study>\."),
+        (["jtcse", "s2sent", "--study", "{study}"], r"s2sent: .* is held to no claim of it"),
+    ],
+)
+def test_a_wrong_call_is_one_line(study, words, said):
+    with pytest.raises((ConfigError, DataError), match=said):
+        printed("claims", *(word.format(study=study) for word in words))

@@ -1,0 +1,201 @@
+"""Two artefacts differ by what their records say, and down to the input that made the difference."""
+
+import math
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from tests.rooms.verbs.conftest import STUDY, flip_a_byte
+from tests.verbs import data, printed
+from workflow_scripts.errors import DataError
+from workflow_scripts.provenance.artefacts import read_record, write_page, write_table, writing_model_folder
+from workflow_scripts.verbs.compare import ABSENT, Change, compare, facts
+from workflow_scripts.verbs.diff import Difference, contents_equal, diff, numeric_differences, sentence
+
+SCORES = Path(STUDY, "scores/sts/suite")
+
+
+def sections(step):
+    return [(change.section, change.key) for change in step.changes]
+
+
+def test_an_artefact_does_not_differ_from_itself_or_its_copy(root):
+    table, model = Path(STUDY, "tables/main.parquet"), Path(STUDY, "runs/plain/seed1/model")
+    copy = Path(shutil.copy(table, Path(STUDY, "tables/copy.parquet")))
+    for a, b in ((table, table), (table, copy), (model, model / "record.json")):
+        (step,) = diff(a, b)
+        assert step.contents_equal and step.changes == []
+
+
+def test_scores_differ_by_the_settings_of_their_models(root):
+    scores, model = diff(SCORES / "simcse/seed1.parquet", SCORES / "plain/seed1.parquet")
+    assert sections(scores) == [("wildcard", "run"), ("input", "model")] and scores.followed == "model"
+    assert model.changes == [
+        Change("wildcard", "run", "simcse", "plain"),
+        Change("setting", "method.module", "simcse", "plain"),
+    ]
+
+
+@pytest.fixture
+def other_study(study, monkeypatch):
+    """The same study under another name, but for the sentences it keeps."""
+    monkeypatch.setattr(study, "STUDY", "results/other")
+    study.write_study(max_words=40, value=0.6)
+
+
+def test_a_difference_is_followed_from_report_to_setting(root, other_study):
+    *steps, last = diff(Path(STUDY, "report.html"), Path("results/other/report.html"))
+    assert {change.section for step in steps for change in step.changes} == {"input"}
+    followed = ["figure", "table", "scores/scores/sts/suite/plain/seed1.parquet", "model", "corpus"]
+    assert [step.followed for step in steps] == followed
+    assert last.changes == [Change("setting", "corpus.max_words", 50, 40)] and not last.contents_equal
+    assert ("value", pytest.approx(0.1)) in [(one.name, one.largest) for one in steps[2].numbers]
+
+
+def test_what_cannot_be_followed_says_why_and_where_an_input_lies_is_no_difference(root, other_study):
+    """The two datasets are equal, though the record of each names another place."""
+    flip_a_byte(f"{STUDY}/runs/plain/seed1/model/record.json")
+    name = "scores/sts/suite/plain/seed1.parquet"
+    (step,) = diff(Path(STUDY, name), Path("results/other", name))
+    assert sections(step) == [("input", "model")]
+    assert "changed since it was written" in step.not_followed[0]
+
+
+def test_an_input_made_anew_is_not_followed_and_says_why(root, study):
+    old = Path(shutil.copy(SCORES / "plain/seed1.parquet", "old.parquet"))
+    study.write_run("plain", 1, temperature=0.1)
+    study.write_scores("plain", 1)
+    (step,) = diff(old, SCORES / "plain/seed1.parquet")
+    assert sections(step) == [("input", "model")] and step.contents_equal
+    assert "rebuilt since" in step.not_followed[0]
+
+
+WORDS = "workflow_scripts/data/words.py"
+
+
+def test_code_packages_commit_and_labels_are_compared(root):
+    record = read_record(Path(STUDY, "tables/main.parquet"))
+    origin = {"commit": "0123", "dirty": not record.origin.dirty, "processor": "Abacus", "gpu": "NVIDIA H100"}
+    changes = {
+        "meaning": {**record.meaning, WORDS: "0" * 64, "workflow_scripts/new.py": "1" * 64},
+        "packages": {**record.packages, "torch": "2.9"},
+        "origin": record.origin.model_copy(update=origin),
+        "labels": ["other engine"],
+        "settings": {"a": {"b": [1, {"c": 2}]}, "empty": {}},
+    }
+    assert compare(facts(record), facts(record)) == []
+    assert compare(facts(record), facts(record.model_copy(update=changes))) == [
+        Change("setting", "a.b", ABSENT, [1, {"c": 2}]),
+        Change("setting", "empty", ABSENT, {}),
+        Change("code", WORDS, record.meaning[WORDS], "0" * 64),
+        Change("code", "workflow_scripts/new.py", ABSENT, "1" * 64),
+        Change("package", "torch", ABSENT, "2.9"),
+        Change("machine", "gpu", "", "NVIDIA H100"),
+        Change("machine", "processor", record.origin.processor, "Abacus"),
+        Change("commit", "", record.origin.commit, "0123"),
+        Change("uncommitted changes", "", record.origin.dirty, not record.origin.dirty),
+        Change("label", "other engine", ABSENT, "present"),
+        Change("label", "stand-in encoder", "present", ABSENT),
+    ]
+
+
+def test_equal_contents_are_seen_under_other_records(root):
+    record = read_record(Path(STUDY, "tables/main.parquet"))
+    other = record.model_copy(update={"origin": record.origin.model_copy(update={"commit": "0123"})})
+    rows = pa.table({"loss": [1.0, float("nan"), None]})
+    for name, made in (("a", record), ("b", other)):
+        write_table(Path(f"{name}.parquet"), rows, made)
+        write_page(Path(f"{name}.svg"), "<svg/>", made)
+        with writing_model_folder(Path(name), made) as folder:
+            (folder / "model.safetensors").write_bytes(b"weights")
+    for suffix in (".parquet", ".svg", ""):
+        (step,) = diff(Path(f"a{suffix}"), Path(f"b{suffix}"))
+        assert step.contents_equal and sections(step) == [("commit", "")], suffix
+    write_table(Path("c.parquet"), pa.table({"loss": [1.0, float("nan"), 2.0]}), record)
+    write_table(Path("d.parquet"), pa.table({"other": [1.0, float("nan"), None]}), record)
+    write_page(Path("c.svg"), "<svg><text/></svg>", record)
+    for path in ("c.parquet", "d.parquet", "c.svg", "a/record.json"):
+        assert not contents_equal(Path("a.parquet" if "parquet" in path else "a.svg"), Path(path)), path
+
+
+def test_a_foreign_file_is_not_compared(root):
+    with pytest.raises(DataError, match=r"prompt\.txt: not an artefact"):
+        diff(Path(STUDY, "tables/main.parquet"), Path("resources/prompt.txt"))
+
+
+def test_what_is_shown_names_keys_and_both_values_and_the_exit_code_says_whether_there_is_a_difference(
+    root, study
+):
+    study.write_run("simcse", 2, temperature=0.1)
+    study.write_scores("simcse", 2)
+    files = [SCORES / f"simcse/seed{seed}.parquet" for seed in (1, 2)]
+    code, shown = printed("diff", *files)
+    (line,) = [line for line in shown.splitlines()[1:] if "method.temperature" in line]
+    assert code == 1 and "0.05" in line and "0.1" in line and "contents differ" in shown
+    code, found = data("diff", *files)
+    assert (code, found["green"], found["steps"][1]["changes"][1]["key"]) == (1, False, "method.temperature")
+    equal = "Contents and records are equal."
+    assert printed("diff", files[0], files[0]) == (0, f"{equal}\nA {files[0]}\nB {files[0]}\nno difference\n")
+
+
+def test_it_begins_with_a_sentence_on_the_cause(root, study):
+    study.write_run("simcse", 2, temperature=0.1)
+    study.write_scores("simcse", 2, value=0.6)
+    files = [SCORES / f"simcse/seed{seed}.parquet" for seed in (1, 2)]
+    cause = "wildcard seed (1 and 2), setting method.temperature (0.05 and 0.1)"
+    assert sentence(diff(*files)) == f"The contents differ, because of input model: {cause}."
+    models = [Path(STUDY, f"runs/simcse/seed{seed}/model") for seed in (1, 2)]
+    found = sentence(diff(*models))
+    assert found.endswith(f"differ: {cause}.") and "input" not in found
+
+
+# By how much
+
+
+def columns_apart(tmp_path, *columns):
+    paths = [tmp_path / f"{name}.parquet" for name in "ab"]
+    for path, column in zip(paths, columns, strict=True):
+        pq.write_table(pa.table({"c": column}), path)
+    return numeric_differences(*paths)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ([1.0, 2.0, 3.0], [1.0, 2.5, 2.0], (2, 3, 1.0, 0.75)),
+        ([1, 2], [1, 5], (1, 2, 3.0, 3.0)),
+        ([1.0, None], [1.0, 2.0], (1, 2, None, None)),
+        ([0.0, None], [None, None], (1, 2, None, None)),
+        (["x", "y"], ["x", "z"], (1, 2, None, None)),
+        ([[1.0, 2.0], [3.0]], [[1.0, 4.0], [3.0]], (1, 3, 2.0, 2.0)),
+        ([[1.0], [3.0]], [[1.0, 4.0], [3.0]], (1, 2, None, None)),
+        ([math.nan, 1.0], [math.nan, 2.0], (1, 2, 1.0, 1.0)),
+    ],
+)
+def test_a_column_is_compared_cell_by_cell(tmp_path, a, b, expected):
+    assert columns_apart(tmp_path, a, b) == [Difference("c", *expected)]
+
+
+@pytest.mark.parametrize("same", [[math.nan, 1.0], [None, "x"], [[1.0], None], [None, None]])
+def test_of_equal_columns_and_of_tables_of_different_lengths_nothing_is_said(tmp_path, same):
+    assert columns_apart(tmp_path, same, same) == columns_apart(tmp_path, same, same[:1]) == []
+
+
+def test_weights_are_compared_over_all_tensors_of_a_file_and_data_of_figures_by_column(tmp_path):
+    for name, weight in (("a", [1.0, 2.0, 3.0]), ("b", [1.0, 2.5, 2.0])):
+        (tmp_path / name).mkdir()
+        tensors = {
+            "w": torch.tensor(weight, dtype=torch.bfloat16),
+            "same": torch.ones(2),
+            name: torch.ones(1),
+        }
+        save_file(tensors, tmp_path / name / "model.safetensors")
+        pq.write_table(pa.table({"mean": [1.0, sum(weight)]}), tmp_path / name / "sweep.parquet")
+    records = [tmp_path / name / "record.json" for name in ("a", "b")]
+    differing = Difference("sweep.parquet: mean", 1, 2, 0.5, 0.5)
+    assert numeric_differences(*records) == [Difference("model.safetensors", 2, 5, 1.0, 0.75), differing]

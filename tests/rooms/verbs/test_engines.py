@@ -1,0 +1,62 @@
+"""One question to every engine that jobs need, and what preflight says of the answer."""
+
+import pytest
+
+from tests import fault_server
+from tests.fault_server import FaultServer
+from tests.workshop import CALLS
+from workflow_scripts.verbs import engines
+from workflow_scripts.verbs.plan import PlannedJob
+
+JOBS = [
+    *[PlannedJob("translate_shard", {"corpus": "fr"}, {}, [], [], queued={"api_calls": 1}) for _ in range(8)],
+    PlannedJob("write_exemplars", {"pool": "mine"}, {}, [], [], queued={"api_calls": 1}),
+    PlannedJob("count_words", {"corpus": "fr"}, {}, [], []),
+]
+
+
+@pytest.fixture
+def config(monkeypatch):
+    """A function that makes the configuration of a study with both kinds of engines, each at an address."""
+    monkeypatch.setenv("TOY_KEY", "sk-canary")
+
+    def made(translator, model):
+        trip = {"translator": "libre", "source": "en", "via": "es"}
+        libre = {
+            "engine": "libretranslate",
+            "url": translator,
+            "key_variable": None,
+            "batch_sentences": 16,
+            "calls": CALLS,
+        }
+        toy = {
+            "base_url": f"{model}v1", "model": "toy", "answers_as": None, "key_variable": "TOY_KEY", "temperature": None,
+            "seed": None, "max_completion_tokens": 64, "tokens_parameter": "max_tokens", "calls": CALLS, "price": None,
+        }  # fmt: skip
+        return {
+            "corpora": {"fr": {"round_trip": trip}},
+            "exemplars": {"mine": {"llm": "toy"}},
+            "translators": {"libre": libre},
+            "llms": {"toy": toy},
+        }
+
+    return made
+
+
+def test_each_is_asked_once_and_its_answer_is_shown(config):
+    proper = fault_server.chat(lambda asked: "It flows.")
+    with FaultServer(fault_server.libretranslate) as translator, FaultServer(proper) as model:
+        lines = [*engines.answers(config(translator.url, model.url), JOBS)]
+        assert len(translator.requests) == len(model.requests) == 1
+    (libre, said), toy = lines
+    assert libre and said.startswith("translators.libre: answers, '")
+    assert toy == (True, "llms.toy: answers, 'It flows.'")
+
+
+def test_one_that_does_not_answer_is_a_line_with_a_remedy(config):
+    lines = [*engines.answers(config("http://127.0.0.1:9/", "http://127.0.0.1:9/"), JOBS)]
+    assert [good for good, _ in lines] == [False, False]
+    assert all(
+        line.startswith(place)
+        for (_, line), place in zip(lines, ("translators.libre", "llms.toy"), strict=True)
+    )

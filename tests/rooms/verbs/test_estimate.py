@@ -1,0 +1,180 @@
+"""Steps, hours, gigabytes and requests of jobs, worked out by hand from round numbers."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from workflow_scripts.settings.runs import Run
+from workflow_scripts.verbs import estimate
+from workflow_scripts.verbs.plan import PlannedJob
+
+RUN = Run("simcse", "base", "wiki", "default", {}, (1,), None)
+TRAINING = {"epochs": 1, "max_steps": None, "batch_size": 64}
+CONFIG = {
+    "encoders": {
+        "base": {"fetch": {}},
+        "adapted": {"adapt": {"base": "base", "corpus": "wiki"}},
+        "large": {"fetch": {"size": "large"}},
+        "twin": {
+            "runs": [{"method": "simcse", "encoder": "base", "corpus": corpus} for corpus in ("wiki", "cut")]
+        },
+    },
+    "datasets": {
+        "text": {"contract": {"rows": 6400}},
+        "least": {"contract": {"min_rows": 5000}},
+        "vague": {"contract": {}},
+    },
+    "corpora": {
+        name: {"dataset": dataset, "dev_sentences": 0, "max_sentences": None} | more
+        for name, dataset, more in (
+            ("wiki", "text", {}),
+            ("cut", "text", {"max_sentences": 1000, "also": "least"}),
+            ("held_out", "text", {"dev_sentences": 400}),
+            ("vague", "vague", {}),
+        )
+    }
+    | {
+        name: {
+            "round_trip": {"corpus": "wiki", "translator": translator, "form": form, "max_sentences": most}
+        }
+        for name, translator, form, most in (
+            ("fr", "google", "pairs", None),
+            ("fr_expanded", "libre", "expanded", 800),
+            ("fr_llm", "llm", "pairs", 800),
+        )
+    },
+    "round_trip": {"shards": 8},
+    "data_root": None,
+    "exemplars": {"pool": {"llm": "paid", "sentences": 64, "sentences_per_call": 5, "max_calls": 400}},
+    "translators": {
+        "google": {"engine": "google", "calls": {"per_day": 1000, "per_second": 5}},
+        "libre": {
+            "engine": "libretranslate",
+            "batch_sentences": 16,
+            "calls": {"per_day": None, "per_second": None},
+        },
+        "llm": {"engine": "llm", "llm": "paid"},
+    },
+    "llms": {
+        "paid": {
+            "max_completion_tokens": 100,
+            "calls": {"per_day": None, "per_second": 1},
+            "price": {"input_usd_per_million": 1.0, "output_usd_per_million": 2.0},
+        }
+    },
+}
+
+
+@pytest.fixture
+def study():
+    runs = {
+        "one": RUN,
+        "two": RUN,
+        "long": RUN._replace(encoder="large"),
+        "both": RUN._replace(encoder="twin"),
+        "vague": RUN._replace(corpus="vague"),
+    }
+    settings = {name: {"training": TRAINING} for name in runs}
+    settings["two"] = {"training": TRAINING | {"max_steps": 10, "batch_size": 512}}
+    members = {"twin": {"one": RUN, "two": RUN}}
+    return SimpleNamespace(
+        config=CONFIG, runs=runs, settings=settings, members=lambda name: members.get(name, {})
+    )
+
+
+def job(rule, inputs=(), queued=None, settings=None, **wildcards):
+    return PlannedJob(rule, wildcards, settings or {}, [*inputs], [], queued=queued or {})
+
+
+@pytest.mark.parametrize(
+    ("corpus", "rows"),
+    [("wiki", 6400), ("cut", 1000 + 5000), ("held_out", 6000), ("fr", 6400), ("fr_expanded", 1600)],
+)
+def test_rows_of_a_corpus_follow_contracts_limits_and_round_trips(corpus, rows):
+    assert estimate.rows_of(CONFIG, corpus) == rows
+
+
+def test_gpu_hours_are_steps_times_milliseconds_a_line_for_each_size(study):
+    """100 steps of 64 and 10 of 512, which count as 80, each 89 ms; of a size without a measurement nothing is known."""
+    base, large = estimate.gpu_hours(
+        study, [job("train_encoder", run=name) for name in ("one", "two", "long")]
+    )
+    assert (base["size of encoder"], base["trainings"], base["steps"]) == ("base", 2, 110)
+    assert base["GPU hours"] == pytest.approx(180 * 89 / 1000 / 3600)
+    assert (large["steps"], large["ms a step of 64"], large["GPU hours"]) == (100, None, None)
+    (unknown,) = estimate.gpu_hours(
+        study, [job("train_encoder", run="vague"), job("evaluate_sts", run="one")]
+    )
+    assert (unknown["trainings"], unknown["steps"], unknown["GPU hours"]) == (1, None, None)
+
+
+def test_weights_on_this_machine_count_as_they_are(study, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/model.safetensors").write_bytes(b"x" * 2000)
+    fetch = {"sources": [{"kind": "local", "path": "absent"}, {"kind": "local", "path": "mine"}]}
+    encoders = {"mine": {"fetch": fetch}, "adapted": {"adapt": {"base": "mine"}}}
+    study.config = CONFIG | {"encoders": encoders, "data_root": str(tmp_path)}
+    assert estimate.gigabytes(study, job("continue_mlm", encoder="adapted")) == 2e-6
+
+
+def test_a_twin_is_saved_as_two_encoders(study):
+    sizes = [estimate.gigabytes(study, job("train_encoder", run=name)) for name in ("one", "long", "both")]
+    assert sizes == pytest.approx([0.44, 1.4, 0.88])
+    assert estimate.gigabytes(study, job("fetch_encoder", encoder="large")) == 1.4
+    assert estimate.gigabytes(study, job("split_corpus", corpus="wiki")) == pytest.approx(6400 * 68e-9)
+    assert estimate.gigabytes(study, job("split_corpus", corpus="vague")) == 0
+
+
+@pytest.mark.parametrize(
+    ("corpus", "service", "requests", "days"),
+    [
+        ("fr", "translators.google", 12_800, 12.8),
+        ("fr_expanded", "translators.libre", 100, None),
+        ("fr_llm", "llms.paid", 1600, 1600 / 86_400),
+    ],
+)
+def test_translations_go_there_and_back_and_have_days_at_the_limits_of_their_service(
+    study, corpus, service, requests, days
+):
+    shards = [job("translate_shard", corpus=corpus) for _ in range(8)]
+    (row,) = estimate.requests(CONFIG, shards)
+    assert (row["service"], row["jobs"], row["most"]) == (service, 8, requests)
+    assert row["days at its limits"] == (days and pytest.approx(days))
+
+
+def test_a_pool_takes_between_what_it_needs_and_where_it_gives_up_at_prices_of_prompts_and_answers(tmp_path):
+    """A prompt of 400 characters is 100 tokens, and 32 are put into it."""
+    prompt = tmp_path / "prompt.txt"
+    prompt.write_text("x" * 400)
+    (row,) = estimate.requests(CONFIG, [job("write_exemplars", [str(prompt)], pool="pool")])
+    assert (row["service"], row["least"], row["most"]) == ("llms.paid", 13, 400)
+    assert row["USD at most"] == pytest.approx(400 * (132 * 1 + 100 * 2) / 1e6)
+
+
+def test_rows_by_rule_have_the_most_that_a_job_asks_for(study):
+    small, large = {"gpu": 1, "mem_mb": 8000, "runtime": 60}, {"gpu": 1, "mem_mb": 16_000, "runtime": 480}
+    jobs = [job("train_encoder", queued=asked, run="one") for asked in (small, large)]
+    first, second = estimate.by_rule(study, [job("count_words", corpus="wiki"), *jobs])
+    assert (first["rule"], first["jobs"], first["memory, GB"], first["h at most"]) == (
+        "train_encoder",
+        2,
+        16,
+        8,
+    )
+    assert (second["jobs"], second["GPUs each"], second["disk, GB"]) == (1, None, None)
+
+
+def test_every_source_is_named_with_the_place_that_it_is_read_from(monkeypatch):
+    monkeypatch.setenv("SEMBLANCE_DATA", "/data")
+    sources = {
+        "text": "local:mine/a.tsv sha256:12ab; local:mine/b.tsv sha256:34cd",
+        "none": "not reached: hub:team/toy@0000",
+    }
+    jobs = [job("read_dataset", settings={"source": one}, dataset=name) for name, one in sources.items()]
+    files = "local:mine/bert/1_Pooling/config.json sha256:0; local:mine/bert/model.safetensors sha256:2"
+    jobs.append(job("fetch_encoder", settings={"source": files}, encoder="toy"))
+    assert estimate.read_from([*jobs, job("train_encoder", run="one")]) == [
+        {"of": "none", "read from": "not reached: hub:team/toy@0000"},
+        {"of": "text", "read from": "/data/mine/a.tsv, /data/mine/b.tsv"},
+        {"of": "toy", "read from": "/data/mine/bert"},
+    ]

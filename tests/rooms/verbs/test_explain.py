@@ -1,0 +1,311 @@
+"""The chain behind a file leads to its sources, and the chain behind a cell to its own sources alone."""
+
+from itertools import product
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.rooms.verbs.conftest import HUB, STUDY, flip_a_byte
+from tests.verbs import data, printed
+from workflow_scripts.columns.tables import TABLE as TABLE_COLUMNS
+from workflow_scripts.errors import DataError
+from workflow_scripts.evaluation.base import Score, score_table
+from workflow_scripts.provenance.artefacts import read_record, write_table
+from workflow_scripts.verbs.cells import agreement, parse_cell
+from workflow_scripts.verbs.explain import explain, explain_cell, made_into
+
+TABLE = Path(STUDY, "tables/main.parquet")
+SCORE = f"{STUDY}/scores/sts/suite/plain/seed1.parquet"
+MODEL = f"{STUDY}/runs/plain/seed1/model"
+
+
+def states(chain):
+    return {node.path.removeprefix(f"{STUDY}/"): node.state for node in chain}
+
+
+def inputs(chain):
+    """Roles of the inputs of the artefact itself."""
+    return [node.role for node in chain if node.depth == 1]
+
+
+WHOLE = {
+    "scores/sts/suite/plain/seed1.parquet": "as recorded",
+    "runs/plain/seed1/model/record.json": "as recorded",
+    "encoders/minilm/record.json": "as recorded",
+    "corpora/wiki/train.parquet": "as recorded",
+    "datasets/stsb.parquet": "as recorded",
+    "resources/prompt.txt": "file",
+    "hub:owner/stsb@0123456789": "source",
+    "package:minilm==1.0/model.safetensors": "source",
+}
+
+
+def test_the_chain_of_a_score_ends_at_its_sources_and_says_what_is_no_longer_as_it_was_read(root, study):
+    assert states(explain(Path(SCORE))) == WHOLE
+    study.write_dataset(score=4.5)
+    Path(STUDY, "corpora/wiki/train.parquet").unlink()
+    Path(STUDY, "encoders/minilm/record.json").write_text("{")
+    broken = {"datasets/stsb.parquet": "rebuilt since", "corpora/wiki/train.parquet": "missing"}
+    found = states(explain(Path(SCORE)))
+    assert found | broken | {"encoders/minilm/record.json": "damaged"} == found
+    assert printed("explain", TABLE)[0] == 1
+
+
+def test_inputs_come_in_the_order_of_the_record(root):
+    """Which is that of members, where it counts."""
+    record = read_record(TABLE)
+    turned = record.model_copy(update={"inputs": dict(reversed(record.inputs.items()))})
+    write_table(TABLE, pq.read_table(TABLE), turned)
+    assert inputs(explain(TABLE)) == [*reversed(record.inputs)]
+
+
+def test_what_was_shown_is_not_repeated(root):
+    chain = explain(Path(STUDY, "report.html"))
+    tables = [(node.depth, node.repeated) for node in chain if node.role == "table"]
+    assert tables == [(2, False), (1, True)] and chain[-1].role == "table"
+    shown = [node.path for node in chain if node.record and node.record.inputs and not node.repeated]
+    assert len(shown) == len(set(shown))
+
+
+@pytest.mark.parametrize("name", ["resources/prompt.txt", "results/absent.parquet", STUDY])
+def test_what_cannot_be_explained_is_one_line(root, name):
+    with pytest.raises(DataError, match=name):
+        explain(Path(name))
+
+
+@pytest.mark.parametrize("content", ["[]", "null", '{"record": 1}', '"text"'])
+def test_a_record_that_is_none_is_damage(root, content):
+    Path(MODEL, "record.json").write_text(content)
+    with pytest.raises(DataError, match=r"record\.json: damaged"):
+        explain(Path(MODEL))
+
+
+# Cells
+
+
+def test_a_cell_leads_to_its_own_run_and_no_other(root):
+    found = explain_cell(TABLE, {"run": "simcse", "seed": "2", "metric": "spearman"})
+    assert [(row["run"], row["seed"], row["value"]) for row in found.rows] == [("simcse", 2, 0.7)]
+    assert found.narrowed and found.chain[0].left_out == 2
+    own = {path for path in states(found.chain) if path.startswith(("scores", "runs"))}
+    assert own == {"scores/sts/suite/simcse/seed2.parquet", "runs/simcse/seed2/model/record.json"}
+    assert "resources/prompt.txt" in states(found.chain)
+    code, shown = printed("explain", TABLE, "--cell", "run=simcse,seed=1")
+    assert code == 0 and all(node.path.replace("seed2", "seed1") in shown for node in found.chain)
+    assert "train_encoder(run=simcse, seed=1)" in shown and "fetch_encoder() " in shown
+    assert "[1] stand-in encoder" in shown and "seed2" not in shown
+
+
+def test_what_an_agreeing_input_was_made_from_is_kept_whatever_its_own_wildcards(root, study):
+    file = "scores/sts/suite/student/seed7.parquet"
+    record = study.made_by(
+        "distil",
+        [file],
+        inputs={"teacher": "runs/plain/seed1/model/record.json"},
+        wildcards={"run": "student", "seed": "7", "suite": "suite"},
+    )
+    rows = score_table([Score("STSB", "all", "spearman", 0.8, 40)], run="student", seed=7, suite="suite")
+    write_table(Path(STUDY, file), rows, record)
+    others = {f"scores/{file}": file for file in study.score_files()}
+    made = study.made_by("make_table", ["tables/main.parquet"], inputs=others | {"scores/student": file})
+    write_table(TABLE, rows, made)
+    found = explain_cell(TABLE, {"run": "student"})
+    assert inputs(found.chain) == ["scores/student"]
+    assert "runs/plain/seed1/model/record.json" in states(found.chain)
+
+
+def test_a_table_whose_inputs_do_not_say_which_rows_they_gave_keeps_its_whole_chain(root):
+    dataset = Path(STUDY, "datasets/stsb.parquet")
+    found = explain_cell(dataset, {"sentence1": "a 7"})
+    assert len(found.rows) == 1 and not found.narrowed
+    assert states(found.chain) == states(explain(dataset))
+
+
+@pytest.mark.parametrize(
+    ("cell", "complaint"),
+    [
+        ({"runs": "simcse"}, r"no column 'runs'; it has \['run', 'seed'"),
+        ({"run": "simsce"}, r"no row with run=simsce; it has plain, simcse"),
+        ({"run": "plain", "seed": "2"}, r"no row with seed=2; it has 1\."),
+    ],
+)
+def test_a_cell_that_is_not_there_is_one_line_that_says_what_is(root, cell, complaint):
+    with pytest.raises(DataError, match=complaint):
+        explain_cell(TABLE, cell)
+
+
+def test_cells_are_written_as_pairs_and_an_empty_value_asks_for_null(root):
+    assert parse_cell(["run=a b, seed=1", "note=x=y"]) == {"run": "a b", "seed": "1", "note": "x=y"}
+    assert parse_cell(["task=STS12, STS13,run=a"]) == {"task": "STS12, STS13", "run": "a"}
+    for texts, complaint in ((["run"], "no '='"), (["run=a,run=b"], r"--cell run=b: a second run\. Ask for")):
+        with pytest.raises(DataError, match=complaint):
+            parse_cell(texts)
+    assert len(explain_cell(TABLE, {"note": "", "value": "0.7"}).rows) == 3
+
+
+# Tables of experiments and of the extraction study
+
+
+SPEARMAN = {"suite": "suite", "task": "STSB", "aggregation": "all", "metric": "spearman"}
+COLUMNS = [
+    SPEARMAN | {"heading": "Spearman", "scale": 100},
+    SPEARMAN | {"heading": "Pearson", "metric": "pearson", "scale": 100},
+    {"heading": "both", "mean_of": ["Spearman", "Pearson"]},
+    {"heading": "each", "ratio_of": ["Spearman", "Pearson"]},
+    {"heading": "gain", "gain_of": "both"},
+    {"heading": "threshold", "path_of": "threshold", "step": -1},
+]
+
+
+@pytest.fixture
+def experiment(root, study):
+    """The table of an experiment in which simcse is compared with plain."""
+    study.write_scores("simcse", 2, value=0.5)
+    record = study.made_by(
+        "make_table",
+        ["tables/experiment.parquet"],
+        inputs={f"scores/{STUDY}/{file}": file for file in study.score_files()},
+        settings={"experiment": {"columns": COLUMNS}},
+    )
+    rows = [
+        SPEARMAN | {"run": run, "heading": heading, "baseline": baseline, "mean": 60.0}
+        for heading in ("Spearman", "both", "each", "gain", "threshold")
+        for run, baseline in (("simcse", "plain"), ("plain", None))
+    ]
+    path = Path(STUDY, "tables/experiment.parquet")
+    write_table(path, pa.Table.from_pylist(rows, schema=TABLE_COLUMNS), record)
+    return path
+
+
+def scores_of(found):
+    return [tuple(row.values()) for row in found.scores]
+
+
+OWN, BASELINE = "the row's own", "the baseline's"
+
+
+def test_a_difference_leads_to_the_scores_of_its_baseline_too(root, experiment):
+    found = explain_cell(experiment, {"run": "simcse", "heading": "Spearman"})
+    assert scores_of(found) == [
+        ("Spearman", "simcse", 1, 70.0, OWN),
+        ("Spearman", "simcse", 2, 50.0, OWN),
+        ("Spearman", "plain", 1, 70.0, BASELINE),
+    ]
+    assert found.narrowed and found.chain[0].left_out == 0
+    _code, said = printed("explain", experiment, "--cell", "run=simcse,heading=Spearman")
+    lines = [[cell.strip() for cell in line.split("│")] for line in said.splitlines()]
+    assert ["Spearman", "plain", "1", "70", BASELINE] in lines
+
+
+@pytest.mark.parametrize("file", ["scores/sts/suite/simcse/seed2.parquet", "tables/experiment.parquet"])
+def test_a_score_or_a_table_that_was_changed_is_not_shown(root, experiment, file):
+    flip_a_byte(Path(STUDY, file))
+    with pytest.raises(DataError, match=rf"{file}: changed since it was written"):
+        explain_cell(experiment, {"run": "simcse", "heading": "Spearman"})
+
+
+def test_a_claim_leads_to_the_scores_of_both_sides():
+    """Its table has no experiment in its settings, and names two runs."""
+    agrees = agreement([{"run": "ours", "baseline": "theirs", "claim": "one"}], {})
+    assert agrees({"run": "ours", "seed": "1"}) and agrees({"run": "theirs", "seed": "1"})
+    assert agrees({"run": "another", "seed": "1"}) is False and agrees({"dataset": "lee"}) is None
+
+
+@pytest.mark.parametrize(
+    ("heading", "behind"),
+    [
+        ("Spearman", ["Spearman"]),
+        *((heading, ["Pearson", "Spearman"]) for heading in ("both", "each", "gain")),
+        ("threshold", []),  # a metric of the training, of which there are no scores
+    ],
+)
+def test_a_column_leads_to_the_scores_that_it_is_computed_from(root, experiment, heading, behind):
+    found = explain_cell(experiment, {"run": "plain", "heading": heading})
+    assert scores_of(found) == [(one, "plain", 1, 70.0, OWN) for one in behind]
+    assert found.narrowed and found.chain[0].left_out == 2
+
+
+def test_a_cell_says_with_what_its_run_and_its_baseline_were_made(root, experiment, study):
+    study.write_run("simcse", 1, temperature=0.1)
+    found = explain_cell(experiment, {"run": "simcse", "heading": "Spearman"})
+    assert found.settings == [
+        {"setting": "method.module", "simcse": "simcse", "plain": "plain"},
+        {"setting": "method.temperature", "simcse": 0.1, "plain": 0.05},
+        {"setting": "training.steps", "simcse": 3, "plain": 3},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cell", "files"),
+    [
+        ({"heading": "BERT"}, ["plain/a"]),
+        ({"heading": "RE"}, ["random/a", "random/b"]),
+        ({"run": "avg: RE"}, ["random/b"]),
+    ],
+)
+def test_a_cell_of_the_extraction_study_leads_to_its_models_representation(root, study, cell, files):
+    """Of two representations, each scored on two tasks."""
+    scores = {}
+    for representation, task in product(("plain", "random"), ("a", "b")):
+        file = f"scores/extraction/sts/{representation}/{task}.parquet"
+        wildcards = {"kind": "sts", "representation": representation, "task": task}
+        made = study.made_by("extract_scores", [file], wildcards=wildcards)
+        write_table(Path(STUDY, file), pa.table({"value": [0.5]}), made)
+        scores[f"scores/{STUDY}/{file}"] = file
+    settings = {
+        "names": {"models": {"BERT": {"representation": "plain"}, "RE": {"representation": "random"}}}
+    }
+    record = study.made_by("tabulate_extraction", ["tables/b.parquet"], inputs=scores, settings=settings)
+    rows = [
+        {"run": run, "heading": heading, "suite": "sts", "task": task}
+        for run, heading, task in (("avg", "BERT", "a"), ("avg", "RE", "a, b"), ("avg: RE", "STS", "b"))
+    ]
+    write_table(Path(STUDY, "tables/b.parquet"), pa.Table.from_pylist(rows, schema=TABLE_COLUMNS), record)
+    found = explain_cell(Path(STUDY, "tables/b.parquet"), cell)
+    assert inputs(found.chain) == [f"scores/{STUDY}/scores/extraction/sts/{file}.parquet" for file in files]
+
+
+def test_the_verb_gives_the_chain_as_data(root):
+    code, found = data("explain", TABLE, "--cell", "run=plain,metric=pearson")
+    assert code == 0 and [row["row 1"] for row in found["rows"] if row["column"] == "value"] == [0.6]
+    (model,) = (node for node in found["chain"] if node["role"] == "model")
+    assert model["depth"] == 2 and model["settings"]["method"]["temperature"] == 0.05
+    assert model["meaning"] and model["packages"] and model["origin"]["commit"]
+
+
+# What is broken, and the other direction
+
+
+@pytest.mark.parametrize(
+    ("file", "artefact"), [(SCORE, SCORE), (f"{MODEL}/model.safetensors", f"{MODEL}/record.json")]
+)
+def test_a_changed_byte_breaks_the_chain_and_every_chain_above_it(root, file, artefact):
+    assert printed("explain", TABLE)[0] == 0
+    flip_a_byte(file)
+    code, found = data("explain", TABLE)
+    assert code == 1 and {node["path"] for node in found["chain"] if node["state"] == "damaged"} == {artefact}
+    assert printed("explain", file)[0] == 1
+
+
+def test_a_model_without_the_weights_that_were_dropped_is_whole(root, study):
+    study.drop_weights("plain")
+    assert printed("explain", SCORE)[0] == printed("explain", MODEL)[0] == 0
+    flip_a_byte(f"{MODEL}/1_Pooling/config.json")
+    assert printed("explain", SCORE)[0] == printed("explain", MODEL)[0] == 1
+
+
+def test_what_was_made_from_a_file_or_a_source_goes_up_to_the_report(root):
+    def into(name):
+        return {row["made into"].removeprefix(f"{STUDY}/") for row in made_into(name)}
+
+    pages = {"tables/main.parquet", "figures/main.svg", "report.html"}
+    assert into(SCORE) == pages
+    assert into(f"{MODEL}/model.safetensors") == pages | {"scores/sts/suite/plain/seed1.parquet"}
+    assert "datasets/stsb.parquet" in into(HUB.path) and len(into(HUB.path)) == 1 + 3 + 3
+    assert "corpora/wiki/train.parquet" in into("resources/prompt.txt")
+    assert into(f"{STUDY}/report.html") == set()
+    for name in (f"{STUDY}/typo.parquet", "hub:owner/other@1", "README.md"):
+        with pytest.raises(DataError, match="no record names it"):
+            made_into(name)

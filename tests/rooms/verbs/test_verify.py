@@ -1,0 +1,354 @@
+"""Whatever is done to a file of a study, verify names that file."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from tests.rooms.verbs.conftest import STUDY, TIMES, flip_a_byte
+from tests.verbs import data, printed
+from workflow_scripts.errors import DataError
+from workflow_scripts.graph.place import note_call
+from workflow_scripts.provenance import artefacts, cache, closure
+from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.provenance.record import Input, sha256_of
+from workflow_scripts.training.checkpoints import Checkpoint, save_checkpoint
+from workflow_scripts.verbs import records, verify
+
+HISTORY = Path(STUDY, "runs/plain/seed1/history.parquet")
+
+
+def audit(*studies):
+    return verify.verify([Path(study) for study in studies or (STUDY,)])
+
+
+def found():
+    return [(one.path.removeprefix(f"{STUDY}/"), one.kind) for one in audit().findings]
+
+
+def files():
+    return sorted(
+        path for path in Path(STUDY).rglob("*") if path.is_file() and ".checkpoints" not in str(path)
+    )
+
+
+def named(path):
+    return path.relative_to(STUDY).as_posix()
+
+
+def mend():
+    return verify.commands(audit().findings)
+
+
+def reseal(path, **changes):
+    """Seal a table anew with another record."""
+    record = artefacts.read_record(path).model_copy(update=changes)
+    artefacts.write_table(path, pq.read_table(path), record)
+
+
+def test_a_study_as_it_was_made_is_green_and_counted(root):
+    made, findings, outside = audit()
+    assert findings == [] and len(made.by_file) == 2 + 1 + 3 * 3 + 3 and len(outside) == 2
+    assert sum(made.sizes.values()) == sum(path.stat().st_size for path in files())
+    code, said = printed("verify")
+    assert code == 0 and "15 artefacts" in said and "all as recorded" in said and "other code" not in said
+
+
+def test_a_flipped_byte_is_found_in_every_file_and_in_no_other(root):
+    generator = random.Random(0)
+    every = files()
+    assert len(every) == 5 + 3 + 3 * 5  # tables and pages, an encoder, and what three runs left
+    for path in every:
+        content = path.read_bytes()
+        for position in {0, len(content) - 1, *(generator.randrange(len(content)) for _ in range(8))}:
+            damaged = bytearray(content)
+            damaged[position] ^= 1 << generator.randrange(8)
+            path.write_bytes(damaged)
+            assert found() == [(named(path), "changed")], position
+        path.write_bytes(content)
+    assert found() == []
+
+
+def test_a_truncated_file_is_changed_and_a_deleted_one_missing(root):
+    for path in files():
+        content = path.read_bytes()
+        for share in (0, 0.5, 0.9):
+            path.write_bytes(content[: int(len(content) * share)])
+            assert found() == [(named(path), "changed")], share
+        path.unlink()
+        assert found() == [(named(path), "missing")]
+        path.write_bytes(content)
+
+
+def test_what_to_do_is_commands_that_mend_it_with_what_the_study_was_last_asked_with(root):
+    """A deleted intermediate alone is not made again: Snakemake asks only for what the last file lacks."""
+    Path(STUDY, "tables/main.parquet").write_bytes(b"")
+    Path(STUDY, "runs/simcse/seed1/model/model.safetensors").write_bytes(b"")
+    Path(STUDY, "my notes.txt").write_text("")
+    Path("resources/prompt.txt").unlink()
+    again = f"--forcerun {STUDY}/runs/simcse/seed1/model/record.json {STUDY}/tables/main.parquet"
+    others = [f"rm -r '{STUDY}/my notes.txt'", "# restore resources/prompt.txt"]
+    assert mend() == [*others, f"snakemake --cores all {again}"]
+    note = Path(".snakemake", "studies", f"{Path(STUDY).name}.json")
+    note.parent.mkdir(parents=True)
+    note.write_text(
+        json.dumps({"configfiles": ["config/mine.yaml", "more.yaml"], "config": {"training": {"steps": 3}}})
+    )
+    options = """--configfile config/mine.yaml more.yaml --config 'training={"steps": 3}'"""
+    assert mend() == [*others, f"snakemake --cores all {options} {again}"]
+
+
+@pytest.mark.parametrize("change", [Path.unlink, flip_a_byte])
+def test_a_table_of_times_is_made_again_by_its_rule(root, study, change):
+    study.write_times()
+    assert found() == []
+    change(TIMES)
+    assert mend() == [f"snakemake --cores all --forcerun {TIMES}"]
+
+
+def test_a_part_of_a_study_needs_no_page(root):
+    assert audit(f"{STUDY}/tables").findings == []
+    Path(STUDY, "report.html").unlink()
+    assert found() == [("report.html", "missing")]
+
+
+def test_a_deleted_model_folder_is_one_finding_that_says_what_it_affects(root):
+    shutil.rmtree(Path(STUDY, "runs/simcse/seed1/model"))
+    (finding,) = audit().findings
+    record = f"{STUDY}/runs/simcse/seed1/model/record.json"
+    assert finding[:2] == (record, "missing") and finding[3:] == ("rerun", record, 4)
+    assert "history.parquet" in finding.found
+
+
+@pytest.mark.parametrize("folder", ["", "runs/simcse/seed1/model/1_Pooling"])
+@pytest.mark.parametrize("name", ["page.html", "README.md", "table.parquet", ".DS_Store"])
+def test_a_file_that_no_record_lists_is_foreign(root, folder, name):
+    path = Path(STUDY, folder, name)
+    path.write_text("<html></html>")
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table({"a": [1]}), path)
+    assert found() == [(named(path), "foreign")]
+
+
+def test_what_a_killed_job_left_behind_is_foreign_and_a_lock_or_the_date_of_a_folder_is_not(root):
+    Path(STUDY, "provenance.lock.json").write_text("{}")
+    left = [Path(STUDY, "tables/.main.parquet.x1y2.tmp"), Path(STUDY, "runs/.model.ab.tmp/config.json")]
+    for path in left:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("{}")
+    Path(STUDY, "tables/link").symlink_to("nowhere")
+    Path(STUDY, "runs/simcse/seed1/model/.snakemake_timestamp").touch()
+    names = ["runs/.model.ab.tmp", "tables/.main.parquet.x1y2.tmp", "tables/link"]
+    assert found() == [(name, "foreign") for name in names]
+
+
+def test_artefacts_that_changed_places_are_foreign_where_they_are(root):
+    one, two = (Path(STUDY, f"scores/sts/suite/simcse/seed{seed}.parquet") for seed in (1, 2))
+    one.rename("aside")
+    two.rename(one)
+    Path("aside").rename(two)
+    assert {(named(one), "foreign"), (named(two), "foreign")} <= set(found())
+
+
+def test_an_upstream_artefact_made_anew_makes_its_readers_stale(root, study):
+    study.write_dataset(score=4.5)
+    findings = audit().findings
+    assert found() == [(file, "stale") for file in sorted(study.score_files())]
+    assert "datasets/stsb.parquet" in findings[0].found
+    assert {finding.affects for finding in findings} == {3}  # table, figure, report
+
+
+def test_a_file_from_outside_the_results_that_was_edited_makes_its_reader_stale(root):
+    Path("resources/prompt.txt").write_text("This sentence means")
+    assert found() == [("corpora/wiki/train.parquet", "stale")]
+
+
+def test_outputs_of_one_job_from_two_runs_of_it_are_stale(root, study):
+    content = HISTORY.read_bytes()
+    study.write_run("plain", 1, temperature=0.1)
+    study.write_scores("plain", 1)
+    study.write_table_of_scores()
+    study.write_pages()
+    assert found() == []
+    HISTORY.write_bytes(content)
+    assert found() == [(named(HISTORY), "stale")]
+
+
+def test_a_label_that_an_artefact_hides_is_found(root):
+    path = Path(STUDY, "figures/main.svg")
+    record = artefacts.read_record(path)
+    assert record.labels == ["stand-in encoder"]
+    artefacts.write_page(path, "<svg/>", record.model_copy(update={"labels": []}))
+    assert ("figures/main.svg", "unlabelled") in found()
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({"settings": {"method": {"temperature": 0.07}}}, "changed"),
+        ({"wildcards": {"run": "simcse", "seed": "1"}}, "changed"),
+        ({"files": {"../x": "1"}}, "foreign"),
+    ],
+)
+def test_a_record_that_was_altered_and_sealed_anew_is_found(root, change, kind):
+    """By its key, or since it leads out of the folder."""
+    reseal(HISTORY, **change)
+    assert artefacts.verify_checksum(HISTORY)
+    assert (named(HISTORY), kind) in found()
+
+
+def test_a_table_rewritten_by_another_program_is_changed(root):
+    pq.write_table(pq.read_table(HISTORY).replace_schema_metadata(None), HISTORY)
+    assert found() == [(named(HISTORY), "changed")]
+
+
+# Sources from outside
+
+
+def test_sources_that_are_here_are_hashed_again(root, study, monkeypatch, tmp_path):
+    places = {
+        "local:STS/a.tsv": tmp_path / "data/STS/a.tsv",
+        "package:given==1.0/lee.cor": tmp_path / "packages/given/lee.cor",
+        f"hub:owner/set@{'a' * 40}/b.csv": tmp_path / f"hub/datasets--owner--set/snapshots/{'a' * 40}/b.csv",
+    }
+    for place in places.values():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(place.name)
+    (tmp_path / "packages/given/__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    given = {name: Input(path=name, sha256=sha256_of(place)) for name, place in places.items()}
+    given["gone"] = Input(path="local:gone.tsv", sha256="1" * 64)
+    record = study.made_by("read_dataset", ["tables/read.parquet"], foreign=given)
+    artefacts.write_table(Path(STUDY, "tables/read.parquet"), pa.table({"a": [1]}), record)
+    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path / "data"))
+    code, said = data("verify", STUDY)
+    assert code == 0 and "from 6 outside sources, 3 of them hashed again" in said["verdict"]
+    assert said["not_at_hand"] == [
+        "hub:owner/stsb@0123456789", "local:gone.tsv", "package:minilm==1.0/model.safetensors"
+    ]  # fmt: skip
+    for name, place in places.items():
+        flip_a_byte(place, 0)
+        (finding,) = verify.verify([Path(STUDY)]).findings
+        assert (finding.path, finding.kind, finding.todo, finding.affects) == (name, "changed", "restore", 1)
+        assert f"read by {STUDY}/tables/read.parquet" in finding.found
+        flip_a_byte(place, 0)
+
+
+def test_local_sources_are_those_of_the_studys_own_data_root(root, monkeypatch, tmp_path):
+    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path / "others"))
+    study = Path(STUDY)
+    assert verify.data_root_now(study) == tmp_path / "others"
+    Path("mine.yaml").write_text(f"data_root: {tmp_path}/mine\n")
+    note_call(study.name, ["mine.yaml"], {})
+    assert verify.data_root_now(study) == tmp_path / "mine"
+    note_call(study.name, ["mine.yaml"], {"data_root": "given"})
+    assert verify.data_root_now(study) == Path("given").absolute()
+    Path("mine.yaml").unlink()
+    assert verify.data_root_now(study) == tmp_path / "others"
+
+
+@pytest.mark.parametrize(
+    "name", ["local:../secret", "local:/etc/hostname", "package:os.path/x", "package:__main__/x"]
+)
+def test_a_source_of_a_strangers_record_leads_nowhere(tmp_path, name):
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "data").mkdir()
+    assert verify.sha256_now(name, [tmp_path / "data"]) is None
+
+
+# Checkpoints and the cache
+
+
+def test_checkpoints_are_held_against_their_manifests(root):
+    folder = Path(STUDY, "runs/plain/seed3/model.checkpoints")
+    save_checkpoint(folder, "f" * 64, Checkpoint(4, {"model": {"weight": torch.arange(10.0)}}))
+    checkpoint = folder / "step00000004"
+    code, said = printed("verify")
+    assert code == 0 and "unfinished training: 1 complete checkpoints" in said
+    for file in ("model.safetensors", "COMPLETE.json"):
+        position = (checkpoint / file).stat().st_size - 9
+        flip_a_byte(checkpoint / file, position)
+        assert found() == [(named(checkpoint), "changed")] and mend() == [f"rm -r {checkpoint}"]
+        flip_a_byte(checkpoint / file, position)
+    (checkpoint / "model.safetensors").unlink()
+    assert found() == [(named(checkpoint), "changed")]
+
+
+@pytest.mark.parametrize("folder", ["results/.cache", "../elsewhere"])
+def test_the_cache_of_the_last_run_is_held_against_its_lists(root, monkeypatch, folder):
+    if folder != "results/.cache":  # where it is without a note
+        note_call(Path(STUDY).name, [], {}, folder)
+    monkeypatch.setenv(cache.FOLDER, folder)
+    monkeypatch.setenv(cache.GIGABYTES, "1")
+    cache.put("f" * 64, {"history": HISTORY})
+    code, said = printed("verify")
+    assert code == 0 and "15 artefacts" in said
+    file = cache.entry_of("f" * 64) / "history"
+    content = file.read_bytes()
+    file.unlink()
+    file.write_bytes(content[:-9])
+    ((path, kind),) = found()
+    assert (path, kind) == (file.parent.as_posix(), "changed") and mend() == [f"rm -r {file.parent}"]
+
+
+CODE = "workflow_scripts/data/words.py"
+
+
+def test_other_code_is_listed_and_is_no_failure(root, monkeypatch):
+    monkeypatch.setattr(closure, "ROOT", Path("other"))
+    shutil.copytree(ROOT / "workflow_scripts", "other/workflow_scripts")
+    Path("other", CODE).write_text("changed")
+    code, said = printed("verify")
+    assert code == 0 and f"made by other code: 15 artefacts; changed since: {CODE}\n" in said
+
+
+# Other studies
+
+
+def write_reader(inputs, **changes):
+    """A table of the study that was made from files of another one."""
+    file = Path(STUDY, "tables/b.parquet")
+    record = artefacts.job_record("count_words", settings={}, inputs=inputs, outputs=[file])
+    artefacts.write_table(file, pa.table({"a": [1]}), record.model_copy(update=changes))
+
+
+def test_damage_in_another_study_that_this_one_reads_is_found(root, study):
+    model = Path("results/shared/encoder")
+    made = study.made_by("fetch_encoder", []).model_copy(update={"outputs": [f"{model}/record.json"]})
+    with artefacts.writing_model_folder(model, made) as folder:
+        (folder / "model.safetensors").write_bytes(b"weights")
+    write_reader({"encoder": model / "record.json"})
+    assert found() == []
+    (model / "model.safetensors").write_bytes(b"damaged")
+    (finding,) = audit().findings
+    assert (finding.path, finding.kind, finding.affects) == (f"{model}/record.json", "changed", 1)
+    (model / "record.json").unlink()
+    assert audit().findings[0][:2] == (f"{model}/record.json", "missing")
+
+
+def test_a_linked_folder_is_part_of_the_study(root):
+    shutil.move(f"{STUDY}/runs", "elsewhere")
+    Path(STUDY, "runs").symlink_to(Path("elsewhere").resolve())
+    assert found() == []
+    Path("elsewhere/simcse/seed1/model/model.safetensors").write_bytes(b"damaged")
+    assert found() == [("runs/simcse/seed1/model/model.safetensors", "changed")]
+    code, said = data("verify")
+    assert (code, said["green"]) == (1, False) and said["verdict"].endswith("1 changed")
+
+
+def test_studies_are_those_named_or_all(root):
+    shutil.copytree(STUDY, "results/other")
+    assert records.studies_of([]) == [Path("results/other"), Path(STUDY)]
+    assert records.studies_of([Path(STUDY)]) == [Path(STUDY)]
+    assert data("verify", "study") == data("verify", STUDY) != data("verify")
+    with pytest.raises(DataError, match="results/typo: no such study"):
+        printed("verify", "results/typo")
+    shutil.rmtree("results")
+    with pytest.raises(DataError, match="results: no such study"):
+        printed("verify")

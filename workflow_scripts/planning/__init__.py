@@ -1,1 +1,0 @@
-"""Estimates of what a study would take, from its job graph alone: jobs, GPU hours, storage, requests."""

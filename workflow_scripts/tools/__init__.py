@@ -1,1 +1,0 @@
-"""Command-line tools for people, in addition to Snakemake and the audit."""

@@ -1,0 +1,148 @@
+"""What the papers claim, with their numbers and the tables that test each claim; with --study, a study's verdicts.
+
+A study is the folder of its results, such as results/demo. --markdown prints its verdicts as tables of Markdown.
+
+  python -m workflow_scripts claims jtcse --study results/demo
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
+from workflow_scripts.errors import ConfigError, DataError, refuse, unknown
+from workflow_scripts.graph.configuration import read_yaml
+from workflow_scripts.graph.resources import CLAIMS as FOLDER
+from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.reporting.numbers import brief, p_text, printed_sides
+from workflow_scripts.settings.claims import Claim, ClaimFile, Comparison
+from workflow_scripts.settings.runs import PAPERS
+from workflow_scripts.verbs.printing import Answer, Rows, argument, markdown_of
+from workflow_scripts.verbs.records import study_folder
+
+Row = dict[str, Any]
+VERDICTS = ("supported", "contradicted", "undecided", NOT_RUN)
+
+
+def read_claims(papers: Sequence[str]) -> dict[str, ClaimFile]:
+    """The claims of some papers, or of all.
+
+    Raises:
+        ConfigError: if a paper has no file of claims, or its file is not one.
+    """
+    known = {file.stem: file for file in sorted((ROOT / FOLDER).glob("*.yaml"))}
+    refuse(finding for paper in papers for finding in unknown(paper, known, FOLDER))
+    return {
+        paper: ClaimFile.parse(read_yaml(file), f"claims/{file.name}")
+        for paper, file in known.items()
+        if not papers or paper in papers
+    }
+
+
+def listed(files: dict[str, ClaimFile]) -> list[Row]:
+    """Claims with the paper's numbers and the table that each is compared in at each scale."""
+    return [_listed(paper, claim) for paper, file in files.items() for claim in file.claims.values()]
+
+
+def _listed(paper: str, claim: Claim) -> Row:
+    printed = {"printed_ours": claim.printed.ours, "printed_theirs": claim.printed.theirs}
+    tested = {
+        "paper scale": claim.tested.paper,
+        "laboratory": claim.tested.laboratory,
+        "demo": claim.tested.demo,
+    }
+    return {
+        "paper": PAPERS.get(paper, paper),
+        "place": claim.where,
+        "claim": claim.says,
+        "expects": claim.expects if claim.margin is None else f"same, within {claim.margin:g}",
+        "printed": printed_sides(printed),
+        **{at: one.table if isinstance(one, Comparison) else "-" for at, one in tested.items()},
+    }
+
+
+def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:
+    """The verdicts of a study on the claims of some papers, or of all.
+
+    Raises:
+        ConfigError: if it is held to no claim of a paper that was asked for.
+        DataError: if the folder has no table of claims, or a damaged one.
+    """
+    file = study / "claims.parquet"
+    if not file.is_file():
+        raise DataError(
+            f"--study {study}: no file {file}. Give the folder of a finished study, results/<study>."
+        )
+    rows = read_table(file, CLAIMS).to_pylist()
+    refuse(
+        f"{paper}: {study} is held to no claim of it. claims.papers of its configuration names others."
+        for paper in papers
+        if not any(row["paper"] == paper for row in rows)
+    )
+    return [row for row in rows if not papers or row["paper"] in papers]
+
+
+def counted(rows: Sequence[Row]) -> list[Row]:
+    """Verdicts of each kind, by paper and of all."""
+    of_paper = {paper: Counter(row["verdict"] for row in rows if row["paper"] == paper) for paper in PAPERS}
+    counts = {PAPERS[paper]: found for paper, found in of_paper.items() if found}
+    counts |= {"all": Counter(row["verdict"] for row in rows)} if len(counts) > 1 else {}
+    return [{"paper": paper} | {one: found[one] for one in VERDICTS} for paper, found in counts.items()]
+
+
+def compared(rows: Sequence[Row]) -> list[Row]:
+    """What was compared: a paper's numbers beside those of the study."""
+    return [
+        {
+            "paper": f"{PAPERS.get(row['paper'], row['paper'])}, {row['place']}",
+            "claim": row["says"],
+            "printed": printed_sides(row),
+            "here: difference (95%)": _here(row),
+            "p / corrected": " / ".join(p_text(row[p]) for p in ("p_value", "corrected_p")),
+            "verdict": row["verdict"],
+        }
+        for row in rows
+        if row["verdict"] != NOT_RUN
+    ]
+
+
+def _here(row: Row) -> str:
+    """What was measured, in a cell."""
+    sides = f"{brief(row['ours'])} against {brief(row['theirs'])}"
+    if row["low"] is None or row["high"] is None:
+        return f"{sides}; nothing repeated"
+    interval = f"{brief(row['low'])} to {brief(row['high'])}"
+    return f"{sides}: {brief(row['difference'])} ({interval}), {row['n']:,} {row['over']}"
+
+
+def left_out(rows: Sequence[Row]) -> list[Row]:
+    """Claims that were not compared, by the reason."""
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        if row["verdict"] == NOT_RUN:
+            by_reason[row["reason"]].append(f"{row['paper']}.{row['claim']}")
+    return [{"reason": why, "claims": ", ".join(claims)} for why, claims in by_reason.items()]
+
+
+ARGUMENTS = (
+    argument("papers", nargs="*", metavar="PAPER", help=f"files in {FOLDER}, such as jtcse; all if left out"),
+    argument("--study", type=study_folder, help="folder of a study's results, such as results/demo"),
+    argument("--markdown", action="store_true", help="print verdicts as tables of Markdown"),
+)
+
+
+def answer(papers: list[str], study: Path | None, markdown: bool) -> Answer:
+    """The claims, or a study's verdicts on them."""
+    if markdown and not study:
+        raise ConfigError("--markdown: verdicts alone are printed so. Give --study results/<study>.")
+    files = read_claims(papers)
+    if not study:
+        return Answer(parts=[Rows("what the papers claim", listed(files))])
+    rows = verdicts(study, papers)
+    counts, here = counted(rows), compared(rows)
+    if markdown:
+        return Answer(parts=["\n".join(map(markdown_of, (counts, here))).rstrip()])
+    title = f"what the papers claim, and what {study} says"
+    return Answer(parts=[Rows(title, here), Rows("not run", left_out(rows)), Rows("verdicts", counts)])

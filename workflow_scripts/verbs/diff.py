@@ -1,0 +1,268 @@
+"""Explain why two artefacts differ: settings, inputs, code, packages, commit, labels, contents; and by how much.
+
+Of tables it says how many cells of each column differ, and the largest and the mean absolute difference of numbers; of
+models the same of their weights. Where inputs differ, the first of them is followed down to the cause of the
+difference. Exit code 1 if records or contents differ.
+
+  python -m workflow_scripts diff results/demo/tables/demo.parquet results/other/tables/demo.parquet
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from safetensors import SafetensorError, safe_open
+
+from workflow_scripts.errors import DataError
+from workflow_scripts.provenance.artefacts import RECORD_FILE, identity, read_record
+from workflow_scripts.provenance.record import Record
+from workflow_scripts.verbs.compare import HASHES, Change, compare, contents_hash, facts, inputs_by_role
+from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
+from workflow_scripts.verbs.records import artefact_of, artefact_record, is_outside, name_of
+
+Floats = npt.NDArray[np.float64]
+
+
+class Difference(NamedTuple):
+    """How far the values of one column, or of one file of weights, lie apart."""
+
+    name: str
+    differing: int
+    """Cells that differ; one that is empty in one of the two differs, two that are no number do not."""
+    cells: int
+    largest: float | None
+    """Largest absolute difference; None where no pair of numbers differs, as in columns of text."""
+    mean: float | None
+    """Mean absolute difference of the pairs of numbers that differ."""
+
+
+class Step(NamedTuple):
+    """How two artefacts differ."""
+
+    a: str
+    b: str
+    contents_equal: bool
+    changes: list[Change]
+    numbers: list[Difference]
+    """By how much contents differ, where that can be said."""
+    not_followed: list[str]
+    """Differing inputs that could not be compared, and why."""
+    followed: str
+    """Role of the differing input that the next step compares; empty where this is the last."""
+
+
+def diff(a: Path, b: Path) -> list[Step]:
+    """Compare two artefacts and, where inputs differ, the first of them, and so on.
+
+    Raises:
+        DataError: if one is missing, damaged, or not an artefact.
+    """
+    pair: tuple[str, ...] = (artefact_of(name_of(a)), artefact_of(name_of(b)))
+    steps: list[Step] = []
+    while pair:
+        step, pair = _step(*pair)
+        steps.append(step)
+    return steps
+
+
+def _step(a: str, b: str) -> tuple[Step, tuple[str, ...]]:
+    """How two artefacts differ, and the differing inputs to be compared next, if any."""
+    records = [artefact_record(Path(name)) for name in (a, b)]
+    for name in (a, b):
+        identity(Path(name))
+    changes = compare(*map(facts, records))
+    equal = contents_equal(Path(a), Path(b))
+    numbers = [] if equal else numeric_differences(Path(a), Path(b))
+    not_followed: list[str] = []
+    for role in (change.key for change in changes if change.section == "input"):
+        try:
+            pair = tuple(_as_it_was_read(record, role) for record in records)
+        except DataError as error:
+            not_followed.append(f"{role}: {error}")
+        else:
+            return Step(a, b, equal, changes, numbers, not_followed, role), pair
+    return Step(a, b, equal, changes, numbers, not_followed, ""), ()
+
+
+def _as_it_was_read(record: Record, role: str) -> str:
+    """The input of a role.
+
+    Raises:
+        DataError: if it is no artefact, or not the one that was read.
+    """
+    given = inputs_by_role(record).get(role)
+    if given is None or is_outside(given.path):
+        raise DataError("a source outside the pipeline" if given else "only one of the two has this input")
+    if identity(Path(given.path)) != given.sha256:
+        raise DataError(f"{given.path} has been rebuilt since")
+    artefact_record(Path(given.path))
+    return given.path
+
+
+def contents_equal(a: Path, b: Path) -> bool:
+    """Whether two artefacts have the same contents, apart from their records and what differs from run to run."""
+    if {a.suffix, b.suffix} == {".parquet"}:
+        one, two = pq.read_table(a), pq.read_table(b)
+        return (
+            bool(one.schema.equals(two.schema))
+            and one.num_rows == two.num_rows
+            and not numeric_differences(a, b)
+        )
+    records = read_record(a), read_record(b)
+    assert records[0] and records[1], "not an artefact"
+    return contents_hash(a, records[0]) == contents_hash(b, records[1])
+
+
+# By how much
+
+
+def numeric_differences(a: Path, b: Path) -> list[Difference]:
+    """The columns of two tables, or files beside two records, whose values differ; rows are compared in order.
+
+    Nothing can be said of tables of different lengths, of columns and tensors that one of the two lacks, and of pages.
+    """
+    if a.name == b.name == RECORD_FILE:
+        found: Iterable[Difference] = [*_weights(a.parent, b.parent), *_points(a.parent, b.parent)]
+    elif {a.suffix, b.suffix} == {".parquet"}:
+        found = _columns(pq.read_table(a), pq.read_table(b))
+    else:
+        found = []
+    return [one for one in found if one.differing]
+
+
+def _columns(a: pa.Table, b: pa.Table) -> Iterator[Difference]:
+    if a.num_rows == b.num_rows:
+        for name in (name for name in a.column_names if name in b.column_names):
+            yield _column(name, a[name].combine_chunks(), b[name].combine_chunks())
+
+
+def _column(name: str, a: pa.Array, b: pa.Array) -> Difference:
+    nested, number = pa.types.is_nested, pa.types.is_primitive
+    while nested(a.type) and nested(b.type) and pc.list_value_length(a).equals(pc.list_value_length(b)):
+        a, b = a.flatten(), b.flatten()
+    if number(a.type) and number(b.type):
+        return _difference(name, [(_floats(a), _floats(b))])
+    differing = sum(one != other for one, other in zip(a.to_pylist(), b.to_pylist(), strict=True))
+    return Difference(name, differing, len(a), None, None)
+
+
+def _floats(column: pa.Array) -> Floats:
+    """Values in double precision; an empty cell, which is no zero, is infinite."""
+    filled = pc.if_else(pc.is_null(column), float("inf"), column.cast(pa.float64(), safe=False))
+    values: Floats = filled.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _in_both(a: Path, b: Path, suffix: str) -> list[str]:
+    """Files with this suffix that two folders have below them."""
+    names = (file.relative_to(a).as_posix() for file in sorted(a.rglob(f"*{suffix}")))
+    return [name for name in names if (b / name).is_file()]
+
+
+def _weights(a: Path, b: Path) -> Iterator[Difference]:
+    for file in _in_both(a, b, ".safetensors"):
+        with suppress(SafetensorError):  # of another form
+            yield _difference(file, _tensors(a / file, b / file))
+
+
+def _points(a: Path, b: Path) -> Iterator[Difference]:
+    """Columns of the data beside figures."""
+    for file in _in_both(a, b, ".parquet"):
+        for column in _columns(pq.read_table(a / file), pq.read_table(b / file)):
+            yield column._replace(name=f"{file}: {column.name}")
+
+
+def _tensors(a: Path, b: Path) -> Iterator[tuple[Floats, Floats]]:
+    """Tensors of equal names and shapes, one pair at a time."""
+    with safe_open(a, framework="pt") as one, safe_open(b, framework="pt") as other:  # NumPy has no bfloat16
+        for name in sorted({*one.keys()} & {*other.keys()}):
+            x, y = one.get_tensor(name), other.get_tensor(name)
+            if x.shape == y.shape:
+                yield x.double().flatten().numpy(), y.double().flatten().numpy()
+
+
+def _difference(name: str, pairs: Iterable[tuple[Floats, Floats]]) -> Difference:
+    cells, differing, numbers, largest, total = 0, 0, 0, 0.0, 0.0
+    for a, b in pairs:
+        cells += a.size
+        unlike = (a != b) & ~(np.isnan(a) & np.isnan(b))
+        differing += int(unlike.sum())
+        distances = np.abs(a[unlike] - b[unlike])
+        distances = distances[np.isfinite(distances)]
+        numbers += distances.size
+        largest, total = max(largest, distances.max(initial=0.0)), total + float(distances.sum())
+    known = (float(largest), total / numbers) if numbers else (None, None)
+    return Difference(name, differing, cells, *known)
+
+
+# The verb
+
+
+ARGUMENTS = (
+    argument("a", type=Path, metavar="A", help="artefact"),
+    argument("b", type=Path, metavar="B", help="artefact to compare it with"),
+)
+
+
+def answer(a: Path, b: Path) -> Answer:
+    """What differs, and below it what differs in the inputs that were followed."""
+    steps = diff(a, b)
+    first = steps[0]
+    same = first.contents_equal and not first.changes
+    said = "contents equal" if first.contents_equal else "contents differ"
+    return Answer(
+        "no difference" if same else said,
+        same,
+        [sentence(steps), *(part for step in steps for part in _parts(step))],
+        {"contents_equal": first.contents_equal, "steps": [_data(step) for step in steps]},
+    )
+
+
+_CAUSES = ("rule", "wildcard", "setting", "code", "package")
+_NAMED = 3
+"""Changes that the sentence names; of more, their number."""
+
+
+def sentence(steps: Sequence[Step]) -> str:
+    """What differs and its cause, by the last of the steps that were followed."""
+    first, last = steps[0], steps[-1]
+    if not first.changes:
+        return (
+            "Contents and records are equal."
+            if first.contents_equal
+            else "The contents differ, the records are equal."
+        )
+    causes = [change for change in last.changes if change.section in _CAUSES] or last.changes
+    named = [_named(change) for change in causes[:_NAMED]]
+    more = [f"and {len(causes) - _NAMED} more"] if len(causes) > _NAMED else []
+    found = "The contents are equal; the records differ" if first.contents_equal else "The contents differ"
+    place = f", because of input {steps[-2].followed}" if len(steps) > 1 else ""
+    return f"{found}{place}: {', '.join([*named, *more])}."
+
+
+def _named(change: Change) -> str:
+    values = "" if change.section in HASHES else f" ({change.a} and {change.b})"
+    return f"{change.section} {change.key}".rstrip() + values
+
+
+def _parts(step: Step) -> Iterator[str | Rows]:
+    yield f"A {step.a}\nB {step.b}"
+    yield Rows("differences", [change.as_row() for change in step.changes])
+    if not step.changes and not step.contents_equal:
+        yield "the records are equal: two outputs of one job, or a job that is not deterministic"
+    yield Rows("numbers", rows_of(step.numbers))
+    if step.followed:
+        yield f"input {step.followed}:"
+    elif step.not_followed:
+        yield f"not followed: {'; '.join(step.not_followed)}"
+
+
+def _data(step: Step) -> dict[str, object]:
+    changes, numbers = rows_of(step.changes), rows_of(step.numbers)
+    return {"a": step.a, "b": step.b, "changes": changes, "numbers": numbers, "followed": step.followed}

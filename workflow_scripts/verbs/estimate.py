@@ -1,0 +1,227 @@
+"""Estimates for the jobs that are left of a study: GPU hours of trainings, disk, and requests to services.
+
+Rows come from the contracts of datasets, steps from the settings of trainings. An unknown number is NaN here and empty
+where it is printed.
+"""
+
+import math
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from workflow_scripts.graph.requests import size_of
+from workflow_scripts.graph.sizes import folders_of, parts_of
+from workflow_scripts.graph.study import Study, data_root_of
+from workflow_scripts.settings.runs import adapting_training
+from workflow_scripts.verbs.plan import PlannedJob
+from workflow_scripts.verbs.printing import Row
+
+STEP_MILLISECONDS = {"base": 89.0, "large": math.nan, "huge": math.nan}
+"""A step of SimCSE, 64 sentences of up to 32 tokens in bfloat16, by the size of the encoder.
+
+Measured on one H200 with 16 slow host cores on 26 November 2026. Other methods take up to 3.4 times as long
+(docs/laboratory.md).
+"""
+_SENTENCES = 64
+GIGABYTES = {"base": 0.44, "large": 1.4, "huge": 27.0}
+"""Weights of encoders that are not on this machine, in float32: 110 million parameters, 350 million, 6.7 billion."""
+_JOB_GIGABYTES = {"average_tokens": 1.0, "fit_wikitext": 0.14}
+_ROW_BYTES = {
+    "read_dataset": 68,
+    "split_corpus": 68,
+    "gather_round_trips": 136,
+    "translate_shard": 216,  # with two rows of the ledger
+    "encode_teacher": 9480,  # two to six vectors of 768 floats
+}
+_TOKENS = 32  # of a sentence in a prompt
+_DAY = 86_400
+
+
+def rows_of(config: Mapping[str, Any], corpus: str) -> float:
+    """The number of sentences in a corpus, by contracts and limits."""
+    block = config["corpora"][corpus]
+    if trip := block.get("round_trip"):
+        whole: float = min(rows_of(config, trip["corpus"]), trip["max_sentences"] or math.inf)
+        return 2 * whole if trip["form"] == "expanded" else whole
+    rows: float = _promised(config, block["dataset"]) - block["dev_sentences"]
+    added = _promised(config, block["also"]) if block.get("also") else 0
+    most: float = block["max_sentences"] or math.inf
+    return min(rows, most) + added
+
+
+def _promised(config: Mapping[str, Any], dataset: str) -> float:
+    contract = config["datasets"][dataset]["contract"]
+    return float(contract.get("rows") or contract.get("min_rows") or math.nan)
+
+
+# GPU hours
+
+
+def gpu_hours(study: Study, jobs: Iterable[PlannedJob]) -> list[Row]:
+    """Trainings by size of encoder: steps, and hours if each takes a step of SimCSE on an encoder of that size."""
+    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for job in jobs:
+        if job.rule in ("train_encoder", "continue_mlm"):
+            found[_size(study, job)].append(_steps(study, job))
+    return [
+        {
+            "size of encoder": size,
+            "trainings": len(found[size]),
+            "steps": _known(sum(steps for steps, _ in found[size])),
+            "ms a step of 64": _known(milliseconds),
+            "GPU hours": _known(sum(of_64 for _, of_64 in found[size]) * milliseconds / 3.6e6),
+        }
+        for size, milliseconds in STEP_MILLISECONDS.items()
+        if size in found
+    ]
+
+
+def _encoder(study: Study, job: PlannedJob) -> str:
+    """The encoder that a job makes, trains or computes with."""
+    run = study.runs.get(job.wildcards.get("run", ""))
+    named: str = run.encoder if run else job.wildcards.get("encoder", job.wildcards.get("teacher", ""))
+    return named
+
+
+def _size(study: Study, job: PlannedJob) -> str:
+    """The largest size among the encoders behind a job."""
+    encoders = study.config["encoders"]
+    sizes = {size_of(encoders, part) for part in parts_of(encoders, _encoder(study, job))}
+    return max(sizes, key=[*GIGABYTES].index)
+
+
+def _steps(study: Study, job: PlannedJob) -> tuple[float, float]:
+    """Steps of a training, and those of 64 sentences in the place of its own."""
+    if job.rule == "continue_mlm":
+        adapt = study.config["encoders"][job.wildcards["encoder"]]["adapt"]
+        corpus, training = adapt["corpus"], adapting_training(study.config, job.wildcards["encoder"])
+    else:
+        corpus = str(study.runs[job.wildcards["run"]].corpus)
+        training = study.settings[job.wildcards["run"]]["training"]
+    rows = rows_of(study.config, corpus)
+    steps = training["max_steps"] or training["epochs"] * rows // training["batch_size"]
+    return steps, steps * training["batch_size"] / _SENTENCES
+
+
+# Disk
+
+
+def gigabytes(study: Study, job: PlannedJob) -> float:
+    """What a job leaves on disk, without small tables."""
+    if job.rule in ("fetch_encoder", "continue_mlm", "train_encoder", "pool_encoder", "join_encoders"):
+        return sum(_weights(study, part) for part in parts_of(study.config["encoders"], _encoder(study, job)))
+    if job.rule == "read_dataset":
+        rows = _promised(study.config, job.wildcards["dataset"])
+    else:
+        rows = rows_of(study.config, job.wildcards["corpus"]) if job.rule in _ROW_BYTES else 0
+    if job.rule == "translate_shard":
+        rows /= study.config["round_trip"]["shards"]
+    return _JOB_GIGABYTES.get(job.rule, 0) + (_ROW_BYTES.get(job.rule, 0) * rows / 1e9 if rows > 0 else 0)
+
+
+def _weights(study: Study, encoder: str) -> float:
+    """Gigabytes of an encoder's weights: of those on this machine, or else by its size."""
+    block = study.config["encoders"][encoder]
+    if "adapt" in block:
+        return _weights(study, block["adapt"]["base"])
+    folders = folders_of(block, data_root_of(study.config))
+    files = next(filter(None, ([*folder.glob("*.safetensors")] for folder in folders)), [])
+    return (
+        sum(file.stat().st_size for file in files) / 1e9
+        or GIGABYTES[size_of(study.config["encoders"], encoder)]
+    )
+
+
+# Requests
+
+
+def requests(config: Mapping[str, Any], jobs: Iterable[PlannedJob]) -> list[Row]:
+    """Requests by service, with days at its daily limit and rate, and dollars at its prices."""
+    asked: dict[str, list[tuple[float, float, int]]] = defaultdict(list)
+    for job in jobs:
+        if job.rule == "write_exemplars":
+            pool = config["exemplars"][job.wildcards["pool"]]
+            least = math.ceil(pool["sentences"] / pool["sentences_per_call"])
+            asked[f"llms.{pool['llm']}"].append((least, pool["max_calls"], _prompt_tokens(job)))
+        elif job.rule == "translate_shard":
+            trip = config["corpora"][job.wildcards["corpus"]]["round_trip"]
+            block = config["translators"][trip["translator"]]
+            rows = min(rows_of(config, trip["corpus"]), trip["max_sentences"] or math.inf)
+            at_once = block.get("batch_sentences", 1)
+            sent = 2 * rows / config["round_trip"]["shards"] / at_once  # there and back
+            service = f"llms.{block['llm']}" if "llm" in block else f"translators.{trip['translator']}"
+            asked[service].append((sent, sent, _prompt_tokens(job)))
+    return [_service(config, service, each) for service, each in sorted(asked.items())]
+
+
+def _prompt_tokens(job: PlannedJob) -> int:
+    """Tokens of a job's prompt, about four characters each, and of the text that is put into it."""
+    prompts = [Path(file) for file in job.inputs if Path(file).suffix == ".txt"]
+    return _TOKENS + sum(file.stat().st_size for file in prompts) // 4
+
+
+def _service(config: Mapping[str, Any], service: str, asked: Sequence[tuple[float, float, int]]) -> Row:
+    section, _, name = service.partition(".")
+    block = config[section][name]
+    calls, price = block.get("calls", {}), block.get("price")
+    least, most = (sum(one[place] for one in asked) for place in (0, 1))
+    tokens = sum(one[1] * one[2] for one in asked)
+    a_day = min(calls.get("per_day") or math.inf, (calls.get("per_second") or math.inf) * _DAY)
+    dollars = math.nan if section == "llms" else 0.0
+    if price:
+        completions = most * block["max_completion_tokens"]
+        dollars = (
+            tokens * price["input_usd_per_million"] + completions * price["output_usd_per_million"]
+        ) / 1e6
+    return {
+        "service": service,
+        "jobs": len(asked),
+        "least": _known(least),
+        "most": _known(most),
+        "days at its limits": _known(most / a_day) if a_day < math.inf else None,
+        "USD at most": _known(dollars),
+    }
+
+
+def _known(number: float) -> float | None:
+    return None if math.isnan(number) else number
+
+
+# Jobs and sources
+
+
+def by_rule(study: Study, jobs: Iterable[PlannedJob]) -> list[Row]:
+    """Jobs of each rule, the most frequent first, with the most that one of them asks a queue for."""
+    groups: dict[str, list[PlannedJob]] = defaultdict(list)
+    for job in jobs:
+        groups[job.rule].append(job)
+    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    return [
+        {
+            "rule": rule,
+            "jobs": len(found),
+            "GPUs each": max(job.queued.get("gpu", 0) for job in found) or None,
+            "memory, GB": max(float(job.queued.get("mem_mb", 0)) for job in found) / 1000,
+            "h at most": max(job.queued.get("runtime", 0) for job in found) / 60,
+            "disk, GB": sum(gigabytes(study, job) for job in found) or None,
+        }
+        for rule, found in ordered
+    ]
+
+
+def read_from(jobs: Iterable[PlannedJob]) -> list[Row]:
+    """Files, or repositories at commits, that every dataset and encoder would be read from now."""
+    read = [job for job in jobs if job.rule in ("fetch_encoder", "read_dataset", "read_word_vectors")]
+    rows = [{"of": " ".join(job.wildcards.values()), "read from": _places(job)} for job in read]
+    return sorted(rows, key=lambda row: row["of"])
+
+
+def _places(job: PlannedJob) -> str:
+    """The files of a job's source without their hashes; for an encoder, their folder."""
+    files = re.sub(r" sha256:\w+", "", job.settings["source"]).split("; ")
+    if len(files) > 1 and job.rule == "fetch_encoder":
+        files = [os.path.commonpath(files)]
+    return ", ".join(files).replace("local:", f"{os.environ.get('SEMBLANCE_DATA')}/")

@@ -1,0 +1,208 @@
+"""The jobs of a study, from Snakemake's dry run: the one reader of its plan, behind every verb that asks for jobs."""
+
+import contextlib
+import io
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from workflow_scripts.errors import ConfigError, refuse
+from workflow_scripts.graph.call import CALLS
+from workflow_scripts.graph.configuration import read_layers
+from workflow_scripts.graph.place import STUDIES, Call, last_call
+from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.provenance.job import TIMINGS
+from workflow_scripts.provenance.record import Record
+from workflow_scripts.verbs.printing import argument
+
+
+class PlannedJob(NamedTuple):
+    """One job that a run of everything would execute."""
+
+    rule: str
+    wildcards: Mapping[str, str]
+    settings: Mapping[str, Any]
+    """Its slice of the configuration."""
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    operational: Mapping[str, Any] = {}
+    """Settings that decide no result, such as the least rows of a dataset."""
+    queued: Mapping[str, Any] = {}
+    """Its resources, as an executor is told them; what a profile says is among them."""
+    log: str = ""
+    times: str = ""
+    """The file of its time and memory."""
+    roles: Mapping[str, str | list[str]] = {}
+    """Its inputs by role, one path or several, without the list of its code."""
+    timings: Sequence[str] = ()
+    """Those of its outputs that hold speeds."""
+    meaning: Mapping[str, str] = {}
+    """Files of its code and the hashes of their meaning."""
+    packages: Mapping[str, str] = {}
+    """Versions of the packages behind it."""
+    call: str = ""
+    """The JSON that its entry script reads."""
+
+
+class Graph:
+    """Jobs, looked up by the files that they make."""
+
+    def __init__(self, jobs: Iterable[PlannedJob]) -> None:
+        self.jobs = list(jobs)
+        self._makers = {file: number for number, job in enumerate(self.jobs) for file in job.outputs}
+
+    def maker(self, file: str) -> PlannedJob | None:
+        """The job that makes a file; None for a file that no job makes."""
+        return self.jobs[self._makers[file]] if file in self._makers else None
+
+    def writer(self, record: Record) -> PlannedJob | None:
+        """The job that would write the artefact of a record; None where none would."""
+        job = self.maker(record.outputs[0])
+        return job if job and job.rule == record.rule and {*record.outputs} <= {*job.outputs} else None
+
+
+class _Listener(logging.Filter):
+    """Collects the jobs and errors that Snakemake logs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.jobs: list[PlannedJob] = []
+        self.complaints: list[str] = []
+        self._listed = cache(
+            lambda code: json.loads(Path(code).read_text("utf-8"))
+        )  # jobs of a rule share theirs
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno >= logging.ERROR:
+            self.complaints += [line for line in record.getMessage().splitlines() if line.strip()]
+        elif getattr(getattr(record, "event", None), "value", None) == "job_info" and record.shellcmd:  # type: ignore[attr-defined]
+            self.jobs.append(_job(record, self._listed))
+        return True
+
+
+def _job(record: Any, listed: Callable[[str], Mapping[str, str]]) -> PlannedJob:
+    """The job of a message of Snakemake's; ``listed`` reads the meaning of its code from a file."""
+    found = CALLS.search(record.shellcmd)
+    assert found, f"rule {record.rule_name}: a command that calls no entry script"
+    call = json.loads(found[2])
+    files, roles = call["files"], call["files"]["inputs"]
+    return PlannedJob(
+        rule=record.rule_name,
+        wildcards=files["wildcards"],
+        settings=call["settings"],
+        inputs=list(record.input),
+        outputs=list(record.output),
+        operational=files["operational"],
+        queued=dict(record.resources.items()),
+        log=next(iter(record.log or ()), ""),
+        times=record.benchmark or "",
+        meaning=listed(roles.pop("code")),
+        roles=roles,
+        timings=[path for role, path in files["outputs"].items() if role in TIMINGS],
+        packages=call["packages"],
+        call=found[2],
+    )
+
+
+CONFIGFILE = argument(
+    "--configfile",
+    nargs="+",
+    default=[],
+    metavar="FILE",
+    help="as for snakemake, such as config/demo.yaml; -- ends them; default: as the last run in this folder",
+)
+CONFIGURATION = (
+    CONFIGFILE,
+    argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help="as for snakemake"),
+)
+"""Arguments of a verb that select a study's configuration."""
+TARGETS = argument("targets", nargs="*", metavar="TARGET", help="files or rules; default: the whole study")
+"""The argument of a verb that plans targets of a study."""
+
+
+def call_of(configfiles: Sequence[str], config: Sequence[str], study: str | None = None) -> Call:
+    """The configuration that a verb is given, or else that of the last run of a study, or of any, in this folder.
+
+    Raises:
+        ConfigError: if a word of ``config`` is not KEY=VALUE, or the study has not run in this folder.
+    """
+    if configfiles or config:
+        refuse(f"--config {word}: no '='. Write KEY=VALUE." for word in config if "=" not in word)
+        return Call([*configfiles], dict(word.split("=", 1) for word in config))
+    last = max(STUDIES.glob("*.json"), key=lambda note: note.stat().st_mtime, default=None)
+    name = study or (last.stem if last else "")
+    if found := last_call(name):
+        return found
+    if study:
+        raise ConfigError(f"{study}: has not run in this folder. Give its configuration by --configfile.")
+    return Call([], {})
+
+
+def planned(
+    targets: Sequence[str],
+    configfiles: Sequence[str],
+    *,
+    config: Mapping[str, Any] | None = None,
+    from_nothing: bool = True,
+    profile: str | None = None,
+) -> Graph:
+    """The job graph in the working directory.
+
+    Args:
+        targets: Files or rules; empty for the whole study.
+        configfiles: As for snakemake's --configfile.
+        config: As for snakemake's --config.
+        from_nothing: Whether to plan as if no file existed yet, instead of what is left to do.
+        profile: As for snakemake's --profile.
+
+    Raises:
+        ConfigError: if a file cannot be read, Snakemake does not accept the configuration, or knows no such target.
+    """
+    read_layers(configfiles)  # of a mistake, Snakemake would name neither file nor line
+    options = ["--dry-run", *(["--forceall"] if from_nothing else [])]
+    options += [] if Path("Snakefile").is_file() else ["--snakefile", str(ROOT / "Snakefile")]
+    options += ["--profile", profile] if profile else []
+    return Graph(_dry_run([*options, *words_of(Call([*configfiles], dict(config or {}))), "--", *targets]))
+
+
+def words_of(call: Call) -> list[str]:
+    """Options of snakemake that give it a configuration."""
+    given = [f"{key}={json.dumps(value)}" for key, value in call.config.items()]
+    options = {"--configfile": call.configfiles, "--config": given}
+    return [word for name, values in options.items() if values for word in (name, *values)]
+
+
+def first_error(printed: Sequence[str]) -> str:
+    """What Snakemake says of a dry run that failed: its first line with an error, and the next where that is a name."""
+    found = next((place for place, line in enumerate(printed) if "Error" in line), max(0, len(printed) - 1))
+    name = "".join(printed[found : found + 1]).strip().endswith("Error:")
+    return " ".join(line.strip() for line in printed[found : found + 1 + name])
+
+
+def _dry_run(words: Sequence[str]) -> list[PlannedJob]:
+    """The jobs that Snakemake lists when it is called with these words."""
+    from snakemake.cli import main  # slow to import
+
+    listener = _Listener()
+    logger = logging.getLogger("snakemake.logging")
+    logger.addFilter(listener)
+    said = io.StringIO()
+    called_by, sys.argv = sys.argv, ["snakemake", *words]  # what the Snakefile looks at
+    try:
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            main(sys.argv[1:])
+    except SystemExit as end:
+        if isinstance(end.code, str):  # a check of the Snakefile's own, which says all there is to say
+            raise ConfigError(end.code.removeprefix("ConfigError: ")) from None
+        if end.code:
+            printed = [*listener.complaints, *said.getvalue().splitlines()]
+            reason = first_error(printed) or str(end.code)
+            raise ConfigError(f"snakemake's dry run failed: {reason} Run snakemake --dry-run.") from None
+    finally:
+        sys.argv = called_by
+        logger.removeFilter(listener)
+    return listener.jobs
