@@ -13,6 +13,7 @@ from workflow_scripts.figures.base import Request, load_figure
 from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
 from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import read_record, writing_model_folder
+from workflow_scripts.provenance.closure import code_files
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
 from workflow_scripts.reporting.records import split_labels
@@ -34,14 +35,16 @@ def main(job: Job) -> None:
 
 
 def _key(job: Job, name: str) -> str:
-    """The hash of all that decides how a figure looks."""
+    """The hash of all that decides how a figure looks; modules of other figures do not."""
     start = job.start
+    own = code_files(f"figures.{start.settings['figures'][name]['module']}")
+    others = {file for file in start.meaning if file.startswith("workflow_scripts/figures/")}.difference(own)
     return job_key(
         job.rule,
         wildcards=job.wildcards | {"figure": name},
         settings={"figure": start.settings["figures"][name], "style": start.settings["style"]},
         inputs={role: one.sha256 for role, one in start.inputs.items() if role.startswith(f"{name}.")},
-        meaning=start.meaning,
+        meaning={file: meaning for file, meaning in start.meaning.items() if file not in others},
         packages=start.packages,
     )
 

@@ -1,11 +1,15 @@
 """One job draws an experiment's figures, and takes over those that would be the same."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from tests.jobs import begin_here
 from tests.rooms.reporting.conftest import drawing
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.provenance.artefacts import check_model_folder, read_record, read_table, write_table
+from workflow_scripts.provenance.closure import meanings
 
 SURFACE = {"longest": 3.0, "steps": 20}
 
@@ -16,12 +20,18 @@ def drawn(finished, tmp_path, cached):
     folder, table = tmp_path / "lab", tmp_path / "table.parquet"
     source = finished / "tables/lab.parquet"
 
-    def draw(x="STS12", label="a stand-in", **style):
+    def draw(x="STS12", label="a stand-in", edited="", **style):
         if not table.exists() or read_record(table).labels != [label]:
             record = read_record(source).model_copy(update={"labels": [label], "inputs": {}, "outputs": []})
             write_table(table, read_table(source, TABLE), record)
         figures = {"scatter": ({"x": x, "y": "STS-B"}, {"table": [table]}), "modulus_surface": (SURFACE, {})}
-        begin_here(*drawing(folder, figures, **style))
+        rule, call = drawing(folder, figures, **style)
+        code = Path(call["files"]["inputs"]["code"])
+        known, others = json.loads(code.read_text()), [f"workflow_scripts/figures/{edited}.py"] * bool(edited)
+        # An edit is a file that the job reads now and did not before, or the other way round.
+        added = {file: meanings(f"figures.{edited}")[file] for file in others if file not in known}
+        code.write_text(json.dumps({file: known[file] for file in known if file not in others} | added))
+        begin_here(rule, call)
         record = check_model_folder(folder)
         return {name: (folder / name).stat().st_ino for name in record.files}
 
@@ -29,11 +39,18 @@ def drawn(finished, tmp_path, cached):
 
 
 OTHER = {"modulus_surface.svg", "modulus_surface.parquet"}
+ALL = OTHER | {"scatter.svg", "scatter.parquet"}
 
 
 @pytest.mark.parametrize(
     ("change", "same"),
-    [({"x": "STS16"}, OTHER), ({"label": "another"}, OTHER), ({"width_inches": 6.0}, set())],
+    [
+        ({"x": "STS16"}, OTHER),
+        ({"label": "another"}, OTHER),
+        ({"width_inches": 6.0}, set()),
+        ({"edited": "sweep"}, ALL),  # the code of another figure
+        ({"edited": "modulus_surface"}, ALL - OTHER),
+    ],
 )
 def test_a_figure_of_the_same_data_and_settings_is_not_drawn_again(drawn, tmp_path, change, same):
     before, svg = drawn(), (tmp_path / "lab/scatter.svg").read_text()
