@@ -14,10 +14,10 @@ from pydantic import Field
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import Axes, Declaration, Drawn, Figure, Request, frame
 from workflow_scripts.figures.style import BESIDE, INK, PAPER, draw_lines, line_look, log_scale, upright
-from workflow_scripts.graph.extraction_rows import scattered
 from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.extraction import NOT_ASKED, Scores, Variant, build, variants_of
 from workflow_scripts.settings.extraction.cells import Measure, Model, Names, Variants
+from workflow_scripts.settings.extraction.rows import scattered
 from workflow_scripts.settings.extraction.tables import ExtractionTable
 from workflow_scripts.settings.names import Measured, ModelName, Represented, Weighted
 

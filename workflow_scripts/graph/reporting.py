@@ -7,12 +7,12 @@ from typing import Any
 
 from workflow_scripts.extraction.blocks import datasets_of as extraction_datasets
 from workflow_scripts.graph.configuration import read_yaml
-from workflow_scripts.graph.extraction_rows import tables_of
 from workflow_scripts.graph.figures import Figures, without_figures
 from workflow_scripts.graph.references import called, called_runs, datasets_of_corpora
 from workflow_scripts.graph.resources import CLAIMS, SIDES, comparisons
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Lookups, Study
+from workflow_scripts.settings.extraction.rows import tables_of
 from workflow_scripts.settings.runs import PAPERS, Run, paper_of, scored_columns
 
 

@@ -13,11 +13,11 @@ from workflow_scripts.data.printed import of_cells, read_printed
 from workflow_scripts.data.published import CONFIG, SHARDS, WEIGHTS, encoder_folder, refusals
 from workflow_scripts.errors import ConfigError, DataError, advice, unknown
 from workflow_scripts.graph.configuration import read_yaml
-from workflow_scripts.graph.extraction_rows import definable_rows, tables_of
 from workflow_scripts.graph.mistakes import mistakes
 from workflow_scripts.graph.sizes import folders_of
 from workflow_scripts.models import TOKENISER_FILES
 from workflow_scripts.settings.claims import ClaimFile
+from workflow_scripts.settings.extraction.rows import definable_rows, tables_of
 from workflow_scripts.settings.runs import EXTRACTION, numbered_columns, runs_of
 
 

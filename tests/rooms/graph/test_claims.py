@@ -12,12 +12,12 @@ from workflow_scripts.extraction.blocks import names
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.extraction import Extraction
-from workflow_scripts.graph.extraction_rows import definable_rows, tables_of
 from workflow_scripts.graph.reporting import Claims, Reporting
 from workflow_scripts.graph.resources import CLAIMS, claim_findings
 from workflow_scripts.reporting.extraction import places
 from workflow_scripts.settings.claims import ClaimFile, Comparison
 from workflow_scripts.settings.extraction.cells import Names
+from workflow_scripts.settings.extraction.rows import definable_rows, tables_of
 from workflow_scripts.settings.extraction.tables import ExtractionTable
 
 STUDIES = {"paper": [], "laboratory": ["config/minilm.yaml"], "demo": [DEMO]}

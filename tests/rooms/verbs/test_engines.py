@@ -26,7 +26,6 @@ def config(monkeypatch):
             "engine": "libretranslate",
             "url": translator,
             "key_variable": None,
-            "batch_sentences": 16,
             "calls": CALLS,
         }
         toy = {

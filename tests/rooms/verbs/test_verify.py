@@ -245,9 +245,9 @@ def test_local_sources_are_those_of_the_studys_own_data_root(root, monkeypatch, 
     study = Path(STUDY)
     assert verify.data_root_now(study) == tmp_path / "others"
     Path("mine.yaml").write_text(f"data_root: {tmp_path}/mine\n")
-    note_call(study.name, ["mine.yaml"], {})
+    note_call(study.name, ["mine.yaml"], {}, "cache")
     assert verify.data_root_now(study) == tmp_path / "mine"
-    note_call(study.name, ["mine.yaml"], {"data_root": "given"})
+    note_call(study.name, ["mine.yaml"], {"data_root": "given"}, "cache")
     assert verify.data_root_now(study) == Path("given").absolute()
     Path("mine.yaml").unlink()
     assert verify.data_root_now(study) == tmp_path / "others"
