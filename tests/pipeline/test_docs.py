@@ -29,6 +29,8 @@ def clone(smoke_copy: Path) -> Path:
     (smoke_copy / ".venv").symlink_to(sys.prefix)
     for name in ("Makefile", "requirements.lock", "requirements-gpu.lock", "tests"):
         (smoke_copy / name).symlink_to(ROOT / name)
+    for file in (ROOT / "benchmarks").glob("*.py"):
+        (smoke_copy / "benchmarks" / file.name).symlink_to(file)
     return smoke_copy
 
 
