@@ -3,7 +3,6 @@
 import copy
 import inspect
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -437,21 +436,3 @@ def test_a_copy_of_a_model_that_is_pushed_to_the_hub_comes_back_the_same(models,
     pushed = SentenceTransformer(str(tmp_path / "hub"), device="cpu", trust_remote_code=True)
     np.testing.assert_allclose(pushed.encode(TEXTS), models[run]["vectors"], atol=1e-6)
     assert "| lee | lee | all | spearman | 0.5729 |" in (tmp_path / "hub/README.md").read_text()
-
-
-def test_the_page_names_the_kinds_that_run_code_of_their_own(models):
-    """Its table, against what loading did."""
-    page = (ROOT / "docs/using_a_model.md").read_text()
-    rows = re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \|$", page, re.MULTILINE)[2:]
-    said = {kind: (how, auto) for kind, how, auto in rows}
-    examples = {
-        "simcse-default": "SimCSE, 3R", "distil-default": "students", "llm2vec-default": "LLM2Vec", "frozen_avg-default": "frozen",
-        "supervised_simcse-default": "supervised SimCSE", "simcse_s2sent-default": "S2Sent",
-        "simcse_layerattpooler-default": "LayerAttPooler", "promptbert-default": "PromptBERT", "jtcse-default": "JTCSE",
-        "ensemble-default": "ensembles",
-    }  # fmt: skip
-    for run, words in examples.items():
-        (row,) = [kind for kind in said if words in kind and ("supervised" in kind) == ("supervised" in run)]
-        how, auto = said[row]
-        assert ("trust_remote_code" in how) == bool(models[run]["refused"]), run
-        assert (auto == "refused") == bool(models[run]["auto"]), run
