@@ -17,9 +17,7 @@ from tests import tiny
 from tests.evaluations import dataset, run, scores_in
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.columns.tasks import TASKS
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation import benchmarks
-from workflow_scripts.graph import benchmarks as planned
 from workflow_scripts.graph.checks import content_findings, read_grids, study_findings
 from workflow_scripts.provenance.artefacts import read_record
 from workflow_scripts.provenance.job import Job
@@ -171,28 +169,6 @@ def test_columns_are_held_against_what_a_benchmark_writes(tmp_path, monkeypatch)
         assert findings({}, **sound) == []
     assert "MTEB is no task of suite mteb_english" in findings({}, task="MTEB")[0]
     assert 'has no "mean_of_types" of main_score' in findings({}, task="STS", aggregation="mean_of_types")[0]
-
-
-def test_a_plan_asks_mteb_once_and_again_where_anything_else_is_asked(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    config = merged_config(ROOT, DEMO)
-    lists = planned.lists_of(config, "mteb_english")
-    assert len(lists["MTEB(eng, v2)"]) == 41 == sum(map(len, lists.values())) - 41
-    assert lists["Summarization"] == {"SummEvalSummarization.v2": "SummEvalSummarization.v2"}
-
-    def asked(chosen, place):
-        raise ConfigError(f"{chosen.benchmark} of {place}")
-
-    monkeypatch.setattr(benchmarks, "select", asked)
-    assert planned.lists_of(config, "mteb_english") == lists
-    with monkeypatch.context() as other, pytest.raises(ConfigError, match="mteb_english"):
-        other.setattr(planned, "version", lambda _: "3.0")
-        planned.lists_of(config, "mteb_english")
-    config["suites"]["mteb"]["mteb_english"]["languages"] = ["eng"]
-    with pytest.raises(ConfigError, match="mteb_english"):
-        planned.lists_of(config, "mteb_english")
-    config["suites"]["mteb"]["mteb_english"] |= {"batch_size": 1, "languages": None}
-    assert planned.lists_of(config, "mteb_english") == lists
 
 
 def evaluated(folder, model, lists, **part):
