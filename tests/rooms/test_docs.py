@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 import yaml
@@ -51,14 +50,6 @@ def test_no_command_escapes_the_tests(page):
         assert step.use != "read" or step.language in docs.READ_LANGUAGES, f"{page}: ```{step.language}"
     assert not re.search(r"^ {4,}(make|python|snakemake|pip|source) ", docs.prose(text), re.MULTILINE)
     assert docs.prose(text).count("```") == 0
-
-
-@pytest.mark.parametrize("recipe", docs.RECIPES, ids=lambda path: path.stem)
-def test_a_recipe_asks_for_settings_what_computes_a_block_and_no_more(recipe):
-    steps = [step for step in docs.steps(recipe.read_text()) if step.use in ("write", "append")]
-    assert 1 <= len({step.note for step in steps}) <= 3
-    code = [step for step in steps if step.use == "write" and step.language == "python"]
-    assert [step.note for step in code if not step.text.startswith(f"# {step.note}\n")] == []
 
 
 def test_a_run_that_a_page_shows_says_on_how_many_cores():
@@ -126,11 +117,3 @@ def test_the_citation_names_this_version():
     assert {"cff-version", "message", "title", "authors"} <= citation.keys()
     assert citation["version"] == project["version"]
     assert len([paper for paper in citation["references"] if paper["title"]]) == 5
-
-
-def test_the_rules_of_the_picture_are_those_of_the_graph():
-    """CONTRIBUTING.md says how it is drawn anew."""
-    drawn = set(re.findall(r">(\w+)</text>", Path(ROOT, "docs/rulegraph.svg").read_text()))
-    assert "train_encoder" in drawn
-    rules = "".join(path.read_text() for path in (ROOT / "rules").glob("*.smk"))
-    assert drawn <= set(re.findall(r"^rule (\w+):", rules, re.MULTILINE)), "CONTRIBUTING.md"
