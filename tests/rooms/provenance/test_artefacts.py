@@ -389,23 +389,6 @@ def test_what_a_killed_writer_left_is_swept_by_the_next_write_of_the_same_target
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "other.parquet", "table.parquet"]
 
 
-def test_a_model_folder_is_replaced_as_a_whole_and_a_killed_replacement_swept(tmp_path):
-    write_folder(tmp_path / "model", record())
-    shutil.copytree(tmp_path / "model", tmp_path / ".model.x1.old")
-    with writing_model_folder(tmp_path / "model", record()) as inside:
-        (inside / "config.json").write_text("{}")
-    assert set(files_below(tmp_path)) == {"model/config.json", "model/record.json"}
-
-
-def test_what_a_living_writer_writes_is_left_alone(tmp_path):
-    with atomic(tmp_path / "table.parquet") as first:
-        first.write_text("first")
-        with atomic(tmp_path / "table.parquet") as second:
-            second.write_text("second")
-        assert first.read_text() == "first"
-    assert (tmp_path / "table.parquet").read_text() == "first"
-
-
 @pytest.mark.parametrize("mask", [0o002, 0o022, 0o077])
 def test_what_is_written_has_the_permissions_that_the_umask_leaves(tmp_path, mask):
     before = os.umask(mask)
