@@ -65,17 +65,6 @@ def test_a_run_that_a_page_shows_says_on_how_many_cores():
     assert [one for one in runs if not re.search(r" --(cores|profile) ", one)] == []
 
 
-def test_checks_that_tests_cite_are_listed():
-    listed = (ROOT / "docs/papers.md").read_text().partition("## Checks")[2]
-    numbers = {int(number) for number in re.findall(r"O-(\d+)", listed)}
-    for first, last in re.findall(r"O-(\d+) to O-(\d+)", listed):
-        numbers |= set(range(int(first), int(last) + 1))
-    sources = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
-    cited = {int(number) for number in re.findall(r"\bO-(\d\d)\b", sources)}
-    assert len(cited) > 70
-    assert cited - numbers == set()
-
-
 def test_every_test_that_the_table_of_guarantees_names_is_there():
     named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", (ROOT / "tests/README.md").read_text())
     assert len(named) > 10
