@@ -1,4 +1,4 @@
-"""What the Snakefile looks up, for the demo: every list written out."""
+"""What the Snakefile looks up, for the demo."""
 
 import json
 import os
@@ -12,12 +12,20 @@ from workflow_scripts.graph.call import call
 from workflow_scripts.graph.reporting import Models, Reporting
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.targets import check_configfiles, lines_of_machine
+from workflow_scripts.graph.training import Training
 
 THREE_R = "simcse_3r.minilm_mlm.wiki_extract"
 
 
 def wildcards(**named):
     return Wildcards(fromdict=named)
+
+
+def test_a_twin_reads_the_models_of_its_members_in_their_order_at_its_own_seed(study):
+    simcse = "simcse.minilm_mlm.wiki_extract"
+    assert Training(study).encoder(wildcards(run="jtcse.demo_twin.wiki_extract", seed="2")) == [
+        f"<results>/runs/{member}/seed2/model/record.json" for member in (simcse, f"{simcse}.more_dropout")
+    ]
 
 
 def test_a_table_knows_how_long_its_runs_were_trained_where_they_differ(study):
