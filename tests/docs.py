@@ -1,5 +1,8 @@
 """Doing what the documentation says: its fenced blocks, in their order, in a folder where the demo has run.
 
+``python -m tests.docs --write`` writes the tables of pages that are generated, between ``<!-- table: NAME -->`` and
+``<!-- end -->``; without ``--write`` it lists the pages whose tables are out of date.
+
 A block's info string says what it is: ``python title=PATH`` (any language) is a file to write, ``yaml append=PATH`` text to
 add at the end of one, ``sh`` commands to run, ``sh dry`` commands to plan, ``sh untried: REASON`` what no test can run,
 ``python`` a script. Text, tables and the like are there to be read.
@@ -10,10 +13,13 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tests.planning import ROOT
+from workflow_scripts.verbs.schema import schema_of
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 RECIPES = sorted(ROOT.glob("docs/adding/*.md"))
@@ -127,3 +133,95 @@ def anchors(page: str) -> set[str]:
     """What a link may name of a page: its headings, as GitHub writes them."""
     headings = re.findall(r"^#+ +(.+)$", prose(page), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+_TABLE = re.compile(r"(<!-- table: ([\w ]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+CLAIMS = ROOT / "resources/laboratory/claims.md"
+"""What `python -m workflow_scripts claims --markdown` printed of the laboratory: counts, an empty line, every comparison."""
+
+
+def with_tables(page: str) -> str:
+    """A page with its generated tables as they would be written now."""
+    return _TABLE.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}\n{found[4]}", page)
+
+
+def settings_table() -> str:
+    """Sections of the configuration and their keys, in the words of their classes; a star marks keys that rerun nothing."""
+    schema = schema_of("configuration")
+    (whole,) = _blocks(schema, schema)
+    fields: dict[str, dict[str, Any]] = {}
+    for section, value in whole["properties"].items():
+        path = f"{section}.<name>" if "patternProperties" in value else section
+        fields[path] = value
+        for block in _blocks(schema, value) if section != "methods" else []:
+            fields |= {f"{path}.{key}": field for key, field in block["properties"].items()}
+    lines = [
+        f"| `{path}`{star} | {text} |"
+        for path, field in fields.items()
+        if (text := _description(field, _blocks(schema, field)))
+        for star in ["\\*" if field.get("operational") else ""]
+    ]
+    return "\n".join(["| key | description |", "| --- | --- |", *lines])
+
+
+def _blocks(schema: dict[str, Any], value: Any) -> list[dict[str, Any]]:
+    """The classes whose blocks a value may be, or hold in a list or mapping."""
+    if not isinstance(value, dict):
+        return []
+    if "properties" in value:
+        return [value]
+    inner = [schema["$defs"][value["$ref"].rpartition("/")[2]]] if "$ref" in value else []
+    for key in ("anyOf", "oneOf", "allOf"):
+        inner += value.get(key, [])
+    inner += [
+        value.get("additionalProperties"),
+        value.get("items"),
+        *value.get("patternProperties", {}).values(),
+    ]
+    return [block for one in inner for block in _blocks(schema, one)]
+
+
+def _description(field: dict[str, Any], blocks: list[dict[str, Any]]) -> str:
+    text = field.get("description") or (blocks[0].get("description", "") if len(blocks) == 1 else "")
+    return " ".join(text.partition("\n\n")[0].split()).replace("|", "\\|").replace("``", "`")
+
+
+def verdicts_table() -> str:
+    """Numbers of verdicts, by paper."""
+    counted, _compared = CLAIMS.read_text("utf-8").split("\n\n")
+    return "\n".join(line for line in counted.splitlines() if not line.startswith("| all |"))
+
+
+def claims_table(paper: str) -> str:
+    """The claims of a paper that the laboratory compared, without the paper's name."""
+    _counted, compared = CLAIMS.read_text("utf-8").split("\n\n")
+    _heading, _rule, *rows = compared.splitlines()
+    lines = [
+        "| place | claim | paper | here (95%) | p / corrected | verdict |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    start = f"| {paper}, "
+    return "\n".join([*lines, *(f"| {row.removeprefix(start)}" for row in rows if row.startswith(start))])
+
+
+PAPERS = ("S2Sent", "LayerAttPooler", "3R", "JTCSE", "Extracting Sentence Embeddings")
+TABLES: dict[str, Callable[[], str]] = {
+    "settings": settings_table,
+    "verdicts": verdicts_table,
+    **{f"claims of {paper}": partial(claims_table, paper) for paper in PAPERS},
+}
+
+
+def out_of_date() -> Iterator[tuple[Path, str]]:
+    """Pages whose generated tables are not what would be written now, with the text that would be."""
+    for page in (*PAGES, ROOT / "config/README.md"):
+        text = page.read_text("utf-8")
+        if (new := with_tables(text)) != text:
+            yield page, new
+
+
+if __name__ == "__main__":
+    for page, new in out_of_date():
+        print(page.relative_to(ROOT))  # noqa: T201
+        if sys.argv[1:] == ["--write"]:
+            page.write_text(new, "utf-8")

