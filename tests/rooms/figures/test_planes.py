@@ -85,13 +85,15 @@ def space(stored, table):
 
 
 def test_points_are_means_and_sds_over_seeds_with_uniformity_to_the_right(space):
-    points, picture, found = space({"a.mini": 71.0}, *(("a.mini", s, 0.1 * s, -s) for s in (1, 2, 3)))
+    points, picture, found = space(
+        {"a.mini": 71.0}, *(("a.mini", seed, a, -10 * a) for seed, a in enumerate((0.1, 0.2, 0.6)))
+    )
     (point,) = points.to_dict("records")
     assert (point.pop("run"), point.pop("note")) == ("a.mini", "lee, score > 4")
     assert point == pytest.approx({
         "seeds": 3, "score": 71.0,
-        "alignment": 0.2, "alignment_sd": 0.1, "uniformity": -2, "uniformity_sd": 1,
+        "alignment": 0.3, "alignment_sd": 0.07**0.5, "uniformity": -3, "uniformity_sd": 7**0.5,
     })  # fmt: skip
     (drawn_at,) = [line.get_xydata().tolist() for line in picture.axes[0].lines if line.get_marker() == "o"]
-    assert drawn_at == [[pytest.approx(-2), pytest.approx(0.2)]]
+    assert drawn_at == [[pytest.approx(-3), pytest.approx(0.3)]]
     assert {"uniformity on lee (lower is better)", "lee: lee, score > 4.", "energy, M on lee"} <= {*found}

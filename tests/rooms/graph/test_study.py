@@ -10,6 +10,7 @@ from snakemake.iocontainers import Wildcards
 from tests.planning import DEMO, ROOT, merged_config, study_in
 from workflow_scripts.graph.call import call
 from workflow_scripts.graph.reporting import Models, Reporting
+from workflow_scripts.graph.slices import as_json
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.targets import check_configfiles, lines_of_machine
 from workflow_scripts.graph.training import Training
@@ -26,6 +27,26 @@ def test_a_twin_reads_the_models_of_its_members_in_their_order_at_its_own_seed(s
     assert Training(study).encoder(wildcards(run="jtcse.demo_twin.wiki_extract", seed="2")) == [
         f"<results>/runs/{member}/seed2/model/record.json" for member in (simcse, f"{simcse}.more_dropout")
     ]
+
+
+def test_an_adapted_encoder_may_have_steps_of_its_own(study):
+    training, minilm = Training(study), wildcards(encoder="minilm_mlm")
+    own = {"max_steps": 7, "cpu_threads": 3, "checkpoint_minutes": 9}
+    shared = json.loads(training.adapting_settings(minilm))
+    shared["continue_mlm"]["training"] |= {"max_steps": 7, "cpu_threads": 3}
+    study.config["encoders"]["minilm_mlm"]["adapt"]["training"] = own
+    assert json.loads(training.adapting_settings(minilm)) == shared
+    assert [training.of_training(key)(minilm) for key in own] == [*own.values()]
+
+
+def test_chunks_decide_no_result_and_are_told_to_the_job(study):
+    training, run = Training(study), wildcards(run="simcse.minilm_mlm.wiki_extract", seed="1")
+    whole = training.settings(run)
+    assert training.of_training("chunk", as_json)(run) == "null"
+    study.config["methods"]["simcse"].setdefault("training", {})["chunk"] = 32
+    training = Training(open_study(study.config, ROOT))
+    assert training.settings(run) == whole
+    assert training.of_training("chunk", as_json)(run) == "32"
 
 
 def test_a_table_knows_how_long_its_runs_were_trained_where_they_differ(study):
