@@ -87,8 +87,8 @@ def arguments(folder: Path) -> list[str]:
         "form": "sentences", "sources": [source], "contract": {"min_rows": 1},
     }  # fmt: skip
     files = {name: folder / f"{name}.parquet" for name in ("table", "dropped")}
-    settings = {"dataset": block, "source": "none"}
-    call = call_of("read_dataset", settings, ["data.readers.lines"], dataset="lines", min_rows=1, **files)
+    settings = {"source": "none"}
+    call = call_of("read_dataset", settings, ["data.readers.lines"], dataset="lines", contract=block, **files)
     return ["-m", "workflow_scripts.jobs", "read_dataset", json.dumps(call)]
 
 

@@ -5,7 +5,7 @@
 
 The Hub's own client finds it by HF_ENDPOINT. It has what downloads at a commit ask for: what a repository is, its
 tree, paths, and files with their hash and commit in the headers. Every request is a line of FOLDER/requests.log.
-Text files count as large, of which it tells the hash. A file may be asked for in vain so many times: with an HTTP status, or cut in its middle.
+Text files count as large, and their hash is in the tree. Requests of a file may fail with a given HTTP status.
 """
 
 import hashlib
@@ -23,8 +23,6 @@ API = re.compile(
     r"/api/(?P<kind>models|datasets)/(?P<repository>[^/]+/[^/]+)"
     r"(?:/(?P<what>revision|tree)(?:/(?P<revision>[^/]+)(?:/(?P<path>.+))?)?)?"
 )
-CUT = 0
-"""In place of a status: the first half of what is asked for, and the end of the connection."""
 FILE = re.compile(
     r"/(?P<kind>datasets/)?(?P<repository>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<path>.+)"
 )
@@ -61,7 +59,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, _format: str, *_arguments: object) -> None:
         with (self.root / "requests.log").open("a") as file:
-            file.write(" ".join(filter(None, [self.command, self.path, self.headers.get("Range")])) + "\n")
+            file.write(f"{self.command} {self.path}\n")
 
     def _folder(self, kind: str, repository: str, revision: str | None) -> Path | None:
         """Files of a repository at a commit, the newest one for a branch; None after a definite no."""
@@ -112,31 +110,22 @@ class _Handler(BaseHTTPRequestHandler):
         if not file.is_file() or not file.resolve().is_file():
             self._missing("EntryNotFound")
             return
-        failures = self.failures.get(asked["path"], []) if self.command == "GET" else []
-        failure = failures.pop(0) if failures else None
-        if failure not in (None, CUT):
-            self._send(b"out of order", "text/plain", status=failure)
+        if self.command == "GET" and (failures := self.failures.get(asked["path"])):
+            self._send(b"out of order", "text/plain", status=failures.pop(0))
             return
-        headers = {"X-Repo-Commit": folder.name, "ETag": f'"{_sha256(file)}"', "Accept-Ranges": "bytes"}
-        self._send(file.read_bytes(), "application/octet-stream", cut=failure == CUT, **headers)
+        headers = {"X-Repo-Commit": folder.name, "ETag": f'"{_sha256(file)}"'}
+        self._send(file.read_bytes(), "application/octet-stream", **headers)
 
     def _missing(self, code: str) -> None:
         self._send(b"{}", "application/json", status=404, **{"X-Error-Code": code})
 
-    def _send(
-        self, content: bytes, kind: str, *, status: int = 200, cut: bool = False, **headers: str
-    ) -> None:
-        if asked := re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", "")):
-            first, last = int(asked[1]), int(asked[2] or len(content) - 1)
-            headers["Content-Range"] = f"bytes {first}-{last}/{len(content)}"
-            content, status = content[first : last + 1], 206
+    def _send(self, content: bytes, kind: str, *, status: int = 200, **headers: str) -> None:
         self.send_response(status)
         for name, value in {"Content-Type": kind, "Content-Length": str(len(content)), **headers}.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(content[: len(content) // 2] if cut else content)
-        self.close_connection = cut or self.close_connection
+            self.wfile.write(content)
 
 
 @contextmanager
@@ -145,7 +134,7 @@ def mirror(folder: Path, **failures: list[int]) -> Iterator[str]:
 
     Args:
         folder: What it serves.
-        failures: By a file's path, what those who get it are given instead, one after the other: a status, or CUT.
+        failures: By a file's path, the HTTP statuses that answer its next requests, in order.
     """
     handler = type("Handler", (_Handler,), {"root": folder, "failures": failures})
     running = ThreadingHTTPServer(("127.0.0.1", 0), handler)

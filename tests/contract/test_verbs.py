@@ -11,7 +11,7 @@ import pytest
 from tests.planning import ROOT, run
 from tests.verbs import printed
 from workflow_scripts.__main__ import VERBS, ask
-from workflow_scripts.verbs.printing import Answer, Rows, give, text_of
+from workflow_scripts.verbs.printing import Answer, Rows, give
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -29,12 +29,6 @@ def test_without_a_verb_all_are_listed_by_what_they_answer():
     code, shown = printed()
     assert code == 0 and all(f"\n  {name} " in shown and verb.asks in shown for name, verb in VERBS.items())
     assert printed("--help") == (0, shown)
-
-
-def test_the_door_loads_no_verb_before_it_is_asked():
-    loaded = "import sys; from workflow_scripts import __main__; print(*sys.modules)"
-    modules = run(ROOT, "-c", loaded).stdout.split()
-    assert not {"torch", "pyarrow", "rich", "pydantic", "snakemake"} & {*modules}
 
 
 @pytest.mark.parametrize(
@@ -70,28 +64,6 @@ def test_an_answer_is_a_table_and_a_verdict_or_json_and_an_exit_code(capsys):
     assert give(found, as_json=True) == 1
     said = {"green": False, "verdict": "one found", "things": ROWS, "none": [], "more": 1}
     assert json.loads(capsys.readouterr().out) == said
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, ""),
-        (True, "yes"),
-        (1234567, "1,234,567"),
-        (12345.678, "12,346"),
-        (3e-05, "3e-05"),
-        (["a", 2], "a, 2"),
-    ],
-)
-def test_a_number_has_the_digits_that_say_something(value, text):
-    assert text_of(value) == text
-
-
-def test_nothing_is_cut_where_there_is_little_room(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "24")
-    give(Answer(parts=[Rows("things", ROWS)]), as_json=False)
-    shown = capsys.readouterr().out
-    assert "…" not in shown and all(len(line) <= 24 for line in shown.splitlines())
 
 
 def test_a_reader_that_has_gone_gets_no_traceback():

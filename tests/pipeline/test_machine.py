@@ -13,11 +13,8 @@ import pytest
 
 from tests.jobs import MODEL, files_of, in_child, make_inputs
 from tests.planning import ROOT
-from tests.rooms.verbs import conftest as study
-from workflow_scripts.apis.ledger import Ledger, Request, Row
-from workflow_scripts.errors import DataError, one_line_errors
+from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import job_record, write_page, write_table, writing_model_folder
-from workflow_scripts.verbs import verify
 
 NOBODY = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user, or mount")
@@ -78,38 +75,6 @@ def test_results_that_may_not_be_written_are_one_line_and_stay(shared, as_nobody
     assert line.startswith(f"OSError: {shared}/results/.{name}.") and line.count("\n") == 1
     assert "Permission denied. Give this user the right to use it and run again" in line
     assert files_of(shared / "results") == before and before
-
-
-@needs_root
-def test_another_user_can_check_results_that_only_their_owner_may_change(shared, as_nobody):
-    study.write_study()
-    before = files_of(shared)
-
-    def check():
-        outcome = verify.verify([shared / study.STUDY])
-        return len(outcome.records.by_file) > 9, outcome.findings
-
-    assert as_nobody(check) == "(True, [])\n"
-    assert files_of(shared) == before
-
-
-@needs_root
-def test_another_users_answers_are_not_called_damaged(shared, as_nobody):
-    rows = [Row(Request("google", "", "en", "fr", text), "answer", "usable") for text in ("one", "another")]
-    with Ledger(shared / "answers.sqlite") as ledger:
-        ledger.settle(rows[:1])
-
-    def look():
-        with Ledger(shared / "answers.sqlite") as ledger:
-            found = [row.answer for row in ledger.find([rows[0].request]).values()]
-            with pytest.raises(DataError) as raised:
-                ledger.settle(rows[1:])
-            return f"{found} {len([*ledger.rows()])} {raised.value}"
-
-    message = as_nobody(look)
-    assert message.startswith("['answer'] 1 ")  # what is read only is read, without files beside it
-    assert "may only be read here" in message and "damaged" not in message
-    assert [path.name for path in shared.iterdir()] == ["answers.sqlite"]
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 import yaml
@@ -53,14 +52,6 @@ def test_no_command_escapes_the_tests(page):
     assert docs.prose(text).count("```") == 0
 
 
-@pytest.mark.parametrize("recipe", docs.RECIPES, ids=lambda path: path.stem)
-def test_a_recipe_asks_for_settings_what_computes_a_block_and_no_more(recipe):
-    steps = [step for step in docs.steps(recipe.read_text()) if step.use in ("write", "append")]
-    assert 1 <= len({step.note for step in steps}) <= 3
-    code = [step for step in steps if step.use == "write" and step.language == "python"]
-    assert [step.note for step in code if not step.text.startswith(f"# {step.note}\n")] == []
-
-
 def test_a_run_that_a_page_shows_says_on_how_many_cores():
     """Snakemake refuses one that names neither cores nor a profile, which no dry run tells."""
     texts = {page: page.read_text() for page in docs.PAGES}
@@ -72,17 +63,6 @@ def test_a_run_that_a_page_shows_says_on_how_many_cores():
     runs = [one for one in commands if len(one.split()) > 2 and not re.search(r" (--dry-run|-n) ", one)]
     assert len(runs) > 10
     assert [one for one in runs if not re.search(r" --(cores|profile) ", one)] == []
-
-
-def test_checks_that_tests_cite_are_listed():
-    listed = (ROOT / "docs/papers.md").read_text().partition("## Checks")[2]
-    numbers = {int(number) for number in re.findall(r"O-(\d+)", listed)}
-    for first, last in re.findall(r"O-(\d+) to O-(\d+)", listed):
-        numbers |= set(range(int(first), int(last) + 1))
-    sources = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
-    cited = {int(number) for number in re.findall(r"\bO-(\d\d)\b", sources)}
-    assert len(cited) > 70
-    assert cited - numbers == set()
 
 
 def test_every_test_that_the_table_of_guarantees_names_is_there():
@@ -110,11 +90,3 @@ def test_the_citation_names_this_version():
     assert {"cff-version", "message", "title", "authors"} <= citation.keys()
     assert citation["version"] == project["version"]
     assert len([paper for paper in citation["references"] if paper["title"]]) == 5
-
-
-def test_the_rules_of_the_picture_are_those_of_the_graph():
-    """CONTRIBUTING.md says how it is drawn anew."""
-    drawn = set(re.findall(r">(\w+)</text>", Path(ROOT, "docs/rulegraph.svg").read_text()))
-    assert "train_encoder" in drawn
-    rules = "".join(path.read_text() for path in (ROOT / "rules").glob("*.smk"))
-    assert drawn <= set(re.findall(r"^rule (\w+):", rules, re.MULTILINE)), "CONTRIBUTING.md"

@@ -27,19 +27,3 @@ def test_a_log_of_fifteen_thousand_steps_is_eleven_lines(clock, capsys):
     assert len(lines) == 10 and all(len(line) < 100 and "\r" not in line for line in lines)
     assert lines[0] == "train: 1,563 of 15,625 steps, 469 s, loss 0.0006"
     assert lines[-1] == "train: 15,625 of 15,625 steps, 4688 s, loss 0.0001"
-
-
-def test_slow_work_says_something_every_ten_minutes(clock, capsys):
-    with Progress(100, "train", "step") as shown:
-        clock(601)
-        shown.update()
-        assert capsys.readouterr().err == "train: 1 of 100 steps, 601 s\n"
-
-
-def test_quick_work_is_one_line_or_none_where_it_is_brief(clock, capsys):
-    for brief, lines in ((False, 1), (True, 0)):
-        with Progress(100, "encode", "sentence", brief=brief) as shown:
-            for _ in range(100):
-                clock(0.01)
-                shown.update()
-        assert len(capsys.readouterr().err.splitlines()) == lines

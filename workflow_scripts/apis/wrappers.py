@@ -88,7 +88,7 @@ def without_thinking(completion: str) -> str:
 # Shells around a text
 
 _MARK = (
-    r"(?:#?\(?\s*(?:\d{1,3}|[ivx]{1,5}|[^\W\d_]|[一二三四五六七八九十]{1,3})\s*(?:\\?[.)\]:](?=[\s*_\"“])|[、．：】])|\d{1,3}\s+[-–—]\s"
+    r"(?:(?:\d{1,2}\.)+\d{1,2}\.?\s|№\s?\d{1,3}\s|#?\(?\s*(?:\d{1,3}|[ivx]{1,5}|[^\W\d_]|[一二三四五六七八九十]{1,3})\s*(?:\\?[.)\]:](?=[\s*_\"“])|[、．：】])|\d{1,3}\s+[-–—]\s"
     r"|[①-⓿❶-➓㈠-㉃⒈-⒛]|\d\ufe0f?\u20e3|#\d{1,3}\s|\\item\b|(?:[-*+•‣◦⁃∙●○▪■□▫◆◇★☆✓✔·–—]|#{1,6}|>|->|=>)\s|[→⇒➜➔⟶➤➢►▶])"
 )
 _PICTURES = r"[\U0001f000-\U0001faff\u2600-\u27bf\u2b50\ufe0f\s]+"
@@ -106,6 +106,8 @@ _SHELLS = [
         r"(?P<rest>.+?)\s*[-=*#~_]{2,}",
         r"(?:\.{2,}|…)\s*(?P<rest>.+)",
         r"(?P<rest>.+[.!?])…",
+        r"(?P<rest>.+[^.]\.)(?:\.|\.{3})",
+        r"\(\((?P<rest>.+)\)\)",
     )
 ]
 _TWICE = re.compile(r"(?P<rest>.{8,}?)[\s./|,;→=–—-]*(?P=rest)", _CASE)
@@ -135,15 +137,17 @@ _GAINED = [
         r"\s/\s|@",
         r"\w{3,}[.!?。]+\s+[^.!?。]{1,60}$",
         r"^[^.!?。,]+\s[^.!?。,\s]+\.\s+\w.{20}",
+        r"^(?:\w{5,}\.|\w+(?:\.{3}|…))\s+\w.{20}",
     )
 ]
-"""Quotes at an end, alternatives, words after the end, and a short sentence before, where the asked text has none."""
+"""Quotes at an end, alternatives, words after the end, a short sentence or word before, where the question has none."""
+_UNSEEN = "\ufeff\u200b\u2060\u200e\u200f\u2066\u2067\u2068\u2069\n\t "
 _SIGNS = frozenset("*_`<>{}[]|\\#^~=→⇒➜➔⟶◁▷•●▪►│")
 
 
 def unwrapped(answer: str, asked: str) -> str:
     """The text in an answer; ``asked`` is the text, of one sentence or more, that it answers."""
-    text = without_thinking(read_back(answer, asked)).strip("\ufeff\u200b\u2060\n\t ")
+    text = without_thinking(read_back(answer, asked)).strip(_UNSEEN)
     if len(text) > _LONG + 10 * len(asked):
         return text
     text = _json_text(text, asked)

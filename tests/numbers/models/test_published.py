@@ -266,6 +266,14 @@ def test_a_suite_may_cut_texts_shorter(tmp_path):
     assert np.abs(encode(encoder, tokenizer, TEXTS, 64) - theirs.encode(TEXTS)).max() > 1e-3
 
 
+def test_an_input_longer_than_the_positions_is_a_line(tmp_path):
+    with_settings(max_seq_length=200)(tmp_path)
+    encoder, tokenizer = frozen.load(config(), fetched(tmp_path))
+    with pytest.raises(ConfigError, match=r"a sentence of 200 tokens; the encoder takes \d+\. Lower it"):
+        encode(encoder, tokenizer, ["river " * 300], 512)
+    assert encode(encoder, tokenizer, ["river " * 300], 64).shape == (1, D)
+
+
 def test_an_index_without_its_shards_counts_for_nothing_beside_whole_weights(tmp_path):
     folder = publish(tmp_path, [mean()])
     (folder / SHARDS).write_text(json.dumps({"weight_map": {"a": SHARD}}))

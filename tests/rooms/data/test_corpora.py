@@ -81,13 +81,6 @@ def test_as_many_strangers_as_neighbours_a_function_of_the_seed():
     assert len(set(one["sentence2"].to_pylist()[96:])) > 40
 
 
-def test_a_table_in_several_chunks_gives_the_same_pairs():
-    table = sentences([4, 5, 3])
-    chunked = pa.concat_tables([table.slice(0, 1), table.slice(1, 6), table.slice(7)])
-    assert adjacency_pairs(chunked, 3) == adjacency_pairs(table, 3)
-    assert texts(split(chunked, corpus(4)).train) == texts(split(table, corpus(4)).train)
-
-
 def test_sentences_of_pairs_join_a_corpus_once_each_and_without_scores():
     """JTCSE, Table VIII; a corpus that takes in test sentences says so."""
     train = pa.table({"sentence": ["One.", "Two."], "document": [0, 1], "position": [0, 0]}, schema=SENTENCES)

@@ -70,14 +70,6 @@ def test_an_optional_set_alone_may_be_a_gap_where_it_is_broken(tmp_path, monkeyp
     assert settings.get("broken") == broken
 
 
-def test_only_parts_that_are_not_here_go_without_a_hash():
-    unpinned = {
-        name for name, source in LOCAL.items() if any(file.sha256 is None for file in source.files.values())
-    }
-    assert unpinned == NOT_HERE - {"trec"}
-    assert all(DATASETS[name].optional for name in NOT_HERE)
-
-
 def test_hub_revisions_are_those_that_mteb_pins():
     mteb = pytest.importorskip("mteb")
     tasks = ["STS12", "STS13", "STS14", "STS15", "STS16", "STS17", "STS22.v2", "STSBenchmark", "SICK-R"]

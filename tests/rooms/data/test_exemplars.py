@@ -6,7 +6,6 @@ from tests import tiny
 from workflow_scripts.columns.corpora import EXEMPLARS
 from workflow_scripts.data.exemplar_writing import prompts, sentences_in
 from workflow_scripts.data.exemplars import Validator, greedy_cover, lacks, pool_table, token_counter
-from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.exemplars import ExtractivePool, LlmPool
 
 POOL = {
@@ -146,13 +145,3 @@ def test_every_call_has_words_of_its_own_and_always_the_same():
     assert all(len(set(words)) == 5 and set(words) <= set(tiny.WORDS) for words in first)
     assert len({tuple(words) for words in first}) == 3
     assert len(lists(words_per_call=99)[0]) == len(tiny.WORDS)
-
-
-def test_the_papers_instruction_is_filled_in():
-    template = (ROOT / "resources/prompts/three_r_exemplars.txt").read_text()
-    prompt = next(
-        prompts(template, ["and", "was"], llm_pool(words_per_call=2, max_tokens=32), "exemplars.toy")
-    )
-    assert prompt.startswith("Please use the words provided to generate 5 sentences with different meanings.")
-    assert "should not exceed 32." in prompt
-    assert prompt.endswith(('"and, was".', '"was, and".'))

@@ -1,6 +1,7 @@
 """The Hub's own client and this project's code against a mirror on this machine, and against none."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -8,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.hub import CUT, commit, mirror
-from tests.hub_content import MINILM, add_minilm
+from benchmarks.material import minilm
+from tests.hub import commit, mirror
 from tests.planning import ROOT
 
+MINILM = "mirror/all-MiniLM-L6-v2"
 OLD, NEW = commit("old"), commit("new")
 ROWS = {OLD: 2, NEW: 3}
 NOBODY = "http://127.0.0.1:9"
@@ -72,7 +74,7 @@ def hub(tmp_path_factory):
         file = folder / "datasets/team/toy" / revision / "test.jsonl"
         file.parent.mkdir(parents=True)
         file.write_text('{"sentence1": "one", "sentence2": "two", "score": 3.5}\n' * rows)
-    add_minilm(folder)
+    shutil.copytree(minilm(), folder / "models" / MINILM / commit(MINILM))
     return folder
 
 
@@ -138,23 +140,6 @@ def test_an_encoder_is_fetched_once_and_then_found_without_the_hub(hub, ask, tmp
 
 AT_ONCE = "from workflow_scripts.data import hub; hub._FIRST_WAIT_SECONDS = 0.01\n"
 WEIGHTS = "model.safetensors"
-
-
-def test_an_encoder_goes_on_where_its_download_broke_off(hub, ask):
-    """Within a connection that breaks; after an answer of the server's, with the file. What has come stays."""
-    failures, log = [CUT, 503, CUT], hub / "requests.log"
-    before = len(log.read_text().splitlines()) if log.exists() else 0
-    with mirror(hub, **{WEIGHTS: failures}) as address:
-        fetched = ask(AT_ONCE + LOCATE, address, MINILM, commit(MINILM))
-    assert f"/{WEIGHTS} 53aa51172d142c89" in fetched.stdout, fetched.stderr
-    requests = [line.split() for line in log.read_text().splitlines()[before:]]
-    asked = [(path.rpartition("/")[2], part) for verb, path, *part in requests if verb == "GET"]
-    parts = [part for name, part in asked if name == WEIGHTS]
-    assert failures == [] and parts[0] == parts[2] == [] and parts[1] == parts[3]
-    size = (hub / "models" / MINILM / commit(MINILM) / WEIGHTS).stat().st_size
-    ((start, _),) = [part.removeprefix("bytes=").split("-") for part in parts[1]]
-    assert size / 4 < int(start) < size
-    assert [name for name, _ in asked].count("tokenizer.json") == 1
 
 
 @pytest.mark.parametrize(("status", "tries"), [(503, 4), (401, 1)])

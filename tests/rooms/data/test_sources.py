@@ -95,14 +95,6 @@ def test_a_file_has_one_of_the_pinned_hashes_or_is_refused(root):
         dataset({**local(), "files": {"all": {"path": "toy.tsv"}}})
 
 
-def test_a_file_without_a_pinned_hash_has_its_hash_printed(root, capsys):
-    file = root / "toy.tsv"
-    load("toy", dataset(local()), root)
-    assert capsys.readouterr().out == f"{file}: not pinned; its sha256 is {sha256(file)}\n"
-    load("toy", dataset(local(sha256=sha256(file))), root)
-    assert capsys.readouterr().out == ""
-
-
 def test_every_source_that_is_not_there_is_named(tmp_path):
     (tmp_path / "toy.tsv").mkdir()
     files = (

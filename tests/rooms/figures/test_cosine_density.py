@@ -60,11 +60,3 @@ def test_an_empty_group_is_shown_as_empty(density):
     points, _, said = density(([0.5, 0.7], [0.1, 0.2]))
     assert points[points["density"].isna()]["pairs"].tolist() == [0]
     assert {"1 to 2", "0 pairs"} <= {*said}
-
-
-def test_the_highest_group_is_on_top_and_a_tick_is_at_its_median(density):
-    (axes,) = density(([0.5] * 3 + [1.5] * 3, [0.1, 0.1, 0.1, 0.9, 0.9, 0.9])).picture.axes
-    labels = {label.get_position()[1]: label.get_text() for label in axes.get_yticklabels()}
-    assert labels == {0: "0 to 1\n3 pairs", 1: "1 to 2\n3 pairs"}
-    ticks = [line.get_segments()[0][0] for line in axes.collections if line.get_zorder() == 20]
-    assert ticks == [pytest.approx((0.1, 0), abs=0.011), pytest.approx((0.9, 1), abs=0.011)]

@@ -71,38 +71,6 @@ def test_development_scores_are_points_where_they_were_measured(drawn):
     assert (dev["step"].tolist(), dev["value"].tolist()) == ([2, 4], [0.5, 0.7])
 
 
-def test_a_thick_line_is_the_mean_over_seeds_where_all_of_them_were_measured(drawn):
-    _, picture, found = drawn(history([2.0, 4.0]), history([4.0, 8.0, 1.0], seed=2))
-    (thick,) = [line for line in picture.axes[0].lines if line.get_linewidth() == 1.6]
-    assert thick.get_xydata().tolist() == [[1, 3], [2, 6]]
-    assert sum(line.get_linewidth() == 0.7 for line in picture.axes[0].lines) == 2
-    assert any(text.startswith("Thick lines: mean over 2 seeds; thin lines: single seeds.") for text in found)
-
-
-@pytest.mark.parametrize(
-    ("table", "once"),
-    [(metrics(1), True), (metrics(2), False), (history([3, 2], [None, 0.5]), True), (history([3, 2], [0.4, 0.5]), False)],
-)  # fmt: skip
-def test_what_was_measured_once_is_a_diamond_and_said_to_be_one(drawn, table, once):
-    figure = drawn(table)
-    marks = {line.get_marker() for axes in figure.picture.axes for line in axes.lines}
-    assert ("D" in marks) == once == ("Diamonds: measured at one step only." in figure.said)
-
-
-def test_every_run_of_many_has_its_name_beside_each_panel(drawn):
-    picture = drawn(*(history([3.0, 1.0], [0.7] * 2, f"method{n}.mini.wiki") for n in range(20))).picture
-    for axes in picture.axes:
-        names = [name.get_text() for name in axes.get_legend().get_texts()]
-        assert sorted(names) == sorted(f"method{n}" for n in range(20))
-
-
-@pytest.mark.parametrize(("last", "scale"), [(0.1, "log"), (1.0, "linear")])
-def test_a_loss_that_falls_far_has_a_logarithmic_axis_and_the_label_says_so(drawn, last, scale):
-    _, picture, found = drawn(history([3.0, last]))
-    assert picture.axes[0].get_yscale() == scale
-    assert ("(of its method, log scale)" in found) == (scale == "log")
-
-
 def test_a_long_path_is_thinned_out_and_keeps_its_ends_and_a_short_one_is_kept_whole(drawn):
     points = drawn(metrics(5000)).points
     path = points[points["metric"] == "threshold"]

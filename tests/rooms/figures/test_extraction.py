@@ -44,27 +44,6 @@ def test_a_scatter_is_kept_as_the_cells_of_a_table(made):
     assert points.schema.remove_metadata() == TABLE
 
 
-def test_what_was_scored_in_one_layer_is_a_diamond_and_said_to_be_one(made):
-    once, twice = ([row("plain", "sts12", 0.5, layers=layer) for layer in layers] for layers in ("0", "01"))
-    assert "times 100. Diamonds: scored in one layer only." in made("layer_lines", once).said
-    assert "Diamonds" not in made("layer_lines", twice).said
-
-
-def test_names_of_lines_are_above_the_panel_without_what_all_of_them_share(made):
-    """On the lines they could not be read, and the panel's title says the rest."""
-    (axes,) = made("layer_lines").picture.axes
-    legend = axes.get_legend()
-    assert legend.get_title().get_text() == "plain: avg."
-    assert [text.get_text() for text in legend.get_texts()] == ["MiniLM", "random embeddings"]
-    assert legend.get_window_extent().y0 > axes.get_window_extent().y1
-
-
-def test_a_map_is_called_after_its_data_and_says_what_is_mixed(made):
-    named = {"datasets": {"sts12": "Set A"}, "representations": {"plain": "MiniLM"}}
-    said = made("mixing_map", names=NAMES.model_copy(update=named)).said
-    assert " Set A: " in said and "MiniLM, of which a share w is its static averages." in said
-
-
 def test_a_map_shows_the_mean_over_draws_whether_tasks_are_split_or_not(made):
     draws = [
         row("random", task, value, draw=draw, layers="static")
@@ -74,25 +53,6 @@ def test_a_map_shows_the_mean_over_draws_whether_tasks_are_split_or_not(made):
     for split, expected in ((True, [25, 45]), (False, [35])):
         points = made("mixing_map", draws, representation="random", split=split).points
         assert points["y"].tolist() == pytest.approx(expected)
-
-
-def test_layers_of_a_map_are_in_their_order_where_the_first_measure_lacks_one(made):
-    lacking = [row("plain", "sts12", 0.5, layers=layer, mixing_weight=0.5) for layer in ("0", "2")]
-    whole = [
-        row("plain", "w", 0.5, layers=layer, mixing_weight=0.5, kind="isotropy", metric="isoscore")
-        | {"aggregation": ""}
-        for layer in ("0", "1", "2")
-    ]
-    picture = made("mixing_map", [*lacking, *whole], measures=["STS12", "IsoScore"], split=False).picture
-    ticks = [[tick.get_text() for tick in axes.get_xticklabels()] for axes in picture.axes]
-    assert ticks == [["0", "1", "2"]] * 2
-
-
-def test_an_axis_names_the_data_of_its_own_measure_where_that_is_one_set(made):
-    names = NAMES.model_copy(update={"datasets": {"sts12": "Set A"}})
-    axes = made("variant_scatter", names=names).picture.axes[0]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("IsoScore", "STS on Set A")
-    assert made("variant_scatter").picture.axes[0].get_ylabel() == "STS"
 
 
 def test_a_scatter_says_how_measures_correlate_and_prints_its_note(made):

@@ -11,7 +11,6 @@ from tests import tiny
 from tests.rooms.figures.conftest import FOOTNOTE, shown
 from workflow_scripts.columns.scores import ATTENTION
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.inside_models import units_of
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.folders import save_encoder
@@ -62,23 +61,6 @@ def test_weights_are_means_over_heads_and_seeds_of_the_first_sentence_and_chosen
     assert set(points["layer"]) == {2} and len(points) == 9
     to_cls = points["weight"][points["key_position"] == 0]
     assert to_cls.tolist() == pytest.approx([(0.5 + 0.6 + 0.3 + 0.4) / 4] * 3)
-
-
-def test_a_map_has_queries_downwards_and_keys_to_the_right_and_the_figure_names_them(attention):
-    _, picture, found = attention([("x.one", weights()), ("x.two", weights())], 1, 2)
-    assert {"layer 1", "layer 2", "one", "two", "[CLS]", "hello", FOOTNOTE} <= {*found}
-    values = picture.axes[0].collections[0].get_array()
-    assert values.tolist() == [pytest.approx([0.55, 0.225, 0.225])] * 3
-    assert picture.axes[0].yaxis_inverted()
-
-
-def test_a_long_name_is_no_longer_than_its_row_is_high(attention):
-    """Or it would run into the name of the next row."""
-    runs = ["Frozen average of first and last layer.one", "Read as an average of all layers.two"]
-    above, below = (
-        axes.yaxis.label for axes in attention([(run, weights()) for run in runs], 1).picture.axes
-    )
-    assert above.get_window_extent().y0 > below.get_window_extent().y1
 
 
 # Models
@@ -140,17 +122,6 @@ def test_every_layer_asks_every_layer_and_its_weights_sum_to_one(inside):
 def test_without_the_embedding_output_layers_count_from_one(inside, tiny_bert):
     encoder = encoder_of(tiny_bert, "layer_attention", embeddings=False)
     assert set(inside("layer_attention", encoder).points["key_layer"]) == {1, 2}
-
-
-def test_words_are_those_of_the_sentence_and_hold_all_their_pieces(tiny_bert):
-    tokenizer = load_tokenizer(tiny_bert)
-    tokens = tokenizer(SENTENCES[1], return_tensors="pt")
-    words, of_words = units_of(tokens, tokenizer, SENTENCES[1], "words")
-    pieces, of_pieces = units_of(tokens, tokenizer, SENTENCES[1], "pieces")
-    assert words == ["A", "king", "mourns", "by", "the", "river", "."]
-    assert of_words == [[1], [2], [3, 4, 5, 6, 7, 8], [9], [10], [11], [12]]
-    assert pieces == ["a", "king", "m", "##o", "##u", "##r", "##n", "##s", "by", "the", "river", "."]
-    assert [place for places in of_pieces for place in places] == list(range(1, 13))
 
 
 def cosine_between(points, row, column, sentence):

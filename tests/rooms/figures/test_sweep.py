@@ -5,7 +5,6 @@ import pytest
 
 from tests.rooms.figures.conftest import FOOTNOTE, shown
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.figures.style import line_look
 from workflow_scripts.settings.experiment import Experiment
 from workflow_scripts.settings.runs import runs_of
 
@@ -126,22 +125,3 @@ def test_a_measured_column_is_no_headline(swept):
     """Times are in a table of their own, which no figure reads."""
     grid = GRID | {"columns": [{"heading": "ms", **COLUMN, "measured": True}, *GRID["columns"][:1]]}
     assert set(swept(grid).points["heading"]) == {"STS-B"}
-
-
-def test_a_series_has_one_colour_in_all_panels_and_a_name_where_another_panel_shows_another(swept):
-    runs = [
-        {"method": "s2sent", "encoder": "x", "sweep": {"method.blocks": [1, 3]}},
-        {"method": "three_r", "encoder": "x", "sweep": {"method.k": [2, 6]}},
-    ]
-    plots = [PLOTS[0], {"setting": "method.k", "label": "exemplars"}]
-    drawn = swept(GRID | {"runs": runs}, plots)
-    for number, (axes, name) in enumerate(zip(drawn.picture.axes, ("s2sent", "three_r"), strict=True)):
-        assert {line.get_color() for line in axes.lines} == {line_look(number)["color"]}
-        assert [text.get_text() for text in axes.get_legend().get_texts()] == [name]
-
-
-@pytest.mark.parametrize(("sd", "lengths"), [(0.5, {1.0}), (None, set())])
-def test_a_point_has_a_bar_of_one_standard_deviation_and_none_where_it_is_not_known(swept, sd, lengths):
-    (axes,) = swept(sd=sd).picture.axes
-    bars = [line for bar in axes.collections for line in bar.get_segments() if len(line)]
-    assert {round(float(line[1, 1] - line[0, 1]), 6) for line in bars} - {float("nan")} == lengths

@@ -1,7 +1,6 @@
 """The claims of the five papers: sound, printed as they say, and read from what a study makes anyway."""
 
 from collections import defaultdict
-from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -11,8 +10,6 @@ from workflow_scripts.data.printed import read_printed
 from workflow_scripts.extraction.blocks import names
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.configuration import read_yaml
-from workflow_scripts.graph.extraction import Extraction
-from workflow_scripts.graph.reporting import Claims, Reporting
 from workflow_scripts.graph.resources import CLAIMS, claim_findings
 from workflow_scripts.reporting.extraction import places
 from workflow_scripts.settings.claims import ClaimFile, Comparison
@@ -80,19 +77,6 @@ def test_every_comparison_is_in_tables_that_some_study_here_makes(study):
     ]
     tables = {compared.table for compared in tested if isinstance(compared, Comparison)}
     assert tables and tables <= made
-
-
-def test_a_study_is_enlarged_by_no_claim(study):
-    """All that is read for claims is there for the study's tables."""
-    claims, scores = Claims(study), {file for files in study.scores.values() for file in files}
-    assert {*claims.tables()} <= {*Reporting(study).tables(), *Extraction(study).tables}
-    assert {*Claims(replace(study, grids={})).tables()} <= {*Extraction(study).tables}
-    drawn = study.shown_extraction["figures"]
-    assert claims.figures() in ([], ["<results>/figures/extraction/record.json"][: len(drawn)])
-    assert {file.replace(".pairs.parquet", ".parquet") for file in claims.pairs()} <= scores
-    compared = {file.split("/")[-2] for file in claims.pairs()}
-    assert all(study.runs[run].fixed for run in compared)
-    assert bool(compared) == (study.config["name"] != "demo")  # whose runs without seeds no claim compares
 
 
 @pytest.mark.parametrize(

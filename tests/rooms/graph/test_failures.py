@@ -1,12 +1,9 @@
 """A failed job leaves one sentence on the terminal, and it is the last."""
 
-import logging
-
 import pytest
-from snakemake_interface_logger_plugins.common import LogEvent
 
 from tests.planning import ROOT, run
-from workflow_scripts.graph.failures import Failures, why
+from workflow_scripts.graph.failures import why
 
 SNAKEFILE = """
 from workflow_scripts.graph.failures import report_failures
@@ -77,26 +74,3 @@ def test_of_several_logs_the_first_that_says_why_is_quoted_and_else_the_last_lin
     (tmp_path / "cluster.log").write_text(cluster)
     assert why([tmp_path / "own.log", tmp_path / "cluster.log"]) == line
     assert why([tmp_path / "none.log"]) == "nothing written"
-
-
-def test_a_line_a_minute_is_of_a_running_job_whose_log_says_something_new(tmp_path, monkeypatch):
-    clock = [0.0]
-    monkeypatch.setattr("time.monotonic", lambda: clock[0])
-    terminal, logs = Failures(), [tmp_path / f"{job}.log" for job in range(2)]
-    about = {"rule_name": "train", "wildcards": {}, "event": LogEvent.JOB_INFO}
-    for job, log in enumerate(logs):
-        terminal.filter(
-            logging.makeLogRecord(about | {"jobid": job, "wildcards": {"seed": job}, "log": [log]})
-        )
-        log.write_text("loaded\n")
-    clock[0] = 120.0
-    assert [terminal.progress() for _ in range(3)] == [
-        "train seed=0, 2 min: loaded (2 jobs are running)",
-        "train seed=1, 2 min: loaded (2 jobs are running)",
-        "train seed=0, 2 min: loaded (2 jobs are running)",
-    ]
-    logs[1].write_text("loaded\ntrain: 2 of 20 steps, 60 s\n")
-    assert terminal.progress() == "train seed=1, 2 min: train: 2 of 20 steps, 60 s (2 jobs are running)"
-    for job in range(2):
-        terminal.filter(logging.makeLogRecord({"event": LogEvent.JOB_FINISHED, "job_id": job}))
-    assert terminal.progress() == ""

@@ -15,7 +15,7 @@ from workflow_scripts.data.readers import Rows
 from workflow_scripts.data.sources import load_planned
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.graph import outside, place
-from workflow_scripts.graph.outside import planned_source, recorded_files, source_now, sources_of
+from workflow_scripts.graph.outside import planned_source, source_now, sources_of
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.record import Input
 from workflow_scripts.settings.datasets import Dataset
@@ -203,15 +203,6 @@ def write(path, **foreign):
     write_table(path, pa.table({"a": [1]}), record)
 
 
-def test_what_was_read_is_in_the_record(tmp_path):
-    path = tmp_path / "toy.parquet"
-    assert recorded_files(path) == {}
-    write(path, x="package:gensim/a", y="hub:b@c")
-    assert recorded_files(path) == {"package:gensim/a": PIN, "hub:b@c": PIN}
-    path.write_text("no table")
-    assert recorded_files(path) == {}
-
-
 def test_no_gap_comes_in_the_place_of_data_that_a_failed_job_has_taken_away(root, monkeypatch):
     """What was planned last stays as long as no source is there; a gap that a job has written may be another's."""
     monkeypatch.setattr(outside, "_planned", {})
@@ -253,18 +244,3 @@ def test_a_file_written_just_now_is_read_again_since_its_date_may_not_move(root,
     (root / "a").write_text("x")
     os.utime(root / "a", ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert place.sha256_now(root / "a") == sha256("x")
-
-
-@pytest.mark.parametrize("damage", ["", "[]", "{", '["x", 1', "1"])
-def test_a_large_file_is_read_once_and_what_is_damaged_of_notes_costs_no_more(root, damage, monkeypatch):
-    os.utime(root / "a", (1, 1))  # a date that nothing is written under any more
-    place.HASHES.parent.mkdir()
-    place.HASHES.write_text(damage)
-    assert place.sha256_now(root / "a") == sha256("a")
-    place._noted_hashes.cache_clear()  # as in another process
-    monkeypatch.setattr("hashlib.file_digest", lambda *_: pytest.fail("read again"))
-    assert place.sha256_now(root / "a") == sha256("a")
-
-
-def test_a_file_that_cannot_be_read_has_a_word_for_a_hash(root):
-    assert place.sha256_now(root / "nothing") == place.sha256_now(root) == place.UNREADABLE

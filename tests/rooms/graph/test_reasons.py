@@ -3,13 +3,6 @@
 import json
 
 from tests.planning import ROOT, run
-from workflow_scripts.graph.reasons import flat, in_words
-
-
-def test_settings_have_dotted_keys_and_blocks_of_a_list_their_numbers():
-    settings = {"a": {"b": [1, 2], "c": {}}, "columns": [{"x": 1}, {"x": 2}], "d": None}
-    assert flat(settings) == {"a.b": [1, 2], "a.c": {}, "columns.0.x": 1, "columns.1.x": 2, "d": None}
-
 
 SNAKEFILE = """
 import json
@@ -47,7 +40,3 @@ def test_a_changed_setting_is_named_with_its_old_and_new_value(tmp_path):
         "Reason: Changed: training.rate 3e-05 -> 5e-05, training.text it's; now: 'x' -> "
         f"{'y' * 59}…, training.runs.0.seed 1 -> 2, and 1 more"
     )
-
-
-def test_other_reasons_stay_as_they_are():
-    assert in_words("Forced execution") == "Forced execution"

@@ -1,8 +1,6 @@
 """Benchmarks of mteb by name: which tasks they are, what a study plans, and what a job writes of them."""
 
 import json
-import shutil
-from pathlib import Path
 
 import mteb
 import pytest
@@ -17,14 +15,10 @@ from tests import tiny
 from tests.evaluations import dataset, run, scores_in
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.columns.tasks import TASKS
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation import benchmarks
-from workflow_scripts.graph import benchmarks as planned
 from workflow_scripts.graph.checks import content_findings, read_grids, study_findings
 from workflow_scripts.provenance.artefacts import read_record
-from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites.mteb import Config, Selection
-from workflow_scripts.verbs.records import Records
 
 TEXTS = tiny.sentences(40, seed=7)
 SUITE = {
@@ -173,28 +167,6 @@ def test_columns_are_held_against_what_a_benchmark_writes(tmp_path, monkeypatch)
     assert 'has no "mean_of_types" of main_score' in findings({}, task="STS", aggregation="mean_of_types")[0]
 
 
-def test_a_plan_asks_mteb_once_and_again_where_anything_else_is_asked(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    config = merged_config(ROOT, DEMO)
-    lists = planned.lists_of(config, "mteb_english")
-    assert len(lists["MTEB(eng, v2)"]) == 41 == sum(map(len, lists.values())) - 41
-    assert lists["Summarization"] == {"SummEvalSummarization.v2": "SummEvalSummarization.v2"}
-
-    def asked(chosen, place):
-        raise ConfigError(f"{chosen.benchmark} of {place}")
-
-    monkeypatch.setattr(benchmarks, "select", asked)
-    assert planned.lists_of(config, "mteb_english") == lists
-    with monkeypatch.context() as other, pytest.raises(ConfigError, match="mteb_english"):
-        other.setattr(planned, "version", lambda _: "3.0")
-        planned.lists_of(config, "mteb_english")
-    config["suites"]["mteb"]["mteb_english"]["languages"] = ["eng"]
-    with pytest.raises(ConfigError, match="mteb_english"):
-        planned.lists_of(config, "mteb_english")
-    config["suites"]["mteb"]["mteb_english"] |= {"batch_size": 1, "languages": None}
-    assert planned.lists_of(config, "mteb_english") == lists
-
-
 def evaluated(folder, model, lists, **part):
     scores = folder / "results/demo/scores/mteb/demo/run/seed0.parquet"
     rows = [
@@ -264,26 +236,6 @@ def test_a_task_that_averages_others_is_a_gap_where_one_of_them_has_no_data(toy,
     assert main_scores(rows, "mean_of_types") == {}
 
 
-def test_a_job_goes_on_where_it_was_stopped_and_mtebs_files_are_not_judged(
-    toy, model, tmp_path, cached, monkeypatch
-):
-    monkeypatch.setattr(Job, "keep", lambda _: None)  # as if it were stopped behind its last task
-    scores, _ = evaluated(tmp_path, model, WHOLE)
-    first, loaded = scores.read_bytes(), [*LOADED]
-    folder = scores.with_suffix(".checkpoints")
-    files = sorted(path.name for path in folder.rglob("*.json"))
-    (folder / "another.json").touch()
-    scores.unlink()
-    evaluated(tmp_path, model, WHOLE)
-    assert scores.read_bytes() == first and loaded == LOADED  # no time or date is in it
-    assert sorted(path.name for path in folder.rglob("*.json")) == files
-    shutil.rmtree(cached)
-    evaluated(tmp_path, model, WHOLE)
-    assert LOADED == loaded * 2 != []
-    listed = Records([tmp_path / "results/demo"], hashing=False).sizes
-    assert [Path(name).resolve() for name in listed] == [scores]
-
-
 def test_a_task_that_raises_is_a_labelled_gap_and_tried_again(toy, model, tmp_path, cached):
     BROKEN.append("One")
     scores, rows = evaluated(tmp_path, model, WHOLE)
@@ -295,22 +247,3 @@ def test_a_task_that_raises_is_a_labelled_gap_and_tried_again(toy, model, tmp_pa
     _, rows = evaluated(tmp_path, model, WHOLE)
     assert LOADED == ["One"] and "One" in main_scores(rows)
     assert read_record(scores).labels == []
-
-
-def test_data_are_brought_for_the_subsets_and_parts_that_are_evaluated(toy, tmp_path, monkeypatch):
-    from workflow_scripts.evaluation import mteb_tasks
-
-    brought = []
-    monkeypatch.setattr(mteb_tasks, "find", lambda *_: None)
-    monkeypatch.setattr(
-        mteb_tasks,
-        "_load_data",
-        lambda task, **_: brought.append((task.metadata.name, task.hf_subsets)) or "far",
-    )
-    settings = {
-        "tasks": ["Many", "Both"],
-        "missing_data": "gap",
-        "selection": {"benchmark": "Toy", "languages": ["eng"], "tasks": ["Many", "Both"]},
-    }
-    run("fetch_tasks", settings, {"suite": "demo"}, tasks=tmp_path / "tasks.parquet")
-    assert brought == [("Many", ["en"]), ("Left", ["default"]), ("Right", ["default"])]

@@ -7,7 +7,6 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from scipy.stats import spearmanr
 
@@ -18,10 +17,9 @@ from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import sts, task_by_task
-from workflow_scripts.evaluation.task_by_task import SharedTexts
 from workflow_scripts.models import encoding
 from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.provenance import artefacts, cache
+from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import read_record, read_table
 
 NAMES = ["one", "two", "three"]
@@ -151,14 +149,6 @@ def test_a_task_that_raises_costs_its_cell_and_is_tried_again(suite, error, capf
     assert suite.run() == ([], whole)
 
 
-def test_the_weights_are_hashed_once(suite, monkeypatch):
-    hashed, sha256_of = [], artefacts.sha256_of
-    monkeypatch.setattr(artefacts, "_identities", {})
-    monkeypatch.setattr(artefacts, "sha256_of", lambda path: hashed.append(path.name) or sha256_of(path))
-    suite.run()
-    assert hashed.count("model.safetensors") == 1
-
-
 def test_a_task_that_cannot_be_loaded_costs_its_cell(suite):
     rows = [{"subset": None, "sentence1": "a town", "sentence2": "a city", "score": 1.0}] * 2
     suite.paths["two"] = dataset(suite.folder, "two", PAIRS, rows)
@@ -210,18 +200,6 @@ def test_settings_and_data_of_a_task_compute_it_again(suite):
     TEXTS["two"].pop()
 
 
-def test_a_task_whose_entry_is_damaged_is_made_again(suite):
-    _, whole = suite.run()
-    job = max(suite.entries(), key=lambda entry: entry.stat().st_mtime_ns)
-    shutil.rmtree(job)
-    (damaged,) = (
-        entry for entry in suite.entries() if "two" in pq.read_table(entry / "scores")["task"].to_pylist()
-    )
-    (damaged / "pairs").write_bytes((damaged / "pairs").read_bytes()[:200])
-    assert suite.run() == (["two"], whole)
-    assert suite.run() == ([], whole)
-
-
 def test_a_job_that_is_killed_goes_on_behind_its_finished_tasks_and_ends_in_the_same_bytes(
     suite, monkeypatch
 ):
@@ -242,30 +220,6 @@ def test_a_job_that_is_killed_goes_on_behind_its_finished_tasks_and_ends_in_the_
 
 
 # Texts that tasks share
-
-
-def counted(asked):
-    def encode(texts):
-        asked.append(list(texts))
-        return np.array([[len(asked), ord(text[0])] for text in texts], dtype=np.float32)
-
-    return encode
-
-
-def test_units_are_the_same_whichever_task_is_left_to_do_and_vectors_go_behind_the_last_that_asks():
-    columns = {"first": [["a", "b"], ["c", "a"]], "second": [["d", "b", "b"]], "third": [["b", "c"]]}
-    asked = []
-    shared = SharedTexts(counted(asked), columns)
-    assert shared.of("second")[0][:, 1].tolist() == [100, 98, 98]
-    assert asked == [["b"], ["d"]]
-    assert [side[:, 1].tolist() for side in shared.of("first")] == [[97, 98], [99, 97]]
-    shared.forget("second")
-    shared.of("third")
-    assert asked == [["b"], ["d"], ["a"], ["c"]]
-    shared.forget("first")
-    shared.forget("third")
-    shared.of("third")
-    assert asked[4:] == [["b"], ["c"]]
 
 
 # Geometry, from the vectors of scored pairs

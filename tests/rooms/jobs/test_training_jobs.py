@@ -1,6 +1,5 @@
 """The entry scripts train_encoder, continue_mlm and pool_encoder, run in this process."""
 
-import importlib
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -117,35 +116,6 @@ def test_a_training_in_chunks_makes_the_weights_of_one_without_under_the_same_ke
 
 
 # What was made before
-
-
-def snakemake_deletes_outputs():
-    """What Snakemake does before it starts a job: the files that the rule names, and no other."""
-    for name in ("model/record.json", "model/model.safetensors", "history.parquet", "metrics.parquet"):
-        Path("run", name).unlink(missing_ok=True)
-    Path("speed.parquet").unlink()
-
-
-def no_training(monkeypatch, rule):
-    module = importlib.import_module(f"workflow_scripts.jobs.{rule}")
-    monkeypatch.setattr(module, "train", lambda *_, **__: pytest.fail("it trains"))
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_a_job_that_fails_leaves_what_another_brings_back(workshop, monkeypatch, cached, rule):
-    jobs.make_inputs(workshop)
-    jobs.run_here(rule, jobs.config(rule))
-    before = jobs.files_of(Path("run"))
-    speed = Path("speed.parquet").read_bytes()
-    snakemake_deletes_outputs()
-    with pytest.raises(SystemExit, match="batch_size"):
-        jobs.run_here(rule, jobs.config(rule, batch_size=1))
-    assert not (jobs.MODEL / "record.json").exists()
-    with monkeypatch.context() as patch:
-        no_training(patch, rule)
-        jobs.run_here(rule, jobs.config(rule))
-    assert jobs.files_of(Path("run")) == before
-    assert Path("speed.parquet").read_bytes() == speed
 
 
 # What stops a training

@@ -183,18 +183,6 @@ def test_contents_and_labels_are_the_identity_whatever_made_them_and_where(writt
     assert identity_of(contents_of(written / name, made), made.labels) == was
 
 
-def test_the_names_of_columns_are_part_of_the_identity(tmp_path):
-    for name in ("one", "other"):
-        write_table(tmp_path / f"{name}.parquet", pa.table({name: [1]}), record("table.parquet"))
-    assert identity(tmp_path / "one.parquet") != identity(tmp_path / "other.parquet")
-
-
-def test_source_code_that_names_the_checksum_is_a_file_like_any_other():
-    source = Path("workflow_scripts/provenance/artefacts.py")
-    assert b"semblance-checksum:" in source.read_bytes()
-    assert identity(source) == sha256_of(source)
-
-
 @pytest.mark.parametrize("name", ["table.parquet", "figure.svg", "report.html"])
 def test_a_file_that_lost_its_checksum_does_not_pass_for_a_foreign_one(written, tmp_path, name):
     content = (written / name).read_bytes()
@@ -399,23 +387,6 @@ def test_what_a_killed_writer_left_is_swept_by_the_next_write_of_the_same_target
     write_table(tmp_path / "table.parquet", sentences(), record())
     write_folder(tmp_path / "model", record())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "other.parquet", "table.parquet"]
-
-
-def test_a_model_folder_is_replaced_as_a_whole_and_a_killed_replacement_swept(tmp_path):
-    write_folder(tmp_path / "model", record())
-    shutil.copytree(tmp_path / "model", tmp_path / ".model.x1.old")
-    with writing_model_folder(tmp_path / "model", record()) as inside:
-        (inside / "config.json").write_text("{}")
-    assert set(files_below(tmp_path)) == {"model/config.json", "model/record.json"}
-
-
-def test_what_a_living_writer_writes_is_left_alone(tmp_path):
-    with atomic(tmp_path / "table.parquet") as first:
-        first.write_text("first")
-        with atomic(tmp_path / "table.parquet") as second:
-            second.write_text("second")
-        assert first.read_text() == "first"
-    assert (tmp_path / "table.parquet").read_text() == "first"
 
 
 @pytest.mark.parametrize("mask", [0o002, 0o022, 0o077])

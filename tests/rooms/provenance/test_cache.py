@@ -130,16 +130,6 @@ def test_what_was_not_used_for_longest_makes_room(place, monkeypatch):
     assert sorted(entry.name for entry in entries(place)) == [keys[0], keys[2], keys[3]]
 
 
-def test_small_entries_look_for_room_seldom(place, monkeypatch):
-    looked = []
-    monkeypatch.setattr(cache, "_make_room", lambda *_: looked.append(1))
-    work({"model/weights": bytes(500_000), "out/history": b""})
-    monkeypatch.setenv(cache.GIGABYTES, "0.1")  # for 200 of them
-    for number in range(64):
-        cache.put(f"{number * 4:02x}" + KEY[2:], FILES)
-    assert 1 <= len(looked) < 16
-
-
 def full_disk():
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))

@@ -1,6 +1,5 @@
 """The closure of a module is every project file that runs when it is imported, and nothing else."""
 
-import ast
 import json
 import os
 import subprocess
@@ -64,52 +63,12 @@ def test_an_import_is_followed_however_it_is_written(package, statement):
     assert closure.code_files("entry") == ["pkg/__init__.py", "pkg/entry.py", "pkg/library.py"]
 
 
-def test_imports_are_followed_through_other_modules_and_packages(package):
-    package(
-        entry="from pkg.data.readers.lee import read",
-        data__readers__lee="import pkg.errors",
-        data__readers__other="",
-        errors="import json",
-    )
-    assert closure.code_files("entry") == [
-        "pkg/__init__.py",
-        "pkg/data/__init__.py",
-        "pkg/data/readers/__init__.py",
-        "pkg/data/readers/lee.py",
-        "pkg/entry.py",
-        "pkg/errors.py",
-    ]
-
-
-def test_modules_that_import_each_other_end_the_walk(package):
-    package(one="import pkg.two", two="import pkg.one")
-    assert closure.code_files("one") == closure.code_files("two")
-
-
-def test_modules_imported_by_name_are_added_by_name(package):
-    package(entry="import importlib", methods__simcse="import pkg.losses.infonce", losses__infonce="")
-    assert "pkg/losses/infonce.py" not in closure.code_files("entry")
-    assert "pkg/losses/infonce.py" in closure.code_files("entry", "methods.simcse")
-
-
 def test_a_module_that_does_not_exist_is_an_error_and_no_empty_closure(package):
     package(train_encoder="")
     with pytest.raises(ConfigError, match=r"train_encodr: no file pkg/train_encodr\.py"):
         closure.code_files("train_encodr")
     with pytest.raises(ConfigError, match=r"methods\.simce: no file pkg/methods/simce\.py"):
         closure.packages("train_encoder", "methods.simce")
-
-
-def test_a_relative_import_is_followed_within_its_folder_and_refused_beyond(package):
-    package(
-        deep__one="from .two import function",
-        deep__two="",
-        deep__three="from ..library import function",
-        library="",
-    )
-    assert "pkg/deep/two.py" in closure.code_files("deep.one")
-    with pytest.raises(AssertionError, match=r"three\.py:1: import from a folder above"):
-        closure.code_files("deep.three")
 
 
 def test_packages_are_the_distributions_that_the_closure_imports():
@@ -160,12 +119,6 @@ for module in modules:
     return dict(json.loads(line) for line in run.stdout.splitlines())
 
 
-def test_no_job_imports_what_imports_modules_by_the_names_of_files():
-    jobs = [module for module in MODULES if module.startswith("jobs.")]
-    apart = {f"workflow_scripts/{module.replace('.', '/')}.py" for module in NO_JOBS}
-    assert jobs and not apart & set(closure.code_files(*jobs))
-
-
 @pytest.mark.parametrize("module", [module for module in MODULES if module not in NO_JOBS])
 def test_every_file_loaded_at_run_time_is_in_the_closure(imported_at_run_time, module):
     loaded = imported_at_run_time[module]
@@ -209,13 +162,6 @@ def test_whatever_python_would_run_has_a_meaning(before, after):
     assert closure.meaning_of(before) != closure.meaning_of(after)
 
 
-def test_the_meaning_of_every_module_is_that_of_its_bare_code():
-    """Written out by Python without comments, and read again, each file means the same."""
-    for path in closure.PACKAGE.rglob("*.py"):
-        source = path.read_text("utf-8")
-        assert closure.meaning_of(source) == closure.meaning_of(ast.unparse(ast.parse(source))), path
-
-
 def test_modules_that_decide_no_result_hold_no_data():
     """What is left out of the key imports nothing but Python itself, and what else is left out or keyed anyway."""
     for file in closure.UNKEYED:
@@ -237,18 +183,3 @@ def test_packages_that_a_library_computes_with_decide_as_it_does():
         found = closure.packages(job)
         assert {"torch", "transformers", "tokenizers", "safetensors", "numpy"} <= found.keys()
         assert found["tokenizers"] == version("tokenizers")
-
-
-def test_every_package_that_is_declared_is_installed():
-    named = closure.UNKEYED_PACKAGES | closure.COMPUTES_WITH.keys()
-    named |= {below for others in closure.COMPUTES_WITH.values() for below in others}
-    installed = {owner for owners in closure._distributions().values() for owner in owners}
-    assert named <= installed
-
-
-def test_nothing_imports_an_entry_script():
-    for path in closure.PACKAGE.rglob("*.py"):
-        imported = {
-            name for name in closure._imported_names(path) if name.startswith("workflow_scripts.jobs")
-        }
-        assert not imported, path

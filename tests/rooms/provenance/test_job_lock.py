@@ -1,13 +1,11 @@
 """Of one job two may not run at a time, but several processes may share one."""
 
 import os
-import socket
 import subprocess
 import sys
 
 import pytest
 
-from workflow_scripts.provenance import job
 from workflow_scripts.provenance.closure import ROOT
 
 ACQUIRE = "from workflow_scripts.provenance import job; job._acquire_job_lock()"
@@ -53,21 +51,3 @@ def test_a_second_start_is_refused_and_the_other_processes_of_a_training_are_not
     assert "this job is running already" in start(log)
     assert "this job is running already" in start(log, RANK="0")
     assert start(log, RANK="1") == ""
-
-
-@pytest.mark.parametrize("before", ["", "process 1 on a.machine.with.a.long.name"])
-def test_whoever_reads_a_lock_while_it_is_taken_finds_its_process(tmp_path, monkeypatch, before):
-    lock = tmp_path / "job.log.lock"
-    lock.write_text(before)
-    seen = []
-
-    def looked_at(call):
-        return lambda *given: (call(*given), seen.append(lock.read_text()))
-
-    monkeypatch.setattr(job, "_log", lambda: tmp_path / "job.log")
-    for name in ("pwrite", "truncate"):
-        monkeypatch.setattr(os, name, looked_at(getattr(os, name)))
-    job._acquire_job_lock()
-    assert len(seen) == 2
-    assert all(text.startswith(f"process {os.getpid()} on ") for text in seen)
-    assert seen[-1] == f"process {os.getpid()} on {socket.gethostname()}"

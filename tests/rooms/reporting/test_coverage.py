@@ -73,16 +73,6 @@ def test_the_overview_counts_tables_figures_and_all():
     assert [line.printed for line in found[3:]] == [0] * 8
 
 
-def test_tables_come_in_the_order_of_their_numbers_which_their_names_end_in():
-    row = (HEAD + "x,y,z,1,g,r,h,a,\n").encode()
-    names = ("jtcse_table10", "jtcse_table2", "jtcse_table1", "jtcse_figure3")
-    cells = [cell for name in names for cell in read_printed(row, name)]
-    named = [line.name for line in lines(cells, EMPTY, []) if line.paper == "jtcse"]
-    assert named == ["text of Figure 3", "Table 1", "Table 2", "Table 10", "panels of figures", "all"]
-    with pytest.raises(DataError, match=r"jtcse_table2_more\.csv: .* _table or _figure and a number"):
-        lines(read_printed(row, "jtcse_table2_more"), EMPTY, [])
-
-
 @pytest.mark.parametrize(
     "panel",
     [

@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 
 from workflow_scripts.columns.extraction import EXTRACTION
-from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.data.printed import Printed, as_printed, look_up
 from workflow_scripts.reporting.extraction import Scores, Variant, build, shown
 from workflow_scripts.reporting.layout import View, lay_out
@@ -171,23 +170,6 @@ def test_a_cell_has_notes_on_what_it_lacks(draws, postprocess, measure, notes):
     scores = Scores([pa.Table.from_pylist(drawn, schema=EXTRACTION)], NAMES.measures.values())
     found = scores.cell(NAMES.models["RE"], Variant("avg", postprocess), NAMES.measures[measure])
     assert found.notes == notes
-
-
-def test_what_a_column_holds_is_said_of_all_of_its_rows(scores):
-    """Rows may be other measures, whose scores are of other tasks, or other datasets."""
-    several = made(table(measures=["STS", "IsoScore"], models=["BERT"]), NAMES, scores)
-    blank = {"heading": "BERT", "aggregation": "", "metric": "N", "mean": 1.0, "labels": [], "digits": 0}
-    named = [blank | {"run": name, "task": name, "n": n} for name, n in (("one", 5), ("two", 3))]
-    measures = [
-        head.measure
-        for found in (several, pa.Table.from_pylist(named, schema=TABLE))
-        for head in laid_out(found).heads
-    ]
-    assert measures == [
-        "spearman of sts12, sts13 (all), n 20; isoscore of wikitext, n 10",  # whose scales differ
-        "N of one, two, n 3 or 5",
-    ]
-    assert scores.layers("plain") == ["0", "1", "2", "10", "1+last"]
 
 
 def test_no_column_has_the_name_of_another_encoder_and_a_substitution_marks_the_column_it_reaches(scores):

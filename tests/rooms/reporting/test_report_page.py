@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 from base64 import b64encode
-from contextlib import chdir
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -14,9 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.browser import CHROMIUM, WHY_NOT, dom_of
-from tests.jobs import begin_here
-from tests.rooms.reporting.conftest import Study, finish
-from workflow_scripts.errors import DataError
+from tests.rooms.reporting.conftest import finish
 from workflow_scripts.provenance.artefacts import (
     identity,
     read_record,
@@ -24,8 +21,7 @@ from workflow_scripts.provenance.artefacts import (
 )
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.record import processor
-from workflow_scripts.reporting.page import Axis, compare_runs, rests_on, sentences
-from workflow_scripts.settings.called import Called
+from workflow_scripts.reporting.page import compare_runs, sentences
 from workflow_scripts.verbs.diff import contents_equal
 
 HOSTILE = (
@@ -221,22 +217,6 @@ def test_a_browser_runs_nothing_of_a_report_with_hostile_sentences(finished, hos
     assert owned == {hostile: False, naive: True, forged: False}  # the page forbids scripts besides
 
 
-def test_a_damaged_file_of_speeds_is_named(tmp_path):
-    """And one that is not there is a number that was not measured."""
-    folder = finish(tmp_path)
-    with chdir(tmp_path):
-        *_, report = Study().jobs()
-        speed = Path("benchmarks/demo/train_encoder/simcse.minilm_mlm.wiki_extract/seed1.speed.parquet")
-        speed.write_bytes(speed.read_bytes()[:-9])
-        with pytest.raises(DataError, match=r"seed1\.speed\.parquet: no table of speeds\. Delete it"):
-            begin_here(*report)
-        speed.unlink()
-        begin_here(*report)
-    assert "150 to 165not measuredseed 1: step 125" in words_of(
-        folder
-    )  # of two seeds there is no sum over three
-
-
 @pytest.mark.parametrize(
     ("last_batch", "expected"), [("keep", [4, 8, 11, 15, 19, 22]), ("drop", [4, 8, 12, 16, 20, 24])]
 )
@@ -245,21 +225,6 @@ def test_a_training_reads_as_many_sentences_as_its_batches_hold(last_batch, expe
     assert [sentences(steps, 11, 4, last_batch) for steps in range(1, 7)] == expected
     assert [sentences(steps, 9, 4, last_batch) for steps in (2, 3)] == [8, 12]
     assert sentences(3, None, 4, last_batch) == 12
-
-
-def test_measures_of_vectors_are_not_listed_as_data_that_were_scored():
-    named = [("lee", "lee"), ("lee", "lee_space"), ("questions", "ArguAna")]
-    rows = [{"suite": suite, "task": task, "scale": 1.0, "seeds": 1} for suite, task in named]
-    called = Called(datasets={"lee": "Lee and Pincombe"}, runs={}, corpora={})
-    assert rests_on([], rows, called, {"lee"}) == "Nothing is trained; scored on Lee and Pincombe, ArguAna."
-
-
-def test_an_axis_has_some_air_and_round_numbers():
-    """From 30 to 50: one more at both ends, of which 30 is a twenty-second."""
-    axis = Axis.over([50.0, 30.0, 41.0])
-    assert axis == (29.0, 51.0) and axis.place(40.0) == 50 and axis.place(None) is None
-    assert axis.ticks() == [(4.55, "30"), (27.27, "35"), (50.0, "40"), (72.73, "45"), (95.45, "50")]
-    assert [text for _, text in Axis.over([-0.03, 0.03]).ticks()] == ["\N{MINUS SIGN}0.02", "0.00", "0.02"]
 
 
 def test_runs_are_dots_with_students_interval_the_baseline_a_line_and_the_papers_value_a_mark():

@@ -15,7 +15,7 @@ from tests.verbs import data, printed
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_record, write_page, write_table, writing_model_folder
 from workflow_scripts.verbs.compare import ABSENT, Change, compare, facts
-from workflow_scripts.verbs.diff import Difference, contents_equal, diff, numeric_differences, sentence
+from workflow_scripts.verbs.diff import Difference, contents_equal, diff, numeric_differences
 
 SCORES = Path(STUDY, "scores/sts/suite")
 
@@ -64,15 +64,6 @@ def test_what_cannot_be_followed_says_why_and_where_an_input_lies_is_no_differen
     (step,) = diff(Path(STUDY, name), Path("results/other", name))
     assert sections(step) == [("input", "model")]
     assert "changed since it was written" in step.not_followed[0]
-
-
-def test_an_input_made_anew_is_not_followed_and_says_why(root, study):
-    old = Path(shutil.copy(SCORES / "plain/seed1.parquet", "old.parquet"))
-    study.write_run("plain", 1, temperature=0.1)
-    study.write_scores("plain", 1)
-    (step,) = diff(old, SCORES / "plain/seed1.parquet")
-    assert sections(step) == [("input", "model")] and step.contents_equal
-    assert "rebuilt since" in step.not_followed[0]
 
 
 WORDS = "workflow_scripts/data/words.py"
@@ -141,17 +132,6 @@ def test_what_is_shown_names_keys_and_both_values_and_the_exit_code_says_whether
     assert (code, found["green"], found["steps"][1]["changes"][1]["key"]) == (1, False, "method.temperature")
     equal = "Contents and records are equal."
     assert printed("diff", files[0], files[0]) == (0, f"{equal}\nA {files[0]}\nB {files[0]}\nno difference\n")
-
-
-def test_it_begins_with_a_sentence_on_the_cause(root, study):
-    study.write_run("simcse", 2, temperature=0.1)
-    study.write_scores("simcse", 2, value=0.6)
-    files = [SCORES / f"simcse/seed{seed}.parquet" for seed in (1, 2)]
-    cause = "wildcard seed (1 and 2), setting method.temperature (0.05 and 0.1)"
-    assert sentence(diff(*files)) == f"The contents differ, because of input model: {cause}."
-    models = [Path(STUDY, f"runs/simcse/seed{seed}/model") for seed in (1, 2)]
-    found = sentence(diff(*models))
-    assert found.endswith(f"differ: {cause}.") and "input" not in found
 
 
 # By how much

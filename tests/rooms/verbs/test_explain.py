@@ -4,16 +4,14 @@ from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tests.rooms.verbs.conftest import HUB, STUDY, flip_a_byte
 from tests.verbs import data, printed
 from workflow_scripts.columns.tables import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.base import Score, score_table
-from workflow_scripts.provenance.artefacts import read_record, write_table
-from workflow_scripts.verbs.cells import agreement, parse_cell
+from workflow_scripts.provenance.artefacts import write_table
+from workflow_scripts.verbs.cells import agreement
 from workflow_scripts.verbs.explain import explain, explain_cell, made_into
 
 TABLE = Path(STUDY, "tables/main.parquet")
@@ -53,33 +51,10 @@ def test_the_chain_of_a_score_ends_at_its_sources_and_says_what_is_no_longer_as_
     assert printed("explain", TABLE)[0] == 1
 
 
-def test_inputs_come_in_the_order_of_the_record(root):
-    """Which is that of members, where it counts."""
-    record = read_record(TABLE)
-    turned = record.model_copy(update={"inputs": dict(reversed(record.inputs.items()))})
-    write_table(TABLE, pq.read_table(TABLE), turned)
-    assert inputs(explain(TABLE)) == [*reversed(record.inputs)]
-
-
-def test_what_was_shown_is_not_repeated(root):
-    chain = explain(Path(STUDY, "report.html"))
-    tables = [(node.depth, node.repeated) for node in chain if node.role == "table"]
-    assert tables == [(2, False), (1, True)] and chain[-1].role == "table"
-    shown = [node.path for node in chain if node.record and node.record.inputs and not node.repeated]
-    assert len(shown) == len(set(shown))
-
-
 @pytest.mark.parametrize("name", ["resources/prompt.txt", "results/absent.parquet", STUDY])
 def test_what_cannot_be_explained_is_one_line(root, name):
     with pytest.raises(DataError, match=name):
         explain(Path(name))
-
-
-@pytest.mark.parametrize("content", ["[]", "null", '{"record": 1}', '"text"'])
-def test_a_record_that_is_none_is_damage(root, content):
-    Path(MODEL, "record.json").write_text(content)
-    with pytest.raises(DataError, match=r"record\.json: damaged"):
-        explain(Path(MODEL))
 
 
 # Cells
@@ -96,24 +71,6 @@ def test_a_cell_leads_to_its_own_run_and_no_other(root):
     assert code == 0 and all(node.path.replace("seed2", "seed1") in shown for node in found.chain)
     assert "train_encoder(run=simcse, seed=1)" in shown and "fetch_encoder() " in shown
     assert "[1] stand-in encoder" in shown and "seed2" not in shown
-
-
-def test_what_an_agreeing_input_was_made_from_is_kept_whatever_its_own_wildcards(root, study):
-    file = "scores/sts/suite/student/seed7.parquet"
-    record = study.made_by(
-        "distil",
-        [file],
-        inputs={"teacher": "runs/plain/seed1/model/record.json"},
-        wildcards={"run": "student", "seed": "7", "suite": "suite"},
-    )
-    rows = score_table([Score("STSB", "all", "spearman", 0.8, 40)], run="student", seed=7, suite="suite")
-    write_table(Path(STUDY, file), rows, record)
-    others = {f"scores/{file}": file for file in study.score_files()}
-    made = study.made_by("make_table", ["tables/main.parquet"], inputs=others | {"scores/student": file})
-    write_table(TABLE, rows, made)
-    found = explain_cell(TABLE, {"run": "student"})
-    assert inputs(found.chain) == ["scores/student"]
-    assert "runs/plain/seed1/model/record.json" in states(found.chain)
 
 
 def test_a_table_whose_inputs_do_not_say_which_rows_they_gave_keeps_its_whole_chain(root):
@@ -134,15 +91,6 @@ def test_a_table_whose_inputs_do_not_say_which_rows_they_gave_keeps_its_whole_ch
 def test_a_cell_that_is_not_there_is_one_line_that_says_what_is(root, cell, complaint):
     with pytest.raises(DataError, match=complaint):
         explain_cell(TABLE, cell)
-
-
-def test_cells_are_written_as_pairs_and_an_empty_value_asks_for_null(root):
-    assert parse_cell(["run=a b, seed=1", "note=x=y"]) == {"run": "a b", "seed": "1", "note": "x=y"}
-    assert parse_cell(["task=STS12, STS13,run=a"]) == {"task": "STS12, STS13", "run": "a"}
-    for texts, complaint in ((["run"], "no '='"), (["run=a,run=b"], r"--cell run=b: a second run\. Ask for")):
-        with pytest.raises(DataError, match=complaint):
-            parse_cell(texts)
-    assert len(explain_cell(TABLE, {"note": "", "value": "0.7"}).rows) == 3
 
 
 # Tables of experiments and of the extraction study

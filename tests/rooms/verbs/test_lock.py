@@ -10,7 +10,7 @@ import pytest
 
 from tests.rooms.verbs.conftest import STUDY, flip_a_byte
 from tests.verbs import printed
-from workflow_scripts.errors import DataError, one_line_errors
+from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_record, seal_of, write_page, write_table
 from workflow_scripts.verbs import lock as module
 from workflow_scripts.verbs.lock import LOCK, UNEXPLAINED, check, lock, made_on
@@ -53,18 +53,6 @@ def test_nothing_damaged_or_missing_is_locked(root, name, change):
     change(Path(STUDY, name))
     with pytest.raises(DataError, match=f"{name}: damaged or missing"):
         locked_now()
-
-
-@pytest.mark.parametrize("to", [STUDY, "README/lock.json", "README/below/lock.json"])
-def test_a_place_where_no_lock_can_be_is_one_line(root, to):
-    Path("README").write_text("")
-    place = STUDY if to == STUDY else r"README(/below)?"
-    with (
-        pytest.raises(SystemExit, match=rf"OSError: {place}: .*Name another place") as stop,
-        one_line_errors(),
-    ):
-        printed("lock", STUDY, "--to", to)
-    assert "\n" not in str(stop.value)
 
 
 def test_a_file_made_again_at_another_commit_is_locked_as_before(root):

@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.rooms.verbs.conftest import RUNS, STUDY, TIMES
-from tests.verbs import printed
 from workflow_scripts.columns.training import DROPPED_FILE
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.provenance.artefacts import read_record, write_table
@@ -190,26 +189,3 @@ def test_a_record_that_was_altered_is_stale_and_blames_nothing_else(root, altere
     write_table(path, pq.read_table(path), read_record(path).model_copy(update=altered))
     damaged = Change("record", "", "damaged or altered", "see verify")
     assert own(found(asked)) == {"runs/plain/seed1/history.parquet": [damaged]}
-
-
-def test_causes_come_first_with_what_follows_from_each_in_a_hundred_columns(root, monkeypatch):
-    """One row for a file of code that many jobs import, one for all files of a role; the rest is a number."""
-    changed = jobs()
-    for (rule, *_), job in changed.items():
-        if rule == "train_encoder":
-            job.settings["method"]["temperature"] = 0.1
-            job.meaning[WORDS] = "f" * 64
-        if rule == "make_table":
-            job.roles["scores"] = ["resources/prompt.txt"]
-    monkeypatch.setattr("workflow_scripts.verbs.stale.planned", lambda *_, **__: Graph(changed.values()))
-    monkeypatch.setenv("COLUMNS", "100")
-    code, said = printed("stale")
-    lines = said.splitlines()
-    assert code == 1 and max(map(len, lines)) <= 100
-    rows = [[cell.strip() for cell in line.split("│")] for line in lines if "│" in line]
-    assert rows == [
-        ["code", WORDS, "", "", "train_encoder", "6", "6"],
-        ["setting", "method.temperature", "0.05", "0.1", "train_encoder", "6", "6"],
-        ["input", "scores", "", "", "make_table", "1", "2"],
-    ]
-    assert lines[-1] == "12 jobs: 3 artefacts up to date, 12 stale, 0 files missing"

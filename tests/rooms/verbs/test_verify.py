@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from tests.rooms.verbs.conftest import STUDY, TIMES, flip_a_byte
+from tests.rooms.verbs.conftest import RUNS, STUDY, TIMES, flip_a_byte
 from tests.verbs import data, printed
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.place import note_call
@@ -43,12 +43,6 @@ def named(path):
 
 def mend():
     return verify.commands(audit().findings)
-
-
-def reseal(path, **changes):
-    """Seal a table anew with another record."""
-    record = artefacts.read_record(path).model_copy(update=changes)
-    artefacts.write_table(path, pq.read_table(path), record)
 
 
 def test_a_study_as_it_was_made_is_green_and_counted(root):
@@ -103,20 +97,6 @@ def test_what_to_do_is_commands_that_mend_it_with_what_the_study_was_last_asked_
     assert mend() == [*others, f"snakemake --cores all {options} {again}"]
 
 
-@pytest.mark.parametrize("change", [Path.unlink, flip_a_byte])
-def test_a_table_of_times_is_made_again_by_its_rule(root, study, change):
-    study.write_times()
-    assert found() == []
-    change(TIMES)
-    assert mend() == [f"snakemake --cores all --forcerun {TIMES}"]
-
-
-def test_a_part_of_a_study_needs_no_page(root):
-    assert audit(f"{STUDY}/tables").findings == []
-    Path(STUDY, "report.html").unlink()
-    assert found() == [("report.html", "missing")]
-
-
 def test_a_deleted_model_folder_is_one_finding_that_says_what_it_affects(root):
     shutil.rmtree(Path(STUDY, "runs/simcse/seed1/model"))
     (finding,) = audit().findings
@@ -155,19 +135,6 @@ def test_artefacts_that_changed_places_are_foreign_where_they_are(root):
     assert {(named(one), "foreign"), (named(two), "foreign")} <= set(found())
 
 
-def test_an_upstream_artefact_made_anew_makes_its_readers_stale(root, study):
-    study.write_dataset(score=4.5)
-    findings = audit().findings
-    assert found() == [(file, "stale") for file in sorted(study.score_files())]
-    assert "datasets/stsb.parquet" in findings[0].found
-    assert {finding.affects for finding in findings} == {3}  # table, figure, report
-
-
-def test_a_file_from_outside_the_results_that_was_edited_makes_its_reader_stale(root):
-    Path("resources/prompt.txt").write_text("This sentence means")
-    assert found() == [("corpora/wiki/train.parquet", "stale")]
-
-
 def test_outputs_of_one_job_from_two_runs_of_it_are_stale(root, study):
     content = HISTORY.read_bytes()
     study.write_run("plain", 1, temperature=0.1)
@@ -179,32 +146,61 @@ def test_outputs_of_one_job_from_two_runs_of_it_are_stale(root, study):
     assert found() == [(named(HISTORY), "stale")]
 
 
-def test_a_label_that_an_artefact_hides_is_found(root):
-    path = Path(STUDY, "figures/main.svg")
-    record = artefacts.read_record(path)
-    assert record.labels == ["stand-in encoder"]
-    artefacts.write_page(path, "<svg/>", record.model_copy(update={"labels": []}))
-    assert ("figures/main.svg", "unlabelled") in found()
+def reseal(path, **changes):
+    """Seal a table or a page anew with another record."""
+    record = artefacts.read_record(path).model_copy(update=changes)
+    if path.suffix == ".parquet":
+        artefacts.write_table(path, pq.read_table(path), record)
+    else:
+        artefacts.write_page(path, "<svg/>", record)
+    assert artefacts.verify_checksum(path)
 
 
-@pytest.mark.parametrize(
-    ("change", "kind"),
-    [
-        ({"settings": {"method": {"temperature": 0.07}}}, "changed"),
-        ({"wildcards": {"run": "simcse", "seed": "1"}}, "changed"),
-        ({"files": {"../x": "1"}}, "foreign"),
-    ],
-)
-def test_a_record_that_was_altered_and_sealed_anew_is_found(root, change, kind):
-    """By its key, or since it leads out of the folder."""
-    reseal(HISTORY, **change)
-    assert artefacts.verify_checksum(HISTORY)
-    assert (named(HISTORY), kind) in found()
+FIGURE = Path(STUDY, "figures/main.svg")
+FORGED = {
+    "a setting": (HISTORY, {"settings": {"method": {"temperature": 0.07}}}, "changed"),
+    "wildcards": (HISTORY, {"wildcards": {"run": "simcse", "seed": "1"}}, "changed"),
+    "a file outside the folder": (HISTORY, {"files": {"../x": "1"}}, "foreign"),
+    "a label that is hidden": (FIGURE, {"labels": []}, "unlabelled"),
+}
 
 
-def test_a_table_rewritten_by_another_program_is_changed(root):
+@pytest.mark.parametrize(("path", "changes", "kind"), FORGED.values(), ids=FORGED)
+def test_a_record_that_was_altered_and_sealed_anew_is_found(root, path, changes, kind):
+    """By its key, its labels, or since it leads out of the folder."""
+    reseal(path, **changes)
+    assert (named(path), kind) in found()
+
+
+def rewrite_elsewhere():
+    """Write a table as another program does, without its record."""
     pq.write_table(pq.read_table(HISTORY).replace_schema_metadata(None), HISTORY)
-    assert found() == [(named(HISTORY), "changed")]
+
+
+CHANGED = {
+    "a table rewritten by another program": (lambda _: rewrite_elsewhere(), {(named(HISTORY), "changed", 0)}),
+    "an edited file from outside the results": (
+        lambda _: Path("resources/prompt.txt").write_text("This sentence means"),
+        {("corpora/wiki/train.parquet", "stale", 12)},
+    ),
+    "an upstream artefact made anew": (
+        lambda study: study.write_dataset(score=4.5),
+        {(f"scores/sts/suite/{run}/seed{seed}.parquet", "stale", 3) for run, seed in RUNS},
+    ),
+    "a report that is gone": (
+        lambda _: Path(STUDY, "report.html").unlink(), {("report.html", "missing", 0)}
+    ),
+    "a table of times that is gone": (
+        lambda study: study.write_times() or TIMES.unlink(), {(TIMES.as_posix(), "missing", 1)}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "findings"), CHANGED.values(), ids=CHANGED)
+def test_a_change_is_found_with_the_number_of_artefacts_that_it_affects(root, study, change, findings):
+    change(study)
+    outcome = audit().findings
+    assert {(one.path.removeprefix(f"{STUDY}/"), one.kind, one.affects) for one in outcome} == findings
 
 
 # Sources from outside

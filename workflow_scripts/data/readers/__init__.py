@@ -5,12 +5,13 @@ checked before) and the source's ``options`` as ``Config`` of settings/readers r
 that ``Config`` names, and raises a DataError that names file and line, what was found there and what was expected. What
 the libraries below it raise of a damaged file may pass: whoever loads a dataset says which file that was.
 
-Lines of text end at a line feed, with or without a carriage return: ``str.splitlines`` would also split at characters
+Lines of text end at a line feed, with or without carriage returns: ``str.splitlines`` would also split at characters
 that occur inside texts (U+0085, U+2028). A file whose name ends in ``.gz`` is decompressed. Pairs without a score and
 triples with an empty text are left to ``sources.load``, which drops and counts them.
 """
 
 import gzip
+import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -52,7 +53,7 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
             found = f"byte {content[error.start]:#x} is not UTF-8"
             raise DataError(f"{path}:{line}: {found}. Convert the file to UTF-8.") from error
         text = content.decode(otherwise)
-    return text.replace("\r\n", "\n")
+    return re.sub("\r+\n", "\n", text)
 
 
 def lines_of(text: str) -> list[str]:

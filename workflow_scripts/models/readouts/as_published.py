@@ -6,7 +6,7 @@ precision are computed in float32, where ``encode`` rounds to theirs.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,6 +29,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import (
     SentenceEncoder,
     TextEncoder,
+    check_length,
     check_whole,
     load_backbone,
 )
@@ -66,6 +67,7 @@ class PublishedEncoder(TextEncoder):
             names = ", ".join(self.model.prompts)
             raise ConfigError(f"readout.prompt: {name}; {folder} has {names}. Name one of them, or null.")
         self.tokenizer = self.model.tokenizer
+        self.model[0].register_forward_pre_hook(_check_input)
 
     @property
     def backbone(self) -> PreTrainedModel:
@@ -116,6 +118,11 @@ class PublishedEncoder(TextEncoder):
         place = encoder_folder(self.folder)
         loaded: Any = kind.from_pretrained(place, config=config, output_loading_info=True)
         check_whole(self.folder, loaded[1])
+
+
+def _check_input(module: Any, given: tuple[Mapping[str, Tensor]]) -> None:
+    """Refuse more tokens than there are positions: the longest input of a folder may be above them."""
+    check_length(module.auto_model, given[0]["input_ids"])
 
 
 def _update(file: Path, **values: Any) -> None:

@@ -78,6 +78,7 @@ def test_one_row_of_each_format(parsed, options, content, row):
 def test_several_rows_and_the_same_with_line_ends_of_windows(parsed, options, content, rows, dropped):
     assert parsed(options, all=content) == (rows, dropped)
     assert parsed(options, all=content.replace("\n", "\r\n")) == (rows, dropped)
+    assert parsed(options, all=content.replace("\n", "\r\r\n")) == (rows, dropped)
 
 
 def test_parts_are_splits_in_their_order_and_scores_may_be_labels(parsed):
