@@ -89,8 +89,8 @@ def without_thinking(completion: str) -> str:
 # Shells around a text
 
 _MARK = (
-    r"(?:(?:\d{1,2}\.)+\d{1,2}\.?\s|№\s?\d{1,3}\s|\(\d{1,2}/\d{1,2}\)\s|\[\d{1,3}\]\s|(?:- )?\[[ xX✓]\]\s|\d{1,3}(?:\t|,(?=\"))"
-    r"|#?\(?\s*(?:\d{1,3}|[ivx]{1,5}|[^\W\d_]|[一二三四五六七八九十]{1,3})\s*(?:\\?[.)\]:](?=[\s*_\"“])|[、．：】])|\d{1,3}\s+[-–—]\s"
+    r"(?:(?:\d{1,2}\.)+\d{1,2}\.?\s|№\s?\d{1,3}\s|\(\d{1,2}/\d{1,2}\)\s|\[\d{1,3}\]\s|(?:- )?\[[ xX✓]\]\s"
+    r"|\d{1,3}(?:\t|,(?=\"))|#?\(?\s*(?:\d{1,3}|[ivx]{1,5}|[^\W\d_]|[一二三四五六七八九十]{1,3})\s*(?:\\?[.)\]:](?=[\s*_\"“])|[、．：】])|\d{1,3}\s+[-–—]\s"
     r"|[①-⓿❶-➓㈠-㉃⒈-⒛]|\d\ufe0f?\u20e3|#\d{1,3}\s|\\item\b|(?:[-*+•‣◦⁃∙●○▪■□▫◆◇★☆✓✔·–—]|#{1,6}|>|->|=>)\s|[→⇒➜➔⟶➤➢►▶])"
 )
 _PICTURES = r"[\U0001f000-\U0001faff\u2600-\u27bf\u2b50\ufe0f\s]+"
@@ -142,7 +142,7 @@ _GAINED = [
         r"^(?:\w{5,}\.|\w+(?:\.{3}|…))\s+\w.{20}",
     )
 ]
-"""Quotes at an end, alternatives, words after the end, and a short sentence or word before, unless the text has such."""
+"""Quotes at an end, alternatives, words after the end, a short sentence or word before, unless the text has such."""
 _UNSEEN = "\ufeff\u200b\u2060\u200e\u200f\u2066\u2067\u2068\u2069\n\t "
 _SIGNS = frozenset("*_`<>{}[]|\\#^~=→⇒➜➔⟶◁▷•●▪►│")
 
