@@ -59,9 +59,10 @@ GOOD = {
     "L'eau — et le pain.": "Water: and bread.", "M. A. Martin est né.": "A. Martin was born.", "Le 3 mai il partit.": "3. May he left.", "Vite!": "Quick!",
     "Le code est `x = 1`.": "The code is `x = 1`.", "Voir [1] et {a}.": "See [1] and {a}.", "Il fait -5 °C.": "It is -5 °C.", "Que dit AT&T ?": "What says AT&T?",
     "Écrire &amp; pour et.": "Write &amp; for and.", "(Il dormait.)": "(He slept.)", "- Viens ! - Non.": "- Come! - No.", "Bora Bora": "Bora Bora", "V. 2 est là.": "V. 2 is here.",
-    "1.5 Millionen Menschen leben dort.": "1.5 million people live there.", "Er wartet...": "He waits…",
-    "Am 3. Mai 1999 wurde die alte Brücke geschlossen.": "On 3 May 1999 the old bridge was closed.", "En EE. UU., la gente bebe más café.": "In the U.S., people drink more coffee.",
-    "Der II. Weltkrieg endete im Jahr 1945 in der Stadt.": "World War II ended in the city in 1945.", "Il attend...": "He waits...",
+    "1.5 million people live there.": "1.5 Millionen Menschen leben dort.", "He waits…": "Er wartet...", "He waits...": "Il attend...",
+    "On 3 May 1999 the old bridge was closed.": "Am 3. Mai 1999 wurde die alte Brücke geschlossen.",
+    "In the U.S., people drink more coffee.": "En EE. UU., la gente bebe más café.",
+    "World War II ended in the city in 1945.": "Der II. Weltkrieg endete im Jahr 1945 in der Stadt.",
 }  # fmt: skip
 
 
