@@ -215,12 +215,12 @@ def strings_in(text: str, *, longest: bool = False) -> list[str]:
     )
     if len(inner) < len(body) / 2:
         return []
-    forms = [(json.loads, part) for part in (inner, f"[{inner}]", "[" + ",".join(inner.split("\n")) + "]")]
-    if inner[:1] in ("[", "{"):
-        forms.append((ast.literal_eval, inner))  # of Python's form: single quotes, a comma before the end
-    for read, part in forms:
+    for part in (inner, f"[{inner}]", "[" + ",".join(inner.split("\n")) + "]"):
+        with suppress(ValueError, RecursionError):
+            return list(_leaves(json.loads(part), longest))
+    if inner[:1] in ("[", "{"):  # of Python's form: single quotes, a comma before the end
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-            return list(_leaves(read(part), longest))
+            return list(_leaves(ast.literal_eval(inner), longest))
     return []
 
 
