@@ -6,6 +6,7 @@ what remains.
 """
 
 # ruff: noqa: RUF001  (marks of many scripts)
+import ast
 import html
 import json
 import re
@@ -88,7 +89,8 @@ def without_thinking(completion: str) -> str:
 # Shells around a text
 
 _MARK = (
-    r"(?:(?:\d{1,2}\.)+\d{1,2}\.?\s|№\s?\d{1,3}\s|#?\(?\s*(?:\d{1,3}|[ivx]{1,5}|[^\W\d_]|[一二三四五六七八九十]{1,3})\s*(?:\\?[.)\]:](?=[\s*_\"“])|[、．：】])|\d{1,3}\s+[-–—]\s"
+    r"(?:(?:\d{1,2}\.)+\d{1,2}\.?\s|№\s?\d{1,3}\s|\(\d{1,2}/\d{1,2}\)\s|\[\d{1,3}\]\s|(?:- )?\[[ xX✓]\]\s"
+    r"|\d{1,3}(?:\t|,(?=\"))|#?\(?\s*(?:\d{1,3}|[ivx]{1,5}|[^\W\d_]|[一二三四五六七八九十]{1,3})\s*(?:\\?[.)\]:](?=[\s*_\"“])|[、．：】])|\d{1,3}\s+[-–—]\s"
     r"|[①-⓿❶-➓㈠-㉃⒈-⒛]|\d\ufe0f?\u20e3|#\d{1,3}\s|\\item\b|(?:[-*+•‣◦⁃∙●○▪■□▫◆◇★☆✓✔·–—]|#{1,6}|>|->|=>)\s|[→⇒➜➔⟶➤➢►▶])"
 )
 _PICTURES = r"[\U0001f000-\U0001faff\u2600-\u27bf\u2b50\ufe0f\s]+"
@@ -136,11 +138,15 @@ _GAINED = [
         r"^[\"“”„«»「」『』]|[\"“”„«»「」『』][.,!?]*$",
         r"\s/\s|@",
         r"\w{3,}[.!?。]+\s+[^.!?。]{1,60}$",
-        r"^[^.!?。,]+\s[^.!?。,\s]+\.\s+\w.{20}",
+        r"^[^.!?。,]+\s[^\W\d_]{4,}\.\s+\w.{20}",
         r"^(?:\w{5,}\.|\w+(?:\.{3}|…))\s+\w.{20}",
     )
 ]
+<<<<<<< HEAD
 """Quotes at an end, alternatives, words after the end, a short sentence or word before, where the question has none."""
+=======
+"""Quotes at an end, alternatives, words after the end, a short sentence or word before, unless the text has such."""
+>>>>>>> check45/check45
 _UNSEEN = "\ufeff\u200b\u2060\u200e\u200f\u2066\u2067\u2068\u2069\n\t "
 _SIGNS = frozenset("*_`<>{}[]|\\#^~=→⇒➜➔⟶◁▷•●▪►│")
 
@@ -216,6 +222,9 @@ def strings_in(text: str, *, longest: bool = False) -> list[str]:
     for part in (inner, f"[{inner}]", "[" + ",".join(inner.split("\n")) + "]"):
         with suppress(ValueError, RecursionError):
             return list(_leaves(json.loads(part), longest))
+    if inner[:1] in ("[", "{"):  # of Python's form: single quotes, a comma before the end
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            return list(_leaves(ast.literal_eval(inner), longest))
     return []
 
 
@@ -226,7 +235,8 @@ def _leaves(found: object, longest: bool) -> Iterator[str]:
         yield from (leaf for part in found for leaf in _leaves(part, longest))
     elif isinstance(found, dict):
         texts = [value for value in found.values() if isinstance(value, str)]
-        yield from [max(texts, key=len)] if texts and longest else _leaves([*found.values()], longest)
+        one = texts and longest and not all(map(str.isdigit, map(str, found)))
+        yield from [max(texts, key=len)] if one else _leaves([*found.values()], longest)
 
 
 def leftover(text: str, asked: str) -> str | None:
@@ -247,14 +257,17 @@ def leftover(text: str, asked: str) -> str | None:
 # Lists of sentences
 
 _LIST_TAGS = re.compile(
-    r"</?(?:li|ol|ul|p|br|tr|td|th|table|tbody|thead|div|d[ltd]|h\d)\b[^<>]*>", re.IGNORECASE
+    r"</?(?:sentences?|items?|entry|example|li|ol|ul|p|br|tr|td|th|table|tbody|thead|div|d[ltd]|h\d)\b[^<>]*>",
+    re.IGNORECASE,
 )
 _INLINE = re.compile(
     r"</?(?:b|i|em|strong|u|mark|code)>|\*\*|__|`|(?<!\w)[*_](?=\w)|(?<=[\w.!?])[*_](?!\w)", re.IGNORECASE
 )
-_RULE = re.compile(r"\s*(?:```.*|~~~.*|[-*_=~|:\s]{3,}|[\[\]{}(),\s]*)\s*")
+_RULE = re.compile(
+    r"\s*(?:```.*|~~~.*|[-*_=~|:\s]{3,}|[\[\]{}(),\s]*|\W*(?:sentence|example)?\s*\d{1,3}\W*)\s*", re.I
+)
 _NAMED = re.compile(r"\W*(?:[^\W_]+\s){0,2}[^\W_]+\s*[:：]\s+(?=\S)")
-_ITEM = re.compile(rf"^\s*(?:{_MARK}|(?:sentence|s)\s*\d{{1,3}}\s*[.):–-])", re.IGNORECASE)
+_ITEM = re.compile(rf"^\s*(?:{_MARK}|[-–•*](?=[^\W\d])|(?:sentence|s)\s*\d{{1,3}}\s*[.):–-])", re.IGNORECASE)
 _HEADER = re.compile(r"^\s*\|.*\|\s*\n(?=\s*\|[\s:|-]+\|\s*$)", re.MULTILINE)
 _INITIAL = re.compile(r"[^\W\d_]\.\s")  # of a name
 _AFTER = re.compile(r"(?<=[.!?…])[\"'”’]?\s+(?:[—–-]+\s.*|[(\[][^()]*[)\]])$|\s*\(\d+ \w+\)$")
@@ -270,13 +283,15 @@ def items_in(completion: str, *, cut_off: bool = False) -> tuple[list[str], int]
     Returns:
         The items, and the number of other lines.
     """
-    text = without_thinking(_INLINE.sub("", _LIST_TAGS.sub("\n", read_back(completion, "")))).strip()
+    seen = re.sub(f"[{_UNSEEN.strip()}]", "", read_back(completion, ""))
+    text = without_thinking(_INLINE.sub("", _LIST_TAGS.sub("\n", seen))).strip()
     text = _HEADER.sub("", found["rest"] if (found := _ROLE.fullmatch(text)) else text)
-    lines = strings_in(text, longest=True) or [part for line in text.splitlines() for part in _parts(line)]
+    strings = strings_in(text, longest=True) or [text]
+    lines = [part for string in strings for line in string.splitlines() for part in _parts(line)]
     lines = [line.strip() for line in lines if not _RULE.fullmatch(line)]
     lines = lines[: len(lines) - cut_off]
     marked = [line for line in lines if _ITEM.match(line)]
-    items = marked if len(marked) > max(1, len(lines) / 2) else lines
+    items = marked if len(marked) >= max(2, len(lines) / 2) else lines
     if len(items) > 2 and all(map(_NAMED.match, items)):
         items = [_NAMED.sub("", line, count=1) for line in items]
     return [line if items is lines and _INITIAL.match(line) else _bare(line) for line in items], len(
@@ -290,7 +305,9 @@ def _parts(line: str) -> list[str]:
         return [max(line.strip(" |").split("|"), key=len)]
     if re.fullmatch(r'\s*"[^"]*"(?:\s*[,;]\s*"[^"]*")+\s*', line):
         return re.findall(r'"([^"]*)"', line)
-    return re.split(r"(?<=[.!?\"])\s+(?=\d{1,2}[.)]\s)", line) if re.match(r"\s*1[.)]\s", line) else [line]
+    return (
+        re.split(r"(?<=[.!?\"])\s+(?=\(?\d{1,2}[.)]\s)", line) if re.match(r"\s*\(?1[.)]\s", line) else [line]
+    )
 
 
 def _bare(line: str) -> str:

@@ -59,7 +59,10 @@ GOOD = {
     "L'eau — et le pain.": "Water: and bread.", "M. A. Martin est né.": "A. Martin was born.", "Le 3 mai il partit.": "3. May he left.", "Vite!": "Quick!",
     "Le code est `x = 1`.": "The code is `x = 1`.", "Voir [1] et {a}.": "See [1] and {a}.", "Il fait -5 °C.": "It is -5 °C.", "Que dit AT&T ?": "What says AT&T?",
     "Écrire &amp; pour et.": "Write &amp; for and.", "(Il dormait.)": "(He slept.)", "- Viens ! - Non.": "- Come! - No.", "Bora Bora": "Bora Bora", "V. 2 est là.": "V. 2 is here.",
-    "1.5 Millionen Menschen leben dort.": "1.5 million people live there.", "Er wartet...": "He waits…", "Il attend...": "He waits...",
+    "1.5 million people live there.": "1.5 Millionen Menschen leben dort.", "He waits…": "Er wartet...", "He waits...": "Il attend...",
+    "On 3 May 1999 the old bridge was closed.": "Am 3. Mai 1999 wurde die alte Brücke geschlossen.",
+    "In the U.S., people drink more coffee.": "En EE. UU., la gente bebe más café.",
+    "World War II ended in the city in 1945.": "Der II. Weltkrieg endete im Jahr 1945 in der Stadt.",
 }  # fmt: skip
 
 
@@ -100,8 +103,12 @@ LISTS = [
         ("{0}: {1}", "12345"), ("{0}\\. {1}", "12345"), ("{0} - {1}", "12345"), ("#{0} {1}", "12345"), ("- {1}", "12345"), ("• {1}", "12345"), ("**{0}.** {1}", "12345"),
         ("**Sentence {0}:** {1}", "12345"), ("{0}: {1}", ("First", "Second", "Third", "Fourth", "Fifth")), ("{0}. {1}", ("I", "II", "III", "IV", "V")),
         ("\\item {1}", "12345"), ("{0}. {1} (five words)", "12345"), ("{0}. {1} — uses the words", "12345"), ("{0}. *{1}*", "12345"), ("<li>{1}</li>", "12345"),
-        ("{0}) {1}", "абвгд"), ("{0}. {1}", "אבגדה"),
+        ("{0}) {1}", "абвгд"), ("{0}. {1}", "אבגדה"), ("{0}\t{1}", "12345"), ("({0}/5) {1}", "12345"), ("[{0}] {1}", "12345"), ("- [ ] {1}", "12345"),
+        ("-{1}", "12345"), ("•{1}", "12345"), ("\u200f{0}. {1}", "12345"), ("{0}.\u200b {1}", "12345"), ("### Sentence {0}\n{1}", "12345"),
+        ("{0}. {1}\nWords used: the, is", "12345"), ('<sentence id="{0}">{1}</sentence>', "12345"),
     )),
+    str(ITEMS), f"sentences = {ITEMS}", json.dumps({str(n): item for n, item in enumerate(ITEMS, 1)}), json.dumps(NUMBERED),
+    "```python\n[" + ", ".join(map(repr, ITEMS)) + ",]\n```", " ".join(f"({n}) {item}" for n, item in enumerate(ITEMS, 1)),
     json.dumps(ITEMS), "```json\n" + json.dumps({"sentences": ITEMS}, indent=1) + "\n```", json.dumps([{"id": 1, "sentence": item} for item in ITEMS]),
     "\n".join(json.dumps({"sentence": item, "words": "a"}) for item in ITEMS), "Here you are:\n" + json.dumps(ITEMS), NUMBERED.replace("\n", " "),
     "| # | Sentence |\n|---|---|\n" + "\n".join(f"| {n} | {item} |" for n, item in enumerate(ITEMS)), NUMBERED + "</s>", HARMONY + NUMBERED + "<|return|>",
