@@ -142,11 +142,7 @@ _GAINED = [
         r"^(?:\w{5,}\.|\w+(?:\.{3}|…))\s+\w.{20}",
     )
 ]
-<<<<<<< HEAD
-"""Quotes at an end, alternatives, words after the end, a short sentence or word before, where the question has none."""
-=======
 """Quotes at an end, alternatives, words after the end, a short sentence or word before, unless the text has such."""
->>>>>>> check45/check45
 _UNSEEN = "\ufeff\u200b\u2060\u200e\u200f\u2066\u2067\u2068\u2069\n\t "
 _SIGNS = frozenset("*_`<>{}[]|\\#^~=→⇒➜➔⟶◁▷•●▪►│")
 
