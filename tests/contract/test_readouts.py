@@ -21,10 +21,8 @@ OF_BATCH = {
     "simcse_s2sent.code_gate": LABEL,
 }
 """Readings of a paper's code whose vectors change with the batch, and the part of their label that says so."""
-MEETING = {*OF_BATCH, "simcse_s2sent.code_norm"} | {
-    name for name, block in READOUTS.items() if block.get("projection", "linear") != "linear"
-}
-"""Those whose vectors in training are normalised or drawn for a batch, too."""
+MEETING = {*OF_BATCH, "simcse_s2sent.code_norm"}
+"""Those whose vectors in training are normalised over a batch, too."""
 
 
 @pytest.fixture(scope="module")

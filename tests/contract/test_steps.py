@@ -57,7 +57,8 @@ def test_another_state_of_pytorchs_generator_changes_no_bit(folder, name):
 @pytest.mark.parametrize("name", [name for name in CASES if name not in PADDED])
 def test_rounded_shapes_change_no_loss_and_no_gradient(folder, name):
     natural, rounded = (found_in(objective_of(folder, name, shapes)) for shapes in (NATURAL, ROUNDED))
-    torch.testing.assert_close(rounded, natural, rtol=1e-4, atol=1e-5)
+    # A ratio of scores that may be near 0 magnifies rounding (``weights: ratio``, ``diagonal``).
+    torch.testing.assert_close(rounded, natural, rtol=1e-4, atol=1e-4 if name.endswith("printed") else 1e-5)
 
 
 @pytest.mark.parametrize("name", EACH)

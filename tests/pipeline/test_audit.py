@@ -79,7 +79,8 @@ def test_a_key_in_the_environment_is_nowhere_after_a_run(bare):
     """Snakemake and its jobs see the key; a run with a job that fails leaves no trace of it."""
     broken = {"datasets": {"lee": {"contract": {"rows": 1226}}}}
     (bare / "config/broken.yaml").write_text(yaml.safe_dump(broken))
-    shutil.rmtree(bare / "results/demo/datasets")
+    for made in ("demo/datasets", ".cache"):
+        shutil.rmtree(bare / "results" / made)
     failed = run(
         bare, "-m", "snakemake", "--cores", "1", "--printshellcmds", "--configfile", *CONFIGS, "config/broken.yaml",
         "--", "results/demo/datasets/lee.parquet", LLM_API_KEY=CANARY,

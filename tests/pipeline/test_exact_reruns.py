@@ -386,6 +386,10 @@ def with_source(table: str, name: str, **changes: Any) -> dict[str, Any]:
 
 
 LEE, DUMP = (CONFIG["datasets"][name]["sources"][0] for name in ("lee", "wiki_extract"))
+AS_LINES = with_source(
+    "datasets", "wiki_extract", reader="lines", files={"text": DUMP["files"]["dump"]}, options={}
+)
+AS_LINES["datasets"]["wiki_extract"]["contract"] |= {"min_rows": 1}  # which its lines are fewer than
 DAMAGED = {"ratings": LEE["files"]["ratings"] | {"sha256": LEE["files"]["ratings"]["sha256"][::-1]}}
 OVERLAYS = {
     "fewer models": ({"keep_models": "none"}, {"drop_models": 9}),
@@ -413,12 +417,7 @@ OVERLAYS = {
         ),
         expected("datasets.wiki_extract"),
     ),
-    "a reader": (
-        with_source(
-            "datasets", "wiki_extract", reader="lines", files={"text": DUMP["files"]["dump"]}, options={}
-        ),
-        expected("datasets.wiki_extract"),
-    ),
+    "a reader": (AS_LINES, expected("datasets.wiki_extract")),
     "a title of a table": (
         {"extraction": {"tables": {"extraction_demo": {"title": "Another"}}}},
         EXTRACTION_TABLE,

@@ -78,8 +78,8 @@ def test_a_model_that_is_not_there_is_made_again_though_all_that_was_made_from_i
 
 
 PACKAGES = [
-    (["tqdm", "huggingface-hub", "pydantic", "requests", "snakemake", "pytest", "pandas"], set()),
-    (["matplotlib"], {*DRAWN, *REPORT}),
+    (["tqdm", "huggingface-hub", "pydantic", "requests", "snakemake", "pytest"], set()),
+    (["matplotlib", "pandas", "seaborn"], {*DRAWN, *REPORT}),
     (["torch"], {*JOBS} - {"read_dataset", "fetch_encoder", "split_corpus", "count_words", "pick_exemplars"}),
 ]
 

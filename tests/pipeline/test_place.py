@@ -64,9 +64,9 @@ def test_a_job_makes_the_same_elsewhere_whatever_lies_there(at_home, tmp_path):
 
 
 def test_a_run_leaves_word_of_its_configuration(at_home):
-    """By which `watch` shows the study as it was run."""
+    """By which verbs take the study as it was run."""
     noted = json.loads((at_home / ".snakemake/studies/demo.json").read_text())
-    assert noted == {"configfiles": [DEMO], "config": {}}
+    assert noted == {"configfiles": [DEMO], "config": {}, "cache": "results/.cache"}
 
 
 def test_files_of_a_clone_are_inputs_by_their_own_names_and_a_users_own_stay(tmp_path, monkeypatch):
