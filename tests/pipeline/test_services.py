@@ -1,6 +1,7 @@
 """Translators and language models through Snakemake itself: two shards at once, kill and change, on one ledger."""
 
 import json
+import re
 
 import pyarrow.parquet as pq
 import pytest
@@ -19,7 +20,7 @@ SENTENCES = 60
 def translated(asked):
     """Each word back to front, and "town" becomes "city" on the way home; the prompt's last line is the text."""
     prompt = asked["messages"][0]["content"]
-    words = " ".join(word[::-1] for word in prompt.splitlines()[-1].split())
+    words = re.sub(r"\w+", lambda word: word[0][::-1], prompt.splitlines()[-1])
     return words.replace("the", "this") if "into English" in prompt else words
 
 

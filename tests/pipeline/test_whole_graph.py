@@ -11,6 +11,7 @@ import pytest
 from tests.planning import copy_tree, snakemake
 from tests.smoke import CONFIGS, plan
 from tests.verbs import printed
+from workflow_scripts.graph.place import Call
 from workflow_scripts.provenance.record import processor
 from workflow_scripts.verbs import rebuild
 from workflow_scripts.verbs.records import Records, studies_of
@@ -19,14 +20,15 @@ from workflow_scripts.verbs.records import Records, studies_of
 @pytest.mark.slow
 def test_a_job_of_every_rule_writes_the_same_bytes_in_another_folder(smoke, monkeypatch):
     monkeypatch.chdir(smoke)
+    call = Call([*CONFIGS], {})
     graph = rebuild.planned([], CONFIGS)
-    monkeypatch.setattr(rebuild, "planned", lambda *_: graph)  # which takes longer than most of the jobs
+    monkeypatch.setattr(rebuild, "planned", lambda *_, **__: graph)  # which takes longer than most of the jobs
     monkeypatch.setenv("OMP_NUM_THREADS", "2")  # not what Snakemake gave the jobs
     found = Records(studies_of([]), hashing=False).by_file
     one_each = {record.rule: smoke / path for path, record in found.items()}
     assert one_each.keys() == {job.rule for job in graph.jobs}
     with ThreadPoolExecutor(2) as pool:
-        rebuilt = pool.map(lambda path: rebuild.rebuild(path, CONFIGS), one_each.values())
+        rebuilt = pool.map(lambda path: rebuild.rebuild(path, call), one_each.values())
         differing = [artefact.path for made in rebuilt for artefact in made if not artefact.identical]
     assert differing == []
 

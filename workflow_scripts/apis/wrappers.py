@@ -75,9 +75,9 @@ def without_tokens(completion: str, asked: str = "") -> str:
     return re.sub(r"(?:\s*\ue000[^\ue001]*\ue001)+\s*\Z", "", text)
 
 
-def without_thinking(completion: str) -> str:
+def without_thinking(completion: str, asked: str = "") -> str:
     """A completion without control tokens and what a model thinks aloud, also where plain labels divide it."""
-    text = without_tokens(completion)
+    text = without_tokens(completion, asked)
     if re.match(r"\W*(?:thinking|thoughts?|reasoning|analysis)\W*:", text, re.IGNORECASE):
         answers = re.split(
             r"^\W*(?:final )?(?:answer|translation|output|response)\W*:[*_]*", text, flags=re.I | re.M
@@ -149,7 +149,7 @@ _SIGNS = frozenset("*_`<>{}[]|\\#^~=→⇒➜➔⟶◁▷•●▪►│")
 
 def unwrapped(answer: str, asked: str) -> str:
     """The text in an answer; ``asked`` is the text, of one sentence or more, that it answers."""
-    text = without_thinking(read_back(answer, asked)).strip(_UNSEEN)
+    text = without_thinking(read_back(answer, asked), asked).strip(_UNSEEN)
     if len(text) > _LONG + 10 * len(asked):
         return text
     text = _json_text(text, asked)
