@@ -129,7 +129,7 @@ rule train_encoder:
     resources:
         **REQUESTS.of("train_encoder"),
         gpu=TRAINING.of_training("gpus"),
-        nodes=1,  # a site may spread a training over several: docs/cluster.md
+        nodes=1,  # a site may spread a training over several: docs/cluster_details.md
         checkpoint_minutes=TRAINING.of_training("checkpoint_minutes", str),
         chunk=TRAINING.of_training("chunk", as_json),
     params:

@@ -1,6 +1,6 @@
 """Ask SLURM whether it would accept a study's jobs, by one ``sbatch --test-only`` for each distinct request.
 
-Nothing is submitted. docs/cluster.md says what such a test cannot see.
+Nothing is submitted. docs/cluster_details.md says what such a test cannot see.
 """
 
 import contextlib
