@@ -10,7 +10,7 @@ from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.evaluation.task_by_task import SharedTexts
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.settings.readouts import pooling as pooling_readout
+from workflow_scripts.settings.readouts import Pooling
 
 MAX_TOKENS = 128
 CODE = ("workflow_scripts/models", "workflow_scripts/evaluation/task_by_task.py")
@@ -21,7 +21,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
     unique = wikipedia_sentences(32 if timing.small else 400)
     repeated = unique + unique[: len(unique) // 2]
     tokenizer = load_tokenizer(minilm())
-    readout = pooling_readout.Config(kind="pooling", pooler="avg", layers=None)
+    readout = Pooling(kind="pooling", pooler="avg", layers=None)
     encoder = SentenceEncoder(load_backbone(minilm()), readout, head=False, head_at_test=False)
     peer = st.SentenceTransformer(str(minilm()), device="cpu")
     peer.max_seq_length = MAX_TOKENS

@@ -23,8 +23,8 @@ from tests.material import blocks
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.devices import mixed_precision
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.settings.contrastive import Contrastive
-from workflow_scripts.settings.methods.simcse import Config
+from workflow_scripts.settings.methods import Contrastive
+from workflow_scripts.settings.methods import SimCSE as Config
 from workflow_scripts.settings.training import Training
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import prepare, train

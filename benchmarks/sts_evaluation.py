@@ -28,7 +28,7 @@ from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.datasets import DatasetBlock
-from workflow_scripts.settings.readouts import pooling as pooling_readout
+from workflow_scripts.settings.readouts import Pooling
 
 CODE = (
     "workflow_scripts/evaluation/sts.py",
@@ -54,7 +54,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
     peer.max_seq_length = MAX_TOKENS
     tasks = [local_task(name, table) for name, table in tables.items()]
     evaluators = {name: evaluator(table) for name, table in tables.items()}
-    pooling = pooling_readout.Config(kind="pooling", pooler="avg", layers=None)
+    pooling = Pooling(kind="pooling", pooler="avg", layers=None)
     encoder = SentenceEncoder(load_backbone(minilm()), pooling, head=False, head_at_test=False)
     vectors_of = partial(encode, encoder, load_tokenizer(minilm()), max_tokens=MAX_TOKENS)
 

@@ -16,8 +16,8 @@ from workflow_scripts.models.cross_attention import cross_layers
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.methods import MethodConfig
-from workflow_scripts.settings.runs import Run, run_settings
+from workflow_scripts.settings.grids import Run, run_settings
+from workflow_scripts.settings.methods import read_method
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.mlm import MaskedLanguageModel, save_head
 from workflow_scripts.training.sampler import Sampler
@@ -58,7 +58,7 @@ def stepper(name: str, encoder: Path, batch: int) -> tuple[Callable[[], object],
     config = {"training": {}, "development": {}, "encoders": {"minilm": {}}, "methods": blocks}
     block = run_settings(config, Run(name, "minilm", "wiki", "default", {}, (1,)))["method"]
     method = importlib.import_module(f"workflow_scripts.methods.{block['module']}")
-    settings = MethodConfig.parse(block, f"methods.{name}")
+    settings = read_method(block, f"methods.{name}")
     backbones = [load_backbone(encoder, **settings.overrides) for _ in range(METHODS[name])]
     sentences = wikipedia_sentences(8 * batch + POOL)
     texts = sentences[POOL:]

@@ -20,8 +20,8 @@ from benchmarks.material import wikipedia_sentences
 from workflow_scripts.apis.ledger import Ledger, Row
 from workflow_scripts.apis.translators import Direction, translate_all, translator_of
 from workflow_scripts.data.round_trips import outcome_of, usable_answers
-from workflow_scripts.settings.round_trips import Limits
-from workflow_scripts.settings.translators import TranslatorSlice
+from workflow_scripts.settings.apis import TranslatorSlice
+from workflow_scripts.settings.corpora import Limits
 
 CODE = ("workflow_scripts/apis",)
 CALLS = {

@@ -15,7 +15,7 @@ from workflow_scripts.graph.reporting import Claims, Models, Reporting
 from workflow_scripts.graph.requests import Requests
 from workflow_scripts.graph.slices import as_json, config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
-from workflow_scripts.settings.study import EVALUATORS
+from workflow_scripts.settings.suites import EVALUATORS
 from workflow_scripts.graph.targets import check_configfiles, line_of_files, lines_of_machine, print_lines
 from workflow_scripts.graph.training import Training
 

@@ -4,7 +4,7 @@
 ``<!-- end -->``; without ``--write`` it lists the pages whose tables are out of date.
 
 A block's info string says what it is: ``python title=PATH`` (any language) is a file to write, ``yaml append=PATH`` text to
-add at the end of one, ``sh`` commands to run, ``sh dry`` commands to plan, ``sh untried: REASON`` what no test can run,
+add at the end of one, ``diff edit=PATH`` lines to change, ``sh`` commands to run, ``sh dry`` commands to plan, ``sh untried: REASON`` what no test can run,
 ``python`` a script. Text, tables and the like are there to be read.
 """
 
@@ -28,7 +28,7 @@ _FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PLANNED = {"make": "--dry-run", "snakemake": "--dry-run --quiet all"}
 """What makes a program say what it would do, and do nothing."""
 
-Use = Literal["write", "append", "run", "plan", "script", "untried", "read"]
+Use = Literal["write", "append", "edit", "run", "plan", "script", "untried", "read"]
 
 
 class Step(NamedTuple):
@@ -47,11 +47,12 @@ def steps(page: str) -> list[Step]:
 
 def _step(language: str, info: str, text: str) -> Step:
     info = info.strip()
-    if named := re.match(r"(title|append)=(\S+)$", info):
-        return Step("write" if named[1] == "title" else "append", named[2], language, text)
+    if named := re.match(r"(title|append|edit)=(\S+)$", info):
+        uses_of_files: dict[str, Use] = {"title": "write", "append": "append", "edit": "edit"}
+        return Step(uses_of_files[named[1]], named[2], language, text)
     if untried := re.match(r"untried: *(.*)", info):
         return Step("untried", untried[1], language, text)
-    assert info in ("", "dry"), f"{language} {info}: neither dry, untried, title nor append"
+    assert info in ("", "dry"), f"{language} {info}: neither dry, untried, title, append nor edit"
     uses: dict[str, Use] = {"sh": "plan" if info else "run", "python": "script"}
     return Step(uses.get(language, "read"), "", language, text)
 
@@ -97,6 +98,13 @@ def _do(step: Step, page: Path, folder: Path) -> None:
         assert (folder / step.note).exists(), f"{page}: no {step.note} to add to"
         with (folder / step.note).open("a") as file:
             file.write(step.text)
+    elif step.use == "edit":
+        lines, there = step.text.splitlines(keepends=True), (folder / step.note).read_text("utf-8")
+        before, after = (
+            "".join(line[1:] or line for line in lines if not line.startswith(other)) for other in "+-"
+        )
+        assert there.count(before) == 1, f"{page}: {step.note} does not have the lines once"
+        (folder / step.note).write_text(there.replace(before, after), "utf-8")
     elif step.use in ("run", "plan"):
         run(planned(step.text) if step.use == "plan" else step.text, folder)
     elif step.use == "script":

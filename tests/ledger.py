@@ -3,7 +3,7 @@
 from workflow_scripts.data.printed import read_printed
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.coverage import read_ledger
-from workflow_scripts.settings.runs import PAPERS, paper_of
+from workflow_scripts.settings.grids import PAPERS, paper_of
 
 
 def cells():

@@ -22,7 +22,7 @@ from workflow_scripts.models.encoder import TextEncoder, load_backbone, load_tok
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.methods import read_method
 from workflow_scripts.settings.training import Training
 from workflow_scripts.training.data import Teacher, TrainingData
 from workflow_scripts.training.mlm import MaskedLanguageModel, save_head
@@ -167,14 +167,14 @@ def prepared(
     }
     sampler = sampler or Sampler(rows, min(size.batch, rows), seed=3)
     data = TrainingData(columns, tokenizer, size.tokens, sampler, Teacher(vectors, 2), chunk, shapes)
-    config = MethodConfig.parse(block, "methods")
+    config = read_method(block, "methods")
     return Trained(encoder, load_method(block["module"]).Objective(config, encoder, data), tokenizer)
 
 
 def built(block: Block, folder: Path, device: torch.device) -> tuple[TextEncoder, PreTrainedTokenizerBase]:
     """What a method trains or reads, over the encoder in ``folder``, and its tokeniser."""
     method = load_method(block["module"])
-    config = MethodConfig.parse(block, "methods")
+    config = read_method(block, "methods")
     start = folder / ("llama" if block.get("base", block)["module"] in DECODERS else "bert")
     several = any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(method.build).parameters.values())
     starts = [backbone(start, number, **config.overrides) for number in range(2 if several else 1)]

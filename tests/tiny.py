@@ -27,8 +27,7 @@ from workflow_scripts.models.encoder import SentenceEncoder, load_backbone
 from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.models.packed import PackedEncoder
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
-from workflow_scripts.settings.readouts.pooling import LAYERS
-from workflow_scripts.settings.readouts.pooling import Config as Pooling
+from workflow_scripts.settings.readouts import LAYERS, Pooling
 from workflow_scripts.settings.training import Training
 
 KINDS = ("bert", "roberta", "mpnet", "modernbert")

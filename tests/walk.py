@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 from tests import material
 from tests.material import Size
 from tests.steps import step_of, views_of
-from workflow_scripts.config import Settings, names_in
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.reduction import deviation
 from workflow_scripts.methods import load_method
@@ -32,9 +32,8 @@ from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.methods import MethodConfig
-from workflow_scripts.settings.readouts import AnyReadout
-from workflow_scripts.settings.readouts.pooling import Config as Pooling
+from workflow_scripts.settings.methods import METHODS, read_method
+from workflow_scripts.settings.readouts import READOUTS, AnyReadout, Pooling
 from workflow_scripts.settings.templates import Template
 from workflow_scripts.training.sampler import Sampler
 
@@ -109,8 +108,8 @@ def without_a_block() -> list[str]:
     """Methods, and kinds of readouts, that no block names: nothing would walk them."""
     used = {block["module"] for block in blocks().values()}
     read = {readout["kind"] for readout in readouts().values()}
-    return [name for name in names_in("workflow_scripts.settings.methods") if name not in used] + [
-        kind for kind in names_in("workflow_scripts.settings.readouts") if kind not in read | OF_A_FOLDER
+    return [name for name in METHODS if name not in used] + [
+        kind for kind in READOUTS if kind not in read | OF_A_FOLDER
     ]
 
 
@@ -170,7 +169,7 @@ def _descend(objective: Any) -> set[str]:
 def untrained(folder: Path, block: Block) -> Any:
     """The encoder of a method that trains nothing."""
     method = load_method(block["module"])
-    config = MethodConfig.parse(block, "methods")
+    config = read_method(block, "methods")
     if "encoders" not in inspect.signature(method.build).parameters:
         encoder = method.build(config, load_backbone(bert(folder)))
         set_mask_token(encoder, load_tokenizer(bert(folder)))
@@ -253,7 +252,7 @@ def changed(block: Block, path: Keys, value: Any) -> Block:
 
 def matters(folder: Path, block: Block, path: Keys, value: Any, before: Effect) -> bool:
     """Whether another value of a setting that the method accepts changes anything."""
-    config = MethodConfig.parse(block, "methods")
+    config = read_method(block, "methods")
     for other in others(_annotation(config, path), value):
         try:
             after = effect(folder, changed(block, path, other))

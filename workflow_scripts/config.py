@@ -1,13 +1,22 @@
-"""Base of the typed configuration slices, and how a section finds the class that reads it."""
+"""Base of the typed settings, and how a part of the configuration is read as some."""
 
 import importlib
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Self
+from typing import Any, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    JsonValue,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from workflow_scripts.errors import ConfigError
 
@@ -25,11 +34,6 @@ class Settings(BaseModel):
     """The part of the configuration that one piece of code reads: immutable, unknown keys refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    @classmethod
-    def class_of(cls, section: Any) -> type[Self]:
-        """The class that reads ``section``: this one, unless a key of the section names another."""
-        return cls
 
     def conflicts(self) -> Iterator[str]:
         """Values that exclude each other, a line each: the key, what was found, and what to do."""
@@ -50,45 +54,59 @@ class Settings(BaseModel):
         """
         if isinstance(section, cls):
             return section
-        return cls.class_of(section).model_validate_json(json.dumps(section, default=str), strict=True)
+        return cls.model_validate_json(json.dumps(section, default=str), strict=True)
 
     @classmethod
-    def parse(cls, section: dict[str, Any], place: str) -> Self:
-        """Read ``section``, the configuration found at ``place``.
-
-        Raises:
-            ConfigError: naming the first key that is wrong and what is wrong with it.
-        """
-        try:
-            return cls.class_of(section).model_validate(section)
-        except ValidationError as error:
-            first = error.errors()[0]
-            key = ".".join([place, *map(str, first["loc"])])
-            what = first["msg"].removeprefix("Value error, ")
-            if first["type"] == "value_error" and isinstance(
-                first["input"], Mapping
-            ):  # conflicts, by their keys
-                raise ConfigError(f"{key}.{what.splitlines()[0]}") from error
-            raise ConfigError(f"{key}: {what}; found {shorten(repr(first['input']), _SHOWN)}.") from error
+    def parse(cls, section: Mapping[str, Any], place: str) -> Self:
+        """Read ``section`` as this class (``parse``)."""
+        read: Self = parse(cls, section, place)
+        return read
 
 
 def names_in(package: str) -> list[str]:
-    """Modules of a package of settings, each of which has a ``Config``."""
+    """Modules of a package."""
     folders = importlib.import_module(package).__path__
     return sorted(file.stem for folder in folders for file in Path(folder).glob("[a-z]*.py"))
 
 
-def named_class(package: str, key: str, section: Any, otherwise: type[Settings]) -> Any:
-    """``Config`` of the module that ``key`` of a section names; ``otherwise`` where the section names none.
+def by_tag(union: Any) -> dict[str, Any]:
+    """The classes of a union that a key tells apart, by the values of that key."""
+    kinds, tell = get_args(union)
+    return {
+        tag: kind
+        for kind in get_args(kinds)
+        for tag in get_args(kind.model_fields[tell.discriminator].annotation)
+    }
+
+
+def told_by(*keys: str) -> Discriminator:
+    """How classes are told apart whose tags are keys: a block is of the first of them that it has."""
+
+    def tag(block: Any) -> str | None:
+        return next((key for key in keys if isinstance(block, Mapping) and key in block), None)
+
+    return Discriminator(
+        tag, custom_error_type="no_form", custom_error_message=f"is not a block with {' or '.join(keys)}"
+    )
+
+
+@cache
+def _reader(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def parse(kind: Any, section: Any, place: str) -> Any:
+    """Read ``section``, the configuration found at ``place``, as a class of settings or a union of some.
 
     Raises:
-        ValidationError: if there is no such module.
+        ConfigError: naming the first key that is wrong and what is wrong with it.
     """
-    if not isinstance(section, Mapping) or key not in section:
-        return otherwise
-    name, known = section[key], names_in(package)
-    if name in known:
-        return importlib.import_module(f"{package}.{name}").Config
-    expected = " or ".join(map(repr, known))
-    mistake: Any = {"type": "literal_error", "loc": (key,), "input": name, "ctx": {"expected": expected}}
-    raise ValidationError.from_exception_data(otherwise.__name__, [mistake])
+    try:
+        return _reader(kind).validate_python(section)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join([place, *map(str, first["loc"])])
+        what = first["msg"].removeprefix("Value error, ")
+        if first["type"] == "value_error" and isinstance(first["input"], Mapping):  # conflicts, by their keys
+            raise ConfigError(f"{key}.{what.splitlines()[0]}") from error
+        raise ConfigError(f"{key}: {what}; found {shorten(repr(first['input']), _SHOWN)}.") from error

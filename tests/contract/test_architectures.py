@@ -16,7 +16,6 @@ from tests import material, walk
 from tests.contract.test_every_method_loads import TinySTS, scored
 from tests.steps import loss_of
 from tests.tiny import save
-from workflow_scripts.config import names_in
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.correlation import cosine, spearman
 from workflow_scripts.graph.sizes import Sizes
@@ -25,7 +24,8 @@ from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.encoding import check_tells_apart, encode
 from workflow_scripts.models.packed import packs
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.methods import METHODS, read_method
+from workflow_scripts.settings.readouts import READOUTS
 from workflow_scripts.settings.start import PACKED, Start
 
 PAGE = ROOT / "docs/encoders.md"
@@ -105,7 +105,7 @@ def planned(place, block):
     """What is found before any job."""
     encoders = {"mine": {"fetch": {"sources": [{"kind": "local", "path": place.name}]}}}
     size = Sizes({"name": "x", "encoders": encoders}, place.parent).of("mine")
-    config = MethodConfig.parse(block, "methods")
+    config = read_method(block, "methods")
     return next(iter(config.misfits(Start(sizes=[size] * (2 if config.starts_from == "pair" else 1)))), None)
 
 
@@ -129,7 +129,7 @@ def published(folder):
     modules = [Transformer(str(folder / "bert")), Pooling(32, "mean"), Dense(32, 8)]
     theirs = SentenceTransformer(modules=modules, prompts={"query": "w1 w2 "}, device="cpu")
     theirs.save_pretrained(str(place), create_model_card=False)
-    config = MethodConfig.parse(PUBLISHED, "methods")
+    config = read_method(PUBLISHED, "methods")
     assert planned(place, PUBLISHED) is None
     encoder, tokenizer = frozen.load(config, place)
     np.testing.assert_allclose(encode(encoder, tokenizer, TEXTS, 64), theirs.encode(TEXTS), atol=1e-5)
@@ -202,7 +202,5 @@ def test_the_table_has_every_method_and_readout_and_says_which_families_are_pack
     assert table["family"] == [*columns()]
     assert {family for family, row in table.items() if "packed" in row} == {*PACKED} & {*table}
     below = [block.get("base", block) for block in columns().values()]
-    assert {block["module"] for block in [*columns().values(), *below]} == {
-        *names_in("workflow_scripts.settings.methods")
-    } - {*OF_RUNS}
-    assert {block["readout"]["kind"] for block in below} == {*names_in("workflow_scripts.settings.readouts")}
+    assert {block["module"] for block in [*columns().values(), *below]} == {*METHODS} - {*OF_RUNS}
+    assert {block["readout"]["kind"] for block in below} == {*READOUTS}

@@ -7,8 +7,7 @@ import pytest
 
 from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.evaluation.base import Evaluator
-from workflow_scripts.settings.study import EVALUATORS
-from workflow_scripts.settings.suites import SuiteConfig
+from workflow_scripts.settings.suites import EVALUATORS, SuiteConfig
 
 
 @pytest.mark.parametrize("kind", EVALUATORS)

@@ -23,7 +23,6 @@ from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.columns.corpora import EXEMPLARS, PAIRS, TRIPLES, WORD_COUNTS
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.training import TEACHER
-from workflow_scripts.config import names_in
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import mteb_tasks, sts
 from workflow_scripts.evaluation.correlation import cosine, spearman
@@ -39,7 +38,8 @@ from workflow_scripts.provenance.artefacts import (
     write_table,
     writing_model_folder,
 )
-from workflow_scripts.settings.runs import Run, run_settings
+from workflow_scripts.settings.grids import Run, run_settings
+from workflow_scripts.settings.readouts import READOUTS
 
 CONFIG = merged_config(ROOT, DEMO)
 RUNS = [
@@ -285,7 +285,7 @@ class TinySTS(AbsTaskSTS):
 def test_every_method_and_every_readout_of_the_project_is_among_them(models):
     folder = ROOT / "workflow_scripts"
     methods = {path.stem for path in (folder / "methods").glob("*.py")} - {"__init__", "base"}
-    readouts = {*names_in("workflow_scripts.settings.readouts")} - walk.OF_A_FOLDER
+    readouts = {*READOUTS} - walk.OF_A_FOLDER
     used = [load_encoder(Path(run, "model"))[0] for run in NAMES]
     assert {block["module"] for block in CONFIG["methods"].values()} == methods
     assert {leaf.readout_settings.kind for encoder in used for leaf in encoder.leaves} == readouts

@@ -6,29 +6,28 @@ import pytest
 import torch
 
 from tests import material, tiny
-from workflow_scripts.config import names_in
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import base, load_method, method_modules, repooled
 from workflow_scripts.methods.frozen import Config, build
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.readouts import set_mask_token
-from workflow_scripts.settings.methods import MethodConfig
-from workflow_scripts.settings.readouts import pooling
+from workflow_scripts.settings.methods import METHODS, read_method
+from workflow_scripts.settings.readouts import Pooling
 
 BLOCKS = material.blocks()
 
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_every_block_of_the_configuration_parses(name):
-    MethodConfig.parse(BLOCKS[name], f"methods.{name}")
+    read_method(BLOCKS[name], f"methods.{name}")
 
 
-@pytest.mark.parametrize("name", names_in("workflow_scripts.settings.methods"))
+@pytest.mark.parametrize("name", METHODS)
 def test_every_method_keeps_the_contract(name):
     """``methods.base``: names, parameters under their names, and what its settings say that it needs."""
     method = load_method(name)
-    config = MethodConfig.class_of({"module": name})
+    config = METHODS[name]
     assert get_args(config.model_fields["module"].annotation) == (name,)
     assert method.__doc__
     assert config.has_teacher == ("data.teacher" in inspect.getsource(method))
@@ -53,20 +52,20 @@ def test_labels_of_a_readout_reach_every_method_that_has_one():
     for name, block in named.items():
         if block["module"] == "sscl":  # which takes a pooling readout alone
             continue
-        labels = MethodConfig.parse(block | {"readout": s2sent}, name).labels
+        labels = read_method(block | {"readout": s2sent}, name).labels
         assert any("depends on the other sentences of its batch" in label for label in labels), name
     assert len(named) >= 15
     below = BLOCKS["simcse_3r"] | {"base": named["simcse"] | {"readout": s2sent}}
-    assert len(MethodConfig.parse(below, "methods").labels) == 1
+    assert len(read_method(below, "methods").labels) == 1
 
 
 def test_code_of_a_run_has_its_readout_and_the_settings_of_it():
     """Both are loaded by name: nothing that trains, or loads the run, imports them."""
     assert method_modules({"module": "simcse", "readout": {"kind": "s2sent"}}) == [
         "methods.simcse",
-        "settings.methods.simcse",
+        "settings.methods.SimCSE",
         "models.readouts.s2sent",
-        "settings.readouts.s2sent",
+        "settings.readouts.S2Sent",
     ]
 
 
@@ -91,12 +90,10 @@ def test_a_frozen_encoder_is_read_through_its_own_pooler(tiny_bert):
 
 def test_a_finished_run_is_read_through_the_head_that_it_trained(tiny_bert):
     """Official checkpoints of SimCSE have the head where BERT has its pooler."""
-    trained = SentenceEncoder(
-        load_backbone(tiny_bert), pooling.Config(**CLS), head=True, head_at_test=False
-    ).eval()
+    trained = SentenceEncoder(load_backbone(tiny_bert), Pooling(**CLS), head=True, head_at_test=False).eval()
     torch.nn.init.normal_(trained.head.dense.weight)
     ids, mask = torch.tensor([[2, 5, 6, 3]]), torch.ones(1, 4, dtype=torch.long)
-    again = repooled.build(repooled.Config(module="repooled", readout=pooling.Config(**CLS)), [trained])
+    again = repooled.build(repooled.Config(module="repooled", readout=Pooling(**CLS)), [trained])
     with torch.no_grad():
         by_hand = torch.tanh(trained(ids, mask) @ trained.head.dense.weight.T + trained.head.dense.bias)
         torch.testing.assert_close(again.eval()(ids, mask), by_hand)

@@ -5,8 +5,7 @@ import importlib
 import pytest
 
 from workflow_scripts.columns.corpora import FORMS
-from workflow_scripts.config import names_in
-from workflow_scripts.graph.references import READERS, reader
+from workflow_scripts.settings.readers import READERS
 
 EXAMPLES = {
     "class_files": ({"good": "fine\n"}, {}),
@@ -20,10 +19,10 @@ EXAMPLES = {
 """Contents by role, and options; None where the reader's own test makes the file."""
 
 
-@pytest.mark.parametrize("name", names_in(READERS))
+@pytest.mark.parametrize("name", READERS)
 def test_a_reader_reads_what_its_settings_say(tmp_path, name):
     contents, options = EXAMPLES[name]
-    takes = reader(name)
+    takes = READERS[name]
     settings = takes.parse(options, name)
     assert {*settings.returns} <= {*takes.forms} <= {*FORMS}
     assert all(option.description for option in takes.model_fields.values())

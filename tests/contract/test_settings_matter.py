@@ -5,16 +5,20 @@ The blocks are those of config/methods.yaml, made small by ``tests.walk``.
 
 import math
 import sys
+from typing import Literal
 
 import pytest
 import torch
+from pydantic import Field
 
 from tests import material, tiny, walk
 from tests.steps import loss_of
-from workflow_scripts import methods, settings
+from workflow_scripts import methods
 from workflow_scripts.models.dropout import keyed, keys_of
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.encoding import encode
+from workflow_scripts.settings import methods as settings
+from workflow_scripts.settings.methods import Contrastive
 from workflow_scripts.training.loop import train
 from workflow_scripts.training.sampler import Sampler
 
@@ -214,27 +218,19 @@ def test_a_training_that_was_killed_ends_in_the_same_bytes(folder, tmp_path, tor
 
 # A method that somebody adds
 
-NEW_SETTINGS = '''
-"""Settings of SimCSE with a harder loss."""
 
-from typing import Literal
-
-from pydantic import Field
-
-from workflow_scripts.settings.contrastive import Contrastive
-
-
-class Config(Contrastive):
-    """Settings."""
+class Harder(Contrastive):
+    """Settings of SimCSE with a harder loss."""
 
     module: Literal["harder"]
     hardness: float = Field(ge=0)
-'''
+
+
 NEW = '''
 """SimCSE with a harder loss."""
 
 from workflow_scripts.methods import simcse
-from workflow_scripts.settings.methods.harder import Config
+from workflow_scripts.settings.methods import Harder
 from workflow_scripts.training.contrastive import build
 
 
@@ -256,12 +252,12 @@ def add_method(tmp_path, monkeypatch):
     """A function that puts a method's code, and its settings, where those of others are."""
 
     def add(text):
-        for package, content in ((methods, text), (settings.methods, NEW_SETTINGS)):
-            folder = tmp_path / package.__name__
-            folder.mkdir()
-            (folder / "harder.py").write_text(content)
-            monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
-            monkeypatch.delitem(sys.modules, f"{package.__name__}.harder", raising=False)
+        (tmp_path / "harder.py").write_text(text)
+        monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
+        monkeypatch.delitem(sys.modules, f"{methods.__name__}.harder", raising=False)
+        monkeypatch.setattr(settings, "Harder", Harder, raising=False)
+        monkeypatch.setattr(settings, "AnyMethod", settings.AnyPlainMethod | Harder)
+        monkeypatch.setitem(settings.METHODS, "harder", Harder)
 
     return add
 

@@ -8,7 +8,7 @@ from tests.material import training
 from tests.steps import found_in
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import NATURAL, Shapes, tokenise
-from workflow_scripts.settings.mlm import ContinueMlm
+from workflow_scripts.settings.training import ContinueMlm
 from workflow_scripts.training import mlm
 from workflow_scripts.training.sampler import Sampler
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph.checks import read_grids
-from workflow_scripts.settings.runs import baselines_of, members_of, run_settings, runs_of
+from workflow_scripts.settings.grids import baselines_of, members_of, run_settings, runs_of
 
 STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
 

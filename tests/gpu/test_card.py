@@ -31,8 +31,8 @@ from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.models.tokens import NATURAL, Packing, Shapes, onto, tokenise
-from workflow_scripts.settings.methods import MethodConfig
-from workflow_scripts.settings.mlm import ContinueMlm
+from workflow_scripts.settings.methods import read_method
+from workflow_scripts.settings.training import ContinueMlm
 from workflow_scripts.training import mlm, step
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import prepare, train
@@ -284,7 +284,7 @@ def test_compiled_steps_leave_the_same_bytes_whatever_compiled_them(folder, tmp_
 
 def simcse_of(size: Size) -> Objective:
     """SimCSE with random weights."""
-    config = MethodConfig.parse(blocks()["simcse"], "methods")
+    config = read_method(blocks()["simcse"], "methods")
     with DEVICE:
         backbone = random_encoder(size)
     encoder = simcse.build(config, backbone).to(DEVICE)

@@ -8,7 +8,7 @@ import yaml
 
 from tests import docs
 from tests.planning import ROOT
-from workflow_scripts.settings.runs import merged
+from workflow_scripts.settings.grids import merged
 
 IN_A_BARE_CLONE = ("method", "readout", "evaluation")
 """Recipes that ``test_adding_parts`` follows."""

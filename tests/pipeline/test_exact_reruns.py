@@ -552,9 +552,12 @@ EDITS = {  # module to the jobs that a real edit of it brings back
     "models.readouts.pooling": POOLED | PLAIN,
     "models.readouts.s2sent": S2SENT,
     "figures.base": DRAWN | REPORT,
-    "settings.methods.frozen": POOLED,
-    "settings.methods.three_r": THREE_R,
-    "settings.readouts.s2sent": S2SENT,
+    "settings.methods:Frozen": POOLED,  # settings by the classes that a job's code names
+    "settings.methods:ThreeR": THREE_R,
+    "settings.methods:Contrastive": TRAINED,
+    "settings.readouts:S2Sent": S2SENT,
+    "settings.readouts:Pooling": POOLED | PLAIN | SCORED_AGAIN,
+    "settings.suites:Clustering": NOTHING,
     "training.mlm": ADAPTED,
 }
 
@@ -562,7 +565,8 @@ EDITS = {  # module to the jobs that a real edit of it brings back
 @pytest.mark.parametrize("module", EDITS)
 def test_a_module_is_an_input_of_the_jobs_that_compute_with_it_and_no_other(recorded, module):
     """As Snakemake has noted; that a job imports nothing else is held by ``tests/rooms/provenance``."""
-    changed = {file_of(module).as_posix()}
+    file, _, named = module.partition(":")
+    changed = {f"{file_of(file).as_posix()}:{named}" if named else file_of(file).as_posix()}
     while more := {path for path, (_rule, inputs) in recorded.items() if inputs & changed} - changed:
         changed |= more
     assert {recorded[path][0] for path in changed & recorded.keys()} == {*EDITS[module]}
@@ -572,3 +576,22 @@ def test_a_module_is_an_input_of_the_jobs_that_compute_with_it_and_no_other(reco
 def test_an_edit_reruns_as_many_jobs(finished, module):
     with edited(finished, [module], REAL):
         assert planned_jobs(finished) == EDITS[module]
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "planned"),
+    [
+        ('description="Widths: so many', 'description="Numbers: so many', NOTHING),
+        ("temperature: float = Field(gt=0, le=1", "temperature: float = Field(gt=0, le=2", NOTHING),
+        ("], ...] = Field(\n        default=()", "], ...] = Field(\n        default=(8,)", TRAINED),
+    ],
+    ids=["words", "a range", "a default"],
+)
+def test_a_default_reruns_what_may_read_it_and_what_only_refuses_reruns_nothing(
+    finished, was, becomes, planned
+):
+    file = finished / file_of("settings.methods")
+    text = file.read_text()
+    assert text.count(was) == 1
+    with holding(file, text.replace(was, becomes)):
+        assert planned_jobs(finished) == planned

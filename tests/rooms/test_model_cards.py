@@ -11,7 +11,7 @@ from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.reporting import Models, Reporting
 from workflow_scripts.graph.study import Study
 from workflow_scripts.reporting.model_card import Config
-from workflow_scripts.settings.runs import all_runs
+from workflow_scripts.settings.grids import all_runs
 
 CONFIG = merged_config(ROOT, DEMO)
 GRIDS = read_grids(CONFIG, ROOT / "config")[0]

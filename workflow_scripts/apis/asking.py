@@ -16,7 +16,7 @@ from workflow_scripts.apis.calls import Client
 from workflow_scripts.apis.door import load_detector
 from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.errors import ApiError
-from workflow_scripts.settings.llms import Calls
+from workflow_scripts.settings.apis import Calls
 
 IN_A_ROW = 5
 """After so many requests in a row without a usable answer, the engine is at fault, not the requests."""

@@ -24,7 +24,7 @@ from tenacity.wait import wait_random_exponential
 
 from workflow_scripts.apis.ledger import Ledger, Request, Row, Status
 from workflow_scripts.errors import ApiError
-from workflow_scripts.settings.llms import Calls
+from workflow_scripts.settings.apis import Calls
 
 _QUOTA = re.compile(
     r"insufficient[_ ]quota|quota (is |was )?(exceeded|exhausted)|exceeded your (current )?quota|insufficient balance",

@@ -12,7 +12,7 @@ from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, wi
 from workflow_scripts.apis.door import completion_fault
 from workflow_scripts.apis.ledger import Ledger, Request, Row, row_of
 from workflow_scripts.errors import ApiError, ConfigError
-from workflow_scripts.settings.llms import LlmBlock, Price
+from workflow_scripts.settings.apis import LlmBlock, Price
 
 
 def filled(template: str, values: Mapping[str, object], needed: str, place: str) -> str:

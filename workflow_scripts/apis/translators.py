@@ -36,11 +36,12 @@ from workflow_scripts.apis.llm import Llm, filled
 from workflow_scripts.apis.wrappers import unwrapped
 from workflow_scripts.errors import ApiError
 from workflow_scripts.progress import Progress
-from workflow_scripts.settings.llms import Calls, LlmBlock
-from workflow_scripts.settings.translators import (
+from workflow_scripts.settings.apis import (
     ApertiumBlock,
+    Calls,
     GoogleBlock,
     LibreTranslateBlock,
+    LlmBlock,
     LlmTranslatorBlock,
     TranslatorBlock,
 )

@@ -18,7 +18,7 @@ from workflow_scripts.apis.wrappers import items_in, leftover
 from workflow_scripts.data.exemplars import Candidate, Validator, greedy_cover, lacks, words_of
 from workflow_scripts.errors import ApiError
 from workflow_scripts.progress import Progress
-from workflow_scripts.settings.exemplars import LlmPool
+from workflow_scripts.settings.corpora import LlmPool
 
 _CHATTER = re.compile(
     r":\s*$|^\W*(?:sure\b|certainly\b|of course\b|okay[,.!]|here (?:are|is)\b|below (?:are|is)\b|i hope\b|let me know\b"

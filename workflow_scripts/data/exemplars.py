@@ -18,7 +18,7 @@ from workflow_scripts.columns.corpora import EXEMPLARS
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.data.words import cleaned, spoken
 from workflow_scripts.errors import DataError
-from workflow_scripts.settings.exemplars import Pool
+from workflow_scripts.settings.corpora import Pool
 
 
 class Candidate(NamedTuple):

@@ -29,7 +29,7 @@ from workflow_scripts.apis.door import repeated
 from workflow_scripts.apis.ledger import Row
 from workflow_scripts.columns.corpora import ROUND_TRIPS, SENTENCES, TRIPLES
 from workflow_scripts.data.tables import table_of
-from workflow_scripts.settings.round_trips import Limits, Shape
+from workflow_scripts.settings.corpora import Limits, Shape
 
 
 def outcome_of(sentence: str, pivot: Row, back: Row | None, limits: Limits) -> str:

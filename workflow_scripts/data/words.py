@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from workflow_scripts.columns.corpora import WORD_COUNTS
 from workflow_scripts.errors import DataError
-from workflow_scripts.settings.words import Words
+from workflow_scripts.settings.corpora import Words
 
 _AROUND_WORDS = re.compile(r"^[\W_]+|[\W_]+$")
 

@@ -22,7 +22,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from workflow_scripts.columns.scores import ATTENTION
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score
-from workflow_scripts.settings.suites.attention import Energy, Maps
+from workflow_scripts.settings.suites import Energy, Maps
 
 
 def context_projections(model: nn.Module) -> list[nn.Module]:

@@ -73,7 +73,7 @@ class Evaluator(Protocol):
 
     @property
     def Config(self) -> type[SuiteConfig]:  # noqa: N802
-        """The class of its settings, which is in ``settings/suites`` and names the form of the datasets."""
+        """The class of its settings, which is in ``settings.suites`` and names the form of the datasets."""
 
     def load(self, task: str, table: pa.Table, config: Any) -> Task:
         """One task of a suite.

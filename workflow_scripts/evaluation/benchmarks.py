@@ -8,7 +8,7 @@ import mteb
 from mteb.abstasks import AbsTask
 
 from workflow_scripts.errors import ConfigError, advice, refuse, unknown
-from workflow_scripts.settings.suites.mteb import Selection
+from workflow_scripts.settings.suites import MtebSelection as Selection
 
 
 def select(chosen: Selection, place: str) -> list[AbsTask]:

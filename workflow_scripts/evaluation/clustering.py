@@ -34,7 +34,9 @@ from threadpoolctl import threadpool_limits
 
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import Score, Task, Vectors
-from workflow_scripts.settings.suites.clustering import Config as Config
+from workflow_scripts.settings.suites import Clustering
+
+Config = Clustering
 
 Labels = NDArray[np.intp]
 

@@ -25,7 +25,7 @@ from workflow_scripts.evaluation.base import Score
 from workflow_scripts.models.encoder import hidden_states
 from workflow_scripts.models.packed import unpacked
 from workflow_scripts.models.tokens import TokenBatch
-from workflow_scripts.settings.suites.cost import Config as Config
+from workflow_scripts.settings.suites import Cost as Config
 
 Forward = Callable[[Tensor, Tensor], object]
 """One complete pass from token ids and mask, both of shape (B, T), to sentence vectors; the result is not used."""

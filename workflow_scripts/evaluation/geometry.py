@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from workflow_scripts.data.tables import texts_of
 from workflow_scripts.evaluation.base import Score, Task, Vectors, not_scored
-from workflow_scripts.settings.suites.sts import Measure, Positives, Sample
+from workflow_scripts.settings.suites import Measure, Positives, Sample
 
 Floats = NDArray[np.float64]
 

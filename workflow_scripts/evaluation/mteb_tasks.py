@@ -36,8 +36,8 @@ from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
 from workflow_scripts.provenance.record import sha256_of
-from workflow_scripts.settings.suites.mteb import Config as Config
-from workflow_scripts.settings.suites.mteb import Lists as Lists
+from workflow_scripts.settings.suites import Mteb as Config
+from workflow_scripts.settings.suites import MtebLists as Lists
 
 
 def task_names(lists: Lists, chosen: Sequence[str]) -> list[str]:

@@ -32,8 +32,9 @@ from threadpoolctl import threadpool_limits
 
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import Score, Task, Vectors, not_scored
-from workflow_scripts.settings.suites.search import Config as Config
-from workflow_scripts.settings.suites.search import InvertedIndex
+from workflow_scripts.settings.suites import InvertedIndex, Search
+
+Config = Search
 
 HITS = 10
 _SEED = 1234

@@ -19,7 +19,7 @@ import numpy as np
 import scipy  # loads scipy.special when it is used: half of the time that planning takes to import
 from numpy.typing import NDArray
 
-from workflow_scripts.settings.significance import Config
+from workflow_scripts.settings.report import Significance as Config
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

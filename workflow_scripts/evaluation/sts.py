@@ -18,7 +18,9 @@ from workflow_scripts.evaluation import geometry
 from workflow_scripts.evaluation.base import Score, Task, Vectors
 from workflow_scripts.evaluation.correlation import cosine, pearson, ranks
 from workflow_scripts.evaluation.senteval_text import as_fed
-from workflow_scripts.settings.suites.sts import Config as Config
+from workflow_scripts.settings.suites import Sts
+
+Config = Sts
 
 SIDES = ("sentence1", "sentence2")
 

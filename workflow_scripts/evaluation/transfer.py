@@ -46,7 +46,9 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import senteval_classifier
 from workflow_scripts.evaluation.base import Score, Task, not_scored
 from workflow_scripts.evaluation.correlation import pearson, spearman
-from workflow_scripts.settings.suites.transfer import Config as Config
+from workflow_scripts.settings.suites import Transfer
+
+Config = Transfer
 
 Floats = NDArray[np.float64]
 Features = NDArray[np.float32]

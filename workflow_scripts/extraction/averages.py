@@ -32,7 +32,7 @@ from workflow_scripts.models.devices import mixed_precision
 from workflow_scripts.models.encoder import hidden_states
 from workflow_scripts.models.encoding import batches_by_length
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
-from workflow_scripts.settings.precision import Precision
+from workflow_scripts.settings.names import Precision
 
 
 class States(NamedTuple):

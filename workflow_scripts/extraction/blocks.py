@@ -6,8 +6,7 @@ from typing import Any
 
 from workflow_scripts.errors import unknown
 from workflow_scripts.extraction.layers import impossible
-from workflow_scripts.settings.study import SUITES
-from workflow_scripts.settings.suites import Cells
+from workflow_scripts.settings.suites import SUITES, Cells
 
 ISOTROPY: Cells = frozenset({("", "isoscore")})
 """The score of Wikitext's sentences, which belong to no suite."""

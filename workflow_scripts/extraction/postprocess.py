@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_scripts.settings.extraction.vectors import Abtt, Plain, Postprocessing, Quantile
+from workflow_scripts.settings.extraction import Abtt, Plain, Postprocessing, Quantile
 
 Vectors = NDArray[np.float32]
 Floats = NDArray[np.float64]

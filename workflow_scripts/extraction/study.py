@@ -51,7 +51,7 @@ from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.extraction.vectors import (
+from workflow_scripts.settings.extraction import (
     Idf,
     Postprocessing,
     RandomRepresentation,

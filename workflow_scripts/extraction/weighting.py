@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from workflow_scripts.extraction.vocabulary import Counts, Vocabulary
 from workflow_scripts.models.tokens import TokenisedText
-from workflow_scripts.settings.extraction.vectors import Idf, Masks, Unbiased, Weighting
+from workflow_scripts.settings.extraction import Idf, Masks, Unbiased, Weighting
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

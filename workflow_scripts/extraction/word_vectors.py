@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from workflow_scripts.columns.extraction import WORD_VECTORS
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.record import Input, sha256_of
-from workflow_scripts.settings.extraction.words import LocalWords, PackagedWords, WordRepresentation
+from workflow_scripts.settings.extraction import LocalWords, PackagedWords, WordRepresentation
 
 _AGAIN = "Get the file again."
 

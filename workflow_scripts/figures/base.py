@@ -16,8 +16,8 @@ import pandas as pd
 
 from workflow_scripts.config import Settings, names_in
 from workflow_scripts.figures.style import FigureStyle, new_figure
-from workflow_scripts.settings.called import Called
-from workflow_scripts.settings.experiment import Column, Experiment, MeanColumn
+from workflow_scripts.settings.grids import Column, Experiment, MeanColumn
+from workflow_scripts.settings.report import Called
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes

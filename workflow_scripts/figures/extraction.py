@@ -16,9 +16,7 @@ from workflow_scripts.figures.base import Axes, Declaration, Drawn, Figure, Requ
 from workflow_scripts.figures.style import BESIDE, INK, PAPER, draw_lines, line_look, log_scale, upright
 from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.extraction import NOT_ASKED, Scores, Variant, build, variants_of
-from workflow_scripts.settings.extraction.cells import Measure, Model, Names, Variants
-from workflow_scripts.settings.extraction.rows import scattered
-from workflow_scripts.settings.extraction.tables import ExtractionTable
+from workflow_scripts.settings.extraction import ExtractionTable, Measure, Model, Names, Variants, scattered
 from workflow_scripts.settings.names import Measured, ModelName, Represented, Weighted
 
 _SCORES = {"scores": "<results>/extraction/scores/{kind}/{representation}/{task}.parquet"}

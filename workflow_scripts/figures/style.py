@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import Field
 
 from workflow_scripts.config import Settings
-from workflow_scripts.settings.called import Called
+from workflow_scripts.settings.report import Called
 
 if TYPE_CHECKING:  # drawing loads these, and planning does not
     import pandas as pd

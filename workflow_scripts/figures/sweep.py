@@ -27,9 +27,8 @@ from workflow_scripts.figures.base import (
 from workflow_scripts.figures.style import INK, line_look, name_lines, short_names, upright
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.experiment import experiment_of
-from workflow_scripts.settings.experiment import Experiment
+from workflow_scripts.settings.grids import Experiment, Point, baselines_of, points_of, runs_of
 from workflow_scripts.settings.names import Heading, Place, Refers
-from workflow_scripts.settings.runs import Point, baselines_of, points_of, runs_of
 
 HOW_DRAWN = "Points: runs, means over seeds. Lines: medians of the runs with one value."
 BASES = "Dotted: the baseline, one for each series where they differ."

@@ -12,7 +12,7 @@ from typing import Any
 
 from workflow_scripts.graph.place import read_note, write_note
 from workflow_scripts.graph.slices import as_json
-from workflow_scripts.settings.suites.mteb import Selection
+from workflow_scripts.settings.suites import MtebSelection as Selection
 
 NOTES = Path(".snakemake/benchmarks.json")
 """Below the working directory: types of tasks by their names, by what was asked."""

@@ -75,7 +75,7 @@ def _roles(files: Named) -> dict[str, str | list[str]]:
 
 FOLDER = Path(".snakemake/code")
 """Below the working directory: the lists can be made again at any time, so that they are no results."""
-READ_BEFORE = FOLDER / f"read_by_{sys.implementation.cache_tag}.json"
+READ_BEFORE = FOLDER / f"sources_by_{sys.implementation.cache_tag}.json"
 """What was read of sources, by their hash, for the next process; versions of Python differ in their syntax trees."""
 
 

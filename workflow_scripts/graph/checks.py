@@ -15,7 +15,7 @@ from typing import Any
 from workflow_scripts.errors import ConfigError, advice, refuse, unknown
 from workflow_scripts.extraction.blocks import block_findings, extraction_findings
 from workflow_scripts.graph.configuration import read_yaml
-from workflow_scripts.graph.mistakes import mistakes, read
+from workflow_scripts.graph.mistakes import mistaken_keys, mistakes, read
 from workflow_scripts.graph.references import (
     base_of,
     columns_of,
@@ -30,11 +30,10 @@ from workflow_scripts.graph.resources import (
     published_findings,
     resource_findings,
 )
+from workflow_scripts.graph.schema import Grid, RunSettings, Study
 from workflow_scripts.graph.sizes import Rows, Sizes
 from workflow_scripts.graph.slices import Config, as_json, deciding
-from workflow_scripts.settings.methods import MethodConfig
-from workflow_scripts.settings.mlm import ContinueMlm
-from workflow_scripts.settings.runs import (
+from workflow_scripts.settings.grids import (
     EXTRACTION,
     Run,
     adapting_training,
@@ -42,9 +41,9 @@ from workflow_scripts.settings.runs import (
     run_settings,
     runs_of,
 )
+from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.start import Start, beyond_encoder, layers_outside
-from workflow_scripts.settings.study import Grid, RunSettings, Study
-from workflow_scripts.settings.training import Training
+from workflow_scripts.settings.training import ContinueMlm, Development, Training
 
 
 def checked(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -95,9 +94,20 @@ def content_findings(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Ite
         config: The configuration, whatever it holds.
         grids: Its grids by name, whatever they hold.
     """
-    yield from mistakes(Study, config, "")
+    found = mistakes(Study, config, "")
+    yield from found or _override_findings(config)
     for name, grid in grids.items():
         yield from mistakes(Grid, grid, f"experiments/{name}.yaml: ")
+
+
+def _override_findings(config: Mapping[str, Any]) -> Iterator[str]:
+    """Keys, types and ranges of what methods and encoders override, each by itself; runs are checked as a whole."""
+    for name, block in config["methods"].items():
+        for section, kind in (("training", Training), ("development", Development)):
+            yield from mistaken_keys(kind, block.get(section, {}), f"methods.{name}.{section}.")
+    for name, block in config["encoders"].items():
+        for path, part in (("", block), ("adapt.", block.get("adapt", {}))):
+            yield from mistaken_keys(Training, part.get("training", {}), f"encoders.{name}.{path}training.")
 
 
 def _defined_runs(config: Mapping[str, Any], grid: Mapping[str, Any]) -> dict[str, Run]:

@@ -6,9 +6,8 @@ from workflow_scripts.graph.outside import source_now, sources_of
 from workflow_scripts.graph.references import base_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, deciding
 from workflow_scripts.graph.study import Lookups, Study
-from workflow_scripts.settings.llms import LlmBlock
-from workflow_scripts.settings.round_trips import Limits
-from workflow_scripts.settings.translators import TranslatorSlice
+from workflow_scripts.settings.apis import LlmBlock, TranslatorSlice
+from workflow_scripts.settings.corpora import Limits
 
 
 class Corpora(Lookups):

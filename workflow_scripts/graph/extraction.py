@@ -15,7 +15,7 @@ from workflow_scripts.extraction.blocks import (
 from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Lookups, Study
-from workflow_scripts.settings.study import SUITES
+from workflow_scripts.settings.suites import SUITES
 
 
 class Extraction(Lookups):

@@ -16,7 +16,7 @@ from workflow_scripts.figures.base import MODELS, Declaration, all_figures
 from workflow_scripts.graph.references import base_of, called, called_runs, tasks_in
 from workflow_scripts.graph.slices import Config, Wildcards, as_json
 from workflow_scripts.graph.study import Lookups
-from workflow_scripts.settings.runs import EXTRACTION, Run, paper_of
+from workflow_scripts.settings.grids import EXTRACTION, Run, paper_of
 
 
 def without_figures(grid: Mapping[str, Any]) -> Config:

@@ -1,22 +1,21 @@
 """Whether every name that the configuration uses is defined, and of the form that its user reads."""
 
-import importlib
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from itertools import chain
 from math import inf
 from typing import Annotated, Any, get_args
 
-from workflow_scripts.config import Settings, names_in
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, advice, unknown
 from workflow_scripts.graph.benchmarks import lists_of, selection
 from workflow_scripts.graph.mistakes import forms_of, mistakes
+from workflow_scripts.graph.schema import Grid, MethodBlock, Study
 from workflow_scripts.graph.slices import Config, at
+from workflow_scripts.settings.grids import Run, baselines_of, listed, numbered_columns, runs_of
 from workflow_scripts.settings.names import Refers
-from workflow_scripts.settings.readers import ReaderConfig
-from workflow_scripts.settings.runs import Run, baselines_of, listed, numbered_columns, runs_of
-from workflow_scripts.settings.study import SUITES, Grid, Study
-from workflow_scripts.settings.suites import Cells
+from workflow_scripts.settings.readers import READERS
+from workflow_scripts.settings.suites import SUITES, Cells
 
 
 def base_of(config: Mapping[str, Any], corpus: str) -> str:
@@ -96,7 +95,10 @@ def references(value: Any, kind: Any, path: str = "") -> Iterator[tuple[str, str
             yield path, value, refers
         elif isinstance(value, Settings) and isinstance(form.kind, type) and isinstance(value, form.kind):
             for name, field in type(value).model_fields.items():
-                place = f"{path}.{name}" if path else name
+                beside = (
+                    isinstance(value, MethodBlock) and name == "method"
+                )  # its keys are those of the block
+                place = path if beside else f"{path}.{name}" if path else name
                 yield from references(
                     getattr(value, name), Annotated[field.annotation, *field.metadata, None], place
                 )
@@ -295,15 +297,6 @@ def _seed_findings(config: Mapping[str, Any], block: Mapping[str, Any], place: s
             )
 
 
-READERS = "workflow_scripts.settings.readers"
-
-
-def reader(name: str) -> type[ReaderConfig]:
-    """What the reader ``name`` takes."""
-    takes: type[ReaderConfig] = importlib.import_module(f"{READERS}.{name}").Config
-    return takes
-
-
 def reader_findings(config: Mapping[str, Any]) -> Iterator[str]:
     """Readers, roles and options that sources of datasets name and that are not there, or not theirs."""
     for name, block in config["datasets"].items():
@@ -314,10 +307,10 @@ def reader_findings(config: Mapping[str, Any]) -> Iterator[str]:
 
 def _source_findings(source: Mapping[str, Any], form: str, place: str) -> Iterator[str]:
     name, files = source["reader"], source["files"]
-    if found := [*unknown(name, names_in(READERS), f"{place}.reader")]:
+    if found := [*unknown(name, READERS, f"{place}.reader")]:
         yield from found
         return
-    takes = reader(name)
+    takes = READERS[name]
     for role in files if takes.roles else ():
         if role not in takes.roles:
             yield f"{place}.files: {role} is no role of a file of {name}. {advice(role, takes.roles)}"

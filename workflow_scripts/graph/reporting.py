@@ -12,8 +12,8 @@ from workflow_scripts.graph.references import called, called_runs, datasets_of_c
 from workflow_scripts.graph.resources import CLAIMS, SIDES, comparisons
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Lookups, Study
-from workflow_scripts.settings.extraction.rows import tables_of
-from workflow_scripts.settings.runs import PAPERS, Run, paper_of, scored_columns
+from workflow_scripts.settings.extraction import tables_of
+from workflow_scripts.settings.grids import PAPERS, Run, paper_of, scored_columns
 
 
 class Reporting(Lookups):

@@ -17,8 +17,8 @@ from workflow_scripts.graph.mistakes import mistakes
 from workflow_scripts.graph.sizes import folders_of
 from workflow_scripts.models import TOKENISER_FILES
 from workflow_scripts.settings.claims import ClaimFile
-from workflow_scripts.settings.extraction.rows import definable_rows, tables_of
-from workflow_scripts.settings.runs import EXTRACTION, numbered_columns, runs_of
+from workflow_scripts.settings.extraction import definable_rows, tables_of
+from workflow_scripts.settings.grids import EXTRACTION, numbered_columns, runs_of
 
 
 def resource_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:

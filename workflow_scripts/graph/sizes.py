@@ -13,7 +13,7 @@ from typing import Any
 from workflow_scripts.data.planned import ON_HUB
 from workflow_scripts.data.published import applied_as_published, encoder_folder, unpublished
 from workflow_scripts.errors import DataError
-from workflow_scripts.settings.runs import members_of
+from workflow_scripts.settings.grids import members_of
 from workflow_scripts.settings.start import BUILT_AS_BERT, Size
 
 _TWO = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}

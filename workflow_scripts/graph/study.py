@@ -15,7 +15,7 @@ from workflow_scripts.graph.references import base_of, encoders_reached, tasks_i
 from workflow_scripts.graph.slices import Config, Wildcards
 from workflow_scripts.methods import readout_modules
 from workflow_scripts.provenance.closure import code_files
-from workflow_scripts.settings.runs import (
+from workflow_scripts.settings.grids import (
     EXTRACTION,
     Run,
     all_runs,

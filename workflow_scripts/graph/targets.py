@@ -15,7 +15,7 @@ from workflow_scripts.errors import advice, one_line_errors, refuse
 from workflow_scripts.graph.place import from_here, is_in_job, words_of_call
 from workflow_scripts.graph.slices import Config
 from workflow_scripts.graph.study import Study
-from workflow_scripts.settings.runs import paper_of
+from workflow_scripts.settings.grids import paper_of
 
 RECORD_FILE = "record.json"  # of a model folder; ``artefacts`` has the name, and is slow to import
 

@@ -8,7 +8,7 @@ from workflow_scripts.graph.slices import Wildcards, as_json, deciding
 from workflow_scripts.graph.study import Lookups
 from workflow_scripts.methods import method_modules
 from workflow_scripts.settings.encoders import EncoderBlock
-from workflow_scripts.settings.runs import Run, adapting_training
+from workflow_scripts.settings.grids import Run, adapting_training
 from workflow_scripts.settings.training import Training as TrainingSettings
 
 

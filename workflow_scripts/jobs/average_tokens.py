@@ -8,7 +8,7 @@ from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import writing_table
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.extraction.averages import Averages
+from workflow_scripts.settings.extraction import Averages
 
 
 def main(job: Job) -> None:

@@ -11,7 +11,8 @@ from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.mlm import ContinueMlm, Sizes
+from workflow_scripts.settings.encoders import Sizes
+from workflow_scripts.settings.training import ContinueMlm
 from workflow_scripts.training.loop import prepare, train, try_again_when_stopped, write_speed
 from workflow_scripts.training.mlm import MaskedLanguageModel, Objective, from_scratch, save_head
 from workflow_scripts.training.sampler import Sampler

@@ -12,7 +12,7 @@ from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.extraction.wikitext import Wikitext
+from workflow_scripts.settings.extraction import Wikitext
 
 
 def main(job: Job) -> None:

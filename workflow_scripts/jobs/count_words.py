@@ -3,7 +3,7 @@
 from workflow_scripts.data.tables import read_dataset_table, texts_of
 from workflow_scripts.data.words import count_words
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.words import Words
+from workflow_scripts.settings.corpora import Words
 
 
 def main(job: Job) -> None:

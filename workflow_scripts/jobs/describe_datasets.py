@@ -9,7 +9,7 @@ from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.dataset_statistics import build
 from workflow_scripts.reporting.records import record_of
-from workflow_scripts.settings.extraction.statistics import Statistics
+from workflow_scripts.settings.extraction import Statistics
 
 
 def main(job: Job) -> None:

@@ -17,7 +17,7 @@ from workflow_scripts.provenance.closure import code_files
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
 from workflow_scripts.reporting.records import split_labels
-from workflow_scripts.settings.called import Called
+from workflow_scripts.settings.report import Called
 
 
 def main(job: Job) -> None:

@@ -8,7 +8,7 @@ from workflow_scripts.models.encoder import load_backbone
 from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.suites.cost import Config
+from workflow_scripts.settings.suites import Cost as Config
 
 
 def main(job: Job) -> None:

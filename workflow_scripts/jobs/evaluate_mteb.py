@@ -8,7 +8,8 @@ from workflow_scripts.evaluation.base import score_table
 from workflow_scripts.evaluation.benchmarks import part_label, select
 from workflow_scripts.evaluation.failures import Failures
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.suites.mteb import Config, Lists
+from workflow_scripts.settings.suites import Mteb as Config
+from workflow_scripts.settings.suites import MtebLists as Lists
 
 
 def main(job: Job) -> None:

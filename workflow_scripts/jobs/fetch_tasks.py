@@ -3,7 +3,7 @@
 from workflow_scripts.evaluation import mteb_tasks
 from workflow_scripts.evaluation.benchmarks import select
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.suites.mteb import Selection
+from workflow_scripts.settings.suites import MtebSelection as Selection
 
 
 def main(job: Job) -> None:

@@ -12,7 +12,7 @@ from workflow_scripts.extraction.study import (
     rows_of,
 )
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.extraction.wikitext import Wikitext
+from workflow_scripts.settings.extraction import Wikitext
 
 
 def main(job: Job) -> None:

@@ -8,7 +8,7 @@ from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.round_trips import Shape
+from workflow_scripts.settings.corpora import Shape
 
 
 def main(job: Job) -> None:

@@ -4,13 +4,13 @@ from workflow_scripts.methods import load_method
 from workflow_scripts.models.folders import load_encoder, save_encoder
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.methods import read_method
 
 
 def main(job: Job) -> None:
     """Load, join, write."""
     method = load_method(job.settings["method"]["module"])
-    config = MethodConfig.parse(job.settings["method"], "methods")
+    config = read_method(job.settings["method"], "methods")
     folders = [path.parent for path in job.many("encoder")]
     encoders, tokenizers = zip(*(load_encoder(folder) for folder in folders), strict=True)
     encoder = method.build(config, encoders, tokenizers)

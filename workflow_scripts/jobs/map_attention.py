@@ -6,7 +6,7 @@ from workflow_scripts.evaluation import attention
 from workflow_scripts.evaluation.base import gap, score_table
 from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.suites.attention import Config
+from workflow_scripts.settings.suites import Attention as Config
 
 
 def main(job: Job) -> None:

@@ -3,7 +3,7 @@
 from workflow_scripts.data.contamination import contamination
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.contamination import Config
+from workflow_scripts.settings.report import Contamination as Config
 
 
 def main(job: Job) -> None:

@@ -6,7 +6,7 @@ from workflow_scripts.data.tables import table_of
 from workflow_scripts.data.words import top_words
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.exemplars import ExtractivePool
+from workflow_scripts.settings.corpora import ExtractivePool
 
 BATCH = 2000  # sentences checked at once; the first ones that qualify are enough
 

@@ -6,7 +6,7 @@ from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.methods.frozen import Config
+from workflow_scripts.settings.methods import Frozen as Config
 
 
 def main(job: Job) -> None:

@@ -5,7 +5,7 @@ from workflow_scripts.data.planned import check_planned
 from workflow_scripts.data.sources import data_root
 from workflow_scripts.extraction.word_vectors import expected, locate, read
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.extraction.words import WordRepresentation
+from workflow_scripts.settings.extraction import WordRepresentation
 
 
 def main(job: Job) -> None:

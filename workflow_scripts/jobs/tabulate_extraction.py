@@ -3,8 +3,7 @@
 from workflow_scripts.data.printed import as_printed
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.extraction import Scores, build
-from workflow_scripts.settings.extraction.cells import Names
-from workflow_scripts.settings.extraction.tables import ExtractionTable
+from workflow_scripts.settings.extraction import ExtractionTable, Names
 
 
 def main(job: Job) -> None:

@@ -10,7 +10,7 @@ from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.methods import read_method
 from workflow_scripts.settings.training import Development, Training
 from workflow_scripts.training import ranks
 from workflow_scripts.training.data import TrainingData, read_auxiliary, read_columns, read_teacher
@@ -33,7 +33,7 @@ def main(job: Job) -> None:
     how = {name: value for name, value in job.operational.items() if name in Training.model_fields}
     training = Training.parse(job.settings["training"] | how, "training")
     method = load_method(job.settings["method"]["module"])
-    config = MethodConfig.parse(job.settings["method"], f"methods ({job.wildcards['run']})")
+    config = read_method(job.settings["method"], f"methods ({job.wildcards['run']})")
     device = prepare(training, seed)
     folders = [path.parent for path in job.many("encoder")]
     tokenizer = shared_tokenizer(folders)

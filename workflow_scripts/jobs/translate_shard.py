@@ -15,9 +15,8 @@ from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.data.round_trips import round_trips, rows_of_shard, usable_answers
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input
-from workflow_scripts.settings.llms import LlmBlock
-from workflow_scripts.settings.round_trips import Limits, Translation
-from workflow_scripts.settings.translators import TranslatorSlice
+from workflow_scripts.settings.apis import LlmBlock, TranslatorSlice
+from workflow_scripts.settings.corpora import Limits, Translation
 
 
 def main(job: Job) -> None:

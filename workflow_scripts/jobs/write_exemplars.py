@@ -10,8 +10,8 @@ from workflow_scripts.data.exemplars import pool_table, token_counter
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.data.words import top_words
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.exemplars import LlmPool
-from workflow_scripts.settings.llms import LlmBlock
+from workflow_scripts.settings.apis import LlmBlock
+from workflow_scripts.settings.corpora import LlmPool
 
 
 def main(job: Job) -> None:

@@ -19,7 +19,7 @@ Shape suffixes: V views, B sentences, D width.
 import torch
 from torch import Tensor, nn
 
-from workflow_scripts.settings.methods.three_r import ThresholdConfig
+from workflow_scripts.settings.methods import ThresholdConfig
 
 
 class Threshold(nn.Module):

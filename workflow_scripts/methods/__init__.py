@@ -8,6 +8,9 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
+from workflow_scripts.settings.methods import METHODS
+from workflow_scripts.settings.readouts import READOUTS
+
 
 def load_method(name: str) -> Any:
     """Import ``methods/<name>.py``, a module as ``methods.base`` describes it."""
@@ -17,13 +20,15 @@ def load_method(name: str) -> Any:
 def method_modules(block: Mapping[str, Any]) -> list[str]:
     """Modules that training by a block of ``methods`` imports by name: method and readout, its base's too."""
     below = method_modules(block["base"]) if "base" in block else []
-    name = f"methods.{block['module']}"
-    return [name, f"settings.{name}", *readout_modules(block), *below]
+    own = f"settings.methods.{METHODS[block['module']].__name__}"
+    return [f"methods.{block['module']}", own, *readout_modules(block), *below]
 
 
 def readout_modules(block: Mapping[str, Any]) -> list[str]:
     """Modules that whoever loads what a block of ``methods`` made imports by name."""
     if "base" in block:
         return readout_modules(block["base"])
-    rooms = ("models", "settings") if "readout" in block else ()
-    return [f"{room}.readouts.{block['readout']['kind']}" for room in rooms]
+    if "readout" not in block:
+        return []
+    kind = block["readout"]["kind"]
+    return [f"models.readouts.{kind}", f"settings.readouts.{READOUTS[kind].__name__}"]

@@ -1,6 +1,6 @@
 """The whole contract of a method: what a file of this folder holds, and what the training loop asks of it.
 
-The settings of a method are the ``Config`` in the module of its name in ``settings/methods``. Its module here has
+The settings of a method are the class in ``settings.methods`` whose ``module`` is its name. Its module here has
 
 * ``build(config, *backbones)``, which makes the ``TextEncoder`` that is trained, evaluated and saved, of one backbone
   for each run that it starts from, and raises ``ConfigError`` where they lack what the settings ask for, and

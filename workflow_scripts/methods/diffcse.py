@@ -39,7 +39,7 @@ from workflow_scripts.losses.matryoshka import matryoshka
 from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import SentenceEncoder, hidden_states
 from workflow_scripts.models.tokens import TokenBatch
-from workflow_scripts.settings.methods.diffcse import Config
+from workflow_scripts.settings.methods import DiffCSE as Config
 from workflow_scripts.training import contrastive
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.mlm import REPEATED, Masking, load_masked_language_model, places_of

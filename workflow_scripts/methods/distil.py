@@ -19,7 +19,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.tokens import TokenBatch
-from workflow_scripts.settings.methods.distil import Config
+from workflow_scripts.settings.methods import Distil as Config
 from workflow_scripts.training.chunks import in_chunks
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered

@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.models.encoder import TextEncoder
 from workflow_scripts.models.ensemble import Ensemble
-from workflow_scripts.settings.methods.ensemble import Config
+from workflow_scripts.settings.methods import Ensemble as Config
 
 
 def build(

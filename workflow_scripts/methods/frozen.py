@@ -12,7 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from workflow_scripts.data.published import ALONE, modules_of
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.readouts import load_published
-from workflow_scripts.settings.methods.frozen import Config
+from workflow_scripts.settings.methods import Frozen as Config
 
 
 def load(config: Config, folder: Path) -> tuple[TextEncoder, PreTrainedTokenizerBase]:

@@ -13,7 +13,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.settings.methods.informin_cl import Config
+from workflow_scripts.settings.methods import InforMinCL as Config
 from workflow_scripts.training import contrastive
 from workflow_scripts.training.contrastive import build
 from workflow_scripts.training.data import TrainingData

@@ -38,7 +38,7 @@ from workflow_scripts.models.cross_attention import run_twin
 from workflow_scripts.models.encoder import SentenceEncoder, check_fit
 from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.tokens import TokenBatch
-from workflow_scripts.settings.methods.jtcse import Config
+from workflow_scripts.settings.methods import Jtcse as Config
 from workflow_scripts.training.chunks import in_chunks
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered

@@ -25,7 +25,7 @@ from transformers import PreTrainedModel
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import SentenceEncoder, attend_both_ways
-from workflow_scripts.settings.methods.llm2vec import Config
+from workflow_scripts.settings.methods import LLM2Vec as Config
 from workflow_scripts.training import contrastive
 
 

@@ -8,7 +8,7 @@ it, or through the pooler that the encoder came with.
 from collections.abc import Sequence
 
 from workflow_scripts.models.encoder import TextEncoder
-from workflow_scripts.settings.methods.repooled import Config
+from workflow_scripts.settings.methods import Repooled as Config
 
 
 def build(config: Config, encoders: Sequence[TextEncoder], _tokenizers: object = ()) -> TextEncoder:

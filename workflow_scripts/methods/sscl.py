@@ -24,8 +24,8 @@ from workflow_scripts.losses.infonce import cosine_matrix
 from workflow_scripts.models.encoder import SentenceEncoder, hidden_states
 from workflow_scripts.models.readouts.pooling import pool
 from workflow_scripts.models.tokens import TokenBatch
-from workflow_scripts.settings.methods.sscl import Config
-from workflow_scripts.settings.readouts.pooling import Config as Pooled
+from workflow_scripts.settings.methods import Sscl as Config
+from workflow_scripts.settings.readouts import Pooling as Pooled
 from workflow_scripts.training import contrastive
 from workflow_scripts.training.chunks import in_chunks
 from workflow_scripts.training.contrastive import build

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from workflow_scripts.losses.infonce import infonce_with_negatives
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.settings.methods.supervised_simcse import Config
+from workflow_scripts.settings.methods import SupervisedSimCSE as Config
 from workflow_scripts.training import contrastive
 from workflow_scripts.training.contrastive import build
 from workflow_scripts.training.data import TrainingData

@@ -53,7 +53,7 @@ from workflow_scripts.models.dropout import Keys, keyed, keys_of
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder
 from workflow_scripts.models.packed import PLACES
 from workflow_scripts.models.tokens import TokenBatch, onto
-from workflow_scripts.settings.methods.three_r import Config
+from workflow_scripts.settings.methods import ThreeR as Config
 from workflow_scripts.training import contrastive
 from workflow_scripts.training.data import TrainingData
 

@@ -36,7 +36,7 @@ from workflow_scripts.models.dropout import Masks
 from workflow_scripts.models.encoder import check_length
 from workflow_scripts.models.packed import PackedEncoder
 from workflow_scripts.models.tokens import TokenBatch
-from workflow_scripts.settings.methods.jtcse import CrossMode
+from workflow_scripts.settings.methods import CrossMode
 
 
 class TwinStates(NamedTuple):

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
-from workflow_scripts.settings.precision import Precision
+from workflow_scripts.settings.names import Precision
 
 KERNELS = 128
 """Kernels that oneDNN keeps for later products of the same shapes, a megabyte or more each.

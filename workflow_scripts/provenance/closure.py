@@ -3,6 +3,11 @@
 What decides whether a job runs again is not the text of these files but their *meaning*: the syntax tree that
 Python would run, without docstrings and positions. Comments, docstrings, blank lines and formatting change no meaning.
 
+Of the modules of ``settings``, which all jobs share, the classes and functions count that a job's code names, each by
+itself. Of a class these are its defaults and what it computes: whatever else its fields say decides which settings
+are refused, and the settings are known (``graph.slices``). Where a key chooses a class out of several, the job names
+the chosen one.
+
 Six modules have no say in it (``UNKEYED``): error messages, the cache, the command line of jobs, their key, the check
 that no code is edited under a running job, and this one. They can stop a job or describe it, but never change what it
 computes: they import no package that holds or processes data, which a test checks. The hash of the code's bytes that is
@@ -26,6 +31,10 @@ UNKEYED = ("errors.py", *(f"provenance/{name}.py" for name in ("cache", "closure
 """Files below this package that decide no result."""
 UNKEYED_FILES = tuple(f"{PACKAGE.name}/{file}" for file in UNKEYED)
 """The same, relative to the repository's root."""
+SETTINGS = f"{PACKAGE.name}/settings/"
+"""Modules of which only what is named counts, relative to the repository's root."""
+REFUSING = ("conflicts", "misfits", "unchunkable")
+"""Methods of settings that refuse some, and change no result."""
 
 UNKEYED_PACKAGES = {
     "httpx2",
@@ -40,9 +49,9 @@ UNKEYED_PACKAGES = {
 }
 """Distributions that decide no number: they fetch bytes whose hash is checked, retry, start threads, check types or
 show progress. Every other one that a job imports does, for all that is known here."""
-read_before: dict[str, tuple[str, list[str]]] = {}
-"""sha256 of a source to its meaning and the names that it imports: parsing is nine tenths of finding a closure, so
-whoever asks often may keep this from process to process (``graph.call``)."""
+read_before: dict[str, tuple[str, list[str], dict[str, tuple[str, list[str]]]]] = {}
+"""sha256 of a source to its meaning, the names that it imports and, of settings, its definitions: parsing is nine
+tenths of finding a closure, so whoever asks often may keep this from process to process (``graph.call``)."""
 COMPUTES_WITH = {
     "adjustText": ("matplotlib", "numpy", "scipy"),
     "datasets": ("pyarrow",),
@@ -73,9 +82,49 @@ def code_files(*modules: str) -> list[str]:
 
 
 def meanings(*modules: str) -> dict[str, str]:
-    """Map each file of the closure of ``modules`` that can decide a result to the hash of its meaning."""
-    files = (os.path.relpath(path, ROOT) for path in _closure(modules))
-    return {file: _meaning(ROOT / file) for file in files if file not in UNKEYED_FILES}
+    """Map each file of the closure of ``modules`` that can decide a result to the hash of its meaning.
+
+    Of settings there is an entry for each definition that is named, directly or through others: ``file:name``.
+    """
+    files = [os.path.relpath(path, ROOT) for path in _closure(modules)]
+    keyed = [file for file in files if file not in UNKEYED_FILES and not file.startswith(SETTINGS)]
+    named = {name for file in keyed for name in _imported_names(ROOT / file)}
+    whole = {file: _meaning(ROOT / file) for file in keyed}
+    return whole | _definitions_of(named | {f"{PACKAGE.name}.{module}" for module in modules})
+
+
+def _definitions_of(names: set[str]) -> dict[str, str]:
+    """Meanings of the definitions of settings among some dotted names, and of all that they are made of."""
+    found: dict[str, str] = {}
+    pending = [unit for name in names for unit in _units(name)]
+    while pending:
+        path, name = pending.pop()
+        unit = f"{os.path.relpath(path, ROOT)}:{name}"
+        if unit not in found:
+            found[unit], used = _read(path)[2][name]
+            pending.extend(
+                unit for one in used for unit in _units(one if "." in one else f"{_dotted(path)}.{one}")
+            )
+    return found
+
+
+def _units(name: str) -> list[tuple[Path, str]]:
+    """The definition of settings that a dotted name stands for, or those of the module; none for another name."""
+    if not name.startswith(SETTINGS.replace("/", ".")):
+        return []
+    module, _, own = name.rpartition(".")
+    for path, names in (
+        (ROOT / f"{name.replace('.', '/')}.py", None),
+        (ROOT / f"{module.replace('.', '/')}.py", {own}),
+    ):
+        if path.exists():
+            there = _read(path)[2]
+            return [(path, one) for one in there if names is None or one in names]
+    return []
+
+
+def _dotted(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
 def packages(*modules: str) -> dict[str, str]:
@@ -94,13 +143,24 @@ def _imported_distributions(modules: tuple[str, ...]) -> set[str]:
 
 
 def meaning_now(file: str) -> str | None:
-    """Hash of what a file, relative to the repository's root, means at present; None where there is none."""
-    return _meaning(ROOT / file) if (ROOT / file).is_file() else None
+    """Hash of what a file or a definition of one (``meanings``) means at present; None where there is none."""
+    path = ROOT / file.partition(":")[0]
+    return meaning_in(path.read_bytes(), file) if path.is_file() else None
+
+
+def meaning_in(source: bytes, file: str) -> str | None:
+    """Hash of what a file or a definition of one means in ``source``; None where it has no such definition."""
+    path, _, name = file.partition(":")
+    whole, _, definitions = _read_source(source, ROOT / path)
+    return definitions[name][0] if name in definitions else None if name else whole
 
 
 def meaning_of(source: str) -> str:
     """Hash what Python runs of ``source``: its syntax tree without positions, docstrings and other bare strings."""
-    tree = ast.parse(source)
+    return _meaning_of_tree(ast.parse(source))
+
+
+def _meaning_of_tree(tree: ast.AST) -> str:
     for node in ast.walk(tree):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
@@ -117,14 +177,68 @@ def _is_bare_string(statement: ast.stmt) -> bool:
     )
 
 
+def _definitions(source: str) -> dict[str, tuple[str, list[str]]]:
+    """What a module of settings defines: the hash of its meaning, and the names of what it is made of."""
+    tree = ast.parse(source)
+    named = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    defined = {name: statement for statement in tree.body for name in _defined_by(statement)}
+    named |= {name: name for name in defined}
+    found = {}
+    for name, statement in defined.items():
+        if isinstance(statement, ast.ClassDef):
+            statement.body = [one for one in statement.body if getattr(one, "name", "") not in REFUSING]
+        words = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)} - {name}
+        tells_apart = any(
+            isinstance(node, ast.keyword) and node.arg == "discriminator" for node in ast.walk(statement)
+        )
+        used = [] if tells_apart and not isinstance(statement, ast.ClassDef) else sorted(named.keys() & words)
+        found[name] = (_meaning_of_tree(_Behaviour().visit(statement)), [named[word] for word in used])
+    return found
+
+
+def _defined_by(statement: ast.stmt) -> list[str]:
+    if isinstance(statement, ast.ClassDef | ast.FunctionDef):
+        return [statement.name]
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+class _Behaviour(ast.NodeTransformer):
+    """Settings without what only refuses some: types of fields, and all that ``Field`` says but defaults."""
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """A field, its default alone."""
+        return ast.Assign([node.target], self.visit(node.value or ast.Constant(None)))
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Of ``Field`` the default."""
+        if isinstance(node.func, ast.Name) and node.func.id == "Field":
+            node.keywords = [one for one in node.keywords if one.arg in ("default", "default_factory")]
+        return self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Types that are told apart or described are types."""
+        is_type = isinstance(node.value, ast.Name) and node.value.id in ("Annotated", "Literal")
+        return ast.Constant(None) if is_type else self.generic_visit(node)
+
+
 @cache
-def _read(path: Path) -> tuple[str, list[str]]:
-    """Meaning of a source, and the names that it imports, with a dot before those of its own package."""
-    source = path.read_bytes()
+def _read(path: Path) -> tuple[str, list[str], dict[str, tuple[str, list[str]]]]:
+    """Meaning of a source, the names that it imports, with a dot before those of its own package, and definitions."""
+    return _read_source(path.read_bytes(), path)
+
+
+def _read_source(source: bytes, path: Path) -> tuple[str, list[str], dict[str, tuple[str, list[str]]]]:
     sha = hashlib.sha256(source).hexdigest()
     if sha not in read_before:
         text = source.decode()
-        read_before[sha] = (meaning_of(text), sorted(_imports(text, path)))
+        definitions = _definitions(text) if path.is_relative_to(ROOT / SETTINGS) else {}
+        read_before[sha] = (meaning_of(text), sorted(_imports(text, path)), definitions)
     return read_before[sha]
 
 
@@ -156,6 +270,8 @@ def _closure(modules: tuple[str, ...]) -> tuple[Path, ...]:
 def _module_files(module: str) -> list[Path]:
     files = list(_files(f"{PACKAGE.name}.{module}"))
     stem = PACKAGE.joinpath(*module.split("."))
+    if _units(f"{PACKAGE.name}.{module}"):
+        return files
     if stem.with_suffix(".py") not in files and stem / "__init__.py" not in files:
         file = os.path.relpath(stem.with_suffix(".py"), ROOT)
         raise ConfigError(f"{module}: no file {file}. Correct the name of the rule, method or reader.")

@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.closure import PACKAGE, ROOT, UNKEYED_FILES, meaning_of
+from workflow_scripts.provenance.closure import PACKAGE, ROOT, SETTINGS, UNKEYED_FILES, meaning_in
 from workflow_scripts.provenance.places import strangers
 
 IS_JOB = sys.argv[0] == "-m"
@@ -32,15 +32,15 @@ def check_code(meaning: Mapping[str, str]) -> None:
     """Check that files of the project mean what a job's key says: when this process started, and now.
 
     Args:
-        meaning: File, relative to the repository's root, to the hash of its meaning.
+        meaning: File, relative to the repository's root, or a definition of one, to the hash of its meaning.
 
     Raises:
         DataError: naming the first that was edited, added or removed; an edited comment is no edit.
     """
     for file, planned in meaning.items():
-        path = ROOT / file
+        path = ROOT / file.partition(":")[0]
         now = path.read_bytes() if path.exists() else None
-        if any(source is None or _meaning(source) != planned for source in (_AT_START.get(path), now)):
+        if any(source is None or _meaning(source, file) != planned for source in (_AT_START.get(path), now)):
             raise DataError(
                 f"{path}: edited while this job was running, or since it was planned. Run snakemake again."
             )
@@ -76,7 +76,8 @@ def check_loaded(files: Iterable[str]) -> None:
             f"{place}: loaded as {name} by a job, which takes modules from Python, installed packages and its clone "
             "alone. Rename or remove it, or take its folder out of PYTHONPATH."
         )
-    known = {_STARTER, *(ROOT / file for file in (*files, *UNKEYED_FILES))}
+    settings = (ROOT / SETTINGS).rglob("*.py")
+    known = {_STARTER, *settings, *(ROOT / file for file in (*files, *UNKEYED_FILES))}
     modules = (module for module in list(sys.modules.values()) if module is not None)
     loaded = {Path(file) for module in modules if (file := getattr(module, "__file__", None))}
     unplanned = sorted(str(path) for path in loaded & (_AT_START.keys() - known))
@@ -84,5 +85,5 @@ def check_loaded(files: Iterable[str]) -> None:
 
 
 @cache
-def _meaning(source: bytes) -> str:
-    return meaning_of(source.decode())
+def _meaning(source: bytes, file: str) -> str | None:
+    return meaning_in(source, file)

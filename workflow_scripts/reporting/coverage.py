@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from workflow_scripts.config import Settings
 from workflow_scripts.data.printed import Printed
 from workflow_scripts.errors import DataError
-from workflow_scripts.settings.runs import paper_of
+from workflow_scripts.settings.grids import paper_of
 
 FIGURE = "figure: "
 """Beginning of a heading that is a figure, and no column of a table."""

@@ -18,7 +18,8 @@ from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.data.printed import Printed, look_up
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.reporting.cells import Values, cell
-from workflow_scripts.settings.extraction.statistics import DIGITS, Row, Statistics
+from workflow_scripts.settings.extraction import DIGITS, Statistics
+from workflow_scripts.settings.extraction import DatasetRow as Row
 
 Tokenise = Callable[[list[str]], Iterable[Sequence[str]]]
 

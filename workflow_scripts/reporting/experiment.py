@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from workflow_scripts.reporting.records import record_of
-from workflow_scripts.settings.experiment import Experiment
+from workflow_scripts.settings.grids import Experiment
 
 
 def experiment_of(table: Path) -> Experiment:

@@ -25,8 +25,7 @@ from workflow_scripts.data.printed import Printed, look_up
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.cells import Row, Values, cell
 from workflow_scripts.reporting.records import record_of, wildcard
-from workflow_scripts.settings.extraction.cells import Measure, Model, Names, Variants
-from workflow_scripts.settings.extraction.tables import ExtractionTable
+from workflow_scripts.settings.extraction import ExtractionTable, Measure, Model, Names, Variants
 
 NOT_ASKED = "not in the study's grid"
 """The note of a cell that no block of the study asks for, and that is no gap."""

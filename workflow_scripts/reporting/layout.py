@@ -14,8 +14,7 @@ from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.extraction import shown
 from workflow_scripts.reporting.numbers import between, number, p_equation, score_text
 from workflow_scripts.reporting.records import record_of, split_labels
-from workflow_scripts.settings.extraction.cells import Names
-from workflow_scripts.settings.extraction.tables import ExtractionTable
+from workflow_scripts.settings.extraction import ExtractionTable, Names
 
 _NAMED_BY = {
     "make_table": "experiment",

@@ -38,10 +38,9 @@ from workflow_scripts.reporting.experiment import experiment_of
 from workflow_scripts.reporting.layout import Sheet, lay_out, view_of
 from workflow_scripts.reporting.numbers import between, number, p_text, printed_sides
 from workflow_scripts.reporting.records import kept, record_of, split_labels, steps, wildcard
-from workflow_scripts.settings.called import Called
-from workflow_scripts.settings.experiment import Experiment
-from workflow_scripts.settings.page import Config
-from workflow_scripts.settings.runs import PAPERS, runs_of
+from workflow_scripts.settings.grids import PAPERS, Experiment, runs_of
+from workflow_scripts.settings.report import Called
+from workflow_scripts.settings.report import Page as Config
 from workflow_scripts.settings.training import LastBatch, batches
 
 Shown = dict[str, Any]

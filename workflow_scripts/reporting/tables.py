@@ -25,17 +25,18 @@ from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.cells import Row, Values, cell, paired
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
-from workflow_scripts.settings.experiment import (
+from workflow_scripts.settings.grids import (
     Column,
     Experiment,
     GainColumn,
     MeanColumn,
     PathColumn,
     RatioColumn,
+    baselines_of,
     read_by,
+    runs_of,
 )
-from workflow_scripts.settings.runs import baselines_of, runs_of
-from workflow_scripts.settings.significance import Config as Significance
+from workflow_scripts.settings.report import Significance
 
 CHOSEN_BY = "of the set by which checkpoints were chosen"
 """The note of a trained run's score on its development set."""

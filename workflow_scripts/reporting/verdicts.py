@@ -39,9 +39,8 @@ from workflow_scripts.reporting.experiment import experiment_of
 from workflow_scripts.reporting.numbers import brief
 from workflow_scripts.reporting.records import record_of, wildcard
 from workflow_scripts.settings.claims import Comparison, Expects, Held, HeldClaim, Scale
-from workflow_scripts.settings.experiment import AnyColumn, Column, Experiment
-from workflow_scripts.settings.runs import runs_of
-from workflow_scripts.settings.significance import Config as Significance
+from workflow_scripts.settings.grids import AnyColumn, Column, Experiment, runs_of
+from workflow_scripts.settings.report import Significance
 
 Kind = Literal["supported", "contradicted", "undecided"]
 

@@ -1,12 +1,66 @@
-"""Blocks of ``corpora``."""
+"""What is trained on: corpora, round trips through another language, words and exemplars."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from workflow_scripts.config import Settings
-from workflow_scripts.settings.names import Pairs, Refers
-from workflow_scripts.settings.round_trips import RoundTrip
+from workflow_scripts.config import OPERATIONAL, Settings
+from workflow_scripts.settings.names import CorpusName, EncoderName, LlmName, Name, Pairs, Refers
+
+
+class Translation(Settings):
+    """What is translated, with which engine and through which language."""
+
+    corpus: Annotated[Name, Refers("corpora", ("sentences",))] = Field(
+        description="Corpus of sentences to start from."
+    )
+    translator: Annotated[Name, Refers("translators")] = Field(description="Block of translators.")
+    source: str = Field(
+        pattern="^[A-Za-z-]{2,12}$", description="Language of the corpus, as the engine writes it."
+    )
+    via: str = Field(
+        pattern="^[A-Za-z-]{2,12}$", description="Language to translate through, as the engine writes it."
+    )
+    max_sentences: int | None = Field(gt=0, description="Use the first so many sentences; null for all.")
+
+
+class Shape(Settings):
+    """How round trips become training text."""
+
+    form: Literal["pairs", "corpus", "expanded"] = Field(
+        description="pairs: sentences with their round trips; corpus: round trips in place of the sentences; expanded: "
+        "the sentences, and their round trips as more of them."
+    )
+    unchanged: Literal["keep", "drop"] = Field(
+        description="What to do with round trips that end with the words that they began with."
+    )
+
+
+class RoundTrip(Translation, Shape):
+    """The whole block ``round_trip`` of a corpus."""
+
+
+class Limits(Settings):
+    """Limits on what counts as a translation."""
+
+    shards: int = Field(gt=0, description="Jobs that the translation of a corpus is split into.")
+    untranslated_share: float = Field(
+        gt=0,
+        le=1,
+        description="A text is untranslated if this fraction of its words is the same in one direction.",
+    )
+    shortened_ratio: float = Field(
+        gt=0,
+        lt=1,
+        description="A round trip is shortened if its length in words falls below this ratio, or lengthened if the "
+        "sentence's does.",
+    )
+    refused_share: float = Field(
+        ge=0,
+        lt=1,
+        description="Largest fraction of a shard's sentences without a usable translation in one direction.",
+        json_schema_extra=OPERATIONAL,
+    )
 
 
 class Corpus(Settings):
@@ -45,4 +99,52 @@ class RoundTripCorpus(Settings):
     round_trip: RoundTrip
     label: str | None = Field(
         description="Substitution to print, where engine or language are not those of the paper; null: none."
+    )
+
+
+class Words(Settings):
+    """How word frequencies are analysed."""
+
+    peak_window: int = Field(
+        gt=0,
+        description="Number of ranks on either side among which a peak of the change rate is the highest.",
+    )
+
+
+class Pool(Settings):
+    """What every pool must contain."""
+
+    corpus: CorpusName = Field(description="Corpus whose words are counted.")
+    encoder: EncoderName = Field(description="Encoder whose tokeniser counts tokens.")
+    list_words: int = Field(gt=0, description="Number of most frequent words on the list.")
+    drop_capitalised: bool = Field(description='Drop "The" from the list if "the" is more frequent.')
+    sentences: int = Field(gt=0, description="Number of sentences in the pool.")
+    uses: int = Field(gt=0, description="Least number of times that each listed word is used in the pool.")
+    max_tokens: int = Field(gt=2, description="Longest sentence in tokens, including special ones.")
+    listed_share: float = Field(
+        ge=0, le=1, description="Smallest fraction of a sentence's words that are on the list."
+    )
+
+
+class ExtractivePool(Pool):
+    """Sentences of the corpus itself, a substitute where there is no language model."""
+
+    generator: Literal["extractive"]
+    max_candidates: int = Field(gt=0, description="Choose from the first so many sentences that qualify.")
+
+
+class LlmPool(Pool):
+    """Sentences that a language model writes."""
+
+    generator: Literal["llm"]
+    llm: LlmName = Field(description="Block of llms.")
+    prompt: str = Field(pattern="^[a-z0-9_]+$", description="File in resources/prompts, without suffix.")
+    words_per_call: int = Field(
+        gt=0, description="Number of listed words, drawn at random, that one call may use."
+    )
+    sentences_per_call: int = Field(gt=0, description="Sentences to ask for in one call.")
+    max_calls: int = Field(gt=0, description="Give up after so many calls.")
+    seed: int = Field(ge=0, description="Seed for drawing the words of each call.")
+    label: str | None = Field(
+        description="Substitution to print, where the model is not the paper's; null: none."
     )

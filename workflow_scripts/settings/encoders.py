@@ -1,5 +1,6 @@
-"""Encoders that are fetched."""
+"""Blocks of ``encoders``: those that are fetched, adapted, or made of runs."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -57,3 +58,17 @@ class EncoderBlock(Fetch):
         description="As BERT-base or smaller, as BERT-large, or billions of parameters: what its jobs ask a queue for.",
         json_schema_extra=OPERATIONAL,
     )
+
+
+class Sizes(Settings):
+    """Sizes of an encoder that starts from random weights."""
+
+    layers: int = Field(gt=0)
+    width: int = Field(gt=0, description="Of the hidden states; a multiple of the heads.")
+    heads: int = Field(gt=0, description="Of attention, each of width divided by their number.")
+    feed_forward: int = Field(gt=0, description="Width within a layer's feed-forward part.")
+
+    def conflicts(self) -> Iterator[str]:
+        """The heads share the width."""
+        if self.width % self.heads:
+            yield f"width: {self.width} is no multiple of the {self.heads} heads. Make it one."

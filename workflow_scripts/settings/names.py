@@ -1,9 +1,9 @@
-"""Names that a user of the configuration chooses."""
+"""Names that a user of the configuration chooses, and values that several sections have."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
 Defined = str | Annotated[list[str], Field(min_length=1)]
@@ -38,3 +38,14 @@ Represented = Annotated[str, Refers("extraction.representations")]
 Weighted = Annotated[str, Refers("extraction.weightings")]
 Postprocessed = Annotated[str, Refers("extraction.postprocessings")]
 ModelName = Annotated[str, Refers("extraction.models")]
+
+
+Precision = Annotated[
+    Literal["auto", "float32", "bfloat16"],
+    Field(
+        description="Of the encoder's matrix products; auto is bfloat16 where the GPU has it, and never on a CPU."
+    ),
+]
+
+Overrides = dict[str, JsonValue]
+"""Some keys of a section, laid over it for a run: what is merged is checked as a whole."""

@@ -1,4 +1,4 @@
-"""Settings of a training run that do not depend on its method."""
+"""How encoders are trained, whatever the method: lengths, batches, learning rates, checkpoints."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.settings.precision import Precision
+from workflow_scripts.settings.names import Precision
 
 
 class Development(Settings):
@@ -133,3 +133,20 @@ class TeacherEncoding(Settings):
     max_tokens: int = Field(
         gt=2, description="Longer sentences are truncated before the teacher encodes them."
     )
+
+
+class ContinueMlm(Settings):
+    """Settings of ``continue_mlm``."""
+
+    mlm_probability: float = Field(gt=0, lt=1, description="Fraction of tokens to predict; 0.15 in BERT.")
+    seed: int = Field(ge=0, description="Seed for the order of sentences, the masks and the new head.")
+    training: Training
+
+    def conflicts(self) -> Iterator[str]:
+        """It is trained by one process, and on whole batches."""
+        if self.training.gpus > 1:
+            found = f"{self.training.gpus}; processes choose different numbers of tokens"
+            yield f"training.gpus: {found}. Set it to 1."
+        if self.training.chunk:
+            found = f"{self.training.chunk}; no sentence is contrasted with others. Leave it out, and lower batch_size"
+            yield f"training.chunk: {found}."

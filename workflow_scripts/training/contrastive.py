@@ -12,7 +12,7 @@ from workflow_scripts.losses.matryoshka import matryoshka
 from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import SentenceEncoder, check_fit
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
-from workflow_scripts.settings.contrastive import Contrastive
+from workflow_scripts.settings.methods import Contrastive
 from workflow_scripts.settings.templates import Template
 from workflow_scripts.training.chunks import in_chunks
 from workflow_scripts.training.data import TrainingData

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import identity
-from workflow_scripts.settings.runs import scored_columns
+from workflow_scripts.settings.grids import scored_columns
 
 _NEXT_COLUMN = re.compile(r",(?=\s*\w+\s*=)")
 Row = Mapping[str, Any]

@@ -18,7 +18,7 @@ from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.numbers import brief, p_text, printed_sides
 from workflow_scripts.settings.claims import Claim, ClaimFile, Comparison
-from workflow_scripts.settings.runs import PAPERS
+from workflow_scripts.settings.grids import PAPERS
 from workflow_scripts.verbs.printing import Answer, Rows, argument, markdown_of
 from workflow_scripts.verbs.records import study_folder
 

@@ -11,8 +11,7 @@ from workflow_scripts.apis.llm import Llm
 from workflow_scripts.apis.translators import Direction, translator_of
 from workflow_scripts.errors import SemblanceError
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.llms import LlmBlock
-from workflow_scripts.settings.translators import TranslatorSlice
+from workflow_scripts.settings.apis import LlmBlock, TranslatorSlice
 from workflow_scripts.verbs.plan import PlannedJob
 
 SENTENCE = "The river rose after the rain."

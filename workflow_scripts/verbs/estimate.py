@@ -15,7 +15,7 @@ from typing import Any
 from workflow_scripts.graph.requests import size_of
 from workflow_scripts.graph.sizes import folders_of, parts_of
 from workflow_scripts.graph.study import Study, data_root_of
-from workflow_scripts.settings.runs import adapting_training
+from workflow_scripts.settings.grids import adapting_training
 from workflow_scripts.verbs.plan import PlannedJob
 from workflow_scripts.verbs.printing import Row
 

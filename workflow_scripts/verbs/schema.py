@@ -6,17 +6,13 @@ that its files may have, and the rows that it returns.
   python -m workflow_scripts schema > .vscode/semblance.schema.json
 """
 
-import importlib
 import json
 from typing import Any
 
-from pydantic.json_schema import models_json_schema
-
 from workflow_scripts.columns.corpora import FORMS
-from workflow_scripts.config import Settings, names_in
-from workflow_scripts.graph.references import READERS, reader
+from workflow_scripts.graph.schema import Grid, Study
 from workflow_scripts.settings.claims import ClaimFile
-from workflow_scripts.settings.study import Grid, MethodBlock, Study
+from workflow_scripts.settings.readers import READERS
 from workflow_scripts.verbs.printing import Answer, argument
 
 _FILES: dict[str, Any] = {"configuration": Study, "grid": Grid, "claims": ClaimFile}
@@ -24,27 +20,24 @@ _FILES: dict[str, Any] = {"configuration": Study, "grid": Grid, "claims": ClaimF
 
 def reader_schema(name: str) -> dict[str, Any]:
     """The options of a reader, the roles of its files and the columns of its rows."""
-    takes = reader(name)
+    takes = READERS[name]
     rows = {form: FORMS[form].names for form in takes.forms}
     return {**takes.model_json_schema(), "files": list(takes.roles), "rows": rows}
 
 
 def schema_of(file: str) -> dict[str, Any]:
-    """The schema of a kind of file; blocks of methods and readouts have those of every module."""
-    methods = [
-        MethodBlock.class_of({"module": name}) for name in names_in("workflow_scripts.settings.methods")
-    ]
-    package = "workflow_scripts.settings.readouts"
-    readouts = [importlib.import_module(f"{package}.{kind}").Config for kind in names_in(package)]
-    models: list[type[Settings]] = [_FILES[file], *methods, *readouts]
-    references, schema = models_json_schema([(model, "validation") for model in models])
-    choices = {"MethodBlock": methods, "ReadoutConfig": readouts}
-    for name in choices.keys() & schema["$defs"].keys():
-        schema["$defs"][name] = {"oneOf": [references[model, "validation"] for model in choices[name]]}
-    return {**references[_FILES[file], "validation"], **schema}
+    """The schema of a kind of file, where the keys of a method stand beside the others of its block."""
+    schema: dict[str, Any] = _FILES[file].model_json_schema()
+    if block := schema.get("$defs", {}).get("MethodBlock"):
+        method = block["properties"].pop("method")
+        block["required"].remove("method")
+        for one in (block, *(schema["$defs"][kind["$ref"].rpartition("/")[2]] for kind in method["oneOf"])):
+            del one["additionalProperties"]
+        block |= {"unevaluatedProperties": False, "oneOf": method["oneOf"]}
+    return schema
 
 
-ARGUMENTS = (argument("what", nargs="?", default="configuration", choices=[*_FILES, *names_in(READERS)]),)
+ARGUMENTS = (argument("what", nargs="?", default="configuration", choices=[*_FILES, *READERS]),)
 
 
 def answer(what: str) -> Answer:

@@ -7,7 +7,7 @@ from workflow_scripts.columns.corpora import LABELLED
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import clustering
 from workflow_scripts.evaluation.clustering import agreement, cluster, drawn, hungarian_accuracy
-from workflow_scripts.settings.suites.clustering import Config
+from workflow_scripts.settings.suites import Clustering as Config
 
 CONFIG = Config(datasets=["toy"], max_tokens=64, seeds=3, n_init=2, label=None)
 

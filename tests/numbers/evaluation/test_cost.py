@@ -7,7 +7,7 @@ from transformers import BertConfig, BertModel
 
 from workflow_scripts.evaluation import cost
 from workflow_scripts.evaluation.cost import count_parameters, evaluate, time_against_base
-from workflow_scripts.settings.suites.cost import Config
+from workflow_scripts.settings.suites import Cost as Config
 
 
 def bert(**settings):

@@ -16,7 +16,8 @@ from workflow_scripts.evaluation.geometry import (
     mean_modulus,
     uniformity,
 )
-from workflow_scripts.settings.suites.sts import Config, Positives, Sample
+from workflow_scripts.settings.suites import Positives, Sample
+from workflow_scripts.settings.suites import Sts as Config
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from workflow_scripts.evaluation.mteb_tasks import (
     task_names,
 )
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.suites.mteb import Config, Lists
+from workflow_scripts.settings.suites import Mteb as Config
+from workflow_scripts.settings.suites import MtebLists as Lists
 
 LISTS = Lists.parse(yaml.safe_load((ROOT / "config/mteb.yaml").read_text("utf-8"))["mteb"], "mteb")
 SETTINGS = Config(

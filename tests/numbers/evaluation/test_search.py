@@ -14,7 +14,8 @@ from workflow_scripts.evaluation.search import (
     questions_of,
     without_own,
 )
-from workflow_scripts.settings.suites.search import Config, InvertedIndex
+from workflow_scripts.settings.suites import InvertedIndex
+from workflow_scripts.settings.suites import Search as Config
 
 CONFIG = Config(datasets=["toy"], max_tokens=64, corpus="all", max_pairs=None)
 

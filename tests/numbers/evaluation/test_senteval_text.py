@@ -11,8 +11,8 @@ from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.senteval_text import as_fed
 from workflow_scripts.models.encoder import load_tokenizer
-from workflow_scripts.settings.suites.sts import RELEASED
-from workflow_scripts.settings.suites.sts import Config as StsSuite
+from workflow_scripts.settings.suites import RELEASED
+from workflow_scripts.settings.suites import Sts as StsSuite
 
 DATA = Path(os.environ.get("SEMBLANCE_DATA", "/nonexistent"), "sts")
 

@@ -14,7 +14,7 @@ from workflow_scripts.evaluation.significance import (
     resampled,
     summarise,
 )
-from workflow_scripts.settings.significance import Config
+from workflow_scripts.settings.report import Significance as Config
 
 DIFFERENCES = [0.9, -0.1, 0.9, 1.0, 0.2, 0.8, 1.1]
 SETTINGS = Config(alpha=0.05, power=0.8, resamples=300, seed=3)

@@ -12,7 +12,7 @@ from workflow_scripts.columns.corpora import LABELLED
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import transfer
 from workflow_scripts.evaluation.transfer import best_of, optima, senteval_order, soft_classes
-from workflow_scripts.settings.suites.transfer import Config
+from workflow_scripts.settings.suites import Transfer as Config
 
 WIDTH = 8
 

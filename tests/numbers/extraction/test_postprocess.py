@@ -10,7 +10,7 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from workflow_scripts.evaluation.correlation import cosine, spearman
 from workflow_scripts.evaluation.geometry import isoscore
 from workflow_scripts.extraction.postprocess import Sample, apply, fit
-from workflow_scripts.settings.extraction.vectors import Abtt, Learnt, Plain, Quantile
+from workflow_scripts.settings.extraction import Abtt, Learnt, Plain, Quantile
 
 QUANTILE = Quantile(kind="quantile_uniform", label="", fit="task", quantiles=50, subsample=10_000, seed=0)
 WHITEN = Learnt(kind="whiten", label="", fit="task")

@@ -37,8 +37,8 @@ from workflow_scripts.extraction.vocabulary import read_vocabulary
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import read_record, read_table, writing_model_folder
-from workflow_scripts.settings.extraction.vectors import Idf, RandomRepresentation
-from workflow_scripts.settings.suites.sts import RELEASED
+from workflow_scripts.settings.extraction import Idf, RandomRepresentation
+from workflow_scripts.settings.suites import RELEASED
 
 DATA = os.environ.get("SEMBLANCE_DATA")
 PAPER = yaml.safe_load((ROOT / "config/extraction.yaml").read_text())["extraction"]

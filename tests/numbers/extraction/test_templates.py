@@ -13,7 +13,7 @@ from workflow_scripts.extraction.vocabulary import read_vocabulary
 from workflow_scripts.extraction.weighting import weigh, weight_tables
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.templates import cut, fill
-from workflow_scripts.settings.extraction.vectors import Masks
+from workflow_scripts.settings.extraction import Masks
 from workflow_scripts.settings.templates import Template
 
 TEMPLATES = {

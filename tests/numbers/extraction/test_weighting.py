@@ -10,7 +10,7 @@ from workflow_scripts.extraction.vocabulary import Counts, count_documents, read
 from workflow_scripts.extraction.weighting import idf, weigh, weight_tables
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.settings.extraction.vectors import Idf, Masks, Unbiased, Uniform
+from workflow_scripts.settings.extraction import Idf, Masks, Unbiased, Uniform
 
 AVERAGE = Uniform(kind="uniform", label="", specials=True, masks=True)
 

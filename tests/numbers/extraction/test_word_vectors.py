@@ -17,7 +17,7 @@ from workflow_scripts.extraction.word_vectors import locate, read
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.provenance.artefacts import read_record, read_table
 from workflow_scripts.provenance.record import sha256_of
-from workflow_scripts.settings.extraction.words import WordRepresentation
+from workflow_scripts.settings.extraction import WordRepresentation
 
 LABEL = "toy vectors stand in for others"
 WORDS, VECTORS = ["the", ",", "river"], np.array([[0.5, 1], [-1, 2e-3], [3, 4]], np.float32)

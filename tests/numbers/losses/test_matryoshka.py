@@ -11,9 +11,9 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.losses.matryoshka import at_widths, matryoshka
 from workflow_scripts.models.dropout import keyed, keys_of
-from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.methods import read_method
 from workflow_scripts.settings.start import Size, Start
-from workflow_scripts.settings.suites.sts import Config as Suite
+from workflow_scripts.settings.suites import Sts as Suite
 
 
 def of_views(views):
@@ -162,12 +162,12 @@ REFUSED = {
 @pytest.mark.parametrize("block, line", REFUSED.values(), ids=REFUSED)
 def test_widths_without_a_meaning_are_refused(block, line):
     with pytest.raises(ConfigError) as raised:
-        MethodConfig.parse(block, "methods")
+        read_method(block, "methods")
     assert str(raised.value) == line
 
 
 def test_more_than_an_encoder_has_is_refused():
-    config = MethodConfig.parse(at(BLOCKS["simcse"], 8, 33), "methods")
+    config = read_method(at(BLOCKS["simcse"], 8, 33), "methods")
     start = Start(encoder="tiny", sizes=[Size(2, 32, drops=True)])
     assert [*config.misfits(start)] == ["method.matryoshka: 33; tiny is 32 wide. Lower it."]
 

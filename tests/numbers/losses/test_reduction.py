@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from workflow_scripts.losses.reduction import Threshold, deviation, reduce
-from workflow_scripts.settings.methods.three_r import ThresholdConfig
+from workflow_scripts.settings.methods import ThresholdConfig
 
 
 def threshold(c, surrogate="straight_through"):

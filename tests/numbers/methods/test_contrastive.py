@@ -11,7 +11,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.infonce import cosine_matrix, infonce, infonce_with_negatives
 from workflow_scripts.methods import load_method
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.methods import read_method
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
 
@@ -48,7 +48,7 @@ def make(folder, module, columns=COLUMNS, rows=range(8), pooler="cls", **changes
         "temperature": 0.05,
         "dropout": 0.1,
     }
-    config = MethodConfig.parse(block | OWN[module] | changes, "methods")
+    config = read_method(block | OWN[module] | changes, "methods")
     torch.manual_seed(0)
     encoder = method.build(config, load_backbone(folder, **config.overrides)).train()
     data = TrainingData(columns, load_tokenizer(folder), 24, Rows([*rows]))

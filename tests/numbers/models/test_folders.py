@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from pydantic import TypeAdapter
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize, Transformer
@@ -31,8 +32,8 @@ from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.readouts.base import bypass_layernorms
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
-from workflow_scripts.settings import readouts as readout_settings
-from workflow_scripts.settings.readouts import ReadoutConfig
+from workflow_scripts.settings.readouts import AnyReadout, MaskToken
+from workflow_scripts.settings.readouts import Pooling as PoolingSettings
 from workflow_scripts.settings.templates import Template
 
 MAX_TOKENS = 12
@@ -73,7 +74,7 @@ BUILT_IN = [
 def encoder_of(folder, case="cls", scale=1.0):
     """An encoder of a folder, its first layer scaled; of the readout cls with a head that is saved in any case."""
     block, head_at_test, template = CASES[case]
-    readout = ReadoutConfig.strictly(block)
+    readout = TypeAdapter(AnyReadout).validate_python(block)
     torch.manual_seed(5)
     encoder = SentenceEncoder(
         load_backbone(folder),
@@ -172,7 +173,7 @@ def test_an_encoder_that_is_half_a_model_is_refused_by_auto_model_and_is_as_it_w
 
 def test_a_pooler_removed_at_search_time_leaves_cls_of_the_last_layer(tiny_bert, tmp_path):
     """O-59: bit-equal, whatever the pooler's and the head's weights are."""
-    readout = ReadoutConfig.strictly(pooling("cls_before_pooler"))
+    readout = PoolingSettings(**pooling("cls_before_pooler"))
     own = save(tmp_path / "model", encoder_of(tiny_bert, "pooler"), tiny_bert)
     encoder, tokenizer = load_encoder(tmp_path / "model", readout)
     found = encode(encoder, tokenizer, TEXTS, MAX_TOKENS)
@@ -194,7 +195,7 @@ def test_a_published_mpnet_keeps_the_length_that_it_was_published_for(tmp_path, 
     copy_files(tmp_path / "plain", tmp_path / "fetched", files_of(tmp_path / "plain"))
     plain = SentenceEncoder(
         load_backbone(tmp_path / "fetched"),
-        ReadoutConfig.strictly(pooling("avg")),
+        PoolingSettings(**pooling("avg")),
         head=False,
         head_at_test=False,
     )
@@ -210,16 +211,6 @@ def test_a_published_mpnet_keeps_the_length_that_it_was_published_for(tmp_path, 
     np.testing.assert_allclose(vectors / lengths, published.encode(long), atol=5e-6)
 
 
-OWN_SETTINGS = """
-from typing import Literal
-
-from workflow_scripts.settings.readouts import ReadoutConfig
-
-
-class Config(ReadoutConfig):
-    kind: Literal["last_token"]
-    scale: float
-"""
 OWN = """
 import torch
 from torch import nn
@@ -228,14 +219,13 @@ from workflow_scripts.models.readouts.base import ReadoutModule
 
 
 class Readout(ReadoutModule):
-    def __init__(self, width, scale):
-        super().__init__(width, scale=scale)
+    def __init__(self, width):
+        super().__init__(width)
         self.mix = nn.Linear(width, width)
-        self.scale = scale
 
     def read(self, hidden_states, ids_BT, mask_BT):
         last = mask_BT.sum(dim=1) - 1
-        return self.scale * self.mix(hidden_states[-2][torch.arange(len(last)), last])
+        return 2 * self.mix(hidden_states[-2][torch.arange(len(last)), last])
 """
 
 
@@ -245,18 +235,15 @@ def test_a_readout_that_imports_the_project_needs_it_and_another_does_not(
     tiny_bert, tmp_path, monkeypatch, relative
 ):
     own = OWN.replace("workflow_scripts.models.readouts", "") if relative else OWN
-    (tmp_path / "settings").mkdir()
     # Beside the project's own, as files that are imported relatively have to be.
     shutil.copytree(readouts.__path__[0], tmp_path / "readouts")
-    for package, text in ((readouts, own), (readout_settings, OWN_SETTINGS)):
-        folder = tmp_path / package.__name__.split(".")[1].replace("models", "readouts")
-        (folder / "last_token.py").write_text(text)
-        monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
-        monkeypatch.delitem(sys.modules, f"{package.__name__}.last_token", raising=False)
+    (tmp_path / "readouts/mask_token.py").write_text(own)  # in the place of one that has no settings
+    monkeypatch.setattr(readouts, "__path__", [str(tmp_path / "readouts")])
+    monkeypatch.delitem(sys.modules, f"{readouts.__name__}.mask_token", raising=False)
     place = tmp_path / "model"
     encoder = SentenceEncoder(
         load_backbone(tiny_bert),
-        ReadoutConfig.strictly({"kind": "last_token", "scale": 2.0}),
+        MaskToken(kind="mask_token"),
         head=True,
         head_at_test=True,
     )

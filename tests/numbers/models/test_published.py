@@ -24,7 +24,7 @@ from workflow_scripts.models.encoding import check_tells_apart, encode
 from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.settings.encoders import Fetch
-from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.methods import read_method
 from workflow_scripts.settings.start import Start, beyond_encoder
 
 TEXTS = [*tiny.sentences(6, seed=8), "x", "a flarbish and a Quonk", "The town by the river " * 9]
@@ -215,12 +215,12 @@ AS_PUBLISHED = {  # the same, for reading it as it was published, and whether th
 
 def config(prompt=None):
     block = {"module": "frozen", "readout": {"kind": "as_published", "prompt": prompt}}
-    return MethodConfig.parse(block, "methods")
+    return read_method(block, "methods")
 
 
 def pooled(pooler):
     readout = {"kind": "pooling", "pooler": pooler, "layers": None}
-    return MethodConfig.parse({"module": "frozen", "readout": readout}, "methods")
+    return read_method({"module": "frozen", "readout": readout}, "methods")
 
 
 def fetched(root):
@@ -386,7 +386,7 @@ def test_a_prompt_that_is_not_there_is_named(tmp_path):
 )
 def test_it_is_for_an_encoder_that_nobody_changed_in_no_prompt_but_its_own(block):
     with pytest.raises(ConfigError, match=r"readout\.kind: as_published, which is an encoder as it is"):
-        MethodConfig.parse(block | {"readout": {"kind": "as_published", "prompt": None}}, "methods")
+        read_method(block | {"readout": {"kind": "as_published", "prompt": None}}, "methods")
 
 
 def test_a_pinned_source_is_taken_with_what_it_pins(tmp_path):

@@ -13,8 +13,8 @@ from tests import tiny
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.settings.methods import MethodConfig
-from workflow_scripts.settings.mlm import ContinueMlm
+from workflow_scripts.settings.methods import read_method
+from workflow_scripts.settings.training import ContinueMlm
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import prepare, train
 from workflow_scripts.training.mlm import MaskedLanguageModel, Objective
@@ -36,7 +36,7 @@ METHOD = {"module": "simcse", "head_at_test": False, "temperature": 0.05, "dropo
 
 
 def simcse_objective(folder, pooler):
-    config = MethodConfig.parse(
+    config = read_method(
         METHOD | {"readout": {"kind": "pooling", "pooler": pooler, "layers": None}}, "methods.simcse"
     )
     encoder = simcse.build(config, load_backbone(folder, **config.overrides))

@@ -11,8 +11,7 @@ from workflow_scripts.apis.asking import Watch, settled
 from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.apis.llm import Llm
 from workflow_scripts.apis.translators import Direction, translator_of
-from workflow_scripts.settings.llms import LlmBlock
-from workflow_scripts.settings.translators import TranslatorSlice
+from workflow_scripts.settings.apis import LlmBlock, TranslatorSlice
 
 KEY = "sk-canary-8899aabbccdd"
 HTML = "<html><body>Please log in to the network.</body></html>"

@@ -11,7 +11,7 @@ from workflow_scripts.apis.asking import probe
 from workflow_scripts.apis.calls import LONGEST_ANSWER
 from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.errors import ApiError
-from workflow_scripts.settings.llms import Calls
+from workflow_scripts.settings.apis import Calls
 
 
 @pytest.fixture(params=PROPER)

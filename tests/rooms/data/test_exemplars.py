@@ -6,7 +6,7 @@ from tests import tiny
 from workflow_scripts.columns.corpora import EXEMPLARS
 from workflow_scripts.data.exemplar_writing import prompts, sentences_in
 from workflow_scripts.data.exemplars import Validator, greedy_cover, lacks, pool_table, token_counter
-from workflow_scripts.settings.exemplars import ExtractivePool, LlmPool
+from workflow_scripts.settings.corpora import ExtractivePool, LlmPool
 
 POOL = {
     "corpus": "toy", "encoder": "toy", "list_words": 30, "drop_capitalised": True, "sentences": 4, "uses": 2,

@@ -13,7 +13,7 @@ from workflow_scripts.data.round_trips import (
     rows_of_shard,
     to_train_on,
 )
-from workflow_scripts.settings.round_trips import Limits, Shape
+from workflow_scripts.settings.corpora import Limits, Shape
 
 LIMITS = Limits(shards=4, untranslated_share=0.8, shortened_ratio=0.5, refused_share=0.01)
 SENTENCE = "The old king built a new town by the river."

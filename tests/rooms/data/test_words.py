@@ -11,8 +11,7 @@ from workflow_scripts.data.exemplars import Validator
 from workflow_scripts.data.words import change_rates, count_words, local_peaks, top_words
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import job_record, write_table
-from workflow_scripts.settings.exemplars import ExtractivePool
-from workflow_scripts.settings.words import Words
+from workflow_scripts.settings.corpora import ExtractivePool, Words
 from workflow_scripts.training.data import read_auxiliary
 
 WORDS = Words(peak_window=20)

@@ -15,7 +15,7 @@ from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load
 from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
-from workflow_scripts.settings.readouts import layer_attention, pooling
+from workflow_scripts.settings.readouts import LayerAttention, Pooling
 
 TOKENS = ["[CLS]", "hello", "[SEP]"]
 SENTENCES = ["The old town.", "A king mourns by the river."]  # the tiny tokeniser spells mourns
@@ -69,14 +69,14 @@ def test_weights_are_means_over_heads_and_seeds_of_the_first_sentence_and_chosen
 def encoder_of(folder, kind, **changes):
     """A small encoder, read as a figure asks for."""
     if kind == "token_similarity":
-        readout = pooling.Config(kind="pooling", pooler="cls_before_pooler", layers=None)
+        readout = Pooling(kind="pooling", pooler="cls_before_pooler", layers=None)
         return SentenceEncoder(load_backbone(folder), readout, head=False, head_at_test=False)
     block = {
         "kind": "layer_attention", "pooling": "cls_last_and_attention_cls_avg", "weights": "softmax",
         "projection": "rrelu", "embeddings": True, "divisor": "layers", "first_state": 0,
     } | changes  # fmt: skip
     torch.manual_seed(0)
-    readout = layer_attention.Config.parse(block, "readout")
+    readout = LayerAttention.parse(block, "readout")
     return SentenceEncoder(load_backbone(folder), readout, head=True, head_at_test=True)
 
 

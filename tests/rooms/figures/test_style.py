@@ -9,7 +9,7 @@ from tests.rooms.figures.conftest import texts
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import INK, figure_style, short_names, to_svg
 from workflow_scripts.provenance.artefacts import check_model_folder
-from workflow_scripts.settings.called import Called
+from workflow_scripts.settings.report import Called
 
 FIGURES = ["learning_curves", "cosine_density", "alignment_uniformity"]
 ALIKE = {"simcse.one": ["SimCSE", "MiniLM"], "simcse.two": ["SimCSE", "MiniLM"]}

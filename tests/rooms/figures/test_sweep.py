@@ -5,8 +5,7 @@ import pytest
 
 from tests.rooms.figures.conftest import FOOTNOTE, shown
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.settings.experiment import Experiment
-from workflow_scripts.settings.runs import runs_of
+from workflow_scripts.settings.grids import Experiment, runs_of
 
 COLUMN = {"suite": "s", "task": "t", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
 GRID = {

@@ -13,9 +13,7 @@ from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.resources import CLAIMS, claim_findings
 from workflow_scripts.reporting.extraction import places
 from workflow_scripts.settings.claims import ClaimFile, Comparison
-from workflow_scripts.settings.extraction.cells import Names
-from workflow_scripts.settings.extraction.rows import definable_rows, tables_of
-from workflow_scripts.settings.extraction.tables import ExtractionTable
+from workflow_scripts.settings.extraction import ExtractionTable, Names, definable_rows, tables_of
 
 STUDIES = {"paper": [], "laboratory": ["config/minilm.yaml"], "demo": [DEMO]}
 PAPERS = ["s2sent", "layerattpooler", "three_r", "jtcse", "extraction"]

@@ -10,7 +10,7 @@ from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.configuration import as_in_a_file, base_files, load_config
 from workflow_scripts.graph.mistakes import mistakes
-from workflow_scripts.settings.study import Study
+from workflow_scripts.graph.schema import Study
 from workflow_scripts.verbs.schema import schema_of
 
 BELOW = {"mine": ["demo"], "suites": {"sts": {"toy": {"datasets": ["lee"]}}}, "odd": {"a": 1}}
@@ -115,9 +115,9 @@ def test_a_mistake_of_a_file_is_one_line_that_names_it(load, tmp_path, contents,
 
 
 def test_the_schema_for_editors_has_every_key_and_every_range():
-    defined = schema_of("configuration")["$defs"]
-    assert {*defined["Study"]["properties"]} == {*merged_config(ROOT, DEMO)}
-    assert defined["Training"]["properties"]["batch_size"]["exclusiveMinimum"] == 1
+    schema = schema_of("configuration")
+    assert {*schema["properties"]} == {*merged_config(ROOT, DEMO)}
+    assert schema["$defs"]["Training"]["properties"]["batch_size"]["exclusiveMinimum"] == 1
 
 
 # What classes of settings say
@@ -130,7 +130,7 @@ HUB_ENCODER = {"kind": "hub", "repository": "team/model"}
     ("block", "found"),
     [
         ({"fetch": {"sources": [HUB_ENCODER], "licence": "MIT"}}, []),
-        ({"sources": [HUB_ENCODER]}, ["encoders.mine: {'sources': [{'kind': 'hub', 'repository': 'team/model'}]} is not a block with fetch or a block with adapt or"]),
+        ({"sources": [HUB_ENCODER]}, ["encoders.mine: {'sources': [{'kind': 'hub', 'repository': 'team/model'}]} is not a block with fetch or adapt or runs."]),
         (5, ["encoders.mine: 5 is not a block of settings."]),
         ({"runs": [{"method": "simcse", "encoder": "a", "corpus": "b"}], "lable": "x"}, ["encoders.mine: without label", "encoders.mine.lable: unknown key. Did you mean label"]),
         ({"fetch": {"sources": [{"kind": "hub"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0: without repository"]),

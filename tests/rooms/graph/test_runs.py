@@ -5,7 +5,7 @@ import pytest
 from tests.planning import ROOT, merged_config
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.slices import at
-from workflow_scripts.settings.runs import (
+from workflow_scripts.settings.grids import (
     all_runs,
     numbered_columns,
     one_column_a_task,

@@ -13,10 +13,8 @@ from tests import tiny
 from workflow_scripts.columns.corpora import LABELLED, PAIRS
 from workflow_scripts.evaluation import attention, cost, mteb_tasks
 from workflow_scripts.graph.references import column_findings
-from workflow_scripts.settings.study import SUITES
-from workflow_scripts.settings.suites import SuiteConfig
-from workflow_scripts.settings.suites.attention import Config as Attention
-from workflow_scripts.settings.suites.sts import Config as Sts
+from workflow_scripts.settings.suites import SUITES, Attention, SuiteConfig
+from workflow_scripts.settings.suites import Sts as Sts
 
 TEXTS = tiny.sentences(60)
 

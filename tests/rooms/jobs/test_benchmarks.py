@@ -18,7 +18,8 @@ from workflow_scripts.columns.tasks import TASKS
 from workflow_scripts.evaluation import benchmarks
 from workflow_scripts.graph.checks import content_findings, read_grids, study_findings
 from workflow_scripts.provenance.artefacts import read_record
-from workflow_scripts.settings.suites.mteb import Config, Selection
+from workflow_scripts.settings.suites import Mteb as Config
+from workflow_scripts.settings.suites import MtebSelection as Selection
 
 TEXTS = tiny.sentences(40, seed=7)
 SUITE = {

@@ -22,7 +22,7 @@ from workflow_scripts.provenance.artefacts import (
     writing_model_folder,
 )
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.words import Words
+from workflow_scripts.settings.corpora import Words
 
 KEY = "sk-canary-04d6e2a9c1"
 POOL = {

@@ -19,10 +19,8 @@ MODULES = sorted(
 )
 
 
-BY_FILES = {"workflow_scripts/settings/study.py", "workflow_scripts/settings/extraction/study.py"}
-"""They import modules by the names of files, as the graph may, and no job."""
-NO_JOBS = {"verbs.records"} | {module for module in MODULES if BY_FILES & set(closure.code_files(module))}
-"""Run by hand or by Snakemake, or imported by what is, and import modules by name."""
+NO_JOBS = {"verbs.records"}
+"""Run by hand, and import modules by name."""
 
 
 @pytest.fixture
@@ -174,7 +172,93 @@ def test_error_messages_and_the_command_line_are_in_the_closure_but_not_in_its_m
     meanings = closure.meanings("jobs.count_words")
     unkeyed = {f"workflow_scripts/{file}" for file in closure.UNKEYED}
     assert unkeyed <= set(files)
-    assert set(meanings) == set(files) - unkeyed
+    settings = {file for file in files if file.startswith(closure.SETTINGS)}
+    named = {file for file in meanings if ":" in file}
+    assert set(meanings) - named == set(files) - unkeyed - settings
+    assert {file.partition(":")[0] for file in named} == {closure.SETTINGS + "corpora.py"}
+
+
+SOURCE = '''
+from typing import Annotated, ClassVar
+from pydantic import Field
+from workflow_scripts.config import Settings
+from workflow_scripts.settings.names import Refers
+
+LIMIT = 3
+
+
+class Part(Settings):
+    """A part."""
+
+    size: int = 1
+
+
+class Whole(Settings):
+    """All."""
+
+    reads: ClassVar[tuple[str, ...]] = ("a",)
+    part: Part
+    rate: float = Field(default=0.5, gt=0, description="A rate.")
+
+    def conflicts(self):
+        yield "never"
+
+    @property
+    def half(self):
+        return self.rate / 2 + LIMIT
+
+
+class Other(Whole):
+    pass
+
+
+AnyPart = Annotated[Part | Whole, Field(discriminator="kind")]
+
+
+class Holder(Settings):
+    any: AnyPart
+'''
+
+
+@pytest.fixture
+def whole(tmp_path, monkeypatch):
+    """A function: the meanings that a job has of what it names in a module of settings."""
+    monkeypatch.setattr(closure, "ROOT", tmp_path)
+    (tmp_path / closure.SETTINGS).mkdir(parents=True)
+
+    def meanings(name, *edit):
+        (tmp_path / closure.SETTINGS / "made.py").write_text(SOURCE.replace(*edit) if edit else SOURCE)
+        closure._read.cache_clear()
+        found = closure._definitions_of({f"workflow_scripts.settings.made.{name}"})
+        return {unit.partition(":")[2]: sha for unit, sha in found.items()}
+
+    yield meanings
+    closure._read.cache_clear()
+
+
+def test_of_settings_what_a_job_names_counts_and_what_that_is_made_of(whole):
+    assert {*whole("Whole")} == {"Whole", "Part", "LIMIT"}
+    assert {*whole("Other")} == {"Other", "Whole", "Part", "LIMIT"}
+    assert {*whole("Holder")} == {"Holder", "AnyPart"}  # the job names the part that its settings have chosen
+
+
+EDITS_OF_SETTINGS = {
+    "a description": (("A rate.", "The rate."), set()),
+    "a range": (("gt=0", "ge=0"), set()),
+    "a type": (("rate: float", "rate: int"), set()),
+    "what is refused": (("never", "always"), set()),
+    "a default": (("default=0.5", "default=0.25"), {"Whole"}),
+    "a default of a part": (("size: int = 1", "size: int = 2"), {"Part"}),
+    "what is computed": (("/ 2", "/ 3"), {"Whole"}),
+    "a constant": (("LIMIT = 3", "LIMIT = 4"), {"LIMIT"}),
+    "what a class says of itself": (('("a",)', '("b",)'), {"Whole"}),
+}
+
+
+@pytest.mark.parametrize(("edit", "changed"), EDITS_OF_SETTINGS.values(), ids=EDITS_OF_SETTINGS)
+def test_defaults_and_what_is_computed_have_a_meaning_and_what_only_refuses_has_none(whole, edit, changed):
+    before, after = whole("Other"), whole("Other", *edit)
+    assert {name for name in before if before[name] != after[name]} == changed
 
 
 def test_packages_that_a_library_computes_with_decide_as_it_does():

@@ -20,7 +20,7 @@ from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.figures.base import all_figures
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.runs import PAPERS, runs_of
+from workflow_scripts.settings.grids import PAPERS, runs_of
 from workflow_scripts.training.loop import write_speed
 
 STAND_IN = "all-MiniLM-L6-v2 stands in for BERT-base"

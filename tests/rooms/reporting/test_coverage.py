@@ -12,7 +12,7 @@ from workflow_scripts.reporting.coverage import (
     lines,
     reasons_of,
 )
-from workflow_scripts.settings.runs import PAPERS
+from workflow_scripts.settings.grids import PAPERS
 
 HEAD = "group,row,column,value,grid,run,heading,source,note\n"
 CONTENT = (

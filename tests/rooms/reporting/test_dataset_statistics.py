@@ -7,7 +7,7 @@ from workflow_scripts.columns.corpora import LABELLED, PAIRS
 from workflow_scripts.data.printed import Printed
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.reporting.dataset_statistics import build, describe, end_ratio
-from workflow_scripts.settings.extraction.statistics import DIGITS, Statistics
+from workflow_scripts.settings.extraction import DIGITS, Statistics
 
 
 def halves(texts):

@@ -9,8 +9,7 @@ from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.data.printed import Printed, as_printed, look_up
 from workflow_scripts.reporting.extraction import Scores, Variant, build, shown
 from workflow_scripts.reporting.layout import View, lay_out
-from workflow_scripts.settings.extraction.cells import Names
-from workflow_scripts.settings.extraction.tables import ExtractionTable
+from workflow_scripts.settings.extraction import ExtractionTable, Names
 
 MEASURE = {
     "kind": "sts",

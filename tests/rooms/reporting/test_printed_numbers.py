@@ -11,9 +11,7 @@ from workflow_scripts.graph.figures import Figures
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.coverage import lines
 from workflow_scripts.reporting.extraction import places
-from workflow_scripts.settings.extraction.cells import Names
-from workflow_scripts.settings.extraction.statistics import DIGITS, Statistics
-from workflow_scripts.settings.extraction.tables import ExtractionTable
+from workflow_scripts.settings.extraction import DIGITS, ExtractionTable, Names, Statistics
 
 AT_LEAST = {"s2sent": 0.95, "layerattpooler": 0.95, "three_r": 0.95, "jtcse": 0.85, "extraction": 0.95}
 

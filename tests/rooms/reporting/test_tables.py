@@ -12,8 +12,8 @@ from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.tables import ScoreFile, build
-from workflow_scripts.settings.experiment import Experiment
-from workflow_scripts.settings.significance import Config as Significance
+from workflow_scripts.settings.grids import Experiment
+from workflow_scripts.settings.report import Significance
 
 SIGNIFICANCE = Significance(alpha=0.05, power=0.8, resamples=100, seed=0)
 BASE, OURS, OTHER = "frozen_cls.mini", "simcse.mini.wiki", "s2sent.mini.wiki"

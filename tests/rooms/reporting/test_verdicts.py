@@ -11,8 +11,8 @@ from workflow_scripts.evaluation.significance import observed
 from workflow_scripts.reporting.numbers import brief
 from workflow_scripts.reporting.verdicts import Material, Table, compare, judged, verdict
 from workflow_scripts.settings.claims import Held, HeldClaim
-from workflow_scripts.settings.experiment import Experiment
-from workflow_scripts.settings.significance import Config
+from workflow_scripts.settings.grids import Experiment
+from workflow_scripts.settings.report import Significance as Config
 
 SETTINGS = {"alpha": 0.05, "power": 0.8, "resamples": 400, "seed": 0}
 SIGNIFICANCE = Config.model_validate(SETTINGS)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from workflow_scripts.settings.runs import Run
+from workflow_scripts.settings.grids import Run
 from workflow_scripts.verbs import estimate
 from workflow_scripts.verbs.plan import PlannedJob
 

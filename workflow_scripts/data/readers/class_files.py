@@ -11,7 +11,7 @@ from collections import Counter
 from workflow_scripts.columns.corpora import LABELLED
 from workflow_scripts.data.readers import Files, Rows, lines_of, read_text
 from workflow_scripts.data.tables import table_of
-from workflow_scripts.settings.readers.class_files import Config
+from workflow_scripts.settings.readers import ClassFiles as Config
 
 # Texts were lower-cased before the escapes were written, so a capital M marks an escape.
 _ESCAPE = re.compile(r"M-(\^[@-_?]|[ -~])")

@@ -16,7 +16,7 @@ from workflow_scripts.data.readers import Files, Rows, lines_of, read_text
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.readers import PARTS
-from workflow_scripts.settings.readers.delimited import Config
+from workflow_scripts.settings.readers import Delimited as Config
 
 csv.field_size_limit(2**31 - 1)  # how long a text may be, the contract of datasets decides
 

@@ -12,7 +12,7 @@ from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.data.readers import Files, Rows
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
-from workflow_scripts.settings.readers.lee import Config
+from workflow_scripts.settings.readers import Lee as Config
 
 
 def read(files: Files, _options: Config) -> Rows:

@@ -10,7 +10,7 @@ from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.data.readers import Files, Rows, lines_of, read_text
 from workflow_scripts.data.sentences import keep_sentences
 from workflow_scripts.data.tables import table_of
-from workflow_scripts.settings.readers.lines import Config
+from workflow_scripts.settings.readers import Lines as Config
 
 
 def read(files: Files, options: Config) -> Rows:

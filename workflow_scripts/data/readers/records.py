@@ -10,7 +10,7 @@ from workflow_scripts.data.readers import Files, Rows
 from workflow_scripts.data.tables import in_form
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.readers import PARTS
-from workflow_scripts.settings.readers.records import Config
+from workflow_scripts.settings.readers import Records as Config
 
 
 def read(files: Files, options: Config) -> Rows:

@@ -16,7 +16,7 @@ from gensim.corpora.wikicorpus import extract_pages, filter_wiki, remove_templat
 
 from workflow_scripts.data.readers import Files, Rows
 from workflow_scripts.data.sentences import keep_sentences, split_sentences
-from workflow_scripts.settings.readers.wikipedia_xml import Config
+from workflow_scripts.settings.readers import WikipediaXml as Config
 
 _LISTED = re.compile(r"^\s*[*#:;|!{}=<]")  # lists, tables, headings, left-over markup: not running text
 _TABLE = re.compile(r"\{\|(?:(?!\{\||\|\}).)*\|\}", re.DOTALL)  # an innermost table

@@ -16,7 +16,7 @@ from workflow_scripts.data.readers import Files, Rows, lines_of, read_text
 from workflow_scripts.data.sentences import split_sentences
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
-from workflow_scripts.settings.readers.wikitext import Config
+from workflow_scripts.settings.readers import Wikitext as Config
 
 _HEADING = re.compile(r"= .* =$")
 _JOINED = re.compile(r" @([-,.])@ ")

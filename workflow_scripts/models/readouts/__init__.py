@@ -1,7 +1,7 @@
 """Readouts: from an encoder's hidden states to one sentence vector, imported by the name in the configuration.
 
-A file of this folder holds a ``Readout``, a subclass of ``readouts.base.ReadoutModule``, and its ``Config`` is in the
-module of its name in ``settings/readouts``; any method can use it. As with methods, a registry that imports them all
+A file of this folder holds a ``Readout``, a subclass of ``readouts.base.ReadoutModule``, and its settings are
+the class of its kind in ``settings.readouts``; any method can use it. As with methods, a registry that imports them all
 would make every readout part of every job's code.
 """
 

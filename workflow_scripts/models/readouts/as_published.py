@@ -33,8 +33,8 @@ from workflow_scripts.models.encoder import (
     check_whole,
     load_backbone,
 )
+from workflow_scripts.settings.readouts import AsPublished as Config
 from workflow_scripts.settings.readouts import ReadoutConfig
-from workflow_scripts.settings.readouts.as_published import Config
 
 _PRECISION = {"dtype": "float32"}
 

@@ -27,10 +27,10 @@ SETTINGS_FILE, WEIGHTS_FILE = "config.json", "model.safetensors"
 class ReadoutModule(nn.Module):
     """Hidden states to sentence vectors; a file of this folder has one subclass, called ``Readout``.
 
-    Made with the encoder's ``width`` and every setting of the ``Config`` of its name in ``settings/readouts``, which it
+    Made with the encoder's ``width`` and every setting of the class of its kind in ``settings.readouts``, which it
     passes on, so that they are saved with it.
     Parameters and buffers are trained and saved with the encoder, whatever they are. A vector must not depend on
-    padding or on other sentences of its batch, unless ``labels`` of its ``Config`` says so. A buffer named ``mask_id``
+    padding or on other sentences of its batch, unless ``labels`` of its settings says so. A buffer named ``mask_id``
     is told which token the mask is (``set_mask_token``).
     """
 

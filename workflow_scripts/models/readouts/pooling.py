@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from workflow_scripts.models.readouts.base import ReadoutModule
-from workflow_scripts.settings.readouts.pooling import Config
+from workflow_scripts.settings.readouts import Pooling as Config
 
 
 class Readout(ReadoutModule):

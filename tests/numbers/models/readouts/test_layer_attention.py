@@ -10,7 +10,7 @@ from workflow_scripts.models.encoder import SentenceEncoder, load_backbone
 from workflow_scripts.models.readouts import build_readout
 from workflow_scripts.models.readouts.layer_attention import POOLINGS
 from workflow_scripts.models.tokens import TokenBatch
-from workflow_scripts.settings.readouts import layer_attention
+from workflow_scripts.settings.readouts import LayerAttention
 
 BLOCK = {
     "kind": "layer_attention", "pooling": "attention_cls_avg", "weights": "softmax", "projection": "rrelu",
@@ -23,7 +23,7 @@ ATTENTIVE = [name for name, (sides, _) in POOLINGS.items() if sides]
 
 def fresh(width=8, depth=12, **changes):
     torch.manual_seed(0)
-    config = layer_attention.Config.parse(BLOCK | changes, "readout")
+    config = LayerAttention.parse(BLOCK | changes, "readout")
     backbone = BertConfig(hidden_size=width, num_hidden_layers=depth, num_attention_heads=1)
     return build_readout(config, backbone).double().eval()
 
@@ -157,7 +157,7 @@ def test_shapes_and_parameters_at_the_width_of_bert(tiny_bert):
     assert [tuple(p.shape) for p in readout.parameters()] == [(768, 768)] * 3
     assert sum(p.numel() for p in readout.parameters()) == 1_769_472
     assert readout.width == 1536
-    config = layer_attention.Config.parse(BLOCK | {"pooling": "cls_last_and_attention_cls_avg"}, "readout")
+    config = LayerAttention.parse(BLOCK | {"pooling": "cls_last_and_attention_cls_avg"}, "readout")
     encoder = SentenceEncoder(load_backbone(tiny_bert), config, head=True, head_at_test=True)
     assert tuple(encoder.head.dense.weight.shape) == (tiny.WIDTH, 2 * tiny.WIDTH)
     assert encoder.width == tiny.WIDTH

@@ -11,11 +11,11 @@ from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.models.readouts.pooling import pool
-from workflow_scripts.settings.readouts import pooling as pooling_readout
+from workflow_scripts.settings.readouts import Pooling as PoolingSettings
 
 
 def pooling(pooler, layers=None):
-    return pooling_readout.Config(kind="pooling", pooler=pooler, layers=layers)
+    return PoolingSettings(kind="pooling", pooler=pooler, layers=layers)
 
 
 @pytest.fixture

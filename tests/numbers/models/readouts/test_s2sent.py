@@ -19,7 +19,7 @@ from workflow_scripts.models.readouts.s2sent import (
     token_basis,
 )
 from workflow_scripts.models.tokens import TokenBatch
-from workflow_scripts.settings.readouts import s2sent
+from workflow_scripts.settings.readouts import S2Sent
 from workflow_scripts.settings.start import Size, Start
 
 CPU = torch.device("cpu")
@@ -32,7 +32,7 @@ BLOCK = {
 
 def fresh(width=16, depth=4, **changes):
     torch.manual_seed(0)
-    config = s2sent.Config.parse(BLOCK | changes, "readout")
+    config = S2Sent.parse(BLOCK | changes, "readout")
     backbone = BertConfig(hidden_size=width, num_hidden_layers=depth, num_attention_heads=1)
     return build_readout(config, backbone).double().eval()
 
@@ -254,7 +254,7 @@ def test_one_branch_is_the_identity(changes):
     plain = torch.stack(blocks).mean(dim=0)
     expected = torch.stack([plain[0].mean(0), plain[1, :3].mean(0)])
     torch.testing.assert_close(readout.read(hidden, *batch[:2]), expected)
-    (label,) = s2sent.Config.parse(BLOCK | changes, "readout").labels
+    (label,) = S2Sent.parse(BLOCK | changes, "readout").labels
     assert "identity" in label
     gated = make(**changes, gate="batch").read(hidden, *batch[:2])
     assert F.cosine_similarity(gated, expected).max() < 0.99999
@@ -364,7 +364,7 @@ def test_parameters_at_the_width_of_bert(blocks, plain):
 
 def encoder_of(folder, **changes):
     torch.manual_seed(0)
-    config = s2sent.Config.parse(BLOCK | {"blocks": 2} | changes, "readout")
+    config = S2Sent.parse(BLOCK | {"blocks": 2} | changes, "readout")
     return SentenceEncoder(load_backbone(folder), config, head=False, head_at_test=False).eval()
 
 
@@ -392,14 +392,14 @@ def test_weights_start_as_in_the_code():
 @pytest.mark.parametrize(("pooling", "head"), [("avg", False), ("cls", True), ("mask", True)])
 def test_cls_and_mask_are_followed_by_the_head_and_an_average_is_not(pooling, head):
     """The code's cl_init and PromptBERT's."""
-    assert s2sent.Config.parse(BLOCK | {"pooling": pooling}, "readout").has_head == head
+    assert S2Sent.parse(BLOCK | {"pooling": pooling}, "readout").has_head == head
 
 
 def test_a_width_that_parts_do_not_divide_is_refused():
     start = Start(sizes=[Size(4, 12)])
-    (found,) = s2sent.Config.parse(BLOCK | {"frequencies": 8}, "readout").misfits(start)
+    (found,) = S2Sent.parse(BLOCK | {"frequencies": 8}, "readout").misfits(start)
     assert "8 is no divisor of the encoder's width 12" in found
-    in_one_part = s2sent.Config.parse(BLOCK | {"frequencies": 8, "squeeze": "gap"}, "readout")
+    in_one_part = S2Sent.parse(BLOCK | {"frequencies": 8, "squeeze": "gap"}, "readout")
     assert not list(in_one_part.misfits(start))
 
 

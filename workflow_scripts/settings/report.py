@@ -1,5 +1,6 @@
-"""What readers see in place of identifiers."""
+"""What a study tells its readers: names in words, the page, tests of differences, shared texts."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import Field
@@ -56,3 +57,33 @@ class Called(Settings):
     def corpus(self, name: str) -> str:
         """The name of a corpus in words."""
         return self.corpora.get(name, name)
+
+
+class Page(Settings):
+    """What the page shows."""
+
+    top_words: int = Field(ge=0, description="Number of most frequent words of each corpus to print.")
+    shows: str | None = Field(description="What the study can show, for readers; null prints nothing.")
+    cannot_show: str | None = Field(description="What it cannot show; null prints nothing.")
+
+
+class Significance(Settings):
+    """How differences are tested."""
+
+    alpha: float = Field(gt=0, lt=1, description="Two-sided level of significance.")
+    power: float = Field(
+        gt=0, lt=1, description="Probability of detecting the minimum detectable difference."
+    )
+    resamples: int = Field(gt=0, description="Bootstrap samples of a task's pairs.")
+    seed: int = Field(ge=0, description="Seed for drawing bootstrap samples.")
+
+    def conflicts(self) -> Iterator[str]:
+        """A test detects what is there more often than what is not."""
+        if self.power <= self.alpha:
+            yield f"power: {self.power:g}, not above alpha {self.alpha:g}, which chance alone has. Raise it."
+
+
+class Contamination(Settings):
+    """What a contamination table shows."""
+
+    examples: int = Field(ge=0, description="Shared texts to list for each task and kind of match.")

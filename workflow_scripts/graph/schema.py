@@ -1,0 +1,316 @@
+"""The whole configuration, and the grids that it asks for, as one model; the graph reads it, and no job does."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, Tag, model_validator
+
+from workflow_scripts.config import OPERATIONAL, Settings, told_by
+from workflow_scripts.figures.cosine_density import CosineDensity
+from workflow_scripts.figures.curves import LearningCurves
+from workflow_scripts.figures.extraction import LayerLines, MixingMap, VariantScatter
+from workflow_scripts.figures.inside_models import LayerAttention, TokenSimilarity
+from workflow_scripts.figures.maps import AttentionMaps
+from workflow_scripts.figures.modulus_surface import ModulusSurface
+from workflow_scripts.figures.planes import AlignmentUniformity, Scatter
+from workflow_scripts.figures.style import FigureStyle
+from workflow_scripts.figures.sweep import Sweep
+from workflow_scripts.figures.word_frequencies import WordFrequencies
+from workflow_scripts.settings.apis import LlmBlock, TranslatorBlock
+from workflow_scripts.settings.claims import Config as Claims
+from workflow_scripts.settings.corpora import Corpus, ExtractivePool, Limits, LlmPool, RoundTripCorpus, Words
+from workflow_scripts.settings.datasets import DatasetBlock
+from workflow_scripts.settings.encoders import EncoderBlock, Sizes
+from workflow_scripts.settings.extraction import (
+    Averages,
+    Block,
+    ExtractionTable,
+    Measure,
+    Model,
+    Postprocessing,
+    Representation,
+    Show,
+    Statistics,
+    SuiteNames,
+    Weighting,
+    Wikitext,
+)
+from workflow_scripts.settings.grids import (
+    AnyColumn,
+    AnyGrid,
+    Column,
+    GainColumn,
+    MeanColumn,
+    PathColumn,
+    RatioColumn,
+    RunBlock,
+    TaskColumns,
+)
+from workflow_scripts.settings.methods import AnyMethod, PlainMethod, ReductionBlock
+from workflow_scripts.settings.names import CorpusName, EncoderName, Name, Overrides, Refers
+from workflow_scripts.settings.report import Contamination, Names, Page, Significance
+from workflow_scripts.settings.suites import (
+    Attention,
+    Clustering,
+    Cost,
+    Mteb,
+    MtebLists,
+    Search,
+    Sts,
+    Transfer,
+)
+from workflow_scripts.settings.templates import Template
+from workflow_scripts.settings.training import ContinueMlm, Development, TeacherEncoding, Training
+
+
+class Adapt(Settings):
+    """An encoder made by masked-language-model training: from another one, or from scratch."""
+
+    base: EncoderName = Field(description="Encoder to start from.")
+    corpus: CorpusName = Field(description="Corpus to train on.")
+    label: str = Field(description="Substitution to print wherever this encoder stands in for another.")
+    from_scratch: Sizes | None = Field(
+        default=None,
+        description="Sizes of an encoder with random weights; of the base, tokeniser and architecture are taken.",
+    )
+    training: Overrides = Field(
+        default={}, description="Overrides of continue_mlm.training while it is made."
+    )
+
+
+class _Encoder(Settings):
+    training: Overrides = Field(default={}, description="Overrides of training for every run on it.")
+
+
+class FetchedEncoder(_Encoder):
+    """A published encoder."""
+
+    fetch: EncoderBlock
+
+
+class AdaptedEncoder(_Encoder):
+    """An encoder of the project's own making."""
+
+    adapt: Adapt
+
+
+class EncoderOfRuns(_Encoder):
+    """Models of finished runs, taken with the seed of the run that is made from them."""
+
+    runs: list[RunBlock] = Field(min_length=1, description="One for a teacher, several to be joined.")
+    label: str | None = Field(
+        description="Substitution to print wherever these stand in for others; null: none."
+    )
+
+
+AnyEncoder = Annotated[
+    Annotated[FetchedEncoder, Tag("fetch")]
+    | Annotated[AdaptedEncoder, Tag("adapt")]
+    | Annotated[EncoderOfRuns, Tag("runs")],
+    told_by("fetch", "adapt", "runs"),
+]
+AnyCorpus = Annotated[
+    Annotated[RoundTripCorpus, Tag("round_trip")] | Annotated[Corpus, Tag("dataset")],
+    told_by("round_trip", "dataset"),
+]
+WrittenColumn = Annotated[
+    Annotated[Column, Tag("task")]
+    | Annotated[TaskColumns, Tag("tasks")]
+    | Annotated[MeanColumn, Tag("mean_of")]
+    | Annotated[RatioColumn, Tag("ratio_of")]
+    | Annotated[GainColumn, Tag("gain_of")]
+    | Annotated[PathColumn, Tag("path_of")],
+    told_by("tasks", "mean_of", "ratio_of", "gain_of", "path_of", "task"),
+]
+"""A column, or a block that asks for several, by the key that no other has."""
+
+
+def _in_tuples(value: Any) -> Any:
+    """Lists as the classes of methods have them: once a block is taken apart, it is no JSON any more."""
+    if isinstance(value, Mapping):
+        return {key: _in_tuples(one) for key, one in value.items()}
+    return tuple(map(_in_tuples, value)) if isinstance(value, list) else value
+
+
+class MethodBlock(Settings):
+    """A block of ``methods``: settings of its module, overrides of training, and readings."""
+
+    method: Annotated[PlainMethod | ReductionBlock, Field(discriminator="module")] = Field(
+        description="In the configuration its keys stand beside the others."
+    )
+    base: Annotated[Name, Refers("methods", ("methods without a base",))] | None = Field(
+        default=None, description="Block of the method underneath."
+    )
+    training: Overrides = Field(default={}, description="Overrides of the shared training settings.")
+    development: Overrides = Field(default={}, description="Overrides of how checkpoints are chosen.")
+    readings: dict[Name, Overrides] = Field(default={}, description="Named changes to this block.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _apart(cls, block: Any) -> Any:
+        """The keys of the method apart from those of the block."""
+        if not isinstance(block, Mapping):
+            return block
+        own = cls.model_fields.keys() - {"method"}
+        of_method = {key: _in_tuples(value) for key, value in block.items() if key not in own}
+        return {key: value for key, value in block.items() if key in own} | {"method": of_method}
+
+    def conflicts(self) -> Iterator[str]:
+        """A method that has another underneath names it."""
+        if (self.base is None) == isinstance(self.method, ReductionBlock):
+            yield f"base: {self.base}; {self.method.module} has a method underneath, and no other. Correct it."
+
+
+class RunSettings(Settings):
+    """The settings of one run, of which a reading and overrides may change any."""
+
+    method: AnyMethod
+    training: Training
+    development: Development
+
+
+class Report(Settings):
+    """Figures and page."""
+
+    figure: FigureStyle
+    page: Page
+    attention_maps: AttentionMaps
+    cosine_density: CosineDensity
+    layer_attention: LayerAttention
+    learning_curves: LearningCurves
+
+
+class Evaluated(Settings):
+    """Suites to evaluate on."""
+
+    attention: list[Annotated[str, Refers("suites.attention")]] = Field(default=[])
+    clustering: list[Annotated[str, Refers("suites.clustering")]] = Field(default=[])
+    cost: list[Annotated[str, Refers("suites.cost")]] = Field(default=[])
+    mteb: list[Annotated[str, Refers("suites.mteb")]] = Field(default=[])
+    search: list[Annotated[str, Refers("suites.search")]] = Field(default=[])
+    sts: list[Annotated[str, Refers("suites.sts")]] = Field(default=[])
+    transfer: list[Annotated[str, Refers("suites.transfer")]] = Field(default=[])
+
+
+class Grid(AnyGrid):
+    """One grid in ``config/experiments``."""
+
+    suites: Evaluated
+    columns: list[WrittenColumn] = Field(min_length=1)
+    alignment_uniformity: AlignmentUniformity | None = None
+    modulus_surface: ModulusSurface | None = None
+    scatter: Scatter | None = None
+    sweep: Sweep | None = None
+    token_similarity: TokenSimilarity | None = None
+    word_frequencies: WordFrequencies | None = None
+
+    def numbered(self) -> list[tuple[int, AnyColumn]]:
+        """Every column, with the number of the block in the grid's file that asks for it."""
+        return [
+            (number, column)
+            for number, block in enumerate(self.columns)
+            for column in (block.written_out() if isinstance(block, TaskColumns) else [block])
+        ]
+
+
+class Suites(Settings):
+    """Suites by kind."""
+
+    attention: dict[Name, Attention] = Field(default={})
+    clustering: dict[Name, Clustering] = Field(default={})
+    cost: dict[Name, Cost] = Field(default={})
+    mteb: dict[Name, Mteb] = Field(default={})
+    search: dict[Name, Search] = Field(default={})
+    sts: dict[Name, Sts] = Field(default={})
+    transfer: dict[Name, Transfer] = Field(default={})
+
+
+class Extraction(Settings):
+    """Sentence vectors without training."""
+
+    encoder: EncoderName = Field(description="Whose states, tokeniser and static averages are used.")
+    bias_list: Name = Field(description="File in resources/tokens.")
+    suites: SuiteNames
+    wikitext: Wikitext
+    averages: Averages
+    templates: dict[Name, Template]
+    representations: dict[Name, Representation]
+    weightings: dict[Name, Weighting]
+    postprocessings: dict[Name, Postprocessing]
+    blocks: list[Block]
+    show: Show
+    models: dict[str, Model]
+    measures: dict[str, Measure]
+    statistics: dict[Name, Statistics]
+    tables: dict[Name, ExtractionTable]
+    figures: dict[Name, Annotated[LayerLines | MixingMap | VariantScatter, Field(discriminator="kind")]]
+
+
+class DevelopmentBlock(Development):
+    """The development set."""
+
+    dataset: Annotated[Name, Refers("datasets", ("pairs",))] | None = Field(
+        description="Scored pairs; null takes held-out text of the corpus."
+    )
+
+
+class EvaluationBlock(Settings):
+    """What evaluations are given to compute with."""
+
+    on_gpu: list[Literal["clustering", "mteb", "search", "sts", "transfer", "extraction"]] = Field(
+        description="Kinds of suites whose jobs ask for a GPU each and encode there; extraction: that study.",
+        json_schema_extra=OPERATIONAL,
+    )
+
+
+class Study(Settings):
+    """The whole configuration."""
+
+    name: Name = Field(description="Folder below results, logs and benchmarks.")
+    data_root: str | None = Field(description="Folder of local data sets; null takes SEMBLANCE_DATA.")
+    unreachable: Literal["stop", "gap"] = Field(
+        description="What an optional dataset is that is on the Hub alone, while the Hub does not answer."
+    )
+    broken: Literal["stop", "gap"] = Field(
+        description="What an optional dataset is whose files or rows are not those that the configuration promises."
+    )
+    experiments: list[Name] = Field(
+        min_length=1, description="Grids in config/experiments; extraction: the extraction study."
+    )
+    keep_models: Literal["all", "none"] = Field(
+        description="Weights that stay once everything is made from them."
+    )
+    cache: str = Field(
+        min_length=1,
+        description="Folder in which finished work is found again, ~ allowed; any studies may share it.",
+    )
+    cache_gigabytes: float = Field(gt=0, description="The size that it is kept below.")
+    training: Training
+    development: DevelopmentBlock
+    evaluation: EvaluationBlock
+    continue_mlm: ContinueMlm
+    corpora: dict[Name, AnyCorpus]
+    words: Words
+    answers: str = Field(description="File in which answers of translators and language models are kept.")
+    offline: bool = Field(description="Ask no translator or language model: kept answers alone.")
+    translators: dict[Name, TranslatorBlock]
+    llms: dict[Name, LlmBlock]
+    round_trip: Limits
+    exemplars: dict[Name, Annotated[LlmPool | ExtractivePool, Field(discriminator="generator")]]
+    exemplar_pools: list[Annotated[Name, Refers("exemplars")]] = Field(
+        description="Pools that are made though no method may ask for them."
+    )
+    teacher: TeacherEncoding
+    encoders: dict[Name, AnyEncoder]
+    datasets: dict[Name, DatasetBlock]
+    methods: dict[Name, MethodBlock]
+    suites: Suites
+    mteb: MtebLists
+    extraction: Extraction
+    contamination: Contamination | None = Field(
+        description="Overlap of corpora and evaluation sets; null to leave it out."
+    )
+    significance: Significance
+    names: Names
+    claims: Claims
+    report: Report

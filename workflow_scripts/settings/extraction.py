@@ -1,0 +1,350 @@
+"""Section ``extraction``: sentence vectors without training, and the tables that are made of them."""
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from workflow_scripts.config import Settings
+from workflow_scripts.settings.datasets import Below, Sha256
+from workflow_scripts.settings.names import (
+    AnyDataset,
+    Measured,
+    ModelName,
+    Name,
+    Postprocessed,
+    Precision,
+    Refers,
+    Represented,
+    Sentences,
+    Weighted,
+)
+
+
+class Wikitext(Settings):
+    """The general corpus, which is not one of the tasks."""
+
+    dataset: Sentences = Field(description="Dataset of the form sentences.")
+    max_sentences: int | None = Field(gt=1, description="Use the first so many sentences; null for all.")
+    max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
+    label: str | None = Field(
+        description="Substitution to print, where the dataset stands in for Wikitext-2."
+    )
+
+
+class Averages(Settings):
+    """The corpus that is averaged over, and how it is batched."""
+
+    dataset: Sentences = Field(description="Dataset of the form sentences.")
+    max_sentences: int | None = Field(gt=0, description="Use the first so many sentences; null for all.")
+    max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
+    block: int = Field(gt=0, description="Sentences that are batched together by length.")
+    precision: Precision
+    label: str | None = Field(
+        description="Substitution to print, where the corpus stands in for Wikitext-103."
+    )
+
+
+class LocalWords(Settings):
+    """A text file of word2vec's format below the data root."""
+
+    kind: Literal["local"]
+    path: Below
+    sha256: Sha256 | None = Field(description="null where the file was not at hand when this was written.")
+
+
+class PackagedFile(Settings):
+    """A file of an installed package."""
+
+    path: Below = Field(description="Below the package.")
+    sha256: Sha256
+
+
+class PackagedWords(Settings):
+    """An array of vectors and the table of its words, in an installed Python package."""
+
+    kind: Literal["package"]
+    package: str = Field(pattern=r"^\w+$", description="Import name.")
+    vectors: PackagedFile = Field(description="NumPy's .npy: a row of float32 for each word.")
+    words: PackagedFile = Field(description="Parquet: one column of text, in the order of the rows.")
+
+
+class WordRepresentation(Settings):
+    """Static vectors of whole words, the most frequent first."""
+
+    kind: Literal["words"]
+    source: Annotated[LocalWords | PackagedWords, Field(discriminator="kind")]
+    drop_frequent: int = Field(ge=0, description="Number of words to skip at the head.")
+    licence: str
+    label: str | None = Field(
+        default=None, description="Substitution to print, where these are used in place of others."
+    )
+
+
+class EncoderRepresentation(Settings):
+    """Hidden states of an encoder, alone or mixed with their static averages."""
+
+    kind: Literal["encoder"]
+    template: Annotated[str, Refers("extraction.templates")] | None = Field(
+        description="Name of a template; null for the sentence itself."
+    )
+    precision: Precision
+
+
+class RandomRepresentation(Settings):
+    """A random vector for every token."""
+
+    kind: Literal["random"]
+    width: int = Field(gt=0)
+    sd: float = Field(gt=0, description="Standard deviation of every entry; the mean is 0.")
+    draws: int = Field(gt=0, description="Tables to draw, with seeds seed, seed + 1, ...")
+    seed: int = Field(ge=0)
+
+
+Representation = Annotated[
+    EncoderRepresentation | RandomRepresentation | WordRepresentation, Field(discriminator="kind")
+]
+
+Bias = Literal["frequent", "subword", "punctuation", "special"]
+
+
+class Uniform(Settings):
+    """The plain average."""
+
+    kind: Literal["uniform"]
+    label: str = Field(description="Name in tables.")
+    specials: bool = Field(description="Whether [CLS] and [SEP] are averaged over.")
+    masks: bool = Field(description="Whether a template's [MASK] is averaged over.")
+
+
+class Idf(Settings):
+    """Inverse document frequency."""
+
+    kind: Literal["idf"]
+    label: str
+    documents: Literal["wikitext", "task", "subset"] = Field(description="Where documents are counted.")
+    text: Literal["raw", "templated"] = Field(
+        description="Whether a task's documents are its texts, or the texts inside the template."
+    )
+    formula: Literal["documents", "tokens"]
+    unseen: Literal["max", "zero"]
+    repeated: Literal["once", "each"] = Field(
+        description="Documents that a repeated text of a task is; Wikitext's sentences are one each."
+    )
+
+
+class Unbiased(Settings):
+    """The plain average without biased tokens: frequent ones, subwords, punctuation, special tokens."""
+
+    kind: Literal["unbiased"]
+    label: str
+    drop: list[Bias]
+
+
+class Masks(Settings):
+    """The average of a template's [MASK] tokens."""
+
+    kind: Literal["masks"]
+    label: str
+
+
+Weighting = Annotated[Uniform | Idf | Unbiased | Masks, Field(discriminator="kind")]
+
+FitOn = Literal["task", "wikitext"]
+
+
+class Plain(Settings):
+    """No post-processing, or length 1: neither is fitted."""
+
+    kind: Literal["none", "normalise"]
+    label: str = Field(description="Name in tables; empty for none.")
+    fit: Literal["task"]
+
+
+class Learnt(Settings):
+    """Mean and spread, or mean and principal directions."""
+
+    kind: Literal["zscore", "whiten"]
+    label: str
+    fit: FitOn
+
+
+class Abtt(Settings):
+    """All but the top principal directions."""
+
+    kind: Literal["abtt"]
+    label: str
+    fit: FitOn
+    directions: int = Field(ge=0, description="Principal directions to remove; the paper tried up to 100.")
+
+
+class Quantile(Settings):
+    """Quantiles of every feature."""
+
+    kind: Literal["quantile_uniform"]
+    label: str
+    fit: FitOn
+    quantiles: int = Field(
+        ge=2, description="Points of each feature's distribution; fewer where N is smaller."
+    )
+    subsample: int = Field(
+        gt=0, description="Most vectors to fit on; scikit-learn's default was 100,000 until 1.5, then 10,000."
+    )
+    seed: int = Field(ge=0, description="Seed of the subsample.")
+
+
+Postprocessing = Annotated[Plain | Learnt | Abtt | Quantile, Field(discriminator="kind")]
+
+
+class Model(Settings):
+    """One column of the paper's tables."""
+
+    representation: Represented
+    mixing_weight: float = Field(description="w of Equation 10.")
+    layers: str
+    name: str | None = Field(
+        default=None, description="What readers see; {encoder} is the study's. Left out: the paper's name."
+    )
+
+
+class Measure(Settings):
+    """A score, averaged over tasks."""
+
+    kind: Literal["sts", "clustering", "transfer", "geometry", "isotropy"]
+    tasks: list[str] | None = Field(description="null for all tasks that the study scores of the kind.")
+    aggregation: str
+    metrics: list[str] = Field(min_length=1, description="The first one that a task has.")
+    scale: float = Field(gt=0)
+    paper_tasks: int | None = Field(
+        description="Tasks that the paper averages; a study with fewer is compared with the mean of the same ones."
+    )
+
+
+class Variants(Settings):
+    """Every combination of some weightings and post-processings."""
+
+    weightings: list[Weighted] = Field(min_length=1)
+    postprocessings: list[Postprocessed] = Field(min_length=1)
+
+
+class Names(Settings):
+    """Definitions and labels behind the rows and columns of tables."""
+
+    models: dict[str, Model]
+    measures: dict[str, Measure]
+    weightings: dict[str, str]
+    postprocessings: dict[str, str]
+    encoder: str = Field(description="What the study's encoder is called.")
+    representations: dict[str, str] = Field(default={}, description="Representation to what readers see.")
+    datasets: dict[str, str] = Field(default={}, description="Task to what its data is called.")
+
+    def model(self, name: str) -> str:
+        """What readers see in place of the paper's name of a model, which may be that of another encoder."""
+        return (self.models[name].name or name).format(encoder=self.encoder)
+
+
+class ExtractionTable(Settings):
+    """One table."""
+
+    title: str
+    source: str = Field(description="Paper and table.")
+    columns: Literal["models", "measures"] = Field(
+        description="What the columns are; rows are variants, or models where columns are measures."
+    )
+    models: list[ModelName] = Field(min_length=1)
+    measures: list[Measured] = Field(min_length=1)
+    variants: list[Variants] = Field(min_length=1)
+    digits: int = Field(ge=0, le=6, description="Decimals printed.")
+
+
+DIGITS = {
+    "N": 0, "C": 0, "L/S": 1, "vocabulary W": 0, "vocabulary B": 0, "tokens W": 1, "tokens B": 1,
+    "alphabetic W, %": 0, "alphabetic B, %": 0,
+}  # fmt: skip
+"""Columns as the paper calls them, and their decimals; W is for words, B for the encoder's pieces."""
+
+
+class DatasetRow(Settings):
+    """One dataset, or one of its splits."""
+
+    name: str = Field(description="As the paper prints it.")
+    split: str = Field(description="Split, as the paper prints it; empty for the whole dataset.")
+    dataset: AnyDataset = Field(
+        description="Name of the dataset; if it has splits, the rows of `split` are used."
+    )
+    graded: bool = Field(description="Whether labels are grades, whose extremes are compared, or classes.")
+    words: Literal["whitespace", "marks_apart"] = Field(description="What W counts as words.")
+
+
+class Statistics(Settings):
+    """One table."""
+
+    title: str
+    source: str
+    rows: list[DatasetRow] = Field(min_length=1)
+
+
+class Block(Settings):
+    """Every combination of the lists, scored by some kinds of evaluation."""
+
+    kinds: list[Literal["sts", "clustering", "transfer", "geometry", "isotropy"]] = Field(
+        min_length=1, description="isotropy is the IsoScore of Wikitext's sentences."
+    )
+    representations: list[Represented] = Field(min_length=1)
+    mixing_weights: list[float] = Field(
+        min_length=1, description="w of Equation 10: 0 for contextual states alone, 1 for static averages."
+    )
+    layers: list[str] = Field(
+        min_length=1, description="static, 0, 1, ..., last, sums such as 1+last; each: all."
+    )
+    weightings: list[Weighted] = Field(min_length=1)
+    postprocessings: list[Postprocessed] = Field(min_length=1)
+
+
+class SuiteNames(Settings):
+    """The suite of each kind; null where a study leaves a kind out. Geometry is measured by that of scored pairs."""
+
+    sts: Annotated[Name, Refers("suites.sts")] | None
+    clustering: Annotated[Name, Refers("suites.clustering")] | None
+    transfer: Annotated[Name, Refers("suites.transfer")] | None
+
+
+class Show(Settings):
+    """Tables and figures that a study makes."""
+
+    statistics: list[Annotated[Name, Refers("extraction.statistics")]]
+    tables: list[Annotated[Name, Refers("extraction.tables")]]
+    figures: list[Annotated[Name, Refers("extraction.figures")]]
+
+
+_GROUPED = ": "
+
+
+def tables_of(extraction: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Tables of the study, and its scatter plots as the tables that they are drawn from, by name."""
+    drawn = {
+        name: scattered(block)
+        for name, block in extraction["figures"].items()
+        if block["kind"] == "variant_scatter"
+    }
+    return {**extraction["tables"], **drawn}
+
+
+def scattered(figure: Mapping[str, Any]) -> dict[str, Any]:
+    """What a scatter plot shows, in the keys of a table."""
+    shown = {key: figure[key] for key in ("title", "models", "variants")}
+    return shown | {"source": "", "columns": "models", "measures": [figure["x"], figure["y"]], "digits": 2}
+
+
+def definable_rows(extraction: Mapping[str, Any], table: str) -> tuple[set[str], set[str]]:
+    """Rows and headings that a table of this form could show of what the study defines, shown or not."""
+    weightings, posts = (
+        [block["label"] for block in extraction[axis].values()] for axis in ("weightings", "postprocessings")
+    )
+    variants = {" + ".join(filter(None, pair)) for pair in product(weightings, posts)}
+    if tables_of(extraction)[table]["columns"] == "models":
+        rows, groups, headings = variants, set(extraction["measures"]), set(extraction["models"])
+    else:
+        rows, groups, headings = set(extraction["models"]), variants, set(extraction["measures"])
+    return rows | {f"{group}{_GROUPED}{row}" for group, row in product(groups, rows)}, headings

@@ -1,0 +1,555 @@
+"""Methods: every field is a key of a block in config/methods.yaml, a class a module."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from workflow_scripts.config import Settings, by_tag, parse
+from workflow_scripts.settings.names import Refers
+from workflow_scripts.settings.readouts import AnyReadout, Pooling
+from workflow_scripts.settings.start import BUILT_AS_BERT, Start, layers_outside
+from workflow_scripts.settings.templates import Template
+
+StartsFrom = Literal["encoder", "pair", "runs", "run"]
+"""One encoder, two runs, any number of runs, or one run."""
+
+
+class MethodConfig(Settings):
+    """Settings of a method: every field is a key of its block in config/methods.yaml.
+
+    ``readout`` (``settings.readouts.AnyReadout``) says how token states become a vector, ``base`` holds the settings
+    of a method underneath, ``pool`` and ``words`` ask for the columns ``exemplar`` and ``word``.
+    """
+
+    columns: ClassVar[tuple[str, ...]] = ()
+    """Columns that it reads of the corpus; none for a method that trains nothing."""
+    starts_from: ClassVar[StartsFrom] = "encoder"
+    has_teacher: ClassVar[bool] = False
+    """Whether it learns the vectors of a teacher."""
+    reducible: ClassVar[bool] = False
+    """Whether 3R can come between the halves of its objective (``training.contrastive.Objective``)."""
+
+    module: str
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """Substitutions and warnings, printed with every number that these settings lead to."""
+        return ()
+
+    @property
+    def read_columns(self) -> Sequence[str]:
+        """Those columns of a corpus that these settings read."""
+        return self.columns
+
+    @property
+    def is_prompted(self) -> bool:
+        """Whether sentences are put into a prompt, where [MASK] can be read."""
+        return False
+
+    @property
+    def overrides(self) -> Mapping[str, Any]:
+        """Keyword arguments of ``models.encoder.load_backbone``: dropout, entries of the model's configuration."""
+        return {}
+
+    def misfits(self, start: Start) -> Iterator[str]:
+        """What these settings need and what a run starts from lacks, a line each.
+
+        Lines begin with ``method.`` and the setting, or with ``encoder`` or ``teacher``.
+        """
+        return iter(())
+
+    def unchunkable(self, start: Start) -> Iterator[str]:
+        """Why ``training.chunk`` would change what these settings make of a batch, a line each."""
+        return iter(())
+
+
+class ReadingMethod(MethodConfig):
+    """Settings of a method whose encoder has one readout."""
+
+    readout: AnyReadout
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The readout's."""
+        return self.readout.labels
+
+    def conflicts(self) -> Iterator[str]:
+        """[MASK] is read in a prompt alone, and what was published without training."""
+        setting = self.readout.mask_setting
+        if setting and not self.is_prompted:
+            found = f"{getattr(self.readout, setting)} reads [MASK], and the method puts no template around sentences"
+            yield f"readout.{setting}: {found}. Use promptbert, a frozen run's template, or other tokens."
+        if self.readout.needs_frozen and (self.module != "frozen" or self.is_prompted):
+            found = f"{self.readout.kind}, which is an encoder as it is, with a prompt of its own"
+            yield f"readout.kind: {found}. Use it in frozen without a template, or take pooling."
+
+    def misfits(self, start: Start) -> Iterator[str]:
+        """The readout's."""
+        return (f"method.{line}" for line in self.readout.misfits(start))
+
+
+class TrainingMethod(ReadingMethod):
+    """Settings of a method that trains an encoder on sentences."""
+
+    columns: ClassVar[tuple[str, ...]] = ("anchor",)
+
+    dropout: float | None = Field(
+        ge=0, lt=1, description="Dropout of hidden states and attention; null keeps the model's."
+    )
+
+    @property
+    def overrides(self) -> Mapping[str, Any]:
+        """The dropout."""
+        return {"dropout": self.dropout}
+
+    def unchunkable(self, start: Start) -> Iterator[str]:
+        """A readout in which sentences of a batch meet."""
+        if not self.readout.is_independent:
+            found = f"the readout {self.readout.kind}, as it is set, sums over a whole batch"
+            yield f"training.chunk: {found}. Set it to null for this method, or change the readout."
+
+
+class Contrasting(TrainingMethod):
+    """Settings of a method that contrasts views, of one encoder or of several."""
+
+    temperature: float = Field(gt=0, le=1, description="Softmax temperature; 0.05 in the paper.")
+    matryoshka: tuple[Annotated[int, Field(gt=0)], ...] = Field(
+        default=(),
+        description="Widths: so many first entries of a vector are contrasted too, beside all of them.",
+    )
+
+    @property
+    def keeps_contrasted(self) -> bool:
+        """Whether what is contrasted is what is read at test."""
+        return True
+
+    def conflicts(self) -> Iterator[str]:
+        """Each width counts once, and first entries are those of an embedding."""
+        yield from super().conflicts()
+        if len({*self.matryoshka}) < len(self.matryoshka):
+            yield f"matryoshka: {[*self.matryoshka]}. Give each width once."
+        if self.matryoshka and not self.keeps_contrasted:
+            found = "given; what orders the entries, a head, is dropped at test"
+            yield f"matryoshka: {found}. Set head_at_test: true, or take a readout without a head."
+
+    def misfits(self, start: Start) -> Iterator[str]:
+        """Two views of a sentence differ; what a run's model drops is what it was trained with."""
+        yield from super().misfits(start)
+        if (
+            self.dropout is None
+            and start.members is None
+            and any(size.drops is False for size in start.sizes)
+        ):
+            yield f"method.dropout: null; {start.encoder} drops nothing of its own. Give a number."
+        for width in start.widths[:1]:
+            if max(self.matryoshka, default=0) > width:
+                found = f"{max(self.matryoshka)}; {start.encoder} is {width} wide"
+                yield f"method.matryoshka: {found}. Lower it."
+
+
+class Contrastive(Contrasting):
+    """Settings of a contrastive method of one encoder."""
+
+    reducible: ClassVar[bool] = True
+
+    head_at_test: bool = Field(description="Whether the MLP head is part of the embedding at test.")
+
+    @property
+    def keeps_contrasted(self) -> bool:
+        """Without a head, or with one that stays."""
+        return self.head_at_test or not self.readout.has_head
+
+
+class Frozen(ReadingMethod):
+    """Settings of a frozen run."""
+
+    module: Literal["frozen"]
+    template: Template | None = Field(
+        default=None, description="Prompt that sentences are put into; left out for none."
+    )
+
+    @property
+    def is_prompted(self) -> bool:
+        """Whether there is a template."""
+        return self.template is not None
+
+
+class Repooled(ReadingMethod):
+    """Settings of another readout of one run."""
+
+    starts_from: ClassVar[StartsFrom] = "run"
+
+    module: Literal["repooled"]
+    keeps_prompt: bool = Field(
+        default=True, description="False reads sentences as they are, where the run puts them into a prompt."
+    )
+
+
+class Ensemble(MethodConfig):
+    """Settings of an ensemble."""
+
+    starts_from: ClassVar[StartsFrom] = "runs"
+
+    module: Literal["ensemble"]
+    weights: tuple[float, ...] | None = Field(description="Of the runs, in their order; null: 1 each.")
+
+    def misfits(self, start: Start) -> Iterator[str]:
+        """There is a weight for each run, and vectors that are added up are of one width."""
+        if self.weights is not None and start.members is not None and len(self.weights) != start.members:
+            found = f"{len(self.weights)} weights; {start.encoder} consists of {start.members} runs"
+            yield f"method.weights: {found}. Give one each, or null."
+        if len(start.widths) > 1:
+            yield f"encoder: the runs of {start.encoder} have widths {start.widths}, which cannot be added up."
+
+
+class Distil(TrainingMethod):
+    """Settings of distillation."""
+
+    has_teacher: ClassVar[bool] = True
+
+    module: Literal["distil"]
+    target: Literal["sum", "mean"] = Field(
+        description="The teacher's vector, or that over its encoders' number."
+    )
+
+    def misfits(self, start: Start) -> Iterator[str]:
+        """A teacher's vectors are as wide as the student's."""
+        yield from super().misfits(start)
+        widths = sorted({size.width for size in start.teacher_sizes})
+        if start.widths and widths and widths != start.widths:
+            found = (
+                f"the vectors of {start.teacher} have {widths[0]} entries, the student's {start.widths[0]}"
+            )
+            yield f"teacher: {found}. Name another."
+
+
+class SimCSE(Contrastive):
+    """Settings of unsupervised SimCSE."""
+
+    module: Literal["simcse"]
+
+
+class SimCSEPairs(Contrastive):
+    """Settings of SimCSE on pairs."""
+
+    columns: ClassVar[tuple[str, ...]] = ("anchor", "positive")
+
+    module: Literal["simcse_pairs"]
+
+
+class SupervisedSimCSE(Contrastive):
+    """Settings of supervised SimCSE."""
+
+    columns: ClassVar[tuple[str, ...]] = ("anchor", "positive", "negative")
+
+    module: Literal["supervised_simcse"]
+    hard_negatives: bool = Field(description="Whether the corpus's column of negatives is read.")
+    hard_negative_weight: float = Field(
+        description="Added to the logit of a row's own hard negative: 0 in SimCSE, 1 in LayerAttPooler's code."
+    )
+
+    @property
+    def read_columns(self) -> Sequence[str]:
+        """Negatives are left out where none are hard."""
+        return self.columns if self.hard_negatives else self.columns[:2]
+
+
+class PromptBERT(Contrastive):
+    """Settings of PromptBERT."""
+
+    module: Literal["promptbert"]
+    templates: tuple[Template, Template] = Field(description="One for each view while training.")
+    test_template: Template = Field(
+        description="At test; the code ends sentences in a full stop there alone."
+    )
+    denoise: bool = Field(description="Whether the templates' own vectors are subtracted while training.")
+    cut: Literal["sentence", "with_specials"] = Field(
+        description="What training.max_tokens counts: the sentence's own tokens, or [CLS] and [SEP] too."
+    )
+    bias_positions: Literal["own", "zero"] = Field(
+        description="First position of a bare template: the encoder's own first, or 0."
+    )
+    chosen_by: Literal["denoised", "test"] = Field(
+        description="How checkpoints are scored: as while training, or as at test."
+    )
+
+    @property
+    def is_prompted(self) -> bool:
+        """Sentences always are."""
+        return True
+
+
+class DiffCSE(Contrastive):
+    """Settings of DiffCSE."""
+
+    reducible: ClassVar[bool] = False
+
+    module: Literal["diffcse"]
+    mlm_probability: float = Field(gt=0, lt=1, description="Of the tokens, masked for the generator.")
+    masking: Literal["bert", "mask"] = Field(
+        description="What chosen tokens become: 80% [MASK], 10% random and 10% unchanged, or all [MASK]."
+    )
+    filled: Literal["all", "chosen"] = Field(
+        description="Tokens that the generator rewrites: all but [CLS], as in the code, or the chosen ones."
+    )
+    generator_dropout: bool = Field(description="Whether the generator drops out as while training.")
+    weight: float = Field(gt=0, description="lambda, of the loss of replaced tokens.")
+    projector: Literal["head", "batch_norm"] = Field(
+        description="On top of the vector while training: SimCSE's MLP, or two layers with BatchNorm."
+    )
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The generator's, and the readout's."""
+        return [*self.readout.labels, "the base encoder itself stands in for DiffCSE's generator, DistilBERT"]
+
+    @property
+    def keeps_contrasted(self) -> bool:
+        """Not where a projector is thrown away."""
+        return super().keeps_contrasted and self.projector == "head"
+
+    def conflicts(self) -> Iterator[str]:
+        """An embedding has no BatchNorm."""
+        yield from super().conflicts()
+        if self.projector == "batch_norm" and self.head_at_test:
+            yield "projector: batch_norm is no part of an embedding. Set head_at_test: false."
+
+    def unchunkable(self, start: Start) -> Iterator[str]:
+        """Its discriminator reads every token again."""
+        found = "diffcse's discriminator reads the batch again"
+        yield f"training.chunk: {found}. Leave it out."
+
+
+class InforMinCL(Contrastive):
+    """Settings of InforMin-CL."""
+
+    module: Literal["informin_cl"]
+    reconstruction_weight: float = Field(ge=0, description="w; 0 is SimCSE.")
+
+
+class Sscl(Contrastive):
+    """Settings of SSCL."""
+
+    module: Literal["sscl"]
+    negative_layers: tuple[int, ...] = Field(min_length=1, description="Hidden states that are negatives.")
+
+    def conflicts(self) -> Iterator[str]:
+        """One layer is pooled."""
+        yield from super().conflicts()
+        if not isinstance(self.readout, Pooling) or len(self.readout.indices) != 1:
+            yield "readout: sscl pools one layer as it pools others. Give a pooling readout of one layer."
+
+    def misfits(self, start: Start) -> Iterator[str]:
+        """The encoder has the layers that are negatives."""
+        yield from super().misfits(start)
+        yield from layers_outside(self.negative_layers, "method.negative_layers", start)
+
+
+class LLM2Vec(Contrastive):
+    """Settings of LLM2Vec."""
+
+    module: Literal["llm2vec"]
+    bidirectional: bool = Field(description="Whether tokens attend to those after them.")
+    lora_rank: int = Field(gt=0, description="Rank r of the adapters.")
+    lora_alpha: int = Field(gt=0, description="Their scale is alpha / r.")
+    lora_dropout: float = Field(ge=0, lt=1, description="Of the adapters' inputs.")
+    weights: Literal["float32", "bfloat16"] = Field(
+        description="Precision of the frozen weights, and of the model that is saved."
+    )
+
+    @property
+    def overrides(self) -> Mapping[str, Any]:
+        """The dropout, and the precision of the frozen weights."""
+        return {**super().overrides, "dtype": self.weights}
+
+    def misfits(self, start: Start) -> Iterator[str]:
+        """What is read is the decoder as it attends here."""
+        sizes = [size._replace(causal=not self.bidirectional) for size in start.sizes]
+        return super().misfits(start._replace(sizes=sizes))
+
+
+CrossMode = Literal["parallel", "literal", "feedback"]
+Term = Literal["nce", "icnce", "ictm"]
+
+
+class Jtcse(Contrasting):
+    """Settings of JTCSE and TNCSE."""
+
+    starts_from: ClassVar[StartsFrom] = "pair"
+
+    module: Literal["jtcse"]
+    readout: AnyReadout = Field(description="Of each sub-encoder, at test.")
+    terms: tuple[Term, ...] = Field(min_length=1, description="Terms of Eq. 15 that are added up (Table X).")
+    cross_every: int | None = Field(gt=0, description="k: every k-th layer attends across; null: none does.")
+    cross_mode: CrossMode = Field(description="Where the cross-attention goes.")
+    direction: Literal["random", "forward"] = Field(description="Of ICNCE: by a coin, or always I to II.")
+    modulus_weight: float = Field(gt=0, description="Of the modulus term; 0.5 in the code, 1 in Eq. 13.")
+    modulus_of: Literal["pooler", "cls"] = Field(description="What the modulus is taken of.")
+    bypassed_layernorms: int = Field(ge=0, description="Last layers whose LayerNorms are left out (Fig. 8).")
+
+    @property
+    def reads_pooler(self) -> bool:
+        """Whether a modulus is taken of the poolers' output."""
+        return "ictm" in self.terms and self.modulus_of == "pooler"
+
+    @property
+    def reads_cross_streams(self) -> bool:
+        """Whether cross-attention reaches the loss."""
+        return "icnce" in self.terms or self.cross_mode == "feedback"
+
+    def misfits(self, start: Start) -> Iterator[str]:
+        """The two encoders can be joined, and have the layers that are named."""
+        yield from super().misfits(start)
+        for kind in dict.fromkeys(size.kind for size in start.sizes):
+            if kind not in (None, *BUILT_AS_BERT):
+                known = ", ".join(BUILT_AS_BERT)
+                found = f"jtcse attends across encoders built as BERT ({known}); {start.encoder} has one of {kind}"
+                yield f"encoder: {found}. Name others."
+        if start.frozen:
+            found = f"jtcse joins trained runs; {start.frozen[0]} trains nothing"
+            yield f"encoder: {found}. Name another in `runs` of {start.encoder}."
+        if len(sizes := dict.fromkeys((size.layers, size.width) for size in start.sizes)) > 1:
+            found = ", ".join(f"{layers} layers of {width}" for layers, width in sizes)
+            yield f"encoder: the runs of {start.encoder} have encoders of several sizes: {found}. Name others."
+        for depth in start.depths[:1]:
+            if self.cross_every is not None and depth % self.cross_every:
+                found = f"{self.cross_every}; the {depth} layers of {start.encoder} are no multiple of it"
+                divisors = ", ".join(str(number) for number in range(1, depth + 1) if depth % number == 0)
+                yield f"method.cross_every: {found}. Use one of {divisors}, or null."
+            if self.bypassed_layernorms > depth:
+                found = f"{self.bypassed_layernorms}; {start.encoder} has {depth} layers"
+                yield f"method.bypassed_layernorms: {found}. Lower it."
+
+
+class ThresholdConfig(Settings):
+    """The threshold c."""
+
+    surrogate: Literal["straight_through", "soft", "frozen"] = Field(description="How c gets a gradient.")
+    start: float | None = Field(
+        ge=0, description="First value; null draws it from U(0, 1) with the run's seed."
+    )
+    temperature: float = Field(gt=0, description="T of the surrogate, on the scale of the deviations.")
+    travel: float = Field(
+        ge=0,
+        description="How far c can move in one schedule: the sum of its learning rates; 0 if frozen.",
+    )
+
+    def conflicts(self) -> Iterator[str]:
+        """A frozen threshold does not learn."""
+        if (self.surrogate == "frozen") != (self.travel == 0):
+            found = f"{self.travel:g} with surrogate {self.surrogate}"
+            yield f"travel: {found}. A frozen threshold has 0, and no other has."
+
+
+PlainMethod = (
+    Frozen
+    | Repooled
+    | Ensemble
+    | Distil
+    | SimCSE
+    | SimCSEPairs
+    | SupervisedSimCSE
+    | PromptBERT
+    | DiffCSE
+    | InforMinCL
+    | Sscl
+    | LLM2Vec
+    | Jtcse
+)
+AnyPlainMethod = Annotated[PlainMethod, Field(discriminator="module")]
+"""Settings of a method that has no other underneath."""
+
+
+class ReductionBlock(MethodConfig):
+    """Settings of 3R itself, as its block has them beside the name of the method underneath."""
+
+    columns: ClassVar[tuple[str, ...]] = ("anchor", "exemplar", "word")
+
+    module: Literal["three_r"]
+    pool: Annotated[str, Refers("exemplars")] | None = Field(
+        description="Pool of exemplars; null where none are subtracted."
+    )
+    k: int = Field(gt=0, description="Exemplars a step; at most as many as the pool has.")
+    words: int | None = Field(
+        gt=1, description="Most frequent words of the corpus; null where none are read."
+    )
+    identify: Literal["batch", "both_views", "words_at_start", "words_each_step", "all"]
+    subtract: Literal["exemplars", "words", "word_rows", "own"]
+    where: Literal["after_head", "before_head"]
+    detach: bool = Field(description="Whether the redundant vector is held fixed.")
+    threshold: ThresholdConfig
+
+    @property
+    def reads_words(self) -> bool:
+        """Whether frequent words are embedded."""
+        return self.identify.startswith("words") or self.subtract.startswith("word")
+
+    def conflicts(self) -> Iterator[str]:
+        """A pool and words are named where they are read."""
+        if (self.pool is not None) != (self.subtract == "exemplars"):
+            found = f"{self.pool} with subtract {self.subtract}"
+            yield f"pool: {found}. Give a pool where exemplars are subtracted, and null elsewhere."
+        if (self.words is not None) != self.reads_words:
+            found = f"{self.words} with identify {self.identify} and subtract {self.subtract}"
+            yield f"words: {found}. Give a number where words are embedded, and null elsewhere."
+
+
+class ThreeR(ReductionBlock):
+    """Settings of 3R on a method."""
+
+    base: AnyPlainMethod = Field(
+        description="The method underneath; in the configuration, the name of its block."
+    )
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """Those of the method underneath."""
+        return self.base.labels
+
+    @property
+    def overrides(self) -> Mapping[str, Any]:
+        """Those of the method underneath."""
+        return self.base.overrides
+
+    @property
+    def read_columns(self) -> Sequence[str]:
+        """Those of the method underneath."""
+        return self.base.read_columns
+
+    def conflicts(self) -> Iterator[str]:
+        """The method underneath has vectors to reduce."""
+        if not self.base.reducible:
+            found = f"{self.base.module} compares no pairs of vectors that could be reduced"
+            yield f"base: {found}. Name a block of a contrastive method, such as simcse."
+        if self.base.is_prompted:
+            found = f"exemplars and words have no template, and {self.base.module} reads its [MASK]"
+            yield f"base: {found}. Name a block without one."
+        yield from super().conflicts()
+
+    def misfits(self, start: Start) -> Iterator[str]:
+        """Those of the method underneath, and the pool has as many exemplars as a step takes."""
+        yield from (line.replace("method.", "method.base.", 1) for line in self.base.misfits(start))
+        if start.pool_sentences is not None and self.k > start.pool_sentences:
+            found = f"{self.k} exemplars a step; pool {self.pool} has {start.pool_sentences}"
+            yield f"method.k: {found}. Lower it."
+
+    def unchunkable(self, start: Start) -> Iterator[str]:
+        """That of the method underneath."""
+        return (line.replace("method.", "method.base.", 1) for line in self.base.unchunkable(start))
+
+
+AnyMethod = Annotated[PlainMethod | ThreeR, Field(discriminator="module")]
+"""Settings of any method."""
+METHODS: dict[str, type[MethodConfig]] = by_tag(AnyMethod)
+"""Modules of methods, with their classes."""
+
+
+def read_method(section: Mapping[str, Any], place: str) -> PlainMethod | ThreeR:
+    """Settings of a method, those of the one underneath among them, found at ``place``.
+
+    Raises:
+        ConfigError: naming the first key that is wrong and what is wrong with it.
+    """
+    read: PlainMethod | ThreeR = parse(AnyMethod, section, place)
+    return read

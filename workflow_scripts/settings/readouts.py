@@ -1,0 +1,294 @@
+"""Readouts: how token states become a sentence vector, a class a kind."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from workflow_scripts.config import Settings, by_tag
+from workflow_scripts.settings.start import Start, first_token_alone, last_token_of_encoder, layers_outside
+
+
+class ReadoutConfig(Settings):
+    """Settings of a readout: every field but ``kind`` is a key of ``readout`` in a block of config/methods.yaml.
+
+    ``kind`` is the name of its file in ``models/readouts``, as a ``Literal``. The settings are all that a model folder
+    keeps of them, so that they and the encoder's configuration must be enough to make the readout anew.
+    """
+
+    kind: str
+
+    @property
+    def has_head(self) -> bool:
+        """Whether SimCSE's MLP head is trained on its vector."""
+        return False
+
+    @property
+    def reads_pooler(self) -> bool:
+        """Whether an encoder that is not trained is read through the pooler that it has."""
+        return False
+
+    @property
+    def needs_frozen(self) -> bool:
+        """Whether it reads an encoder's own weights alone, which no run has trained."""
+        return False
+
+    @property
+    def mask_setting(self) -> str | None:
+        """The setting by which it reads [MASK], for which sentences need a prompt; None if it does not."""
+        return None
+
+    @property
+    def is_independent(self) -> bool:
+        """Whether a vector, and what is drawn for it in training, does not depend on the others of its batch."""
+        return True
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """What a reader of any number made with it must know, such as that vectors depend on their batch."""
+        return ()
+
+    def misfits(self, start: Start) -> Iterator[str]:
+        """What an encoder lacks for it, a line each that begins with ``readout.`` and the setting."""
+        return iter(())
+
+
+Pooler = Literal[
+    "cls", "cls_before_pooler", "avg", "avg_top2", "avg_first_last", "weighted_avg", "last_token", "max"
+]
+Mode = Literal["cls", "mean", "weightedmean", "lasttoken", "max"]
+
+LAYERS: dict[str, tuple[int, ...]] = {
+    "cls": (-1,),
+    "cls_before_pooler": (-1,),
+    "avg": (-1,),
+    "avg_top2": (-2, -1),
+    "avg_first_last": (1, -1),
+    "weighted_avg": (-1,),
+    "last_token": (-1,),
+    "max": (-1,),
+}
+_MODES: dict[str, Mode] = {
+    "cls": "cls",
+    "cls_before_pooler": "cls",
+    "weighted_avg": "weightedmean",
+    "last_token": "lasttoken",
+    "max": "max",
+}
+
+
+class Pooling(ReadoutConfig):
+    """How token states become a sentence vector."""
+
+    kind: Literal["pooling"]
+    pooler: Pooler = Field(
+        description="cls is followed by the method's MLP head, or the encoder's own pooler where none is trained; "
+        "the others have no head. weighted_avg weighs the n-th token n times; max is that of each feature."
+    )
+    layers: tuple[int, ...] | None = Field(
+        min_length=1,
+        description="Hidden states (0 is the embedding output) that are averaged; null for the pooler's own.",
+    )
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """The hidden states that are averaged."""
+        return self.layers if self.layers is not None else LAYERS[self.pooler]
+
+    @property
+    def has_head(self) -> bool:
+        """Whether a method trains an MLP on the pooled vector."""
+        return self.pooler == "cls"
+
+    @property
+    def reads_pooler(self) -> bool:
+        """Whether an encoder that is not trained is read through the pooler that it has."""
+        return self.pooler == "cls"
+
+    @property
+    def mode(self) -> Mode:
+        """How tokens are pooled, in the words of sentence-transformers."""
+        return _MODES.get(self.pooler, "mean")
+
+    def misfits(self, start: Start) -> Iterator[str]:
+        """The encoder has the layers, and the one token that is taken knows the others."""
+        yield from layers_outside(self.indices, "readout.layers", start)
+        if self.mode == "cls":
+            yield from first_token_alone("readout.pooler", start)
+        if self.mode == "lasttoken":
+            yield from last_token_of_encoder("readout.pooler", start)
+
+
+Table2 = Literal[
+    "cls_last",
+    "avg_last",
+    "avg_first_last",
+    "avg_last_and_avg_first_last",
+    "cls_last_and_avg_last",
+    "attention_cls",
+    "attention_avg",
+    "attention_cls_avg",
+    "cls_last_and_attention_cls_avg",
+]
+
+
+class LayerAttention(ReadoutConfig):
+    """Settings of the pooler."""
+
+    kind: Literal["layer_attention"]
+    pooling: Table2 = Field(description="A row of Table 2.")
+    weights: Literal["softmax", "ratio", "diagonal"] = Field(
+        description="softmax: the code's; ratio: a score over the sum of its row; diagonal: Equation 1 as printed."
+    )
+    projection: Literal["linear", "rrelu", "rrelu_per_query"] = Field(
+        description="What follows W_q, W_k and W_v; the code draws slopes of keys and values anew for each query."
+    )
+    embeddings: bool = Field(description="Whether the embedding output is a layer, as in the code.")
+    divisor: Literal["layers", "sqrt_width", "none"] = Field(
+        description="Of the scores: their number of layers (the code), the root of the width, or 1; softmax reads it."
+    )
+    first_state: Literal[0, 1] = Field(
+        description="First hidden state of the averages over first and last; 0, the embedding output, in the code."
+    )
+
+    @property
+    def has_head(self) -> bool:
+        """All poolings of the paper have an MLP."""
+        return True
+
+    def misfits(self, start: Start) -> Iterator[str]:
+        """There are layers to attend to, and the first token knows the others."""
+        if 0 in start.depths:
+            yield f"readout.kind: layer_attention; {start.encoder} has no layers to attend to. Name another."
+        if "cls" in self.pooling:
+            yield from first_token_alone("readout.pooling", start)
+
+
+class S2Sent(ReadoutConfig):
+    """Settings of the selector."""
+
+    kind: Literal["s2sent"]
+    blocks: int = Field(gt=0, description="Number n of blocks, counted from the last.")
+    last_block: bool = Field(description="Whether the last block is one of them; the code leaves it out.")
+    form: Literal["stack", "average"] = Field(
+        description="stack: a branch for each block (2D SS); average: one branch for their average (1D SS)."
+    )
+    pooling: Literal["avg", "cls", "mask"] = Field(description="Tokens of the fused states that are taken.")
+    squeeze: Literal["none", "gap", "dct"] = Field(
+        description="none: layers act on each token; gap: average; dct: frequency selection."
+    )
+    frequencies: Literal[1, 2, 4, 8, 16] = Field(description="Number m of basis functions; dct reads it.")
+    frequency_set: Literal["figure", "fcanet"] = Field(
+        description="In the order of figure 4, or as the code lists them; the first five are the same."
+    )
+    dct: Literal["mean", "printed", "sum", "grid"] = Field(
+        description="mean: over a sentence's own length, divided by N L, block frequencies of N or more resampled; "
+        "printed: not resampled; sum: not divided either; grid: the code's."
+    )
+    reduction: int = Field(gt=0, description="Ratio r of the width to the bottleneck's.")
+    activation: Literal["relu", "tanh"] = Field(description="In the bottleneck: the text's or the code's.")
+    bias: bool = Field(description="Of both layers; the code has it.")
+    batch_norm: bool = Field(description="Before the sigmoid; the code has it.")
+    gate: Literal["softmax", "batch", "linear"] = Field(
+        description="softmax: Equation 4; batch: the code's sum over the whole batch; linear: no adaptive weights."
+    )
+
+    @property
+    def has_head(self) -> bool:
+        """As in the code: [CLS] is followed by SimCSE's MLP, [MASK] by PromptBERT's, an average by none."""
+        return self.pooling != "avg"
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether there is one branch only, whose weight a softmax makes 1."""
+        return self.gate == "softmax" and (self.form == "average" or self.blocks == 1)
+
+    @property
+    def sums_batch(self) -> bool:
+        """Whether padding or other sentences count, at test too."""
+        return self.gate == "batch" or (self.squeeze == "dct" and self.dct == "grid")
+
+    @property
+    def is_independent(self) -> bool:
+        """The code's BatchNorm normalises over a batch while training."""
+        return not (self.batch_norm or self.sums_batch)
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """That vectors depend on their batch, or that the selector does nothing."""
+        found = []
+        if self.sums_batch:
+            found.append(
+                "S2Sent as its code computes it: a vector depends on the other sentences of its batch"
+            )
+        if self.is_identity:
+            found.append("S2Sent with one branch is the identity (Equation 4): a control")
+        return found
+
+    @property
+    def mask_setting(self) -> str | None:
+        """That of the tokens which are taken."""
+        return "pooling" if self.pooling == "mask" else None
+
+    def conflicts(self) -> Iterator[str]:
+        """Without a squeeze there is nothing to normalise."""
+        if self.squeeze == "none" and self.batch_norm:
+            yield "batch_norm: true with squeeze none, where it is not defined. Set it to false."
+
+    def misfits(self, start: Start) -> Iterator[str]:
+        """The encoder has the blocks, its width can be divided, and its first token knows the others."""
+        for depth in start.depths[:1]:
+            if self.blocks > depth:
+                yield f"readout.blocks: {self.blocks}; {start.encoder} has {depth} layers. Lower it."
+        for width in start.widths[:1]:
+            if self.squeeze == "dct" and width % self.frequencies:
+                found = f"{self.frequencies} is no divisor of {start.encoder}'s width {width}"
+                yield f"readout.frequencies: {found}. Choose another."
+            if self.reduction > width:
+                yield f"readout.reduction: {self.reduction}; {start.encoder} is {width} wide. Lower it."
+        if self.pooling == "cls":
+            yield from first_token_alone("readout.pooling", start)
+
+
+class MaskToken(ReadoutConfig):
+    """No settings; the template is the method's."""
+
+    kind: Literal["mask_token"]
+
+    @property
+    def has_head(self) -> bool:
+        """PromptBERT trains with SimCSE's MLP on top."""
+        return True
+
+    @property
+    def mask_setting(self) -> str:
+        """It reads nothing else."""
+        return "kind"
+
+
+class AsPublished(ReadoutConfig):
+    """What is not in the encoder's own folder: which of its prompts."""
+
+    kind: Literal["as_published"]
+    prompt: str | None = Field(
+        description="Name of a published prompt; null for the folder's default, which is mostly none."
+    )
+
+    @property
+    def needs_frozen(self) -> bool:
+        """What follows the encoder was trained with the weights that it has."""
+        return True
+
+    def misfits(self, start: Start) -> Iterator[str]:
+        """Reasons why the folder cannot be read as it was published."""
+        for found in (found for size in start.sizes for found in size.unpublished):
+            take = "Take the method frozen_avg or frozen_cls, or another encoder."
+            yield f"readout.kind: as_published; {found}. {take}"
+
+
+AnyReadout = Annotated[
+    Pooling | LayerAttention | S2Sent | MaskToken | AsPublished, Field(discriminator="kind")
+]
+"""Settings of a readout of any kind."""
+READOUTS: dict[str, type[ReadoutConfig]] = by_tag(AnyReadout)
+"""Kinds of readouts, with their classes."""

@@ -1,0 +1,417 @@
+"""Suites of evaluations, a class a kind, and what their files of scores hold."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field
+
+from workflow_scripts.config import Settings
+from workflow_scripts.settings.names import Pairs, Refers, Texts
+from workflow_scripts.settings.readouts import Pooling
+
+Cells = frozenset[tuple[str, str]]
+"""Aggregations, which may end in ``*``, with the metrics that each has."""
+
+
+def cells(aggregations: Iterable[str], metrics: Iterable[str]) -> Cells:
+    """Every metric under every aggregation."""
+    return frozenset(product(aggregations, metrics))
+
+
+class Suite(Settings):
+    """Settings of a suite: every field is a key of its block below ``suites.<kind>``."""
+
+    form: ClassVar[str | None] = None
+    """Form of its ``datasets``, if it has any."""
+    on_gpu: ClassVar[bool] = True
+    """Whether its jobs may have a GPU."""
+    scores: ClassVar[Cells] = cells(["*"], ["*"])
+    """What files of scores hold of each of its ``datasets``; everything for a kind that does not say."""
+
+    def written(self, _lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+        """Tasks, and what files of scores hold of each.
+
+        Args:
+            _lists: Lists of mteb's tasks, by name.
+        """
+        return dict.fromkeys(getattr(self, "datasets", ()), self.scores)
+
+    def shown(self, lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+        """Of each task what tables can show."""
+        return self.written(lists)
+
+    def timed(self) -> dict[str, Cells]:
+        """Tasks whose time is measured, and what files of times hold of each."""
+        return {}
+
+
+class SuiteConfig(Suite):
+    """Settings of a suite whose tasks are scored from vectors of their texts (``evaluation.base``)."""
+
+    form: ClassVar[str]
+
+    datasets: list[str] = Field(min_length=1, description="Datasets, one task each.")
+    max_tokens: int = Field(gt=2, description="Longer texts are cut; [CLS] and [SEP] count.")
+    label: str | None = Field(
+        default=None, description="Substitution to print, where something stands in for what a paper has."
+    )
+    readout: Pooling | None = Field(
+        default=None,
+        description="Readout to use with every run's backbone, without its own readout and head; null for its own.",
+    )
+    widths: tuple[Annotated[int, Field(gt=0)], ...] = Field(
+        default=(),
+        description="Scored too are so many first entries of every vector: aggregation all@64 beside all.",
+    )
+
+    def conflicts(self) -> Iterator[str]:
+        """No width is given twice."""
+        if len({*self.widths}) < len(self.widths):
+            yield f"widths: {[*self.widths]}. Give each once."
+
+    def shown(self, lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+        """What is written of whole vectors, and the same at each width."""
+        ends = ["", *(f"@{width}" for width in self.widths)]
+        return {
+            task: frozenset((f"{aggregation}{end}", metric) for aggregation, metric in own for end in ends)
+            for task, own in self.written(lists).items()
+        }
+
+    @property
+    def tasks(self) -> Mapping[str, str]:
+        """Its tasks, each with the dataset that it reads."""
+        return {name: name for name in self.datasets}
+
+    def labels(self, _pieces: Callable[[str], object]) -> Sequence[str]:
+        """Substitutions to print with the scores.
+
+        Args:
+            _pieces: Cuts a text into an encoder's tokens.
+        """
+        return [self.label] if self.label else []
+
+    def of_task(self, task: str) -> Self:
+        """What decides the scores of one task: all but what is about others."""
+        return self.model_copy(update={"datasets": [task]})
+
+
+SIGNS = {"above": ">", "at_least": ">="}
+SENTEVAL = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick")
+"""How the names of its sets begin."""
+RELEASED = (
+    "STS sentences as released, while the numbers beside them are of SentEval's, lower-cased and tokenised, "
+    "which a cased tokeniser sees"
+)
+
+
+class Positives(Settings):
+    """One measurement of alignment and uniformity."""
+
+    dataset: Pairs = Field(description="Dataset of the form pairs.")
+    comparison: Literal["above", "at_least"] = Field(
+        description="How the score of positive pairs compares with the threshold."
+    )
+    threshold: float = Field(description="Threshold on the dataset's own scale.")
+    normalise: bool = Field(description="Whether vectors are scaled to length 1 first.")
+
+    def describe(self) -> str:
+        """A description of the measurement for tables."""
+        form = "normalised" if self.normalise else "not normalised"
+        return f"{self.dataset}, score {SIGNS[self.comparison]} {self.threshold:g}, {form}"
+
+
+class Sample(Settings):
+    """A sample of sentences, on which isotropy, modulus and mean cosine are measured."""
+
+    dataset: Texts = Field(description="Dataset of sentences or pairs; each distinct sentence counts once.")
+    min_characters: int = Field(ge=0, description="Shorter sentences are left out.")
+    max_sentences: int = Field(gt=1, description="Use the first so many sentences.")
+
+
+Measure = Positives | Sample
+
+
+class Sts(SuiteConfig):
+    """A suite of scored pairs: its tasks are its datasets, and what is measured of geometry, by its name."""
+
+    form: ClassVar[str] = "pairs"
+    scores: ClassVar[Cells] = cells(("all", "wmean", "mean", "subset:*"), ("spearman", "pearson"))
+
+    datasets: list[str] = Field(default=[], description="Datasets of the form pairs, one task each.")
+    text: Literal["release", "senteval"] = Field(
+        default="release",
+        description="Sentences as released, or tokenised and lower-cased as SentEval has them.",
+    )
+    positives: dict[str, Positives] = Field(
+        default={}, description="Measurements of alignment and uniformity."
+    )
+    samples: dict[str, Sample] = Field(
+        default={}, description="Sentences whose isotropy and moduli are measured."
+    )
+
+    def conflicts(self) -> Iterator[str]:
+        """There is a task, and a name stands for one."""
+        yield from super().conflicts()
+        if not self.tasks:
+            yield "datasets: none, and no positives or samples either. Name one."
+        for task in sorted(self.positives.keys() & {*self.datasets, *self.samples}):
+            yield f"positives.{task}: another task of the suite has that name. Rename one."
+        for task in sorted(self.samples.keys() & {*self.datasets}):
+            yield f"samples.{task}: another task of the suite has that name. Rename one."
+
+    @property
+    def measures(self) -> Mapping[str, Measure]:
+        """What is measured of geometry, by name."""
+        return {**self.positives, **self.samples}
+
+    @property
+    def tasks(self) -> Mapping[str, str]:
+        """Its datasets, and the datasets of what is measured."""
+        return {**super().tasks, **{name: one.dataset for name, one in self.measures.items()}}
+
+    def labels(self, pieces: Callable[[str], object]) -> Sequence[str]:
+        """Also that a tokeniser sees other words of SentEval's sets than their published numbers are computed on."""
+        cased = pieces("Town") != pieces("town")
+        of_senteval = any(name.startswith(SENTEVAL) for name in self.datasets)
+        released = [RELEASED] if cased and of_senteval and self.text == "release" else []
+        return [*super().labels(pieces), *released]
+
+    def of_task(self, task: str) -> Self:
+        """What decides the scores of one dataset or measure."""
+        alone = {
+            "datasets": [name for name in self.datasets if name == task],
+            "positives": {name: one for name, one in self.positives.items() if name == task},
+            "samples": {name: one for name, one in self.samples.items() if name == task},
+        }
+        return self.model_copy(update=alone)
+
+    def written(self, _lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+        """Correlations of each dataset, and what is measured of geometry."""
+        positives = cells([""], ("alignment", "uniformity"))
+        sample = cells([""], ("isoscore", "mean_modulus", "mean_cosine"))
+        measured = dict.fromkeys(self.positives, positives) | dict.fromkeys(self.samples, sample)
+        return dict.fromkeys(self.datasets, self.scores) | measured
+
+
+class Clustering(SuiteConfig):
+    """A suite of clustering tasks."""
+
+    form: ClassVar[str] = "labelled"
+    scores: ClassVar[Cells] = cells(("mean", "sd"), ("accuracy", "nmi", "v_measure"))
+
+    seeds: int = Field(ge=2, description="Runs of k-means, with seeds 0, 1, ...")
+    n_init: int = Field(ge=1, description="Starts of each run, of which the best is used.")
+    max_texts: int | None = Field(
+        default=None,
+        gt=0,
+        description="Number of texts drawn from a larger set, the same for all runs; omit for all texts.",
+    )
+
+
+class Transfer(SuiteConfig):
+    """A suite of transfer tasks."""
+
+    form: ClassVar[str] = "labelled"
+    scores: ClassVar[Cells] = cells(
+        [""], ("accuracy", "dev_accuracy", "f1")
+    )  # f1 of two classes of pairs alone
+    of_grades: ClassVar[Cells] = cells([""], ("spearman", "pearson", "dev_pearson"))
+
+    graded: list[str] = Field(description="Those datasets whose labels are scores.")
+    grades: tuple[int, int] = Field(description="First and last class of a graded task; SentEval 1 and 5.")
+    classifier: Literal["exact", "senteval", "senteval_fast"]
+    folds: int = Field(ge=2, description="Folds of every cross-validation; SentEval 10, its fast form 5.")
+    seed: int = Field(ge=0, description="Seed of folds, batches and initial weights; SentEval 1111.")
+    standardise: bool = Field(
+        description="Whether features get mean 0 and sd 1, over all but a test split's rows; SentEval no."
+    )
+
+    def of_task(self, task: str) -> Self:
+        """What decides the scores of one task; of the graded ones, whether it is among them."""
+        return (
+            super()
+            .of_task(task)
+            .model_copy(update={"graded": [name for name in self.graded if name == task]})
+        )
+
+    def written(self, _lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+        """Correlations of graded tasks, and accuracies of others."""
+        return {task: self.of_grades if task in self.graded else self.scores for task in self.datasets}
+
+
+class InvertedIndex(Settings):
+    """An inverted index of FAISS, which searches some of its lists and may miss the nearest texts."""
+
+    nlist: int = Field(
+        ge=1, description="Lists that the texts are divided into, by k-means with a fixed seed."
+    )
+    nprobe: int = Field(ge=1, description="Lists that a query is compared with.")
+
+    def conflicts(self) -> Iterator[str]:
+        """More lists are probed than there are."""
+        if self.nprobe > self.nlist:
+            yield f"nprobe: {self.nprobe} of {self.nlist} lists. Lower nprobe."
+
+
+class Search(SuiteConfig):
+    """A suite of search tasks; label 1 of a dataset is a duplicate."""
+
+    form: ClassVar[str] = "labelled"
+    scores: ClassVar[Cells] = cells([""], ("mrr@10", "recall@1", "recall@10"))
+
+    corpus: Literal["question2", "all"] = Field(
+        description="What is searched: every question2, or every question."
+    )
+    max_pairs: int | None = Field(ge=1, description="Read the first so many pairs; null for all.")
+    index: InvertedIndex | None = Field(
+        default=None, description="Inverted index to search; null compares a query with every text."
+    )
+
+    def conflicts(self) -> Iterator[str]:
+        """The pairs that are read cannot have as many texts as the index has lists."""
+        yield from super().conflicts()
+        most = self.max_pairs and self.max_pairs * (2 if self.corpus == "all" else 1)
+        if self.index and most and most < self.index.nlist:
+            yield f"index.nlist: {self.index.nlist} lists for at most {most} texts. Lower nlist, or raise max_pairs."
+
+    def written(self, _lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+        """The quality of each task's hits, and the size of an inverted index."""
+        size = cells([""], ["index_bytes"] if self.index else [])
+        return dict.fromkeys(self.datasets, self.scores | size)
+
+    def timed(self) -> dict[str, Cells]:
+        """The time of a query."""
+        return dict.fromkeys(self.datasets, cells([""], ["retrieval_ms"]))
+
+
+class MtebLists(Settings):
+    """Content of config/mteb.yaml."""
+
+    lists: dict[str, dict[str, str]] = Field(
+        description="MtebLists by name; each maps names of tasks in a paper to their names in mteb."
+    )
+    not_in_this_mteb: dict[str, str] = Field(description="Tasks of papers that the lists lack, and why.")
+
+
+class MtebSelection(Suite):
+    """A benchmark of mteb, or a part of it."""
+
+    benchmark: str | None = Field(default=None, description="Its name in mteb, such as MTEB(eng, v2).")
+    task_types: list[str] | None = Field(
+        default=None, min_length=1, description="Types of tasks, such as STS; null for all."
+    )
+    tasks: list[str] | None = Field(
+        default=None, min_length=1, description="Names of tasks in mteb; null for all."
+    )
+    languages: list[str] | None = Field(
+        default=None,
+        min_length=1,
+        description="ISO 639-3, such as eng: texts in others are left out; null for all.",
+    )
+
+
+class Mteb(MtebSelection):
+    """One evaluation through mteb."""
+
+    lists: list[Annotated[str, Refers("mteb.lists")]] | None = Field(
+        default=None, min_length=1, description="MtebLists of config/mteb.yaml, where no benchmark is named."
+    )
+    max_tokens: int = Field(gt=2, description="Longer texts are truncated; [CLS] and [SEP] count.")
+    batch_size: int = Field(gt=0, description="Texts per forward pass.")
+    device: Literal["cpu", "cuda", "auto"]
+    metrics: list[str] = Field(
+        description="Metrics to keep in addition to main_score, if a task has them, such as map_at_10."
+    )
+    missing_data: Literal["gap", "stop"] = Field(description="What to do if a task's dataset is unavailable.")
+    label: str | None = Field(
+        default=None, description="Substitution to print, where other tasks stand in for those of a paper."
+    )
+
+    def conflicts(self) -> Iterator[str]:
+        """Tasks come from lists or from a benchmark, not from both."""
+        if bool(self.lists) == bool(self.benchmark):
+            yield f"benchmark: {self.benchmark} with lists {self.lists}. Give one of them."
+        if self.lists and (self.task_types or self.tasks or self.languages):
+            yield "lists: what they hold is chosen there. Leave out task_types, tasks and languages."
+
+    @property
+    def means(self) -> list[str]:
+        """Metrics whose means over lists of tasks are written."""
+        return list(dict.fromkeys([*(["main_score"] if self.benchmark else []), *self.metrics]))
+
+    def written(self, lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+        """Splits and subsets of each task, and means over each list; a benchmark's ``lists`` are its own alone."""
+        parts = cells(["*:*"], ("main_score", *self.metrics)) | {("mean", "main_score")}
+        chosen = self.lists or lists
+        tasks = [task for name in chosen for task in lists[name].values()]
+        means = dict.fromkeys(chosen, cells(["mean"], self.means))
+        if self.benchmark:
+            means[self.benchmark] |= {("mean_of_types", "main_score")}
+        return dict.fromkeys(tasks, parts) | means
+
+
+class Cost(Suite):
+    """Lengths, batches and repeats."""
+
+    on_gpu: ClassVar[bool] = False
+
+    tokens: int = Field(gt=0, description="Tokens per sentence T, for counting and for timing; no padding.")
+    batch_sizes: list[int] = Field(min_length=1, description="Batch sizes that are timed.")
+    repeats: int = Field(gt=0, description="Timed passes of each encoder per batch size; the median counts.")
+    warmup: int = Field(ge=0, description="Passes before the first timed one.")
+
+    def written(self, _lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+        """One task, of the encoder and of the one that it starts from."""
+        counts = cells(("", "base"), ("parameters", "gmac_linear", "gmac_total"))
+        return {"cost": counts | {("", "added_parameters_percent")}}
+
+    def timed(self) -> dict[str, Cells]:
+        """Batches of each size."""
+        own, base = ("latency_ms", "sentences_per_second"), ("base_latency_ms", "latency_ratio")
+        sizes = (f"batch:{size}" for size in self.batch_sizes)
+        return {"cost": cells(sizes, (*own, *base, "added_latency_percent"))}
+
+
+class Energy(Settings):
+    """The sentences over which E_CLS is averaged."""
+
+    dataset: Texts = Field(description="Dataset of the form sentences or pairs.")
+    max_sentences: int = Field(gt=0, description="Use the first so many sentences.")
+    max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
+    batch_size: int = Field(gt=0, description="Sentences per forward pass; does not change the result.")
+
+
+class Maps(Settings):
+    """The sentences and layers whose attention is drawn."""
+
+    sentences: list[str] = Field(min_length=1, description="Drawn one by one, so nothing is padded.")
+    layers: list[int] = Field(min_length=1, description="Counted from 1.")
+    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+
+
+class Attention(Suite):
+    """What is measured and drawn for one encoder."""
+
+    on_gpu: ClassVar[bool] = False
+
+    energy: Energy
+    maps: Maps
+
+    def written(self, _lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+        """The energy of [CLS] in each layer."""
+        return {self.energy.dataset: cells(("mean", "layer:*"), ["cls_energy"])}
+
+
+SUITES: dict[str, type[Suite]] = {
+    "attention": Attention,
+    "clustering": Clustering,
+    "cost": Cost,
+    "mteb": Mteb,
+    "search": Search,
+    "sts": Sts,
+    "transfer": Transfer,
+}
+"""Kinds of suites, with their classes."""
+EVALUATORS = [kind for kind, suite in SUITES.items() if issubclass(suite, SuiteConfig)]
+"""Kinds of suites that score vectors (``evaluation.base``)."""
