@@ -556,7 +556,7 @@ EDITS = {  # module to the jobs that a real edit of it brings back
     "settings.methods:ThreeR": THREE_R,
     "settings.methods:Contrastive": TRAINED,
     "settings.readouts:S2Sent": S2SENT,
-    "settings.readouts:Pooling": POOLED | PLAIN | SCORED_AGAIN,
+    "settings.readouts:Pooling": POOLED | PLAIN | LEARNT_AGAIN,
     "settings.suites:Clustering": NOTHING,
     "training.mlm": ADAPTED,
 }
@@ -579,18 +579,28 @@ def test_an_edit_reruns_as_many_jobs(finished, module):
 
 
 @pytest.mark.parametrize(
-    ("was", "becomes", "planned"),
+    ("module", "was", "becomes", "planned"),
     [
-        ('description="Widths: so many', 'description="Numbers: so many', NOTHING),
-        ("temperature: float = Field(gt=0, le=1", "temperature: float = Field(gt=0, le=2", NOTHING),
-        ("], ...] = Field(\n        default=()", "], ...] = Field(\n        default=(8,)", TRAINED),
+        ("methods", 'description="Widths: so many', 'description="Numbers: so many', NOTHING),
+        (
+            "methods",
+            "temperature: float = Field(gt=0, le=1",
+            "temperature: float = Field(gt=0, le=2",
+            NOTHING,
+        ),
+        (
+            "training",
+            "restart_every: int | None = Field(\n        default=None",
+            "restart_every: int | None = Field(\n        default=99",
+            ADAPTED,
+        ),
     ],
     ids=["words", "a range", "a default"],
 )
 def test_a_default_reruns_what_may_read_it_and_what_only_refuses_reruns_nothing(
-    finished, was, becomes, planned
+    finished, module, was, becomes, planned
 ):
-    file = finished / file_of("settings.methods")
+    file = finished / file_of(f"settings.{module}")
     text = file.read_text()
     assert text.count(was) == 1
     with holding(file, text.replace(was, becomes)):

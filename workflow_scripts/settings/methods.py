@@ -545,11 +545,11 @@ METHODS: dict[str, type[MethodConfig]] = by_tag(AnyMethod)
 """Modules of methods, with their classes."""
 
 
-def read_method(section: Mapping[str, Any], place: str) -> PlainMethod | ThreeR:
+def read_method(section: Mapping[str, Any], place: str) -> AnyMethod:
     """Settings of a method, those of the one underneath among them, found at ``place``.
 
     Raises:
         ConfigError: naming the first key that is wrong and what is wrong with it.
     """
-    read: PlainMethod | ThreeR = parse(AnyMethod, section, place)
+    read: AnyMethod = parse(AnyMethod, section, place)
     return read

@@ -289,7 +289,7 @@ class MtebLists(Settings):
     """Content of config/mteb.yaml."""
 
     lists: dict[str, dict[str, str]] = Field(
-        description="MtebLists by name; each maps names of tasks in a paper to their names in mteb."
+        description="Lists by name; each maps names of tasks in a paper to their names in mteb."
     )
     not_in_this_mteb: dict[str, str] = Field(description="Tasks of papers that the lists lack, and why.")
 
@@ -315,7 +315,7 @@ class Mteb(MtebSelection):
     """One evaluation through mteb."""
 
     lists: list[Annotated[str, Refers("mteb.lists")]] | None = Field(
-        default=None, min_length=1, description="MtebLists of config/mteb.yaml, where no benchmark is named."
+        default=None, min_length=1, description="Lists of config/mteb.yaml, where no benchmark is named."
     )
     max_tokens: int = Field(gt=2, description="Longer texts are truncated; [CLS] and [SEP] count.")
     batch_size: int = Field(gt=0, description="Texts per forward pass.")

@@ -3,7 +3,8 @@
 A reader has a function ``read(files, options)``: files by their roles (the keys of the source's ``files``, their hashes
 checked before) and the source's ``options`` as its ``Config``, of ``settings.readers``, reads them; it returns ``Rows``
 of a form that ``Config`` names, and raises a DataError that names file and line, what was found there and what was
-expected. What the libraries below it raise of a damaged file may pass: whoever loads a dataset says which file that was.
+expected. What the libraries below it raise of a damaged file may pass: whoever loads a dataset says which file that
+was.
 
 Lines of text end at a line feed, with or without carriage returns: ``str.splitlines`` would also split at characters
 that occur inside texts (U+0085, U+2028). A file whose name ends in ``.gz`` is decompressed. Pairs without a score and
