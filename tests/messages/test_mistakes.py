@@ -1055,42 +1055,16 @@ OF_A_FOLDER = {
         ),
         "teacher.max_tokens: 513; one takes 512. Lower it.",
     ),
-    "an encoder as published that was not with sentence-transformers": (
-        BERT,
-        run("frozen", encoder="mine", corpus=None),
-        "method.readout.kind: as_published; {folder}/mine has no modules.json",
-    ),
     "frequencies that do not divide the width": (
         BERT | {"hidden_size": 24},
         run("simcse_s2sent", encoder="mine", overrides={"method": {"readout": NARROW}}),
         "method.readout.frequencies: 16 is no divisor of mine's width 24. Choose another.",
-    ),
-    "the first token of GPT-2": (
-        {"model_type": "gpt2", "n_layer": 2, "n_embd": 32},
-        run("frozen_cls", encoder="mine", corpus=None),
-        "method.readout.pooler: the first token, which attends to no other, as mine is a causal decoder. Take an average.",
     ),
     "JTCSE on encoders that cannot attend across": (
         MPNET,
         twin(MINE, MINE | {"tag": "other", "overrides": {"method": {"dropout": 0.2}}}),
         "encoder: jtcse attends across encoders built as BERT (bert, roberta, xlm-roberta, camembert); "
         "wrong_twin has one of mpnet. Name others.",
-    ),
-    "the dropout of an encoder that drops nothing": (
-        BERT | {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0},
-        run("simcse", encoder="mine"),
-        "method.dropout: null; mine drops nothing of its own. Give a number.",
-    ),
-    "the dropout of an encoder from scratch that drops nothing": (
-        BERT | {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0},
-        both(
-            put("encoders/anew", {"adapt": {
-                "base": "mine", "corpus": "wiki_extract", "label": "odd",
-                "from_scratch": {"layers": 2, "width": 64, "heads": 4, "feed_forward": 64},
-            }}),
-            run("simcse_3r", encoder="anew"),
-        ),
-        "method.base.dropout: null; anew drops nothing of its own. Give a number.",
     ),
 }  # fmt: skip
 

@@ -42,7 +42,7 @@ from workflow_scripts.settings.grids import (
     runs_of,
 )
 from workflow_scripts.settings.methods import MethodConfig
-from workflow_scripts.settings.start import Start, beyond_encoder, layers_outside
+from workflow_scripts.settings.start import Start, layers_outside
 from workflow_scripts.settings.training import ContinueMlm, Development, Training
 
 
@@ -297,9 +297,7 @@ class RunChecks:
         start = self._start(run, pool)
         trained = self._trained(run, settings, training) if run.corpus else ()
         chunked = method.unchunkable(start) if run.corpus and training.chunk else ()
-        as_published = getattr(getattr(method, "readout", None), "needs_frozen", False)
-        beyond = () if as_published else beyond_encoder(start)
-        return [*trained, *chunked, *self._origin(run, method), *method.misfits(start), *beyond]
+        return [*trained, *chunked, *self._origin(run, method), *method.misfits(start)]
 
     def _trained(self, run: Run, settings: Config, training: Training) -> Iterator[str]:
         """What is wrong with a training, which has to choose a checkpoint."""

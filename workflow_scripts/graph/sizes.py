@@ -1,6 +1,7 @@
 """What is known of encoders and text before anything is read.
 
-Of an encoder from its own config.json, where it is on this machine; of text from the contracts of datasets.
+Of an encoder from its own config.json, where it is on this machine, how large it is and of which kind; whether it drops
+out or attends both ways is seen when it is loaded. Of text from the contracts of datasets.
 """
 
 import json
@@ -11,21 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.data.planned import ON_HUB
-from workflow_scripts.data.published import applied_as_published, encoder_folder, unpublished
+from workflow_scripts.data.published import encoder_folder
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.grids import members_of
 from workflow_scripts.settings.start import BUILT_AS_BERT, Size
 
-_TWO = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
-_DROPOUT: Mapping[str, Mapping[str, float]] = dict.fromkeys((*BUILT_AS_BERT, "mpnet"), _TWO) | {
-    "distilbert": {"dropout": 0.1, "attention_dropout": 0.1},
-    "modernbert": {"embedding_dropout": 0.0, "attention_dropout": 0.0, "mlp_dropout": 0.0},
-}
-"""Model type to its settings of dropout, and what Transformers takes where config.json has none."""
-_BOTH_WAYS = (*_DROPOUT, "electra", "albert", "deberta-v2", "eurobert", "nomic_bert", "jina_embeddings_v3")
-_CAUSAL = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text")
-"""Model types whose tokens attend to those before them alone, unless their config.json says otherwise; so do those of
-other models that were published as ``...ForCausalLM``."""
 _NAMES = (
     ("num_hidden_layers", "n_layers", "n_layer", "num_layers"),
     ("hidden_size", "dim", "n_embd", "d_model"),
@@ -49,7 +40,7 @@ class Sizes:
             base, scratch = self.of(block["adapt"]["base"]), block["adapt"].get("from_scratch") or {}
             sizes = {key: scratch[key] for key in ("layers", "width") if key in scratch}
             base = base or (Size(0, 0) if sizes else None)
-            return base and base._replace(**sizes, unpublished=(f"{encoder} was adapted here",))
+            return base and base._replace(**sizes)
         for folder in [*folders_of(block, self._data_root), self._fetched / encoder]:
             if size := _read(folder):
                 return size
@@ -86,9 +77,7 @@ def _read(folder: Path) -> Size | None:
     try:
         found = json.loads((encoder_folder(folder) / "config.json").read_text("utf-8"))
         layers, width = (int(found[name]) for names in _NAMES for name in names if name in found)
-        beyond = (*unpublished(folder),), (*applied_as_published(folder),)
-        kind = found.get("model_type")
-        return Size(layers, width, _positions(found), kind, _drops(found), _causal(found), *beyond)
+        return Size(layers, width, _positions(found), found.get("model_type"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, DataError):
         return None
 
@@ -99,20 +88,6 @@ def _positions(found: Mapping[str, Any]) -> int | None:
         return int(found["max_position_embeddings"])
     if found.get("model_type") in (*BUILT_AS_BERT, "mpnet"):
         return int(found["max_position_embeddings"]) - int(found.get("pad_token_id", 1)) - 1
-    return None
-
-
-def _drops(found: Mapping[str, Any]) -> bool | None:
-    known = _DROPOUT.get(found.get("model_type", ""))
-    return None if known is None else any(found.get(name, usual) for name, usual in known.items())
-
-
-def _causal(found: Mapping[str, Any]) -> bool | None:
-    kind = found.get("model_type", "")
-    if kind in _BOTH_WAYS:
-        return None if found.get("is_decoder") else False
-    if kind in _CAUSAL or any(name.endswith("ForCausalLM") for name in found.get("architectures") or ()):
-        return not found.get("use_bidirectional_attention") and found.get("is_causal") is not False
     return None
 
 

@@ -279,12 +279,6 @@ class AsPublished(ReadoutConfig):
         """What follows the encoder was trained with the weights that it has."""
         return True
 
-    def misfits(self, start: Start) -> Iterator[str]:
-        """Reasons why the folder cannot be read as it was published."""
-        for found in (found for size in start.sizes for found in size.unpublished):
-            take = "Take the method frozen_avg or frozen_cls, or another encoder."
-            yield f"readout.kind: as_published; {found}. {take}"
-
 
 AnyReadout = Annotated[
     Pooling | LayerAttention | S2Sent | MaskToken | AsPublished, Field(discriminator="kind")

@@ -19,13 +19,9 @@ class Size(NamedTuple):
     kind: str | None = None
     """Its model type in Transformers; None if unknown."""
     drops: bool | None = None
-    """Whether it has dropout of its own in training; None if unknown."""
+    """Whether it has dropout of its own in training; None before it is loaded."""
     causal: bool | None = None
-    """Whether a token attends to those before it alone; None if unknown."""
-    unpublished: Sequence[str] = ()
-    """Known reasons why readout ``as_published`` cannot read it."""
-    applied_as_published: Sequence[str] = ()
-    """Settings of its folder that readout ``as_published`` alone applies."""
+    """Whether a token attends to those before it alone; None before it is loaded."""
 
 
 class Start(NamedTuple):
@@ -74,9 +70,3 @@ def last_token_of_encoder(place: str, start: Start) -> Iterator[str]:
     if any(size.causal is False for size in start.sizes):
         found = f"the last token, which sums up a sentence in a causal decoder alone; {start.encoder} attends both ways"
         yield f"{place}: {found}. Take an average, or the first token."
-
-
-def beyond_encoder(start: Start) -> Iterator[str]:
-    """A finding where an encoder's folder has settings that readout ``as_published`` alone applies."""
-    for found in (found for size in start.sizes for found in size.applied_as_published):
-        yield f"encoder: {found}, applied by readout as_published alone. Take the method frozen, or another encoder."

@@ -17,7 +17,6 @@ from workflow_scripts.data.encoders import locate
 from workflow_scripts.data.published import INPUT_FILES, copy_files, refusals
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.graph.resources import folder_findings
-from workflow_scripts.graph.sizes import Sizes
 from workflow_scripts.methods import frozen
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import check_tells_apart, encode
@@ -25,7 +24,6 @@ from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.settings.encoders import Fetch
 from workflow_scripts.settings.methods import read_method
-from workflow_scripts.settings.start import Start, beyond_encoder
 
 TEXTS = [*tiny.sentences(6, seed=8), "x", "a flarbish and a Quonk", "The town by the river " * 9]
 PROMPTS = {"query": "find the old town: ", "document": ""}
@@ -200,16 +198,16 @@ FOR_ALL = {  # change of a folder with mean pooling, Dense and prompts, and its 
     "a list for an encoder": (lambda f: (f / "config.json").write_text("[1]"), r"theirs/config\.json: Input should be an object"),
     "no model type": (lambda f: (f / "config.json").write_text("{}"), r"theirs/config\.json: no model_type"),
 }  # fmt: skip
-AS_PUBLISHED = {  # the same, for reading it as it was published, and whether that is seen before any job
-    "multi-vector": (lambda f: edited(f, PROMPT_FILE, model_type="MultiVectorEncoder"), "MultiVectorEncoder makes no vector", True),
-    "activation": (lambda f: edited(f, "2_Dense/config.json", activation_function="own.f"), r"own\.f is code", True),
-    "no modules": (lambda f: (f / "modules.json").unlink(), r"has no modules\.json", True),
-    "pickle": (lambda f: (f / "2_Dense/model.safetensors").unlink(), r"Could not find 'model\.safetensors'", False),
-    "no folder": (lambda f: shutil.rmtree(f / "2_Dense"), "no model of sentence-transformers can be loaded", False),
-    "width": (lambda f: edited(f, "2_Dense/config.json", in_features=D + 1), "no model of sentence-transformers", False),
-    "unknown pooling": (lambda f: edited(f, "1_Pooling/config.json", pooling_mode="median"), "no model of sentence-", False),
-    "another default": (lambda f: edited(f, PROMPT_FILE, default_prompt_name="q"), "no model of .*prompt", False),
-    "missing layers": (lambda f: edited(f, "config.json", num_hidden_layers=3), r"16 weights are missing, encoder\.layer\.2", False),
+AS_PUBLISHED = {  # the same, for reading it as it was published
+    "multi-vector": (lambda f: edited(f, PROMPT_FILE, model_type="MultiVectorEncoder"), "MultiVectorEncoder makes no vector"),
+    "activation": (lambda f: edited(f, "2_Dense/config.json", activation_function="own.f"), r"own\.f is code"),
+    "no modules": (lambda f: (f / "modules.json").unlink(), r"has no modules\.json"),
+    "pickle": (lambda f: (f / "2_Dense/model.safetensors").unlink(), r"Could not find 'model\.safetensors'"),
+    "no folder": (lambda f: shutil.rmtree(f / "2_Dense"), "no model of sentence-transformers can be loaded"),
+    "width": (lambda f: edited(f, "2_Dense/config.json", in_features=D + 1), "no model of sentence-transformers"),
+    "unknown pooling": (lambda f: edited(f, "1_Pooling/config.json", pooling_mode="median"), "no model of sentence-"),
+    "another default": (lambda f: edited(f, PROMPT_FILE, default_prompt_name="q"), "no model of .*prompt"),
+    "missing layers": (lambda f: edited(f, "config.json", num_hidden_layers=3), r"16 weights are missing, encoder\.layer\.2"),
 }  # fmt: skip
 
 
@@ -231,11 +229,6 @@ def fetched(root):
     return root / "fetched"
 
 
-def start(root):
-    """What is known before anything is fetched."""
-    return Start("theirs", [Sizes(STUDY, root).of("theirs")])
-
-
 def folder_lines(root):
     """What is found wrong with the folder itself, whatever reads it."""
     return [*folder_findings(STUDY, ["theirs"], root)]
@@ -246,7 +239,7 @@ def test_vectors_are_those_of_encode_also_when_saved(tmp_path, case):
     make, prompt = EQUAL[case]
     theirs = SentenceTransformer(str(make(tmp_path)), device="cpu", model_kwargs={"dtype": "float32"})
     expected = theirs.encode(TEXTS, prompt_name=prompt, batch_size=3)
-    assert [*folder_lines(tmp_path), *config(prompt).misfits(start(tmp_path))] == []
+    assert folder_lines(tmp_path) == []
     encoder, tokenizer = frozen.load(config(prompt), fetched(tmp_path))
     np.testing.assert_allclose(encode(encoder, tokenizer, TEXTS, 512), expected, atol=1e-5)
     tiny.save(tmp_path / "model", encoder, tokenizer)
@@ -294,10 +287,9 @@ def test_a_folder_of_which_nothing_can_be_made_is_a_line_before_any_job_and_when
 
 @pytest.mark.parametrize("case", AS_PUBLISHED)
 def test_what_cannot_be_read_as_published_is_refused(tmp_path, case):
-    change, found, early = AS_PUBLISHED[case]
+    change, found = AS_PUBLISHED[case]
     change(publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS))
-    lines = [*config().misfits(start(tmp_path))]
-    assert [bool(re.search(found, line)) for line in lines] == [True] * early and not folder_lines(tmp_path)
+    assert not folder_lines(tmp_path)
     with pytest.raises((ConfigError, DataError), match=found) as raised:
         frozen.load(config(), fetched(tmp_path))
     assert "\n" not in str(raised.value)
@@ -318,11 +310,9 @@ def test_what_cannot_be_read_as_published_is_refused(tmp_path, case):
 )  # fmt: skip
 def test_other_methods_refuse_what_sentence_transformers_alone_applies(tmp_path, make, found):
     make(tmp_path)
-    (line,) = beyond_encoder(start(tmp_path))
-    assert re.search(
-        f"^encoder: .*{found}.*, applied by readout as_published alone. Take the method frozen", line
-    )
-    with pytest.raises(ConfigError, match=found):
+    with pytest.raises(
+        ConfigError, match=f"{found}.*, applied by readout as_published alone. Take the method frozen"
+    ):
         frozen.load(pooled("avg"), fetched(tmp_path))
 
 
