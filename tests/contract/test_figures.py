@@ -9,6 +9,7 @@ import pytest
 from tests.rooms.figures.conftest import shown
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import all_figures
+from workflow_scripts.graph.schema import Grid, Report
 
 
 @pytest.mark.parametrize("figure", all_figures().values(), ids=all_figures())
@@ -58,3 +59,14 @@ NOTHING = {
 def test_a_figure_of_nothing_says_so(name):
     block, role, said = NOTHING[name]
     assert said in shown(name, block, {role: []}).texts
+
+
+def test_the_block_that_a_figure_reads_is_a_key_of_the_configuration():
+    """Of the report, or of a grid, which may leave it out."""
+    blocks = {one.block: one.settings for one in all_figures().values() if one.block}
+    for section, model in (("report.", Report), ("grids.{experiment}.", Grid)):
+        read = {path.removeprefix(section): kind for path, kind in blocks.items() if path.startswith(section)}
+        fields = {name: field.annotation for name, field in model.model_fields.items() if name in read}
+        assert read and fields == {
+            name: kind if model is Report else kind | None for name, kind in read.items()
+        }

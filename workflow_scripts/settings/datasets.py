@@ -1,8 +1,8 @@
 """Blocks of ``datasets``."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from workflow_scripts.config import Settings
 
@@ -33,7 +33,7 @@ Commit = Annotated[str, Field(pattern="^[0-9a-f]{40}$")]
 class _Files(Settings):
     files: dict[str, File] = Field(min_length=1, description="Files by role, as the reader names them.")
     reader: str = Field(pattern="^[a-z0-9_]+$", description="Module in workflow_scripts/data/readers.")
-    options: dict[str, Any] = Field(default={}, description="Keyword arguments of the reader.")
+    options: dict[str, JsonValue] = Field(default={}, description="Keyword arguments of the reader.")
 
 
 class LocalFiles(_Files):

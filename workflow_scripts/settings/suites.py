@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -29,7 +29,7 @@ class Suite(Settings):
     scores: ClassVar[Cells] = cells(["*"], ["*"])
     """What files of scores hold of each of its ``datasets``; everything for a kind that does not say."""
 
-    def written(self, _lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+    def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
         """Tasks, and what files of scores hold of each.
 
         Args:
@@ -37,7 +37,7 @@ class Suite(Settings):
         """
         return dict.fromkeys(getattr(self, "datasets", ()), self.scores)
 
-    def shown(self, lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+    def shown(self, lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
         """Of each task what tables can show."""
         return self.written(lists)
 
@@ -70,7 +70,7 @@ class SuiteConfig(Suite):
         if len({*self.widths}) < len(self.widths):
             yield f"widths: {[*self.widths]}. Give each once."
 
-    def shown(self, lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+    def shown(self, lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
         """What is written of whole vectors, and the same at each width."""
         ends = ["", *(f"@{width}" for width in self.widths)]
         return {
@@ -186,7 +186,7 @@ class Sts(SuiteConfig):
         }
         return self.model_copy(update=alone)
 
-    def written(self, _lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+    def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
         """Correlations of each dataset, and what is measured of geometry."""
         positives = cells([""], ("alignment", "uniformity"))
         sample = cells([""], ("isoscore", "mean_modulus", "mean_cosine"))
@@ -235,7 +235,7 @@ class Transfer(SuiteConfig):
             .model_copy(update={"graded": [name for name in self.graded if name == task]})
         )
 
-    def written(self, _lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+    def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
         """Correlations of graded tasks, and accuracies of others."""
         return {task: self.of_grades if task in self.graded else self.scores for task in self.datasets}
 
@@ -275,7 +275,7 @@ class Search(SuiteConfig):
         if self.index and most and most < self.index.nlist:
             yield f"index.nlist: {self.index.nlist} lists for at most {most} texts. Lower nlist, or raise max_pairs."
 
-    def written(self, _lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+    def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
         """The quality of each task's hits, and the size of an inverted index."""
         size = cells([""], ["index_bytes"] if self.index else [])
         return dict.fromkeys(self.datasets, self.scores | size)
@@ -340,7 +340,7 @@ class Mteb(MtebSelection):
         """Metrics whose means over lists of tasks are written."""
         return list(dict.fromkeys([*(["main_score"] if self.benchmark else []), *self.metrics]))
 
-    def written(self, lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+    def written(self, lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
         """Splits and subsets of each task, and means over each list; a benchmark's ``lists`` are its own alone."""
         parts = cells(["*:*"], ("main_score", *self.metrics)) | {("mean", "main_score")}
         chosen = self.lists or lists
@@ -361,7 +361,7 @@ class Cost(Suite):
     repeats: int = Field(gt=0, description="Timed passes of each encoder per batch size; the median counts.")
     warmup: int = Field(ge=0, description="Passes before the first timed one.")
 
-    def written(self, _lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+    def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
         """One task, of the encoder and of the one that it starts from."""
         counts = cells(("", "base"), ("parameters", "gmac_linear", "gmac_total"))
         return {"cost": counts | {("", "added_parameters_percent")}}
@@ -398,7 +398,7 @@ class Attention(Suite):
     energy: Energy
     maps: Maps
 
-    def written(self, _lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+    def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
         """The energy of [CLS] in each layer."""
         return {self.energy.dataset: cells(("mean", "layer:*"), ["cls_energy"])}
 
