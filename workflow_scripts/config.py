@@ -47,13 +47,11 @@ class Settings(BaseModel):
 
     @classmethod
     def strictly(cls, section: Any) -> Self:
-        """Read ``section`` as JSON is read: a text is no number, and a number no text; settings stay as they are.
+        """Read ``section`` as JSON is read: a text is no number, and a number no text.
 
         Raises:
             ValidationError: with everything that is wrong in it.
         """
-        if isinstance(section, cls):
-            return section
         return cls.model_validate_json(json.dumps(section, default=str), strict=True)
 
     @classmethod

@@ -104,7 +104,7 @@ class _Found(NamedTuple):
 
 
 def read(kind: type[S], value: Any, place: str) -> tuple[S | None, list[str]]:
-    """``value`` as its class reads it, or what is wrong with it.
+    """``value`` as its class reads it, or a line for each thing that is wrong with it.
 
     Args:
         kind: The class.

@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, advice, unknown
 from workflow_scripts.graph.benchmarks import lists_of, selection
-from workflow_scripts.graph.mistakes import forms_of, mistakes
+from workflow_scripts.graph.mistakes import forms_of, read
 from workflow_scripts.graph.schema import Grid, MethodBlock, Study
 from workflow_scripts.graph.slices import Config, at
 from workflow_scripts.settings.grids import Run, baselines_of, listed, numbered_columns, runs_of
@@ -318,9 +318,9 @@ def _source_findings(source: Mapping[str, Any], form: str, place: str) -> Iterat
         if role not in files:
             yield f"{place}.files: {name} needs a file of role {role}. Name it there."
     options = source.get("options", {})
-    wrong = [*mistakes(takes, options, f"{place}.options.")]
+    settings, wrong = read(takes, options, f"{place}.options.")
     yield from wrong
-    forms = takes.forms if wrong else takes.strictly(options).returns
+    forms = settings.returns if settings else takes.forms
     if form not in forms:
         yield f"{place}.reader: {name} reads {' or '.join(forms)}, not {form}. Name another, or correct form."
 
