@@ -98,33 +98,23 @@ def _definitions_of(names: set[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     pending = [unit for name in names for unit in _units(name)]
     while pending:
-        path, name = pending.pop()
-        unit = f"{os.path.relpath(path, ROOT)}:{name}"
+        unit = pending.pop()
         if unit not in found:
-            found[unit], used = _read(path)[2][name]
-            pending.extend(
-                unit for one in used for unit in _units(one if "." in one else f"{_dotted(path)}.{one}")
-            )
+            file, _, name = unit.partition(":")
+            found[unit], used = _read(ROOT / file)[2][name]
+            own = file.removesuffix(".py").replace("/", ".")
+            pending.extend(unit for one in used for unit in _units(one if "." in one else f"{own}.{one}"))
     return found
 
 
-def _units(name: str) -> list[tuple[Path, str]]:
-    """The definition of settings that a dotted name stands for, or those of the module; none for another name."""
-    if not name.startswith(SETTINGS.replace("/", ".")):
-        return []
-    module, _, own = name.rpartition(".")
-    for path, names in (
-        (ROOT / f"{name.replace('.', '/')}.py", None),
-        (ROOT / f"{module.replace('.', '/')}.py", {own}),
-    ):
-        if path.exists():
-            there = _read(path)[2]
-            return [(path, one) for one in there if names is None or one in names]
-    return []
-
-
-def _dotted(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+@cache
+def _units(name: str) -> tuple[str, ...]:
+    """The definition of settings that a dotted name stands for, or those of a module; none for another name."""
+    module, _, own = name.replace(".", "/").rpartition("/")
+    for file, names in ((f"{module}/{own}.py", None), (f"{module}.py", own)):
+        if file.startswith(SETTINGS) and (ROOT / file).exists():
+            return tuple(f"{file}:{one}" for one in _read(ROOT / file)[2] if names in (None, one))
+    return ()
 
 
 def packages(*modules: str) -> dict[str, str]:

@@ -229,11 +229,13 @@ def whole(tmp_path, monkeypatch):
     def meanings(name, *edit):
         (tmp_path / closure.SETTINGS / "made.py").write_text(SOURCE.replace(*edit) if edit else SOURCE)
         closure._read.cache_clear()
+        closure._units.cache_clear()
         found = closure._definitions_of({f"workflow_scripts.settings.made.{name}"})
         return {unit.partition(":")[2]: sha for unit, sha in found.items()}
 
     yield meanings
     closure._read.cache_clear()
+    closure._units.cache_clear()
 
 
 def test_of_settings_what_a_job_names_counts_and_what_that_is_made_of(whole):
