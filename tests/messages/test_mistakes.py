@@ -121,14 +121,14 @@ OTHER = SIMCSE | {"tag": "other", "overrides": {"method": {"dropout": 0.2}}}
 TRIP = study()[0]["corpora"]["wiki_spa"]["round_trip"]
 
 MISTAKES = {
-    # claims; what is wrong with their files is in tests/rooms/graph/test_claims.py
+    # claims; what is wrong with their tables is in tests/rooms/graph/test_claims.py
     "a paper without a file of claims": (
         put("claims/papers", ["s2sent", "jtsce"]),
-        "claims.papers: no file jtsce.yaml in config/claims. Did you mean jtcse?",
+        "claims.papers: no file jtsce.csv in config/claims. Did you mean jtcse?",
     ),
     "a heading that a claim names": (
         put("grid/columns/0/heading", "rho"),
-        "claims/s2sent.yaml: claims.simcse_bert.tested.demo.ours.heading: Spearman is not defined.",
+        "config/claims/s2sent.csv: line 2 (simcse_bert): demo_heading: Spearman is not defined.",
     ),
     # overrides, readings and sweeps: keys, types, ranges
     "a misspelt key of the training": (

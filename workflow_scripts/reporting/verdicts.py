@@ -38,7 +38,7 @@ from workflow_scripts.reporting.cells import Row, paired
 from workflow_scripts.reporting.experiment import experiment_of
 from workflow_scripts.reporting.numbers import brief
 from workflow_scripts.reporting.records import record_of, wildcard
-from workflow_scripts.settings.claims import Comparison, Expects, Held, HeldClaim, Scale
+from workflow_scripts.settings.claims import Claim, Comparison, Expects, Held, Scale
 from workflow_scripts.settings.experiment import AnyColumn, Column, Experiment
 from workflow_scripts.settings.runs import runs_of
 from workflow_scripts.settings.significance import Config as Significance
@@ -112,16 +112,7 @@ def judged(held: Held, found: Sequence[Compared | str], significance: Significan
     """
     p_values = corrected([None if isinstance(one, str) else one.evidence.p for one in found])
     rows = [
-        {
-            "paper": claim.paper,
-            "claim": claim.name,
-            "place": claim.where,
-            "says": claim.says,
-            "expects": claim.expects,
-            "margin": claim.margin,
-            "printed_ours": claim.printed.ours,
-            "printed_theirs": claim.printed.theirs,
-        }
+        claim.model_dump(exclude={"compared"})
         | (
             {"verdict": NOT_RUN, "reason": one, "labels": []}
             if isinstance(one, str)
@@ -149,7 +140,7 @@ def verdict(
 
 
 def _compared(
-    claim: HeldClaim, found: Compared, p: float | None, significance: Significance, scale: Scale
+    claim: Claim, found: Compared, p: float | None, significance: Significance, scale: Scale
 ) -> Row:
     evidence, comparison = found.evidence, claim.compared
     assert isinstance(comparison, Comparison)
@@ -199,7 +190,7 @@ def reason(found: Compared, kind: Kind, differs: str | None, alpha: float, scale
     return "; ".join([*parts, *filter(None, [differs])])
 
 
-def compare(claim: HeldClaim, material: Material, significance: Significance) -> Compared | str:
+def compare(claim: Claim, material: Material, significance: Significance) -> Compared | str:
     """The evidence on one claim, or why there is none."""
     comparison = claim.compared
     if isinstance(comparison, str):
@@ -219,7 +210,7 @@ def compare(claim: HeldClaim, material: Material, significance: Significance) ->
 def _tested(
     sides: Sequence[Row],
     grid: Experiment | None,
-    claim: HeldClaim,
+    claim: Claim,
     material: Material,
     significance: Significance,
 ) -> Compared:

@@ -10,7 +10,7 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import observed
 from workflow_scripts.reporting.numbers import brief
 from workflow_scripts.reporting.verdicts import Material, Table, compare, judged, verdict
-from workflow_scripts.settings.claims import Held, HeldClaim
+from workflow_scripts.settings.claims import Claim, Held
 from workflow_scripts.settings.experiment import Experiment
 from workflow_scripts.settings.significance import Config
 
@@ -46,14 +46,16 @@ SEEDS = {
 
 def claim(ours, theirs, expects="higher", heading="A", table="toy", **changes):
     sides = {"ours": {"run": ours, "heading": heading}, "theirs": {"run": theirs, "heading": heading}}
-    return HeldClaim.model_validate(
+    return Claim.model_validate(
         {
             "paper": "toys",
-            "name": "one",
-            "where": "Table 1",
+            "claim": "one",
+            "place": "Table 1",
             "says": "Ours is so.",
             "expects": expects,
-            "printed": {"ours": 70.5, "theirs": None},
+            "margin": None,
+            "printed_ours": 70.5,
+            "printed_theirs": None,
             "compared": {"table": table} | sides,
         }
         | changes
