@@ -30,7 +30,7 @@ from workflow_scripts.figures.base import (
 )
 from workflow_scripts.figures.style import COLOURS, INK, Names, colour_bar, short_names, upright
 from workflow_scripts.provenance.artefacts import read_table
-from workflow_scripts.reporting.experiment import experiment_of
+from workflow_scripts.reporting.records import experiment_of
 from workflow_scripts.settings.called import Called
 from workflow_scripts.settings.names import Heading, Refers
 

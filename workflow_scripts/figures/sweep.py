@@ -26,7 +26,7 @@ from workflow_scripts.figures.base import (
 )
 from workflow_scripts.figures.style import INK, line_look, name_lines, short_names, upright
 from workflow_scripts.provenance.artefacts import read_table
-from workflow_scripts.reporting.experiment import experiment_of
+from workflow_scripts.reporting.records import experiment_of
 from workflow_scripts.settings.experiment import Experiment
 from workflow_scripts.settings.names import Heading, Place, Refers
 from workflow_scripts.settings.runs import Point, baselines_of, points_of, runs_of

@@ -34,10 +34,8 @@ from workflow_scripts.evaluation.significance import (
 )
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.reporting.cells import Row, paired
-from workflow_scripts.reporting.experiment import experiment_of
-from workflow_scripts.reporting.numbers import brief
-from workflow_scripts.reporting.records import record_of, wildcard
+from workflow_scripts.reporting.cells import Row, brief, paired
+from workflow_scripts.reporting.records import experiment_of, record_of, wildcard
 from workflow_scripts.settings.claims import Claim, Comparison, Expects, Held, Scale
 from workflow_scripts.settings.experiment import AnyColumn, Column, Experiment
 from workflow_scripts.settings.runs import runs_of

@@ -14,7 +14,7 @@ from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
 from workflow_scripts.errors import ConfigError, DataError, refuse, unknown
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.reporting.numbers import brief, p_text, printed_sides
+from workflow_scripts.reporting.cells import brief, p_text, printed_sides
 from workflow_scripts.settings.claims import FOLDER, Claim, Comparison, Scale, claims_in, papers_in
 from workflow_scripts.settings.runs import PAPERS
 from workflow_scripts.verbs.printing import Answer, Rows, argument, markdown_of

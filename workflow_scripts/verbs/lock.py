@@ -27,7 +27,7 @@ from workflow_scripts.config import Settings
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import atomic
 from workflow_scripts.provenance.record import Origin, Record
-from workflow_scripts.reporting.numbers import number
+from workflow_scripts.reporting.cells import number
 from workflow_scripts.verbs.compare import Facts, compare, contents_hash
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
 from workflow_scripts.verbs.records import Records, studies_of, study_folder

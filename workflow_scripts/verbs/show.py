@@ -27,9 +27,17 @@ from workflow_scripts.provenance.artefacts import (
     read_table,
     seal_of,
 )
-from workflow_scripts.reporting.layout import Cell, Sheet, View, lay_out, view_of
 from workflow_scripts.reporting.records import record_of
-from workflow_scripts.reporting.terminal import Printed, footnotes, latex, scores_csv, scores_shown, to_csv
+from workflow_scripts.reporting.sheets import (
+    Sheet,
+    footnotes,
+    latex,
+    markdown_rows,
+    scores_csv,
+    scores_shown,
+    sheet_of,
+    to_csv,
+)
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, markdown_of
 from workflow_scripts.verbs.records import study_folder
 
@@ -76,7 +84,7 @@ def holds_scores(path: Path) -> bool:
     return bool(found == SCORES)
 
 
-def as_csv(tables: Sequence[View], scores: Sequence[Path]) -> str:
+def as_csv(tables: Sequence[Sheet], scores: Sequence[Path]) -> str:
     """All tables, or all scores, as one CSV.
 
     Raises:
@@ -87,23 +95,6 @@ def as_csv(tables: Sequence[View], scores: Sequence[Path]) -> str:
     if scores:
         return scores_csv([read_table(path, SCORES) for path in scores])
     return to_csv(tables)
-
-
-def cells_of(sheet: Sheet) -> list[Row]:
-    """A table's cells as text, a row a run; a star marks what the footnotes explain."""
-    return [
-        {"run": sheet.named(line.run), **line.facts}
-        | {
-            sheet.named(head.text): _cell_text(cell)
-            for head, cell in zip(sheet.heads, line.cells, strict=True)
-        }
-        for line in sheet.lines
-    ]
-
-
-def _cell_text(cell: Cell) -> str:
-    difference = f" ({cell.difference})" if cell.difference else ""
-    return f"{cell.score}{'*' if cell.significant else ''}{difference}"
 
 
 def systems(folder: Path) -> list[Row]:
@@ -158,23 +149,23 @@ def answer(paths: list[Path], form: str | None, beside: list[str]) -> Answer:
     files = files_of(paths)
     scores = [path for path in files if holds_scores(path)]
     found = [path for path in files if path not in scores]
-    tables = [view_of(path) for path in found]
+    tables = [sheet_of(path) for path in found]
     if form == "csv":
         return Answer(parts=[as_csv(tables, scores).rstrip("\n")])
     if form and scores:
         raise DataError(f"{scores[0]}: scores have no cells. Use --csv.")
     data = {one.name: list(one.rows) for one in tables}
     data |= {path.as_posix(): read_table(path, SCORES).to_pylist() for path in scores}
-    sheets = [lay_out(view_of(path, times_of(path))) for path in found]
+    sheets = [sheet_of(path, times_of(path)) for path in found]
     if form == "markdown":
         documents = [
-            "\n- ".join([f"{markdown_of(cells_of(sheet))}\n", *footnotes(sheet)]) for sheet in sheets
+            "\n- ".join([f"{markdown_of(markdown_rows(sheet))}\n", *footnotes(sheet)]) for sheet in sheets
         ]
         return Answer(parts=documents, data=data)
     if form == "latex":
         calls = [f"python -m workflow_scripts show {quote(str(path))} --latex" for path in found]
         return Answer(parts=list(map(latex, sheets, calls)), data=data)
-    parts: list[RenderableType] = [Printed(sheet) for sheet in sheets]
+    parts: list[RenderableType] = [*sheets]
     parts += _scores(scores) if scores else []
     return Answer(parts=[*parts, *([published_scores(scores, beside)] if beside else [])], data=data)
 

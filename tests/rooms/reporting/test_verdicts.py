@@ -8,7 +8,7 @@ from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import observed
-from workflow_scripts.reporting.numbers import brief
+from workflow_scripts.reporting.cells import brief
 from workflow_scripts.reporting.verdicts import Material, Table, compare, judged, verdict
 from workflow_scripts.settings.claims import Claim, Held
 from workflow_scripts.settings.experiment import Experiment
