@@ -11,7 +11,6 @@ claim: its few steps, seeds and documents are none of the scale that a paper spe
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
@@ -44,25 +43,13 @@ from workflow_scripts.settings.significance import Config as Significance
 Kind = Literal["supported", "contradicted", "undecided"]
 
 
-class Table(NamedTuple):
-    """A table, or the data of a figure that is drawn from one, by its cells."""
-
-    grid: Experiment | None
-    """None for one of the extraction study."""
-    cells: Mapping[tuple[str, str], Row]
-    """Run and heading to what ``columns.tables.TABLE`` has of them."""
-
-    @classmethod
-    def of(cls, made_by: Path, table: pa.Table) -> "Table":
-        """A table; the record of ``made_by`` says what made it."""
-        grid = experiment_of(made_by) if record_of(made_by).rule == "make_table" else None
-        return cls(grid, {(row["run"], row["heading"]): row for row in table.to_pylist()})
-
-
 class Material(NamedTuple):
     """What a study has made that claims are compared by."""
 
-    tables: Mapping[str, Table]
+    cells: Mapping[tuple[str, str, str], Row]
+    """Table (or figure that is drawn from cells of one), run and heading to a cell (``columns.tables.TABLE``)."""
+    grids: Mapping[str, Experiment]
+    """Of tables; those of the extraction study have none."""
     pairs: Mapping[tuple[str, str], pa.Table]
     """Scored pairs, by run and suite."""
 
@@ -90,12 +77,24 @@ def of_job(job: Job) -> pa.Table:
         (wildcard(path, "run"), wildcard(path, "suite")): read_table(path, SIMILARITIES)
         for path in job.many("pairs")
     }
-    tables = {path.stem: Table.of(path, read_table(path, TABLE)) for path in job.many("tables")}
+    tables = {path.stem: (path, read_table(path, TABLE)) for path in job.many("tables")}
     for record in job.many("figures"):
         for path in record.parent.glob("*.parquet"):
             if pq.read_schema(path).remove_metadata() == TABLE:  # drawn from the cells of a table
-                tables[path.stem] = Table.of(record, pq.read_table(path))
-    material = Material(tables, pairs)
+                tables[path.stem] = (record, pq.read_table(path))
+    material = Material(
+        cells={
+            (name, row["run"], row["heading"]): row
+            for name, (_, table) in tables.items()
+            for row in table.to_pylist()
+        },
+        grids={
+            name: experiment_of(made_by)
+            for name, (made_by, _) in tables.items()
+            if record_of(made_by).rule == "make_table"
+        },
+        pairs=pairs,
+    )
     found = [compare(claim, material, significance) for claim in held.claims]
     return judged(held, found, significance)
 
@@ -193,16 +192,17 @@ def compare(claim: Claim, material: Material, significance: Significance) -> Com
     comparison = claim.compared
     if isinstance(comparison, str):
         return comparison
-    table = material.tables.get(comparison.table)
-    if table is None:
+    if comparison.table not in {table for table, _, _ in material.cells}:
         return f"this study makes no table {comparison.table}"
-    asked = [(cell.run, cell.heading) for cell in (comparison.ours, comparison.theirs)]
-    for run, heading in asked:
-        if (run, heading) not in table.cells:
+    sides = []
+    for run, heading in ((cell.run, cell.heading) for cell in (comparison.ours, comparison.theirs)):
+        side = material.cells.get((comparison.table, run, heading))
+        if side is None:
             return f"{comparison.table} of this study has no cell {run}, {heading}"
-        if table.cells[run, heading]["mean"] is None:
-            return f"{run}, {heading}: {table.cells[run, heading]['note'] or 'no value'}"
-    return _tested([table.cells[cell] for cell in asked], table.grid, claim, material, significance)
+        if side["mean"] is None:
+            return f"{run}, {heading}: {side['note'] or 'no value'}"
+        sides.append(side)
+    return _tested(sides, material.grids.get(comparison.table), claim, material, significance)
 
 
 def _tested(

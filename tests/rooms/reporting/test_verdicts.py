@@ -9,7 +9,7 @@ from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import observed
 from workflow_scripts.reporting.cells import brief
-from workflow_scripts.reporting.verdicts import Material, Table, compare, judged, verdict
+from workflow_scripts.reporting.verdicts import Material, compare, judged, verdict
 from workflow_scripts.settings.claims import Claim, Held
 from workflow_scripts.settings.experiment import Experiment
 from workflow_scripts.settings.significance import Config
@@ -68,8 +68,8 @@ def row(run, heading, values, labels=(), repeats=None, note=None, **more):
     return dict.fromkeys(TABLE.names) | found | {"of_tasks": [], "labels": [f"of {run}", *labels]} | more
 
 
-def by_cell(rows):
-    return {(one["run"], one["heading"]): one for one in rows}
+def by_cell(table, rows):
+    return {(table, one["run"], one["heading"]): one for one in rows}
 
 
 @pytest.fixture
@@ -97,10 +97,8 @@ def material():
     ]
     drawn.append(row("avg.", "RE", [30 + 0.1 * draw for draw in range(5)], task="a, b, c, d"))
     return Material(
-        tables={
-            "toy": Table(Experiment.parse(GRID, "toy"), by_cell(rows)),
-            "drawn": Table(None, by_cell(drawn)),
-        },
+        cells=by_cell("toy", rows) | by_cell("drawn", drawn),
+        grids={"toy": Experiment.parse(GRID, "toy")},
         pairs=pairs,
     )
 
@@ -184,9 +182,8 @@ def test_two_untrained_runs_are_compared_over_the_same_sentence_pairs(material):
 def test_sides_are_shown_over_the_seeds_that_were_compared(material):
     """Seed 1 alone is common: 73.0 against 67.0, though the means of three are others."""
     alone = row("worse.minilm.wiki", "A", [67.0], repeats=[1])
-    toy = material.tables["toy"]
-    changed = toy._replace(cells={**toy.cells, ("worse.minilm.wiki", "A"): alone})
-    (found,) = judge(material._replace(tables={"toy": changed}), claim(B, "worse.minilm.wiki"))
+    changed = {**material.cells, ("toy", "worse.minilm.wiki", "A"): alone}
+    (found,) = judge(material._replace(cells=changed), claim(B, "worse.minilm.wiki"))
     assert (found["ours"], found["theirs"], found["difference"]) == pytest.approx((73.0, 67.0, 6.0))
     assert found["reason"] == "6.00 higher; fewer than three seeds in common, so that nothing is tested"
 
