@@ -8,6 +8,7 @@ add at the end of one, ``sh`` commands to run, ``sh dry`` commands to plan, ``sh
 ``python`` a script. Text, tables and the like are there to be read.
 """
 
+import csv
 import os
 import re
 import shlex
@@ -20,7 +21,10 @@ from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
+from tests import ledger
 from tests.planning import ROOT
+from workflow_scripts.reporting.coverage import Target, lines, targets_in
+from workflow_scripts.settings.runs import PAPERS
 from workflow_scripts.verbs.printing import markdown_of
 from workflow_scripts.verbs.schema import schema_of
 from workflow_scripts.verbs.show import systems
@@ -228,6 +232,25 @@ def scores_table(table: str, headings: Sequence[str], runs: str = "") -> str:
     return markdown_of(rows).rstrip()
 
 
+def printed_table() -> str:
+    """How many numbers the papers print, how many a run stands for, and how many the laboratory has measured."""
+    measured: set[Target] = set()
+    for file in CLAIMS.parent.glob("*.csv"):
+        cells = csv.DictReader(file.read_text("utf-8").splitlines())
+        measured |= targets_in([{**cell, "run": cell["run"].removeprefix("'")} for cell in cells], file.stem)
+    rows = [
+        {
+            "paper": PAPERS[line.paper],
+            "printed": line.printed,
+            "with a run": line.mapped,
+            "laboratory": line.measured,
+        }
+        for line in lines(ledger.cells(), ledger.ledgers(), measured)
+        if line.name == "all"
+    ]
+    return markdown_of(rows).rstrip()
+
+
 _RATES = {"3e-05": "3e-5", "0p0001": "1e-4", "0p0003": "3e-4"}
 """Learning rates, in the names of runs and on the page."""
 
@@ -255,6 +278,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "settings": settings_table,
     "verdicts": verdicts_table,
     "decided claims": decided_table,
+    "printed numbers": printed_table,
     "systems": systems_table,
     "lab_mpnet": partial(scores_table, "lab_mpnet", _ENCODERS),
     "lab_sts": partial(scores_table, "lab_sts", _SENTENCES),
