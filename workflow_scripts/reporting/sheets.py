@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import chain, product
 from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -80,7 +80,7 @@ class Sheet:
                 "measure": _measure(own),
                 "labels": behind[heading] - everywhere,
                 "marks": self._marks(behind[heading] - everywhere),
-                "notes": [self._numbers[note] for note in [self._common[heading]] if note],
+                "notes": self._of_note(self._common[heading]),
             }
             for heading, own in self._columns
         ]
@@ -256,15 +256,10 @@ def _measure(cells: pd.DataFrame) -> str:
     return "; ".join(parts)
 
 
-class _Grid(NamedTuple):
-    """A table as text: its heading and its rows."""
-
-    head: list[str]
-    rows: list[list[str]]
-
-
-def _grid(sheet: Sheet, named: Callable[[Row], str], cell: Callable[[Row], str], *, bases: bool) -> _Grid:
-    """A table in one form.
+def _grid(
+    sheet: Sheet, named: Callable[[Row], str], cell: Callable[[Row], str], *, bases: bool
+) -> list[list[str]]:
+    """A table in one form, its heading first.
 
     Args:
         sheet: The table.
@@ -273,18 +268,10 @@ def _grid(sheet: Sheet, named: Callable[[Row], str], cell: Callable[[Row], str],
         bases: Whether a column says what each row is compared with.
     """
     head = ["run", *["base"] * bases, *sheet.facts, *map(named, sheet.heads)]
-    return _Grid(
-        head,
-        [
-            [
-                named(line),
-                *[_base_text(sheet, line)] * bases,
-                *line["facts"].values(),
-                *map(cell, line["cells"]),
-            ]
-            for line in sheet.lines
-        ],
+    before = (
+        [named(line), *[_base_text(sheet, line)] * bases, *line["facts"].values()] for line in sheet.lines
     )
+    return [head, *([*one, *map(cell, line["cells"])] for one, line in zip(before, sheet.lines, strict=True))]
 
 
 def _has_bases(sheet: Sheet) -> bool:
@@ -338,15 +325,15 @@ def _printed(sheet: Sheet, start: int, end: int) -> Table:
         )
 
     bases = _has_bases(sheet)
-    grid, before = _grid(sheet, named, cell, bases=bases), 1 + bases + len(sheet.facts)
-    shown = [*range(1 + bases, before), *range(before + start, min(before + end, len(grid.head)))]
+    (head, *rows), before = _grid(sheet, named, cell, bases=bases), 1 + bases + len(sheet.facts)
+    shown = [*range(1 + bases, before), *range(before + start, min(before + end, len(head)))]
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("run", overflow="fold")
     if bases:
         table.add_column("base", no_wrap=True)
     for place in shown:
-        table.add_column(Text(grid.head[place]), justify="right", no_wrap=True)
-    for line, row in zip(sheet.lines, grid.rows, strict=True):
+        table.add_column(Text(head[place]), justify="right", no_wrap=True)
+    for line, row in zip(sheet.lines, rows, strict=True):
         run = Text(row[0], style="italic" if line["baseline"] else "")
         table.add_row(run, *row[1 : 1 + bases], *(Text(row[place]) for place in shown))
     return table
@@ -391,8 +378,8 @@ def markdown_rows(sheet: Sheet) -> list[Row]:
         difference = row["difference_text"] and f" ({row['difference_text']})"
         return f"{row['score']}{row['star']}{difference}"
 
-    grid = _grid(sheet, lambda one: sheet.named(one["name"]), cell, bases=False)
-    return [dict(zip(grid.head, row, strict=True)) for row in grid.rows]
+    head, *rows = _grid(sheet, lambda one: sheet.named(one["name"]), cell, bases=False)
+    return [dict(zip(head, row, strict=True)) for row in rows]
 
 
 _IN_LATEX = str.maketrans(
@@ -431,8 +418,7 @@ def latex(sheet: Sheet, command: str) -> str:
         return _in_latex(row["score"]) + _raised(row["star"] and "{*}", *row["notes"]) + difference
 
     bases = _has_bases(sheet)
-    grid = _grid(sheet, named, cell, bases=bases)
-    head, *body = (rf"{' & '.join(row)} \\" for row in (grid.head, *grid.rows))
+    head, *body = (rf"{' & '.join(row)} \\" for row in _grid(sheet, named, cell, bases=bases))
     # Paragraphs of a small box, because a footnote of a floating table would be lost.
     return "\n".join(
         [

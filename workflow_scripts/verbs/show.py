@@ -8,11 +8,12 @@ systems are shown beside their baselines, with gains and 95% intervals.
   python -m workflow_scripts show results/demo/tables/demo.parquet --markdown
 """
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import RenderableType
@@ -100,26 +101,24 @@ def as_csv(tables: Sequence[Sheet], scores: Sequence[Path]) -> str:
 def systems(folder: Path) -> list[Row]:
     """The systems that a folder of kept tables lists, each with its gain over its own baseline."""
     listed = read_yaml(folder / SYSTEMS)
-    means = dict[tuple[str, str], dict[str, str]]()
-    for table in {one["table"] for one in listed.values()}:
-        with (folder / f"{table}.csv").open(encoding="utf-8", newline="") as lines:
-            rows = [row for row in csv.DictReader(lines) if row["heading"] == "mean"]
-        means |= {(table, row["run"]): row for row in rows}
+    tables = {one["table"] for one in listed.values()}
+    cells = pd.concat({table: pd.read_csv(folder / f"{table}.csv") for table in tables})
+    means = cells[cells["heading"] == "mean"].droplevel(1).set_index("run", append=True)
     names = {one["run"]: name for name, one in listed.items()}
     return [
-        {"system": name, **_gain(means[one["table"], one["run"]], names), "cost": one["cost"]}
+        {"system": name, **_gain(means.loc[(one["table"], one["run"])], names), "cost": one["cost"]}
         for name, one in listed.items()
     ]
 
 
-def _gain(row: Mapping[str, str], names: Mapping[str, str]) -> Row:
+def _gain(row: "pd.Series[Any]", names: Mapping[str, str]) -> Row:
     """A mean over seeds, and its difference to the baseline, paired by seed and not corrected."""
-    mean = f"{float(row['mean']):.2f}" + (f" ± {float(row['sd']):.2f}" if row["sd"] else "")
-    if not (row["sd"] and row["baseline"]):
+    mean = f"{row['mean']:.2f}" + ("" if pd.isna(row["sd"]) else f" ± {row['sd']:.2f}")
+    if pd.isna(row["sd"]) or pd.isna(row["baseline"]):
         return {"mean": mean, "gain (95%)": "", "over": ""}
     # The detectable difference is a multiple of the spread of differences between seeds, which the table has not.
-    seeds, difference = int(row["seeds"]), float(row["difference"])
-    spread = float(row["detectable"]) / detectable_difference(1.0, seeds, alpha=0.05, power=0.8)
+    seeds, difference = int(row["seeds"]), row["difference"]
+    spread = row["detectable"] / detectable_difference(1.0, seeds, alpha=0.05, power=0.8)
     reach = half_width(spread, seeds, alpha=0.05)
     gain = f"{difference:+.2f} ({difference - reach:.1f} to {difference + reach:.1f})"
     return {"mean": mean, "gain (95%)": gain, "over": names[row["baseline"]]}
