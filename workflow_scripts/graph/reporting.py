@@ -191,11 +191,9 @@ class Claims(Lookups):
 
     def _pairs(self, compared: Comparison) -> Iterator[str]:
         grid, runs = self._study.grids[compared.table], self._study.runs_of(compared.table)
-        cells = [compared.ours, compared.theirs]
-        if all(runs[cell.run].fixed for cell in cells):
-            for cell in cells:
-                run = cell.run
-                suites = {column["suite"] for column in scored_columns(grid["columns"], cell.heading)}
+        if all(runs[run].fixed for run, _ in compared.cells):
+            for run, heading in compared.cells:
+                suites = {column["suite"] for column in scored_columns(grid["columns"], heading)}
                 for suite in sorted(suites & {*grid["suites"].get("sts", [])}):
                     pattern = f"<results>/scores/sts/{suite}/{{run}}/seed{{seed}}.pairs.parquet"
                     yield from self._study.files(pattern, {run: runs[run]})

@@ -152,7 +152,10 @@ def _cell_findings(
         tables = {file.stem for file in (root / "config/experiments").glob("*.yaml")} | set(of_extraction)
         yield from unknown(table, tables, f"{place}table")
         return
-    yield from unknown(compared.ours.run, runs, f"{place}ours")
-    yield from unknown(compared.ours.heading, headings, f"{place}heading")
-    yield from unknown(compared.theirs.run, runs, f"{place}theirs")
-    yield from unknown(compared.theirs.heading, headings, f"{place}their_heading")
+    for column, known in (
+        ("ours", runs),
+        ("heading", headings),
+        ("theirs", runs),
+        ("their_heading", headings),
+    ):
+        yield from unknown(getattr(compared, column), known, f"{place}{column}")

@@ -145,12 +145,12 @@ def _compared(
     kind = verdict(evidence.difference, decides, claim.expects, claim.margin or 0, significance.alpha)
     return {
         "verdict": kind,
-        "reason": reason(found, kind, comparison.differs, significance.alpha, scale),
+        "reason": reason(found, kind, comparison.note, significance.alpha, scale),
         "table": comparison.table,
-        "run": comparison.ours.run,
-        "heading": comparison.ours.heading,
-        "baseline": comparison.theirs.run,
-        "baseline_heading": comparison.theirs.heading,
+        "run": comparison.ours,
+        "heading": comparison.heading,
+        "baseline": comparison.theirs,
+        "baseline_heading": comparison.their_heading,
         "ours": found.means[0],
         "theirs": found.means[1],
         "difference": evidence.difference,
@@ -165,7 +165,7 @@ def _compared(
     }
 
 
-def reason(found: Compared, kind: Kind, differs: str | None, alpha: float, scale: Scale) -> str:
+def reason(found: Compared, kind: Kind, note: str, alpha: float, scale: Scale) -> str:
     """What a verdict rests on, in one line."""
     evidence = found.evidence
     direction = "higher" if evidence.difference > 0 else "lower"
@@ -184,7 +184,7 @@ def reason(found: Compared, kind: Kind, differs: str | None, alpha: float, scale
         elif kind == "undecided":
             least = brief(evidence.detectable or 0)
             parts.append(f"even alone, a true difference below {least} would mostly go unseen")
-    return "; ".join([*parts, *filter(None, [differs])])
+    return "; ".join([*parts, *filter(None, [note])])
 
 
 def compare(claim: Claim, material: Material, significance: Significance) -> Compared | str:
@@ -195,7 +195,7 @@ def compare(claim: Claim, material: Material, significance: Significance) -> Com
     if comparison.table not in {table for table, _, _ in material.cells}:
         return f"this study makes no table {comparison.table}"
     sides = []
-    for run, heading in ((cell.run, cell.heading) for cell in (comparison.ours, comparison.theirs)):
+    for run, heading in comparison.cells:
         side = material.cells.get((comparison.table, run, heading))
         if side is None:
             return f"{comparison.table} of this study has no cell {run}, {heading}"

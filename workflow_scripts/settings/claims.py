@@ -29,22 +29,20 @@ class Config(Settings):
     scale: Scale = Field(description="Which of the comparisons in these tables are this study's.")
 
 
-class CellName(Settings):
-    """One cell of a table, as its rows and columns name it."""
-
-    run: str = Field(description="Run, or row of a table of the extraction study.")
-    heading: str = Field(description="Column.")
-
-
 class Comparison(Settings):
     """Two cells of one table that a claim is about."""
 
     table: Name = Field(description="Grid in config/experiments, or table of the extraction study.")
-    ours: CellName
-    theirs: CellName
-    differs: str | None = Field(
-        default=None, description="In what the comparison departs from the paper's, if it does."
-    )
+    ours: str = Field(description="Run, or row of a table of the extraction study.")
+    heading: str = Field(description="Its column.")
+    theirs: str
+    their_heading: str
+    note: str = Field(description="In what the comparison departs from the paper's; empty if in nothing.")
+
+    @property
+    def cells(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Run and heading of ours and of theirs."""
+        return (self.ours, self.heading), (self.theirs, self.their_heading)
 
 
 Reason = Annotated[str, Field(min_length=10, description="Why it cannot be tested at this scale.")]
@@ -96,14 +94,16 @@ def claims_in(folder: Path, paper: str, scale: Scale) -> dict[str, dict[str, Any
         place = f"{line} ({row['claim']})"
         named = [name for name in row[f"{scale}_note"].split("; ") if name]
         refuse(one for name in named for one in unknown(name, notes, f"{place}: {scale}_note"))
-        table, ours, heading, theirs, their_heading = (row[f"{scale}_{part}"] for part in _COMPARED[:-1])
-        text = "; ".join(notes[name] for name in named)
-        sides = {"ours": (ours, heading), "theirs": (theirs or ours, their_heading or heading)}
-        compared = {"table": table, "differs": text or None} | {
-            side: {"run": run, "heading": name} for side, (run, name) in sides.items()
-        }
+        compared = {part: row[f"{scale}_{part}"] for part in _COMPARED}
+        compared["theirs"] = compared["theirs"] or compared["ours"]
+        compared["their_heading"] = compared["their_heading"] or compared["heading"]
+        compared["note"] = "; ".join(notes[name] for name in named)
         said = {name: row[name] for name in _TEXTS} | {name: _value(row[name]) for name in _NUMBERS}
-        found[place] = {"paper": paper, **said, "compared": compared if table else text}
+        found[place] = {
+            "paper": paper,
+            **said,
+            "compared": compared if compared["table"] else compared["note"],
+        }
     names = [row["claim"] for row in found.values()]
     refuse(
         f"{place}: a second claim of that name. Rename it."

@@ -45,7 +45,7 @@ SEEDS = {
 
 
 def claim(ours, theirs, expects="higher", heading="A", table="toy", **changes):
-    sides = {"ours": {"run": ours, "heading": heading}, "theirs": {"run": theirs, "heading": heading}}
+    cells = {"ours": ours, "heading": heading, "theirs": theirs, "their_heading": heading, "note": ""}
     return Claim.model_validate(
         {
             "paper": "toys",
@@ -56,7 +56,7 @@ def claim(ours, theirs, expects="higher", heading="A", table="toy", **changes):
             "margin": None,
             "printed_ours": 70.5,
             "printed_theirs": None,
-            "compared": {"table": table} | sides,
+            "compared": {"table": table} | cells,
         }
         | changes
     )
@@ -130,7 +130,7 @@ def test_each_verdict_over_seeds(material, one, verdict):
     row, _ = judge(material, one, claim(S, B, table="another"))
     assert (row["verdict"], row["over"], row["n"]) == (verdict, "seeds", 3)
     assert row["low"] < row["difference"] < row["high"] and row["p_value"] == row["corrected_p"]
-    assert row["labels"] == sorted({f"of {one.compared.ours.run}", f"of {one.compared.theirs.run}"})
+    assert row["labels"] == sorted({f"of {one.compared.ours}", f"of {one.compared.theirs}"})
     unseen = f"a true difference below {brief(row['detectable'])} would mostly go unseen"
     assert row["reason"].endswith(unseen) == (verdict == "undecided")
 
@@ -189,9 +189,8 @@ def test_sides_are_shown_over_the_seeds_that_were_compared(material):
 
 
 def drawn_claim(ours, theirs):
-    sides = [{"run": run, "heading": heading} for run, heading in (ours, theirs)]
-    compared = {"table": "drawn", "ours": sides[0], "theirs": sides[1], "differs": "four toy tasks"}
-    return claim("x", "y", compared=compared)
+    cells = dict(zip(("ours", "heading", "theirs", "their_heading"), (*ours, *theirs), strict=True))
+    return claim("x", "y", compared={"table": "drawn", **cells, "note": "four toy tasks"})
 
 
 @pytest.mark.parametrize(
