@@ -346,7 +346,7 @@ def test_another_readout_reads_the_encoder_alone(tmp_path):
     read = encode(*load_encoder(tmp_path / "model", plain.readout), TEXTS, 64)
     np.testing.assert_allclose(read, expected, atol=1e-5)
     assert encoder.leaves[0].backbone.config.hidden_size == D
-    with pytest.raises(ConfigError, match="a run as it was published is not added up"):
+    with pytest.raises(ConfigError, match="an encoder as published cannot be added up"):
         Ensemble([encoder, encoder.read_by(plain.readout)], (1.0, 1.0))
 
 
