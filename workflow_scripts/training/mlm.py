@@ -72,7 +72,7 @@ class MaskedLanguageModel(nn.Module):
         words: Any = backbone.get_input_embeddings()
         if words.embedding_dim != width:
             found = f"{backbone.config.model_type} embeds words at width {words.embedding_dim}, its states have {width}"
-            raise ConfigError(f"encoders: {found}, and embeddings predict the words. Name another.")
+            raise ConfigError(f"encoders: {found}, and embeddings predict the words. Name another encoder.")
         self.backbone = backbone
         self.dense = nn.Linear(width, width)
         nn.init.normal_(self.dense.weight, std=0.02)
@@ -141,7 +141,7 @@ class Masking:
     def __init__(self, tokenizer: PreTrainedTokenizerBase, probability: float, seed: int) -> None:
         if tokenizer.mask_token_id is None:
             raise ConfigError(
-                "encoders: tokens are to be masked, and the tokeniser has no mask. Name another."
+                "encoders: tokens are to be masked, and the tokeniser has no mask. Name another encoder."
             )
         self.mask_id = int(tokenizer.mask_token_id)
         self._special = torch.tensor(sorted(tokenizer.all_special_ids))

@@ -8,7 +8,7 @@ def scores_of(task, encode):
 
 
 def evaluate(evaluator, datasets, encode, config):
-    """Scores of every dataset by the task of its name."""
+    """Scores of each dataset by the task with its name."""
     return [
         score
         for name, table in datasets.items()

@@ -245,7 +245,7 @@ def test_every_sample_as_a_document_is_nearer_to_the_printed_row(task, printed):
 
 
 def test_scores_of_a_grid_are_those_of_scikit_learn_and_scipy_cell_by_cell():
-    """Vectors as every representation yields them, against other code from the vectors on."""
+    """Vectors of all representations, compared with independent code for the remaining steps."""
 
     def without(principal, vectors):
         centred = vectors - principal.mean_

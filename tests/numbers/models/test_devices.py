@@ -1,4 +1,4 @@
-"""Where a job encodes."""
+"""The device on which a job encodes."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Folders as authors publish them: read as sentence-transformers reads them, or refused with what was found."""
+"""Published folders: loaded as sentence-transformers loads them, or refused with the reason."""
 
 import json
 import re
@@ -37,7 +37,7 @@ SHARDS, SHARD = "model.safetensors.index.json", "model-00002-of-00003.safetensor
 
 
 def publish(root, following, *, kind="bert", limit=64, **more):
-    """What sentence-transformers writes of an encoder and the modules behind it."""
+    """A folder that sentence-transformers writes for an encoder and the modules after it."""
     folder, plain = root / "models/theirs", tiny.write_model(root / "plain", kind)
     given = {"model_max_length": limit} | ({"padding_side": "left"} if kind == "llama" else {})
     modules = [Transformer(str(plain), processor_kwargs=given), *following]
@@ -74,7 +74,7 @@ def mean():
 
 
 def with_settings(name=SETTINGS, **settings):
-    """A folder whose settings of the encoder's input, as releases before 6 wrote them, are these."""
+    """A folder with these settings of the encoder's input, in the format of releases before 6."""
 
     def make(root):
         folder = publish(root, [mean()])
@@ -93,7 +93,7 @@ def cased(root):
 
 
 def with_added_tokens(root):
-    """A tokeniser of old days: words, one a line, and added tokens in a file of their own."""
+    """An old format of tokeniser: words, one a line, and added tokens in another file."""
     folder = publish(root, [mean()])
     words = sorted((vocab := load_tokenizer(folder).get_vocab()), key=vocab.__getitem__)
     backbone = load_backbone(folder)
@@ -232,12 +232,12 @@ def fetched(root):
 
 
 def start(root):
-    """What is known before anything is fetched."""
+    """Messages that are known before anything is fetched."""
     return Start("theirs", [Sizes(STUDY, root).of("theirs")])
 
 
 def folder_lines(root):
-    """What is found wrong with the folder itself, whatever reads it."""
+    """Messages about the folder itself, independent of the readout."""
     return [*folder_findings(STUDY, ["theirs"], root)]
 
 

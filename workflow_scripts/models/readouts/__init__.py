@@ -53,5 +53,7 @@ def set_mask_token(module: nn.Module, tokenizer: PreTrainedTokenizerBase) -> Non
     for name, buffer in module.named_buffers():
         if name.rsplit(".", 1)[-1] == "mask_id":
             if tokenizer.mask_token_id is None:
-                raise ConfigError("readout: it reads [MASK], and the tokeniser has no mask. Choose another.")
+                raise ConfigError(
+                    "readout: it reads [MASK], and the tokeniser has no mask. Choose another readout."
+                )
             buffer.fill_(int(tokenizer.mask_token_id))
