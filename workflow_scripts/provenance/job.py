@@ -216,9 +216,7 @@ def _acquire_job_lock() -> None:
     log = _log()
     if log is None or os.environ.get("RANK", "0") != "0":  # set by torchrun in the processes of one job
         return
-    lock = os.open(
-        f"{log}.lock", os.O_RDWR | os.O_CREAT, 0o644
-    )  # stays open, and locked, until the process ends
+    lock = os.open(f"{log}.lock", os.O_RDWR | os.O_CREAT, 0o644)  # stays open until the process ends
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

@@ -64,7 +64,7 @@ class Case(NamedTuple):
     ends: tuple[End, ...]
     rule: str = "train_encoder"
     code: int = -signal.SIGKILL
-    """Exit codes or messages of the runs that end early."""
+    """Exit code of the runs that end early."""
     damage: Callable[[Path], None] = lambda _folder: None
     then: Mapping[str, Any] = MappingProxyType({})
     """Settings that the last run has changed."""
