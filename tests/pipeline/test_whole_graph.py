@@ -21,8 +21,10 @@ from workflow_scripts.verbs.records import Records, studies_of
 def test_a_job_of_every_rule_writes_the_same_bytes_in_another_folder(smoke, monkeypatch):
     monkeypatch.chdir(smoke)
     call = Call([*CONFIGS], {})
-    graph = rebuild.planned([], CONFIGS)
-    monkeypatch.setattr(rebuild, "planned", lambda *_, **__: graph)  # which takes longer than most of the jobs
+    graph = rebuild.planned([], call)
+    monkeypatch.setattr(
+        rebuild, "planned", lambda *_, **__: graph
+    )  # which takes longer than most of the jobs
     monkeypatch.setenv("OMP_NUM_THREADS", "2")  # not what Snakemake gave the jobs
     found = Records(studies_of([]), hashing=False).by_file
     one_each = {record.rule: smoke / path for path, record in found.items()}

@@ -1,22 +1,25 @@
-"""Show what a file was made from, down to the sources.
+"""Show the files and sources that an artefact was made from, as a tree.
 
-Each line names a file, the rule and wildcards that made it, the start of its hash, and its labels. Files that
-were shown already are not repeated; for an input that has been rebuilt since, the ancestry of the new one is shown.
-Exit code 1 if anything in it is missing, damaged or has been rebuilt since.
+Each line has a file, the rule and wildcards that made it, the start of its hash, and numbers of its labels. A file
+whose inputs were shown before says so; below an input that was made again since, the tree is that of the new one.
 
-For a table, --cell selects rows, prints them, the settings of their runs and every seed's score that they and their
-differences were computed from, and keeps only the inputs that these rows come from, so that a number leads to its score
-files and those of its baseline, to their models and their text. --json adds all settings, code, packages and the
-machine of each job. With --into, the other direction: everything that was
-made from a file, or from a source as records name it, such as hub:owner/name@revision/file.
+For a table, --cell selects rows. They are printed with the settings of their runs and the score of every seed that they
+and their differences were computed from, and the tree has only the files behind these rows: score files, also of their
+baselines, models and text. --json adds settings, code, packages and the machine of each job. With --into, it lists
+everything that was made from a file, or from a source such as hub:owner/name@revision/file.
+
+Exit code 1 if anything in the tree is missing, damaged or was made again since.
 
   python -m workflow_scripts explain results/demo/tables/demo.parquet --cell run=simcse.minilm_mlm.wiki_extract
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+
+from rich.text import Text
+from rich.tree import Tree
 
 from workflow_scripts.columns.training import DROPPED_FILE
 from workflow_scripts.errors import DataError
@@ -35,7 +38,7 @@ from workflow_scripts.verbs.records import (
     record_at,
     studies_of,
 )
-from workflow_scripts.verbs.verify import not_as_written
+from workflow_scripts.verbs.verify import damage
 
 State = Literal["as recorded", "rebuilt since", "damaged", "missing", "file", "source"]
 _BROKEN = ("rebuilt since", "damaged", "missing")
@@ -46,24 +49,29 @@ _MADE_WITH = ("method.", "training.", "readout.")
 
 @dataclass
 class Node:
-    """One file in the ancestry of an artefact."""
+    """One file or source in the ancestry of an artefact."""
 
-    depth: int
-    """How many jobs lie between it and the artefact."""
     role: str
     path: str
     state: State
     sha256: str
-    """Of its contents, as given in the record of the artefact that was made from it."""
+    """Of its contents, as in the record of the artefact that was made from it."""
     record: Record | None = None
+    inputs: list["Node"] = field(default_factory=list)
     repeated: bool = False
-    """Whether its inputs were listed before."""
+    """Whether its inputs are below an earlier node."""
     left_out: int = 0
     """Number of inputs that the selected rows do not come from."""
 
+    def walk(self, depth: int = 0) -> Iterator[tuple[int, "Node"]]:
+        """The node and its ancestry, each with the number of jobs between it and the artefact."""
+        yield depth, self
+        for node in self.inputs:
+            yield from node.walk(depth + 1)
 
-def explain(path: Path, agrees: Agrees | None = None) -> list[Node]:
-    """The artefact that ``path`` is or is part of, and below it its ancestry, each file before its own inputs.
+
+def explain(path: Path, agrees: Agrees | None = None) -> Node:
+    """The artefact that ``path`` is or is part of, with its ancestry.
 
     Args:
         path: File or model folder.
@@ -76,13 +84,13 @@ def explain(path: Path, agrees: Agrees | None = None) -> list[Node]:
     record = artefact_record(name)
     seal = seal_of(name)
     state: State = "damaged" if _is_damaged(name) else "as recorded"
-    first = Node(0, "", name.as_posix(), state, seal.identity if seal else "", record)
-    return [*_below(first, agrees, set())]
+    top = Node("", name.as_posix(), state, seal.identity if seal else "", record)
+    _add_inputs(top, agrees, set())
+    return top
 
 
-def _below(node: Node, agrees: Agrees | None, seen: set[tuple[str, bool]]) -> Iterator[Node]:
-    """A node and its ancestry, in the order of the records: that of members, where it counts."""
-    yield node
+def _add_inputs(node: Node, agrees: Agrees | None, seen: set[tuple[str, bool]]) -> None:
+    """Add the ancestry of a node, in the order of the records: that of members, where it counts."""
     if node.record is None or not node.record.inputs:
         return
     shown = (node.path, agrees is None)
@@ -96,8 +104,8 @@ def _below(node: Node, agrees: Agrees | None, seen: set[tuple[str, bool]]) -> It
         if verdict is False:
             node.left_out += 1
             continue
-        child = Node(node.depth + 1, role, given.path, state, given.sha256, record)
-        yield from _below(child, None if verdict else agrees, seen)
+        node.inputs.append(Node(role, given.path, state, given.sha256, record))
+        _add_inputs(node.inputs[-1], None if verdict else agrees, seen)
 
 
 def _state_of(name: str, sha256: str) -> tuple[State, Record | None]:
@@ -120,13 +128,14 @@ def _state_of(name: str, sha256: str) -> tuple[State, Record | None]:
 
 
 def _is_damaged(path: Path) -> bool:
-    """Whether an artefact is not as it was written; each file is read once. Weights may lack that a study drops."""
+    """Whether an artefact is not as it was written; each file is read once. Dropped weights may be missing."""
     try:
         identity(path)
     except DataError:
         run = Path(*path.parts[:-3])  # which lists the dropped weights of all seeds
-        broken = not_as_written(Records([run])) if (run / DROPPED_FILE).is_file() else [path.as_posix()]
-        return path.as_posix() in map(artefact_of, broken)
+        if not (run / DROPPED_FILE).is_file():
+            return True
+        return path.as_posix() in (artefact_of(file) for file, _, _ in damage(Records([run])))
     return False
 
 
@@ -136,12 +145,12 @@ def _is_damaged(path: Path) -> bool:
 class Explanation(NamedTuple):
     """The ancestry of an artefact, and the rows it was narrowed down to."""
 
-    chain: list[Node]
+    top: Node
     rows: Sequence[Row] = ()
     narrowed: bool = False
     """Whether wildcards of inputs agreed with the rows; if not, the ancestry is that of the whole table."""
     scores: Sequence[Row] = ()
-    """What means, differences and p values of the rows were computed from."""
+    """The scores behind means, differences and p values of the rows."""
     settings: Sequence[Row] = ()
     """How the rows' runs were made: a row a setting, a column a run."""
 
@@ -155,19 +164,20 @@ def explain_cell(path: Path, cell: Mapping[str, str]) -> Explanation:
     rows = rows_of(path, cell).to_pylist()
     settings = artefact_record(path).settings
     agrees = agreement(rows, settings)
-    chain = explain(path, agrees)
-    agreeing = [node.path for node in chain[1:] if node.record and agrees(node.record.wildcards)]
+    top = explain(path, agrees)
+    records = {node.path: node.record for depth, node in top.walk() if depth and node.record}
+    agreeing = [file for file, record in records.items() if agrees(record.wildcards)]
     if not agreeing:
         return Explanation(explain(path), rows)
-    scores = scores_behind(rows, settings, agreeing)
-    return Explanation(chain, rows, True, scores, made_with(chain[1:], runs_of(rows)))
+    made = made_with(records.values(), runs_of(rows))
+    return Explanation(top, rows, True, scores_behind(rows, settings, agreeing), made)
 
 
-def made_with(nodes: Iterable[Node], runs: Sequence[str]) -> list[Row]:
+def made_with(records: Iterable[Record], runs: Sequence[str]) -> list[Row]:
     """The settings of the methods and trainings of some runs, side by side; of a run's seeds, those of the first."""
     found: dict[str, Mapping[str, Any]] = {}
-    for record in (node.record for node in nodes if node.record and node.record.files):
-        if (run := record.wildcards.get("run")) in runs:
+    for record in records:
+        if record.files and (run := record.wildcards.get("run")) in runs:
             found.setdefault(str(run), flat(record.settings))
     names = dict.fromkeys(name for settings in found.values() for name in settings)
     shown = [name for name in names if name.startswith(_MADE_WITH)]
@@ -194,7 +204,8 @@ def made_into(name: str) -> list[Row]:
         raise DataError(
             f"{name}: no record names it. Name a file below results/, or a source as explain does."
         )
-    return [{"made into": one, "by": made_by(records.by_file[one])} for one in sorted(found)]
+    made = {one: records.by_file[one] for one in sorted(found)}
+    return [{"made into": one, "by": made_by(record.rule, record.wildcards)} for one, record in made.items()]
 
 
 # The verb
@@ -205,39 +216,35 @@ ARGUMENTS = (
     argument(
         "--cell", action="append", default=[], metavar="COLUMN=VALUE,...", help="rows of a table to explain"
     ),
-    argument("--into", action="store_true", help="what was made from it, instead"),
+    argument("--into", action="store_true", help="list what was made from it instead"),
 )
 
 
 def answer(path: str, cell: list[str], into: bool) -> Answer:
-    """The ancestry of a file or a cell, or what was made from a file."""
+    """The ancestry of a file or a cell, or the files that were made from a file."""
     if into:
         made = made_into(path)
         return Answer(f"{len(made)} made from {path}", parts=[Rows("downstream", made)])
     found = explain_cell(Path(path), parse_cell(cell)) if cell else Explanation(explain(Path(path)))
-    broken = [node.path for node in found.chain if node.state in _BROKEN]
-    verdict = f"{len(found.chain) - 1} files and sources behind it"
+    chain = [*found.top.walk()]
+    broken = [node.path for _, node in chain if node.state in _BROKEN]
+    verdict = f"{len(chain) - 1} files and sources behind it"
+    labels = sorted({label for _, node in chain if node.record for label in node.record.labels})
+    numbers = {label: number for number, label in enumerate(labels, 1)}
+    unknown = found.rows and not found.narrowed
     return Answer(
         f"{verdict}; not as it was: {', '.join(broken)}" if broken else verdict,
         not broken,
-        [*_parts(found)],
-        {"chain": [*map(_data, found.chain)], "narrowed": found.narrowed},
+        [
+            Rows("rows", _turned(found.rows)),
+            *["no input's wildcards agree with these rows, so all inputs are shown"] * bool(unknown),
+            Rows("scores", found.scores),
+            Rows("made with", found.settings),
+            _tree(found.top, numbers),
+            *(f"[{number}] {label}" for label, number in numbers.items()),
+        ],
+        {"chain": [_data(depth, node) for depth, node in chain], "narrowed": found.narrowed},
     )
-
-
-def _parts(found: Explanation) -> Iterator[Rows | str]:
-    yield Rows("rows", _turned(found.rows))
-    if found.rows and not found.narrowed:
-        yield "no input's wildcards agree with these rows, so all inputs are shown"
-    yield Rows("scores", found.scores)
-    yield Rows("made with", found.settings)
-    labels = sorted({label for node in found.chain if node.record for label in node.record.labels})
-    numbers = {label: number for number, label in enumerate(labels, 1)}
-    for node in found.chain:
-        yield "  " * node.depth + _line(node, numbers)
-        if node.left_out:
-            yield "  " * (node.depth + 1) + f"{node.left_out} inputs of other rows left out"
-    yield from (f"[{number}] {label}" for label, number in numbers.items())
 
 
 def _turned(rows: Sequence[Row]) -> list[Row]:
@@ -249,18 +256,29 @@ def _turned(rows: Sequence[Row]) -> list[Row]:
     return [{"column": name} | {f"row {n}": row[name] for n, row in enumerate(filled, 1)} for name in names]
 
 
-def _line(node: Node, numbers: Mapping[str, int]) -> str:
-    role = node.role.partition("/")[0]  # where an input has several files, a role includes the file's path
-    parts = [f"{role}:" if role else "", node.path]
-    parts.append(made_by(node.record) if node.record else "")
-    parts.append(node.sha256[:12])
-    parts += [f"[{numbers[label]}]" for label in node.record.labels] if node.record else []
-    parts.append(f"({node.state})" if node.state in _BROKEN else "")
-    parts.append("(above)" if node.repeated else "")
-    return " ".join(part for part in parts if part)
+def _tree(node: Node, numbers: Mapping[str, int]) -> Tree:
+    """The lines of a node and its ancestry; labels have numbers."""
+    role, record = (
+        node.role.partition("/")[0],
+        node.record,
+    )  # a role of several files includes the file's path
+    parts = [
+        f"{role}:" if role else "",
+        node.path,
+        made_by(record.rule, record.wildcards) if record else "",
+        node.sha256[:12],
+        *(f"[{numbers[label]}]" for label in (record.labels if record else ())),
+        f"({node.state})" if node.state in _BROKEN else "",
+        "(above)" if node.repeated else "",
+    ]
+    tree = Tree(Text(" ".join(filter(None, parts)), style="red" if node.state in _BROKEN else ""))
+    tree.children += [_tree(one, numbers) for one in node.inputs]
+    if node.left_out:
+        tree.add(f"{node.left_out} inputs of other rows left out")
+    return tree
 
 
-def _data(node: Node) -> Row:
-    """A node for JSON, with all that its record says."""
-    data = {name: getattr(node, name) for name in ("depth", "role", "path", "state", "sha256")}
-    return data | (node.record.model_dump(exclude={"inputs"}) if node.record else {})
+def _data(depth: int, node: Node) -> Row:
+    """A node for JSON, with everything in its record."""
+    data = {name: getattr(node, name) for name in ("role", "path", "state", "sha256")}
+    return {"depth": depth} | data | (node.record.model_dump(exclude={"inputs"}) if node.record else {})

@@ -1,8 +1,9 @@
 """Make an artefact again in a temporary folder, and compare it with the one that exists.
 
-Runs its job on the inputs below results/, where nothing is changed, by default with the configuration of the study's
-last run in this folder. Exit code 1 if the contents of a rebuilt artefact differ; a record that differs although the
-contents agree is reported, but is no failure.
+Runs its job on the inputs below results/, where nothing is changed. The configuration is that of the study's last run
+in this folder, unless it is given. A record that differs although the contents agree is reported, and is no fault.
+
+Exit code 1 if the contents of a rebuilt artefact differ.
 
   python -m workflow_scripts rebuild results/demo/tables/demo.parquet
 """
@@ -56,20 +57,21 @@ def rebuild(path: Path, call: Call) -> list[Rebuilt]:
 
     Raises:
         DataError: if ``path`` is not an artefact, no job writes it, or the job fails.
+        ConfigError: if no rule of the configuration makes such a file.
     """
     name = artefact_of(name_of(path))
     record = artefact_record(Path(name))
-    job = planned([], call.configfiles, config=call.config).writer(record)
+    job = planned([name], call).writer(record)
     if job is None:
         raise DataError(
             f"{name}: no job of this configuration writes it. Give the right configuration with --configfile."
         )
     with tempfile.TemporaryDirectory() as temporary:
-        _run(job, made_by(record), Path(temporary))
+        _run(job, Path(temporary))
         return [_compared(Path(output), Path(temporary, output)) for output in record.outputs]
 
 
-def _run(job: PlannedJob, what: str, folder: Path) -> None:
+def _run(job: PlannedJob, folder: Path) -> None:
     """Run a job in ``folder``, with links to its inputs and the list of its code.
 
     Speeds are copied: a page shows those of trainings, and the job that measures them writes them over.
@@ -94,6 +96,7 @@ def _run(job: PlannedJob, what: str, folder: Path) -> None:
     )
     if ended.returncode != 0:
         last = (ended.stderr.strip() or ended.stdout.strip() or "nothing printed").splitlines()[-1]
+        what = made_by(job.rule, job.wildcards)
         raise DataError(f"{what}: the rebuild failed with exit code {ended.returncode}: {last}")
 
 
@@ -101,7 +104,8 @@ def _compared(first: Path, again: Path) -> Rebuilt:
     was, now = artefact_record(first), artefact_record(again)
     identical = seal_of(first) == seal_of(again)
     equal = identical or contents_equal(first, again)
-    return Rebuilt(first.as_posix(), made_by(now), identical, equal, compare(facts(was), facts(now)))
+    job = made_by(now.rule, now.wildcards)
+    return Rebuilt(first.as_posix(), job, identical, equal, compare(facts(was), facts(now)))
 
 
 ARGUMENTS = (argument("path", type=Path, help="artefact, or a file in a model folder"), *CONFIGURATION)
