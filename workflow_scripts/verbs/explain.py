@@ -16,7 +16,7 @@ Exit code 1 if anything in the tree is missing, damaged or was made again since.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from rich.text import Text
 from rich.tree import Tree
@@ -81,10 +81,9 @@ def explain(path: Path, agrees: Agrees | None = None) -> Node:
         DataError: if the file is missing, is not an artefact, or its record cannot be read.
     """
     name = Path(artefact_of(name_of(path)))
-    record = artefact_record(name)
+    artefact_record(name)
     seal = seal_of(name)
-    state: State = "damaged" if _is_damaged(name) else "as recorded"
-    top = Node("", name.as_posix(), state, seal.identity if seal else "", record)
+    top = _node("", name.as_posix(), seal.identity if seal else "")
     _add_inputs(top, agrees, set())
     return top
 
@@ -99,32 +98,30 @@ def _add_inputs(node: Node, agrees: Agrees | None, seen: set[tuple[str, bool]]) 
         return
     seen.add(shown)
     for role, given in node.record.inputs.items():
-        state, record = _state_of(given.path, given.sha256)
-        verdict = agrees(record.wildcards) if agrees and record else None
+        below = _node(role, given.path, given.sha256)
+        verdict = agrees(below.record.wildcards) if agrees and below.record else None
         if verdict is False:
             node.left_out += 1
-            continue
-        node.inputs.append(Node(role, given.path, state, given.sha256, record))
-        _add_inputs(node.inputs[-1], None if verdict else agrees, seen)
+        else:
+            node.inputs.append(below)
+            _add_inputs(below, None if verdict else agrees, seen)
 
 
-def _state_of(name: str, sha256: str) -> tuple[State, Record | None]:
-    """Whether a file or source is the one that was read with this hash, and its record if that can be read."""
-    path = Path(name)
-    if is_outside(name):
-        return "source", None
-    if not path.exists():
-        return "missing", None
-    try:
-        record = record_at(path)
-    except DataError:
-        return "damaged", None
-    if record is None:
-        return "file", None
-    if _is_damaged(path):
-        return "damaged", record
-    seal = seal_of(path)
-    return ("as recorded" if seal and seal.identity == sha256 else "rebuilt since"), record
+def _node(role: str, name: str, sha256: str) -> Node:
+    """A file or source, which may be another one than was read with this hash; its record if that can be read."""
+    path, record = Path(name), None
+    state: State = "source" if is_outside(name) else "missing"
+    if path.exists():
+        try:
+            record, seal = record_at(path), seal_of(path)
+            state = "file" if record is None else "as recorded"
+            if record and _is_damaged(path):
+                state = "damaged"
+            elif record and (seal is None or seal.identity != sha256):
+                state = "rebuilt since"
+        except DataError:
+            state = "damaged"
+    return Node(role, name, state, sha256, record)
 
 
 def _is_damaged(path: Path) -> bool:
@@ -142,21 +139,8 @@ def _is_damaged(path: Path) -> bool:
 # Cells
 
 
-class Explanation(NamedTuple):
-    """The ancestry of an artefact, and the rows it was narrowed down to."""
-
-    top: Node
-    rows: Sequence[Row] = ()
-    narrowed: bool = False
-    """Whether wildcards of inputs agreed with the rows; if not, the ancestry is that of the whole table."""
-    scores: Sequence[Row] = ()
-    """The scores behind means, differences and p values of the rows."""
-    settings: Sequence[Row] = ()
-    """How the rows' runs were made: a row a setting, a column a run."""
-
-
-def explain_cell(path: Path, cell: Mapping[str, str]) -> Explanation:
-    """The rows that agree with ``cell``, their scores and their baselines', and their ancestry.
+def explain_cell(path: Path, cell: Mapping[str, str]) -> tuple[Node, dict[str, Sequence[Row]]]:
+    """The ancestry of the rows that agree with ``cell``, and tables about them, empty where nothing is known.
 
     Raises:
         DataError: as ``explain`` and ``rows_of``.
@@ -168,9 +152,10 @@ def explain_cell(path: Path, cell: Mapping[str, str]) -> Explanation:
     records = {node.path: node.record for depth, node in top.walk() if depth and node.record}
     agreeing = [file for file, record in records.items() if agrees(record.wildcards)]
     if not agreeing:
-        return Explanation(explain(path), rows)
+        return explain(path), {"rows": _turned(rows)}
+    scores = scores_behind(rows, settings, agreeing)
     made = made_with(records.values(), runs_of(rows))
-    return Explanation(top, rows, True, scores_behind(rows, settings, agreeing), made)
+    return top, {"rows": _turned(rows), "scores": scores, "made with": made}
 
 
 def made_with(records: Iterable[Record], runs: Sequence[str]) -> list[Row]:
@@ -212,7 +197,7 @@ def made_into(name: str) -> list[Row]:
 
 
 ARGUMENTS = (
-    argument("path", help="artefact, or a file in a model folder"),
+    argument("path", metavar="PATH", help="artefact, or a file in a model folder"),
     argument(
         "--cell", action="append", default=[], metavar="COLUMN=VALUE,...", help="rows of a table to explain"
     ),
@@ -225,25 +210,27 @@ def answer(path: str, cell: list[str], into: bool) -> Answer:
     if into:
         made = made_into(path)
         return Answer(f"{len(made)} made from {path}", parts=[Rows("downstream", made)])
-    found = explain_cell(Path(path), parse_cell(cell)) if cell else Explanation(explain(Path(path)))
-    chain = [*found.top.walk()]
+    top, tables = explain_cell(Path(path), parse_cell(cell)) if cell else (explain(Path(path)), {})
+    narrowed = "scores" in tables
+    chain = [*top.walk()]
     broken = [node.path for _, node in chain if node.state in _BROKEN]
     verdict = f"{len(chain) - 1} files and sources behind it"
     labels = sorted({label for _, node in chain if node.record for label in node.record.labels})
     numbers = {label: number for number, label in enumerate(labels, 1)}
-    unknown = found.rows and not found.narrowed
     return Answer(
         f"{verdict}; not as it was: {', '.join(broken)}" if broken else verdict,
         not broken,
         [
-            Rows("rows", _turned(found.rows)),
-            *["no input's wildcards agree with these rows, so all inputs are shown"] * bool(unknown),
-            Rows("scores", found.scores),
-            Rows("made with", found.settings),
-            _tree(found.top, numbers),
+            *(Rows(name, tables.get(name, ())) for name in ("rows", "scores", "made with")),
+            *(
+                ["no input's wildcards agree with these rows: all inputs are shown"]
+                if cell and not narrowed
+                else []
+            ),
+            _tree(top, numbers),
             *(f"[{number}] {label}" for label, number in numbers.items()),
         ],
-        {"chain": [_data(depth, node) for depth, node in chain], "narrowed": found.narrowed},
+        {"chain": [_data(depth, node) for depth, node in chain], "narrowed": narrowed},
     )
 
 

@@ -33,7 +33,7 @@ from workflow_scripts.reporting.cells import number
 from workflow_scripts.verbs.compare import Change, Facts, compare, contents_hash
 from workflow_scripts.verbs.plan import FOLDERS, folders_of
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
-from workflow_scripts.verbs.records import Records, studies_of
+from workflow_scripts.verbs.records import Records
 from workflow_scripts.verbs.verify import damage
 
 LOCK = Path("results/provenance.lock.json")
@@ -227,7 +227,7 @@ def read_lock(file: Path) -> Lock:
 
 ARGUMENTS = (
     *FOLDERS,
-    argument("--to", type=Path, default=LOCK, help="file to write; default: %(default)s"),
+    argument("--to", type=Path, default=LOCK, metavar="FILE", help="file to write; default: %(default)s"),
     argument("--short", action="store_true", help="with --check: one line on whether numbers differ"),
     argument(
         "--check",
@@ -243,43 +243,37 @@ def answer(
     studies: list[Path], configfile: list[str], config: list[str], to: Path, short: bool, locked: Path | None
 ) -> Answer:
     """What was written, or how the artefacts differ from a lock."""
-    if locked is not None:
-        if not (studies or configfile or config):
-            names = ("/".join(Path(name).parts[:2]) for name in read_lock(locked).contents)
-            studies = studies_of(map(Path, dict.fromkeys(names)))
-        folders = folders_of(studies, configfile, config)
-        found = check(folders, locked)
-        return _in_short(found, folders, locked) if short else _checked(found, locked)
-    content = lock(folders_of(studies, configfile, config))
-    with atomic(to) as temporary:
-        temporary.write_text(json.dumps(content.model_dump(), indent=1, sort_keys=True) + "\n", "utf-8")
-    return Answer(f"{to}: {len(content.artefacts)} artefacts")
+    if locked is None:
+        content = lock(folders_of(studies, configfile, config))
+        with atomic(to) as temporary:
+            temporary.write_text(json.dumps(content.model_dump(), indent=1, sort_keys=True) + "\n", "utf-8")
+        return Answer(f"{to}: {len(content.artefacts)} artefacts")
+    if not (studies or configfile or config):
+        names = ("/".join(Path(name).parts[:2]) for name in read_lock(locked).contents)
+        studies = [Path(name) for name in dict.fromkeys(names)]
+    folders = folders_of(studies, configfile, config)
+    found = check(folders, locked)
+    said = f"{found.same} artefacts as in {locked}, {len(found.differences)} not"
+    words = ["python", "-m", "workflow_scripts", "lock", *map(str, folders), "--check", str(locked)]
+    return Answer(
+        _in_short(found, f"`{shlex.join(words)}` for details") if short else said,
+        not found.differences,
+        [] if short else [Rows("differences", found.differences), *found.elsewhere],
+        {"equal": found.same, "numbers": found.numbers},
+    )
 
 
-def _in_short(found: Comparison, folders: Iterable[Path], file: Path) -> Answer:
+def _in_short(found: Comparison, details: str) -> str:
     """Whether a tree gives the numbers of a lock, in one line."""
-    words = ["python", "-m", "workflow_scripts", "lock", *map(str, folders), "--check", str(file)]
-    details = f"`{shlex.join(words)}` for details"
-    others = [one for one in found.differences if one["kind"] != "added"]
     if not found.differences:
-        said = f"As published: {found.same} artefacts have the contents of the lock."
-    elif not others:
-        more = len(found.differences)
-        said = f"As published, with {more} artefacts that the lock does not have: {details}."
-    elif found.numbers or not found.compared:
+        return f"As published: {found.same} artefacts have the contents of the lock."
+    if all(one["kind"] == "added" for one in found.differences):
+        return (
+            f"As published, with {len(found.differences)} artefacts that the lock does not have: {details}."
+        )
+    if found.numbers or not found.compared:
         first = next((f", such as {cell}: {was} -> {now}" for cell, (was, now) in found.numbers.items()), "")
         counted = f"{len(found.numbers)} of {found.compared} numbers" if found.compared else "artefacts"
-        said = f"Not as published: {counted} differ{first}; {details}."
-    else:
-        where = ", as on another machine" if found.elsewhere else ""
-        said = f"Same numbers as published; bytes differ{where}: {details}."
-    return Answer(said, not found.differences, data={"numbers": found.numbers})
-
-
-def _checked(found: Comparison, file: Path) -> Answer:
-    return Answer(
-        f"{found.same} artefacts as in {file}, {len(found.differences)} not",
-        not found.differences,
-        [Rows("differences", found.differences), *found.elsewhere],
-        {"equal": found.same},
-    )
+        return f"Not as published: {counted} differ{first}; {details}."
+    where = ", as on another machine" if found.elsewhere else ""
+    return f"Same numbers as published; bytes differ{where}: {details}."

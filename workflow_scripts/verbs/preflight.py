@@ -36,7 +36,7 @@ Check = tuple[bool, str]
 ARGUMENTS = (
     TARGETS,
     *CONFIGURATION,
-    argument("--profile", help="as for snakemake: ask the cluster that it submits to, too"),
+    argument("--profile", metavar="NAME", help="as for snakemake; ask its cluster as well"),
     argument("--offline", action="store_true", help="ask no translator and no language model"),
 )
 

@@ -108,7 +108,10 @@ def _compared(first: Path, again: Path) -> Rebuilt:
     return Rebuilt(first.as_posix(), job, identical, equal, compare(facts(was), facts(now)))
 
 
-ARGUMENTS = (argument("path", type=Path, help="artefact, or a file in a model folder"), *CONFIGURATION)
+ARGUMENTS = (
+    argument("path", type=Path, metavar="PATH", help="artefact, or a file in a model folder"),
+    *CONFIGURATION,
+)
 
 
 def answer(path: Path, configfile: list[str], config: list[str]) -> Answer:
