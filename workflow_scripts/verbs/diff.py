@@ -21,12 +21,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from safetensors import SafetensorError, safe_open
 
-from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.verbs.compare import HASHES, Change, compare, contents_hash, facts, inputs_by_role
 from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
-from workflow_scripts.verbs.records import artefact_of, artefact_record, is_outside, name_of
+from workflow_scripts.verbs.records import artefact_of, artefact_record, name_of, state_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -83,30 +82,15 @@ def diff(a: Path, b: Path) -> list[Step]:
 
 
 def _followed(records: Sequence[Record], roles: Iterable[str]) -> tuple[str, list[Path], list[str]]:
-    """The first differing input that both have as it was read: its role and paths; and why others are not."""
+    """The first differing input that both have as it was read: its role and paths; and the states of others."""
     reasons: list[str] = []
     for role in roles:
-        try:
-            return role, [_as_it_was_read(record, role) for record in records], reasons
-        except DataError as error:
-            reasons.append(f"{role}: {error}")
+        pair = [given for record in records if (given := inputs_by_role(record).get(role))]
+        states = [state_of(given.path, given.sha256)[0] for given in pair]
+        if states == ["as recorded"] * 2:
+            return role, [Path(given.path) for given in pair], reasons
+        reasons.append(f"{role}: {' and '.join(states)}{' on one side alone' * (len(pair) == 1)}")
     return "", [], reasons
-
-
-def _as_it_was_read(record: Record, role: str) -> Path:
-    """The input of a role.
-
-    Raises:
-        DataError: if it is no artefact, or not the one that was read.
-    """
-    given = inputs_by_role(record).get(role)
-    if given is None or is_outside(given.path):
-        raise DataError("a source outside the pipeline" if given else "only one of the two has this input")
-    path = Path(given.path)
-    if identity(path) != given.sha256:
-        raise DataError(f"{path} has been rebuilt since")
-    artefact_record(path)
-    return path
 
 
 def contents_equal(a: Path, b: Path) -> bool:

@@ -16,7 +16,7 @@ Exit code 1 if anything in the tree is missing, damaged or was made again since.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rich.text import Text
 from rich.tree import Tree
@@ -24,23 +24,23 @@ from rich.tree import Tree
 from workflow_scripts.columns.training import DROPPED_FILE
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.reasons import flat
-from workflow_scripts.provenance.artefacts import identity, seal_of
+from workflow_scripts.provenance.artefacts import seal_of
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.verbs.cells import Agrees, agreement, parse_cell, rows_of, runs_of, scores_behind
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, without_empty
 from workflow_scripts.verbs.records import (
     Records,
+    State,
     artefact_of,
     artefact_record,
     is_outside,
     made_by,
     name_of,
-    record_at,
+    state_of,
     studies_of,
 )
 from workflow_scripts.verbs.verify import damage
 
-State = Literal["as recorded", "rebuilt since", "damaged", "missing", "file", "source"]
 _BROKEN = ("rebuilt since", "damaged", "missing")
 _ROWS_SIDE_BY_SIDE = 3
 _MADE_WITH = ("method.", "training.", "readout.")
@@ -108,32 +108,18 @@ def _add_inputs(node: Node, agrees: Agrees | None, seen: set[tuple[str, bool]]) 
 
 
 def _node(role: str, name: str, sha256: str) -> Node:
-    """A file or source, which may be another one than was read with this hash; its record if that can be read."""
-    path, record = Path(name), None
-    state: State = "source" if is_outside(name) else "missing"
-    if path.exists():
-        try:
-            record, seal = record_at(path), seal_of(path)
-            state = "file" if record is None else "as recorded"
-            if record and _is_damaged(path):
-                state = "damaged"
-            elif record and (seal is None or seal.identity != sha256):
-                state = "rebuilt since"
-        except DataError:
-            state = "damaged"
+    state, record = state_of(name, sha256)
+    if state == "damaged" and record and _lacks_dropped_weights(Path(name)):
+        seal = seal_of(Path(name))
+        state = "as recorded" if seal and seal.identity == sha256 else "rebuilt since"
     return Node(role, name, state, sha256, record)
 
 
-def _is_damaged(path: Path) -> bool:
-    """Whether an artefact is not as it was written; each file is read once. Dropped weights may be missing."""
-    try:
-        identity(path)
-    except DataError:
-        run = Path(*path.parts[:-3])  # which lists the dropped weights of all seeds
-        if not (run / DROPPED_FILE).is_file():
-            return True
-        return path.as_posix() in (artefact_of(file) for file, _, _ in damage(Records([run])))
-    return False
+def _lacks_dropped_weights(model: Path) -> bool:
+    """Whether nothing is wrong with a model but that its run's weights were dropped."""
+    run = Path(*model.parts[:-3])  # which lists the dropped weights of all seeds
+    damaged = (artefact_of(file) for file, _, _ in damage(Records([run])))
+    return (run / DROPPED_FILE).is_file() and model.as_posix() not in damaged
 
 
 # Cells

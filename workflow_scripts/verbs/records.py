@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,6 +25,7 @@ from workflow_scripts.provenance.artefacts import (
     CHECKSUMMED_SUFFIXES,
     OUTSIDE,
     RECORD_FILE,
+    identity,
     is_timestamp,
     read_record,
     seal_of,
@@ -121,6 +122,9 @@ def made_by(rule: str, wildcards: Mapping[str, str]) -> str:
     return f"{rule}({', '.join(f'{key}={value}' for key, value in wildcards.items())})"
 
 
+State = Literal["as recorded", "rebuilt since", "damaged", "missing", "file", "source"]
+
+
 class Inspection(NamedTuple):
     """The result of reading a file once."""
 
@@ -154,6 +158,20 @@ def _inspect(name: str, part_of_model: bool, hashing: bool) -> Inspection:
     with suppress(DataError):  # intact, but written by another version of this pipeline
         return known._replace(record=record_at(path))
     return known
+
+
+def state_of(name: str, sha256: str) -> tuple[State, Record | None]:
+    """Whether a file or source is the one that was read with this hash, and its record if that can be read."""
+    path, record = Path(name), None
+    if is_outside(name) or not path.exists():
+        return "source" if is_outside(name) else "missing", None
+    try:
+        record = record_at(path)
+        if identity(path) != sha256:
+            return "rebuilt since", record
+    except DataError:
+        return "damaged", record
+    return "as recorded" if record else "file", record
 
 
 # All files of some folders

@@ -35,45 +35,16 @@ _SHOWN = 40
 class Staleness(NamedTuple):
     """What the present configuration and code would change."""
 
-    jobs: int
     asked: Mapping[str, PlannedJob]
     """Artefact to the job of this configuration that writes it."""
     stale: Mapping[str, list[Change]]
     """Artefact to reasons of its own; none if it is stale by an artefact that it was made from."""
+    causes: list[Row]
+    """A row for each reason, with the number of artefacts that have it and of others that were made from these."""
     missing: list[str]
     """Files that a job would write and that do not exist."""
     unasked: list[str]
     """Artefacts of the same studies that no job of this configuration writes."""
-    behind: Mapping[str, set[str]]
-    """Missing file, or stale artefact with reasons of its own, to the artefacts that were made from it."""
-
-    @property
-    def fresh(self) -> list[str]:
-        """Artefacts that the present configuration and code would make alike."""
-        return [name for name in self.asked if name not in self.stale]
-
-    def causes(self) -> list[Row]:
-        """A row for each reason, with the number of artefacts that have it and of others that were made from these."""
-        found: dict[Change, set[str]] = defaultdict(set)
-        for name, changes in self.stale.items():
-            for change in changes:
-                found[_cause(change)].add(name)
-        rows: list[Row] = []
-        for cause, names in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
-            behind = set().union(*(self.behind[name] for name in names)) - names
-            first, *more = sorted({self.asked[name].rule for name in names})
-            of = f"{first} and {len(more)} more" if more else first
-            counts = {"of rule": of, "artefacts": len(names), "behind": len(behind)}
-            rows.append(cause.as_row("was", "now") | counts)
-        return rows
-
-
-def _cause(change: Change) -> Change:
-    """A change as its table has it: files by name, several files of one role by the role."""
-    if change.section in HASHES:
-        role = change.key.partition("/")[0]
-        return Change(change.section, role if change.section == "input" else change.key, "", "")
-    return change._replace(a=str(change.a)[:_SHOWN], b=str(change.b)[:_SHOWN])
 
 
 def stale(graph: Graph) -> Staleness:
@@ -97,7 +68,25 @@ def stale(graph: Graph) -> Staleness:
     behind = {name: records.made_from(name) & asked.keys() for name in (*own, *missing)}
     following = sorted(set().union(*behind.values()) - own.keys())
     unasked = [name for name in records.by_file if name not in asked]
-    return Staleness(len(graph.jobs), asked, own | {name: [] for name in following}, missing, unasked, behind)
+    causes = [*_causes(own, asked, behind)]
+    return Staleness(asked, own | {name: [] for name in following}, causes, missing, unasked)
+
+
+def _causes(
+    own: Mapping[str, list[Change]], asked: Mapping[str, PlannedJob], behind: Mapping[str, set[str]]
+) -> Iterator[Row]:
+    """The rows of the table of causes; files are named, but several files of one role by the role."""
+    found: dict[Change, set[str]] = defaultdict(set)
+    for name, changes in own.items():
+        for section, key, a, b in changes:
+            role = key.partition("/")[0] if section == "input" else key
+            sides = ("", "") if section in HASHES else (str(a)[:_SHOWN], str(b)[:_SHOWN])
+            found[Change(section, role, *sides)].add(name)
+    for cause, names in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
+        after = set().union(*(behind[name] for name in names)) - names
+        first, *more = sorted({asked[name].rule for name in names})
+        of = f"{first} and {len(more)} more" if more else first
+        yield cause.as_row("was", "now") | {"of rule": of, "artefacts": len(names), "behind": len(after)}
 
 
 def _reasons(records: Records, name: str, job: PlannedJob) -> Iterator[Change]:
@@ -147,21 +136,24 @@ ARGUMENTS = (TARGETS, *CONFIGURATION)
 
 def answer(targets: list[str], configfile: list[str], config: list[str]) -> Answer:
     """Causes, and the number of artefacts behind each; a run would do nothing if there are none."""
-    found = stale(planned(targets, call_of(configfile, config)))
-    unasked = [] if targets else found.unasked
-    lines = [f"missing: {path}" for path in found.missing]
+    graph = planned(targets, call_of(configfile, config))
+    asked, each, causes, missing, unasked = stale(graph)
+    fresh = [name for name in asked if name not in each]
+    unasked = [] if targets else unasked
+    lines = [f"missing: {path}" for path in missing]
     lines += [f"not asked for by this configuration: {path}" for path in unasked]
-    each = {
-        name: {
-            "job": made_by(found.asked[name].rule, found.asked[name].wildcards),
-            "reasons": rows_of(changes),
-        }
-        for name, changes in found.stale.items()
-    }
+    jobs = {name: made_by(asked[name].rule, asked[name].wildcards) for name in each}
     return Answer(
-        f"{found.jobs} jobs: {len(found.fresh)} artefacts up to date, {len(found.stale)} stale, "
-        f"{len(found.missing)} files missing",
-        not (found.stale or found.missing),
-        [Rows("causes", found.causes()), *lines],
-        {"stale": each, "missing": found.missing, "unasked": unasked, "fresh": found.fresh},
+        f"{len(graph.jobs)} jobs: {len(fresh)} artefacts up to date, {len(each)} stale, "
+        f"{len(missing)} files missing",
+        not (each or missing),
+        [Rows("causes", causes), *lines],
+        {
+            "stale": {
+                name: {"job": jobs[name], "reasons": rows_of(changes)} for name, changes in each.items()
+            },
+            "missing": missing,
+            "unasked": unasked,
+            "fresh": fresh,
+        },
     )

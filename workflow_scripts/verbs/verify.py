@@ -30,11 +30,11 @@ from typing import Literal, NamedTuple, get_args
 from rich.filesize import decimal
 
 from workflow_scripts.data import hub, sources
-from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.place import Call, last_call
 from workflow_scripts.graph.study import data_root_of, open_study
 from workflow_scripts.provenance import cache
-from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
+from workflow_scripts.provenance.artefacts import RECORD_FILE
 from workflow_scripts.provenance.closure import ROOT, meaning_now
 from workflow_scripts.provenance.record import Record, sha256_of
 from workflow_scripts.training.manifests import damaged_file, read_manifest
@@ -48,7 +48,7 @@ from workflow_scripts.verbs.records import (
     key_of,
     name_of,
     read_inside,
-    record_at,
+    state_of,
 )
 
 Kind = Literal["changed", "missing", "foreign", "stale", "unlabelled"]
@@ -212,20 +212,14 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fou
     for path, was in {(given.path, given.sha256) for given in read_inside(record)}:
         if path in records.damaged or not Path(path).exists():
             continue  # a finding of its own
-        try:
-            if path in records.inspections:
-                now, source = records.inspections[path].identity, records.by_file.get(path)
-            else:  # in another study, or no artefact
-                now, source = identity(Path(path)), record_at(Path(path))
-        except DataError as error:
-            yield path, "changed", str(error)
-            continue
-        if now != was:
-            yield (
-                name,
-                "stale",
-                f"made from another version of {path}: its hash was {was[:12]}, now {now[:12]}",
-            )
+        if here := records.inspections.get(path):
+            state, source = "" if here.identity == was else "rebuilt since", here.record
+        else:  # in another study, or no artefact
+            state, source = state_of(path, was)
+        if state == "damaged":
+            yield path, "changed", "its checksum or its record is broken"
+        elif state == "rebuilt since":
+            yield name, "stale", f"made from another version of {path}, whose hash was {was[:12]}"
         if hidden := sorted(set(source.labels if source else ()) - set(record.labels)):
             yield name, "unlabelled", f"lacks {', '.join(map(repr, hidden))} of its input {path}"
 
