@@ -110,8 +110,8 @@ def lock(studies: Iterable[Path]) -> Lock:
         DataError: if an artefact is damaged or gone.
     """
     study = Records(studies)
-    made = {path for record in study.by_file.values() for path in record.outputs}
-    for name in (*not_as_written(study), *sorted(path for path in made if not Path(path).exists())):
+    gone = sorted(path for path in study.listed if not Path(path).exists())
+    for name in (*not_as_written(study), *gone):
         raise DataError(
             f"{name}: damaged or missing. Run python -m workflow_scripts verify, repair it, and lock again."
         )

@@ -43,7 +43,12 @@ def seal_away(path):
 
 @pytest.mark.parametrize(
     ("name", "change"),
-    [(TABLE, flip_a_byte), (TABLE, seal_away), ("runs/plain/seed1/history.parquet", Path.unlink)],
+    [
+        (TABLE, flip_a_byte),
+        (TABLE, seal_away),
+        (TABLE, Path.unlink),
+        ("runs/plain/seed1/history.parquet", Path.unlink),
+    ],
 )
 def test_nothing_damaged_or_missing_is_locked(root, name, change):
     change(Path(STUDY, name))
