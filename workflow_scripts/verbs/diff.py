@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from safetensors import SafetensorError, safe_open
 
-from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
+from workflow_scripts.provenance.artefacts import RECORD_FILE, identity, read_record
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.verbs.compare import HASHES, Change, compare, contents_hash, facts, inputs_by_role
 from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
@@ -99,7 +99,9 @@ def contents_equal(a: Path, b: Path) -> bool:
         one, two = pq.read_table(a), pq.read_table(b)
         same = one.schema.equals(two.schema) and one.num_rows == two.num_rows
         return bool(same) and not numeric_differences(a, b)
-    return contents_hash(a, artefact_record(a)) == contents_hash(b, artefact_record(b))
+    records = read_record(a), read_record(b)
+    assert records[0] and records[1], "not an artefact"
+    return contents_hash(a, records[0]) == contents_hash(b, records[1])
 
 
 # By how much
