@@ -46,6 +46,11 @@ def how_to_make(path: object) -> str:
     return f"Make it: snakemake --cores all {path}, with its study's --configfile."
 
 
+def how_to_repair(path: object) -> str:
+    """What to do about an artefact that is damaged; Snakemake looks at dates, and takes it for finished."""
+    return f"Make it again: snakemake --cores all --forcerun {path}, with its study's --configfile."
+
+
 EXIT_TRY_AGAIN = 75
 """Exit code of a job that was asked to stop and has saved what it needs to go on (EX_TEMPFAIL)."""
 

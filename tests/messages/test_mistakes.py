@@ -1158,6 +1158,7 @@ ON_DRIVE, TEXT = ("fetch_encoder", "consert_bert"), ("read_dataset", "wiki_sente
 NEEDS = {
     "nothing": ([("train_encoder", ""), ("make_table", "")], None),
     "a key, once": ([POOL, POOL], "llms.deepseek_v3: pool wiki1m_300 needs it, and environment variable DEEPSEEK_API_KEY"),
+    "a key of several jobs": ([POOL, ("write_exemplars", "wiki1m_176")], "llms.deepseek_v3: pool wiki1m_300 and 1 more need it,"),
     "an engine": ([TRIP_MADE], "translators.apertium: corpus wiki_spa needs apertium, which is not installed."),
     "data": ([TEXT], "datasets.wiki_sentences: no source is there: no data root is set. Put it there, "),
     "what the Hub has": ([("read_dataset", "wiki1m"), ("read_dataset", "lee"), ("fetch_encoder", "bert_base")], None),

@@ -28,7 +28,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workflow_scripts.errors import DataError, how_to_make
+from workflow_scripts.errors import DataError, how_to_make, how_to_repair
 from workflow_scripts.provenance.closure import meanings, packages
 from workflow_scripts.provenance.key import canonical, job_key
 from workflow_scripts.provenance.record import Input, Record, origin_of_this_process, sha256_of
@@ -268,12 +268,11 @@ def verify_checksum(path: Path) -> Seal:
     seal = seal_of(path)
     if seal is None:
         raise DataError(
-            f"{path}: truncated, or not written by this pipeline (no checksum). Delete it and rerun."
+            f"{path}: truncated, or not written by this pipeline (no checksum). {how_to_repair(path)}"
         )
     if _digest(path, seal) != seal.checksum:
-        raise DataError(
-            f"{path}: changed since it was written (checksum {seal.checksum[:12]} broken). Delete it and rerun."
-        )
+        broken = f"changed since it was written (checksum {seal.checksum[:12]} broken)"
+        raise DataError(f"{path}: {broken}. {how_to_repair(path)}")
     return seal
 
 
@@ -509,16 +508,18 @@ def check_model_folder(folder: Path) -> Record:
     """
     record_file = folder / RECORD_FILE
     if not record_file.exists():
-        raise DataError(f"{folder}: no {RECORD_FILE}; not a finished model folder. Delete it and rerun.")
+        raise DataError(
+            f"{folder}: no {RECORD_FILE}; not a finished model folder. {how_to_repair(record_file)}"
+        )
     verify_checksum(record_file)
     record = read_record(record_file)
     assert record is not None
     for name, recorded in record.files.items():
         file = folder / name
         if not file.is_file():
-            raise DataError(f"{file}: missing, but listed in {record_file}. Delete {record_file} and rerun.")
+            raise DataError(f"{file}: missing, but listed in {record_file}. {how_to_repair(record_file)}")
         if sha256_of(file) != recorded:
-            raise DataError(f"{file}: changed since it was written. Delete {record_file} and rerun.")
+            raise DataError(f"{file}: changed since it was written. {how_to_repair(record_file)}")
     listed = {*record.files, RECORD_FILE}
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         if file.relative_to(folder).as_posix() not in listed and not is_timestamp(file):
