@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from workflow_scripts.apis.asking import IN_A_ROW, Watch, settled
+from workflow_scripts.apis.answer_checks import broken_off, is_in, language_of, service_fault, text_fault
+from workflow_scripts.apis.asking import IN_A_ROW, Watch, collect_answers
 from workflow_scripts.apis.calls import redacted
-from workflow_scripts.apis.door import broken_off, is_in, language_of, service_fault, text_fault
 from workflow_scripts.apis.ledger import Ledger, Row
-from workflow_scripts.apis.llm import Llm, filled
+from workflow_scripts.apis.llm import Llm, fill_prompt
 from workflow_scripts.apis.wrappers import items_in, leftover
 from workflow_scripts.data.exemplars import Candidate, Validator, greedy_cover, lacks, words_of
 from workflow_scripts.errors import ApiError
@@ -94,7 +94,7 @@ def write_pool(
     barren: list[Row] = []
     with Progress(pool.max_calls, "exemplars", "call") as progress:
         while batch := [llm.request(prompt) for prompt in islice(waiting, _least_calls(pool, candidates))]:
-            rows = settled(batch, ledger, llm, watch, offline=offline)
+            rows = collect_answers(batch, ledger, llm, watch, offline=offline)
             for request in batch:
                 calls.append(rows[request.key])
                 new = _usable(rows[request.key], len(calls), validator, pool.sentences_per_call)
@@ -152,7 +152,7 @@ def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Itera
         drawn = draw.choice(len(words), size=min(pool.words_per_call, len(words)), replace=False)
         joined = ", ".join(words[number] for number in drawn)
         values = {"sentences": pool.sentences_per_call, "max_tokens": pool.max_tokens, "words": joined}
-        yield filled(template, values, "words", f"{place}: prompt {pool.prompt}")
+        yield fill_prompt(template, values, "words", f"{place}: prompt {pool.prompt}")
 
 
 def _usable(row: Row, call: int, validator: ModelValidator, most: int) -> list[Candidate]:

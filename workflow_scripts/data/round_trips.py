@@ -4,7 +4,7 @@ A translator may return a text unchanged, lose half of it or return nothing. Eve
 
     refused       the engine will not translate it, in one direction or the other
     failed        the engine gave no translation, or an error in place of one
-    rejected: ... what it gave is none (``apis.door`` says why)
+    rejected: ... what it gave is none (``apis.answer_checks`` says why)
     untranslated  most words of a text are the same after one direction
     unchanged     the round trip ends with the words that it began with
     shortened     much of the text is lost
@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from workflow_scripts.apis.door import repeated
+from workflow_scripts.apis.answer_checks import repeated
 from workflow_scripts.apis.ledger import Row
 from workflow_scripts.columns.corpora import ROUND_TRIPS, SENTENCES, TRIPLES
 from workflow_scripts.data.tables import table_of
