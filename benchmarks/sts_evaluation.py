@@ -60,7 +60,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
         config = sts.Config(datasets=list(tables), max_tokens=MAX_TOKENS)
         tasks = {name: sts.load(name, table, config) for name, table in tables.items()}
         texts = SharedTexts(vectors_of, {name: task.columns for name, task in tasks.items()})
-        scores = [score for name, task in tasks.items() for score in task.score(*texts.of(name))]
+        scores = [score for name, task in tasks.items() for score in task.score(*texts.vectors(name))]
         return {s.task: s.value for s in scores if (s.aggregation, s.metric) == ("all", "spearman")}
 
     ways = {

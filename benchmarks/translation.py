@@ -75,7 +75,7 @@ def libretranslate(url: str, sentences: list[str], *, workers: int) -> None:
     block = TranslatorSlice.parse({"translator": settings}, "bench").translator
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder, "answers.sqlite")) as ledger:
         translator = translator_of(block, Direction(place="bench", source="en", target="es"), ledger)
-        translate_all(sentences, translator, ledger, offline=False, most_without=len(sentences))
+        translate_all(sentences, translator, ledger, offline=False, max_unanswered=len(sentences))
 
 
 def round_trip(sentences: list[str], via: str) -> None:
@@ -92,7 +92,7 @@ def round_trip(sentences: list[str], via: str) -> None:
                 translator_of(block, direction, ledger),
                 ledger,
                 offline=False,
-                most_without=len(sentences),
+                max_unanswered=len(sentences),
             )
             legs.append(rows)
             texts = usable_answers(rows)

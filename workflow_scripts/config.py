@@ -1,4 +1,4 @@
-"""Base of the typed configuration slices, and how a section finds the class that reads it."""
+"""The base class of typed settings, and the lookup of the class of a section."""
 
 import importlib
 import json
@@ -12,41 +12,41 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError, model_va
 from workflow_scripts.errors import ConfigError
 
 OPERATIONAL: dict[str, JsonValue] = {"operational": True}
-"""Mark of a field that decides no result: ``Field(json_schema_extra=OPERATIONAL)``.
+"""Marks a field that decides no result: ``Field(json_schema_extra=OPERATIONAL)``.
 
-The graph leaves the field out of what Snakemake compares and of the job's key.
+The graph excludes the field from Snakemake's comparison and from the job's key.
 """
 
 
-_SHOWN = 120  # characters at most of what was found: it may be a whole file
+_MAX_SHOWN = 120  # characters of a wrong value, which may be a whole file
 
 
 class Settings(BaseModel):
-    """The part of the configuration that one piece of code reads: immutable, unknown keys refused."""
+    """A part of the configuration: immutable, without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     @classmethod
     def class_of(cls, section: Any) -> type[Self]:
-        """The class that reads ``section``: this one, unless a key of the section names another."""
+        """The class of ``section``: this one, unless a key of the section names another."""
         return cls
 
     def conflicts(self) -> Iterator[str]:
-        """Values that exclude each other, a line each: the key, what was found, and what to do."""
+        """Values that exclude each other, a line each: key, value and remedy."""
         return iter(())
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
-        if found := [*self.conflicts()]:
-            raise ValueError("\n".join(found))
+        if lines := [*self.conflicts()]:
+            raise ValueError("\n".join(lines))
         return self
 
     @classmethod
     def strictly(cls, section: Any) -> Self:
-        """Read ``section`` as JSON is read: a text is no number, and a number no text; settings stay as they are.
+        """Read ``section`` without conversions between texts and numbers, as JSON; settings are returned unchanged.
 
         Raises:
-            ValidationError: with everything that is wrong in it.
+            ValidationError: with all mistakes.
         """
         if isinstance(section, cls):
             return section
@@ -54,35 +54,34 @@ class Settings(BaseModel):
 
     @classmethod
     def parse(cls, section: dict[str, Any], place: str) -> Self:
-        """Read ``section``, the configuration found at ``place``.
+        """Read ``section``; ``place`` is its path in the configuration, for messages.
 
         Raises:
-            ConfigError: naming the first key that is wrong and what is wrong with it.
+            ConfigError: naming the first wrong key and its mistake.
         """
         try:
             return cls.class_of(section).model_validate(section)
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join([place, *map(str, first["loc"])])
-            what = first["msg"].removeprefix("Value error, ")
-            if first["type"] == "value_error" and isinstance(
-                first["input"], Mapping
-            ):  # conflicts, by their keys
-                raise ConfigError(f"{key}.{what.splitlines()[0]}") from error
-            raise ConfigError(f"{key}: {what}; found {shorten(repr(first['input']), _SHOWN)}.") from error
+            message = first["msg"].removeprefix("Value error, ")
+            if first["type"] == "value_error" and isinstance(first["input"], Mapping):
+                raise ConfigError(f"{key}.{message.splitlines()[0]}") from error  # conflicts begin with a key
+            value = shorten(repr(first["input"]), _MAX_SHOWN)
+            raise ConfigError(f"{key}: {message}; found {value}.") from error
 
 
 def names_in(package: str) -> list[str]:
-    """Modules of a package of settings, each of which has a ``Config``."""
+    """Names of the modules of a package of settings, each with a ``Config``."""
     folders = importlib.import_module(package).__path__
     return sorted(file.stem for folder in folders for file in Path(folder).glob("[a-z]*.py"))
 
 
 def named_class(package: str, key: str, section: Any, otherwise: type[Settings]) -> Any:
-    """``Config`` of the module that ``key`` of a section names; ``otherwise`` where the section names none.
+    """``Config`` of the module that ``key`` of a section names; ``otherwise`` if the section lacks the key.
 
     Raises:
-        ValidationError: if there is no such module.
+        ValidationError: if the module does not exist.
     """
     if not isinstance(section, Mapping) or key not in section:
         return otherwise

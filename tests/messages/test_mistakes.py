@@ -731,7 +731,7 @@ MISTAKES = {
     ),
     "vectors of a layer that the encoder lacks": (
         put("extraction/blocks/0/layers", ["1+9"]),
-        "extraction.blocks.0: plain: layers 1+9: 9 is no layer of the encoder. Choose from static, 0 to 6, last.",
+        "extraction.blocks.0: plain: layers 1+9: '9' is not a layer of the encoder. Choose from static, 0 to 6, last.",
     ),
     "vectors of a layer named twice": (
         put("extraction/blocks/0/layers", ["6+last"]),

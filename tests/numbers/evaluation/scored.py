@@ -4,7 +4,7 @@ from workflow_scripts.evaluation.task_by_task import SharedTexts
 
 
 def scores_of(task, encode):
-    return task.score(*SharedTexts(encode, {"": task.columns}).of(""))
+    return task.score(*SharedTexts(encode, {"": task.columns}).vectors(""))
 
 
 def evaluate(evaluator, datasets, encode, config):

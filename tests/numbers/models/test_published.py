@@ -152,16 +152,16 @@ MODULE = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base
 STATIC = MODULE | {"type": "sentence_transformers.sentence_transformer.modules.StaticEmbedding"}
 CODE = {"idx": 2, "name": "2", "path": "2_Own", "type": "modeling_own.Pooler"}
 FOR_ALL = {  # change of a folder with mean pooling, Dense and prompts, and its line: nothing can be made of it
-    "router": (lambda f: (f / "modules.json").write_text(json.dumps([MODULE])), "Router comes first, which is not supported"),
+    "router": (lambda f: (f / "modules.json").write_text(json.dumps([MODULE])), "'Router' is the first module, which is not supported"),
     "static": (lambda f: (f / "modules.json").write_text(json.dumps([STATIC])), "StaticEmbedding comes first"),
-    "code": (lambda f: edited(f, "modules.json", add=[CODE]), r"modeling_own\.Pooler is code of the folder"),
+    "code": (lambda f: edited(f, "modules.json", add=[CODE]), r"modeling_own\.Pooler' is code of the folder"),
     "remote code": (
         lambda f: edited(f, "config.json", auto_map={"AutoModel": "modeling_own.Own"}, model_type="their_own"),
-        r"their_own is code of the folder \(trust_remote_code\)",
+        r"'their_own' is code of the folder \(trust_remote_code\)",
     ),
     "quantised": (
         lambda f: edited(f, "config.json", quantization_config={"quant_method": "bitsandbytes"}),
-        r"config\.json: quantization_config: weights are quantised \(bitsandbytes\)\. Take the encoder in float32",
+        r"config\.json: quantization_config: weights are quantised \(bitsandbytes\)\. Choose the encoder in float32",
     ),
     "an adapter": (
         lambda f: edited(f, "adapter_config.json", base_model_name_or_path="their/base"),
@@ -190,12 +190,12 @@ FOR_ALL = {  # change of a folder with mean pooling, Dense and prompts, and its 
     "outside": (lambda f: edited(f, "modules.json", add=[CODE | {"path": "../../plain"}]), r"modules\.json: 3: path: String should"),
     "shards outside": (
         lambda f: (f / SHARDS).write_text('{"weight_map": {"a": "../../plain/model.safetensors"}}'),
-        r"index\.json: '\.\./\.\./plain/model\.safetensors' is no name of a shard",
+        r"index\.json: '\.\./\.\./plain/model\.safetensors' is not a name of a shard",
     ),
     "no shards": (lambda f: (f / SHARDS).write_text("[]"), r"model\.safetensors\.index\.json: Input should be an object"),
-    "a shard is missing": (lambda f: (sharded(f) / SHARD).unlink(), rf"index\.json: it names {SHARD}, which is not there"),
+    "a shard is missing": (lambda f: (sharded(f) / SHARD).unlink(), rf"index\.json: it names '{SHARD}', which does not exist"),
     "shards in a list": (lambda f: (f / SHARDS).write_text('{"weight_map": []}'), "a JSON file of it has another form"),
-    "a length in words": (lambda f: edited(f, SETTINGS, max_seq_length="long"), "max_seq_length: 'long' is no number of tokens"),
+    "a length in words": (lambda f: edited(f, SETTINGS, max_seq_length="long"), "max_seq_length: 'long' is not a number of tokens"),
     "prompts cut off": (lambda f: (f / PROMPT_FILE).write_text("{"), r"transformers\.json: Invalid JSON"),
     "a list for an encoder": (lambda f: (f / "config.json").write_text("[1]"), r"theirs/config\.json: Input should be an object"),
     "no model type": (lambda f: (f / "config.json").write_text("{}"), r"theirs/config\.json: no model_type"),
