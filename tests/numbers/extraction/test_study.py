@@ -64,7 +64,9 @@ def settings_of(extraction, representation):
 
 
 def test_a_block_that_asks_for_a_layer_which_the_encoder_has_not_is_an_error():
-    with pytest.raises(ConfigError, match=r"extraction\.blocks: layers 1\+9: '9' is not a layer of the encoder"):
+    with pytest.raises(
+        ConfigError, match=r"extraction\.blocks: layers 1\+9: '9' is not a layer of the encoder"
+    ):
         plan(settings_of(study(["plain"], layers=["1+9"]), "plain"), 2)
 
 
