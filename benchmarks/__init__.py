@@ -1,5 +1,5 @@
-"""Speed as ratios against what a user would pick instead, measured in the same process: python -m benchmarks --help.
+"""Speed as ratios against the usual alternatives, measured in the same process: python -m benchmarks --help.
 
-A benchmark is a module with ``CODE``, the paths of what it measures, and ``measure(timing)``, which yields a
-``harness.Measured`` for each of its ratios; where it can print what the time goes into, also ``explain(timing)``.
+A benchmark is a module with ``CODE``, the paths of the code that it measures, and ``measure(timing)``, which yields a
+``harness.Measured`` for each of its ratios. Some also have ``explain(timing)``, which prints a profile.
 """

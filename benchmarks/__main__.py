@@ -1,4 +1,4 @@
-"""Run all benchmarks or those named, and keep their figures in benchmarks/results.csv and in documents that quote it.
+"""Run all or some benchmarks, and save their figures in benchmarks/results.csv and in the documents that quote it.
 
 All of them take half an hour on a quiet machine. Figures older than the code that they measure are printed as stale.
 """
@@ -18,19 +18,24 @@ NAMES = sorted(
 
 
 def main() -> None:
-    """Run, keep, print the whole table; benchmarks that were not run keep their rows."""
+    """Run benchmarks, save their figures and print the table; other benchmarks keep their rows."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__, allow_abbrev=False)
     add = parser.add_argument
     add("names", nargs="*", choices=[*NAMES, []], metavar="NAME", help=f"one of {', '.join(NAMES)}")
-    add("--rounds", type=int, default=harness.ROUNDS, help="five or more, or they are not kept")
-    add("--small", action="store_true", help="try each, one round on little material; keep nothing")
+    add(
+        "--rounds",
+        type=int,
+        default=harness.ROUNDS,
+        help="number of rounds; figures of fewer than five are not saved",
+    )
+    add("--small", action="store_true", help="try each benchmark, one round on little material; save nothing")
     add(
         "--profile",
         action="store_true",
-        help="print where the time goes, where a benchmark can; keep nothing",
+        help="print a profile, if the benchmark has one; save nothing",
     )
     add("--show", action="store_true", help="run nothing, print the table")
-    add("--quote", action="store_true", help="run nothing, put the figures into the documents")
+    add("--quote", action="store_true", help="run nothing, write the figures into the documents")
     arguments = parser.parse_args()
     chosen = arguments.names or NAMES
     if arguments.small or arguments.profile:
@@ -40,7 +45,7 @@ def main() -> None:
     for name in [] if arguments.show or arguments.quote else chosen:
         new = run(name, arguments.rounds)
         if new and arguments.rounds >= harness.ROUNDS:
-            own = new[0].code.split()[0]  # a row that the benchmark has no more goes
+            own = new[0].code.split()[0]  # rows that the benchmark no longer has are removed
             rows = {key: row for key, row in rows.items() if row.code.split()[0] != own}
             rows |= {row.name: row for row in new}
             results.write(rows.values(), ROOT)
@@ -51,7 +56,7 @@ def main() -> None:
 
 
 def try_each(names: list[str], timing: harness.Timing, *, profile: bool) -> None:
-    """Run benchmarks here, so that what they import is imported once, or have them print where the time goes."""
+    """Run benchmarks in this process, so that their imports are shared, or print their profiles."""
     for name in names:
         explain = getattr(importlib.import_module(f"benchmarks.{name}"), "explain", None)
         if not profile:
@@ -62,7 +67,7 @@ def try_each(names: list[str], timing: harness.Timing, *, profile: bool) -> None
 
 
 def run(name: str, rounds: int) -> list[results.Row]:
-    """Run one benchmark in a process of its own, so that none meets what another leaves behind."""
+    """Run one benchmark in a process of its own, so that benchmarks do not influence one another."""
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
         found = process.submit(harness.measured, name, harness.Timing(rounds, small=False)).result()
     code = (f"benchmarks/{name}.py", *importlib.import_module(f"benchmarks.{name}").CODE)

@@ -1,7 +1,7 @@
 """``verify`` against ``sha256sum`` on the same files, both as whole commands with the files in the page cache.
 
 Two studies: one of few large files, and one of 10,000 artefacts, 400 of them encoders a quarter the size of MiniLM (in
-the demo, one artefact in six is an encoder). The time that passes counts: several files may be read at a time.
+the demo, one artefact in six is an encoder). Wall-clock time is measured, since several files may be read at a time.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ STUDY = Path("results/bench")
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Make each study in a folder of its own, run both commands there."""
+    """Make each study in its own folder, and run both commands there."""
     studies = {
         "audit_verify": lambda: make_study(3 if timing.small else 300),
         "audit_verify_10000_artefacts": lambda: make_large_study(
@@ -47,9 +47,9 @@ def measure(timing: Timing) -> Iterator[Measured]:
 
 
 def compared(make: Callable[[], None], timing: Timing) -> list[float]:
-    """Time of ``verify`` in times of ``sha256sum``."""
+    """Time of ``verify`` divided by that of ``sha256sum``."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        with patch.object(artefacts, "_sync"):  # a study to throw away need not outlive a loss of power
+        with patch.object(artefacts, "_sync"):  # a temporary study need not survive a loss of power
             make()
         files = sorted(str(path) for path in STUDY.rglob("*") if path.is_file())
         ways = {
@@ -60,7 +60,7 @@ def compared(make: Callable[[], None], timing: Timing) -> list[float]:
 
 
 def make_large_study(count: int, models: int) -> None:
-    """Encoders and a score file for each of the other artefacts; weights are one file under many names."""
+    """A study of encoders and score files; all encoders share one file of weights by hard links."""
     generator = np.random.default_rng(0)
     weights = Path("weights")
     weights.write_bytes(generator.bytes(22 << 20))
@@ -82,7 +82,7 @@ def make_large_study(count: int, models: int) -> None:
 
 
 def make_study(megabytes: int) -> None:
-    """A third of the bytes in one table, the rest in four models; a hundred small tables read them."""
+    """A study with a third of its bytes in one table and the rest in four models, which a hundred small tables read."""
     generator = np.random.default_rng(0)
     corpus = STUDY / "corpora/text/train.parquet"
     first = job_record("count_words", settings={}, inputs={}, outputs=[corpus])
@@ -103,11 +103,11 @@ def make_study(megabytes: int) -> None:
 
 
 def made_with(record: Record, output: Path) -> Record:
-    """The record of another job of the same kind; hashing its inputs once is enough here."""
+    """The record of another job with the same inputs, without hashing them again."""
     return record.model_copy(update={"outputs": [output.as_posix()]})
 
 
 def command(*words: str) -> None:
-    """Run a whole command, started anew."""
+    """Run a command in a new process."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run(words, check=True, env=environment, stdout=subprocess.DEVNULL)

@@ -28,7 +28,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
 
     def ours(texts: list[str]) -> np.ndarray:
         shared = SharedTexts(lambda asked: encode(encoder, tokenizer, asked, MAX_TOKENS), {"task": [texts]})
-        return shared.of("task")[0]
+        return shared.vectors("task")[0]
 
     def theirs(texts: list[str]) -> np.ndarray:
         return peer.encode(texts, batch_size=32, show_progress_bar=False)

@@ -1,7 +1,7 @@
 """Encoding and a training step on [CLS] of encoders other than BERT, against sentence-transformers.
 
-They are as deep and as wide as MiniLM, on which ``encoding`` and ``training_step`` measure the same. Weights are
-random: what is computed does not depend on them.
+They have MiniLM's depth and width, as in ``encoding`` and ``training_step``. Weights are random, which does not change
+the amount of work.
 """
 
 import tempfile
@@ -35,16 +35,16 @@ FAMILIES: Mapping[str, Mapping[str, float]] = {
     "modernbert": {"intermediate_size": 576} | DROPOUT,  # a width and a half, as in the base size
     "distilbert": {"hidden_dim": 1536},  # not on packed tokens
 }
-"""Model type to its settings."""
+"""Settings of each model type."""
 SIZE = {"num_hidden_layers": 6, "hidden_size": 384, "num_attention_heads": 12}
 SMALLER = {"num_hidden_layers": 2, "hidden_size": 48}
 MAX_TOKENS = 128
-"""In encoding."""
+"""Longest sentence in encoding."""
 IDS = dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"), 0)
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Each family in a folder of its own, with MiniLM's tokeniser."""
+    """Save each family in its own folder, with MiniLM's tokeniser."""
     size = SMALL._replace(batch=8 if timing.small else 64, tokens=32)
     texts = wikipedia_sentences(2 * size.batch)
     settings = training(size, max_steps=1, cpu_threads=THREADS)
@@ -70,7 +70,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
 
 
 def encoding(step: Step) -> Mapping[str, Callable[[], np.ndarray]]:
-    """Ways to encode, whose vectors agree."""
+    """Ways to encode; their vectors are checked to agree."""
     encoder, tokenizer = simcse.build(step.method, load_backbone(step.folder)), load_tokenizer(step.folder)
     model = peer(step)
     ways: Mapping[str, Callable[[], np.ndarray]] = {

@@ -1,8 +1,8 @@
 """Steps and encoding of BERT-base on a GPU, against sentence-transformers and a bare loop: bfloat16, three minutes.
 
-Steps are those of a long training, once its layers are compiled and its shapes captured; what that takes at first is
-left out. Weights are random, sentences made up: it needs the folders workflow_scripts, tests, benchmarks and config,
-and neither Snakemake, data nor a network. SEMBLANCE_GPU_TEST_DEVICE=cpu with --small tries it out on a processor.
+Steps are those of a long training, after its layers are compiled and its shapes captured. Weights are random, sentences
+made up: it needs the folders workflow_scripts, tests, benchmarks and config, but no Snakemake, data or network.
+SEMBLANCE_GPU_TEST_DEVICE=cpu with --small tries it on a CPU.
 """
 
 import os
@@ -37,14 +37,14 @@ CODE = (
 )
 SENTENCES = 20_000
 PEAKS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12}
-"""Dense bfloat16 operations a second, by NVIDIA's data sheets."""
+"""Dense bfloat16 operations per second, from NVIDIA's data sheets."""
 OTHERS = ("simcse_3r", "jtcse")
 
 Way = Callable[[], object]
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Steps on [CLS] and on averages, steps of other methods, then encoding; nothing where there is no GPU."""
+    """Measure steps on [CLS] and on averages, steps of other methods, then encoding; skipped without a GPU."""
     if not (torch.cuda.is_available() if ON_CARD else timing.small):
         print("gpu skipped: PyTorch sees no GPU", file=sys.stderr)
         return
@@ -107,12 +107,12 @@ def _encoding(timing: Timing, folder: Path, size: Size) -> Iterator[Measured]:
 
 
 def steps_of(timing: Timing) -> int:
-    """Steps in a round."""
+    """Number of steps in a round."""
     return BATCHES * (1 if timing.small else 3)
 
 
 def ours(timing: Timing, folder: Path, size: Size, block: Block) -> Way:
-    """Some steps of a method, compiled and captured."""
+    """A function that takes some steps of a method, compiled and captured."""
     rows = BATCHES * size.batch
     sampler = Cycling(rows, size.batch, seed=3)
     objective = prepared(block, folder, size, DEVICE, rows, sampler, shapes=ROUNDED).objective
@@ -121,7 +121,7 @@ def ours(timing: Timing, folder: Path, size: Size, block: Block) -> Way:
 
 
 def timed(timing: Timing, ways: Mapping[str, Way]) -> Seconds:
-    """Seconds that pass until the GPU is done; peers are spared deterministic algorithms."""
+    """Wall-clock seconds until the GPU has finished; peers run without deterministic algorithms."""
 
     def finished(name: str, work: Way) -> None:
         torch.use_deterministic_algorithms(name not in ("trainer", "two calls"))
@@ -133,14 +133,14 @@ def timed(timing: Timing, ways: Mapping[str, Way]) -> Seconds:
 
 
 def operations(size: Size) -> int:
-    """Of a step's products: six for each weight and token of both views, by the batches that ``ours`` takes."""
+    """Operations of a step's products: six for each weight and token of both views, in the batches of ``ours``."""
     weights = size.layers * (4 * size.width**2 + 2 * size.width * size.feed_forward)
     lengths = [min(len(text.split()) + 2, size.tokens) for text in sentences(BATCHES * size.batch, size)]
     return 6 * weights * 2 * sum(lengths) // BATCHES
 
 
 def card() -> str:
-    """The GPU, its driver and PyTorch."""
+    """Names and versions of the GPU, its driver and PyTorch."""
     if not ON_CARD:
         return f"PyTorch {torch.__version__}"
     asked = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")

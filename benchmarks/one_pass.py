@@ -1,8 +1,8 @@
 """The grid of the extraction study on one task: one pass for all cells, against a job a cell and the bare pass.
 
 15 sums of layers x 5 weightings x 9 post-processings, as BERT's 13 hidden states and two sums would give; MiniLM's 7
-hidden states and eight sums of them stand in. A pass a cell is measured on three cells, start of the process
-left out, and multiplied by their number. The task has few texts, so that what is done once a cell weighs much.
+hidden states and eight sums of them take their place. A pass for each cell is measured on three cells, without the
+start of the process, and multiplied by the number of cells. The task has few texts, so the work per cell is large.
 """
 
 from collections.abc import Iterator
@@ -65,7 +65,7 @@ POSTPROCESSINGS = {
 
 
 def grid(layers: list[str], weightings: list[str], names: list[str]) -> JobSettings:
-    """A job of some cells."""
+    """A function that scores some cells as a job does."""
     block = {"mixing_weights": [0], "layers": layers, "weightings": weightings, "postprocessings": names}
     return JobSettings.model_validate(
         {
@@ -79,7 +79,7 @@ def grid(layers: list[str], weightings: list[str], names: list[str]) -> JobSetti
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Score the grid, three single cells, and pass over the texts without reading anything of them."""
+    """Measure the whole grid, three single cells, and a pass over the texts without readouts."""
     pairs = 20 if timing.small else 300
     sentences = wikipedia_sentences(2 * pairs)
     rows = [

@@ -2,7 +2,7 @@
 
 All train the same modules (for [CLS], the head that SimCSE trains) on the same sentences, from texts to updated
 weights: tokenising, forward, backward, clipping, fused AdamW with a linear schedule. Ours is the training job's loop in
-its deterministic mode; the peers have no need of it. The bare loop calls the encoder twice, as sentence-transformers'
+its deterministic mode, which the peers do not use. The bare loop calls the encoder twice, as sentence-transformers'
 loss does, without a trainer around it.
 """
 
@@ -31,16 +31,16 @@ from workflow_scripts.training.loop import prepare, train
 from workflow_scripts.training.sampler import Sampler
 
 POOLERS = {"cls": "cls", "avg": "mean"}
-"""Our name to sentence-transformers'."""
+"""Names of poolers in sentence-transformers, by ours."""
 
 Way = Callable[[], object]
 
 
 class Step(NamedTuple):
-    """What all ways train on, and how."""
+    """Material and settings of all ways."""
 
     folder: Path
-    """Of the encoder."""
+    """Folder of the encoder."""
     texts: list[str]
     settings: Training
     method: Contrastive
@@ -49,18 +49,18 @@ class Step(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """As many as the texts are batches."""
+        """Number of steps: one for each batch of the texts."""
         return len(self.texts) // self.settings.batch_size
 
 
 def recipe(pooler: str) -> Contrastive:
-    """SimCSE's settings, read by ``pooler``."""
+    """SimCSE's settings with this pooler."""
     block = blocks()["simcse"]
     return Config.parse(block | {"readout": block["readout"] | {"pooler": pooler}}, "methods.simcse")
 
 
 def ours(step: Step, *, deterministic: bool = True) -> Way:
-    """The training job between loading its encoder and writing it."""
+    """The training job without loading and saving its encoder."""
     prepare(step.settings, seed=1)
     encoder = simcse.build(step.method, load_backbone(step.folder, **step.method.overrides))
     tokenizer = load_tokenizer(step.folder)
@@ -78,13 +78,13 @@ def ours(step: Step, *, deterministic: bool = True) -> Way:
             train(
                 objective, step.settings, step.steps, seed=1, development=None, checkpoints=Path(folder), fingerprint=""
             )  # fmt: skip
-        torch.use_deterministic_algorithms(False)  # which the peers do without
+        torch.use_deterministic_algorithms(False)  # as the peers run without them
 
     return work
 
 
 def peer(step: Step) -> st.SentenceTransformer:
-    """The same encoder, readout and head, of sentence-transformers' modules."""
+    """The same encoder, readout and head, as modules of sentence-transformers."""
     transformer = Transformer(str(step.folder), max_seq_length=step.settings.max_tokens)
     width = transformer.get_embedding_dimension()
     modules = [transformer, Pooling(width, POOLERS[step.pooler])]
@@ -115,7 +115,7 @@ def trainer(step: Step, rounds: int) -> Way:
 
 
 def two_calls(step: Step) -> Way:
-    """The loop that one writes by hand."""
+    """A loop as written by hand."""
     model, settings = peer(step), step.settings
 
     def work() -> None:

@@ -1,7 +1,7 @@
 """Time and memory of reading, cleaning and writing 200,000 sentences, against pandas without cleaning.
 
 The file is made up: sentences of the Wikipedia extract with their words in another order, some of them blank or
-repeated. The rule's own command reads it.
+repeated. The command of rule read_dataset reads it.
 """
 
 import json
@@ -34,11 +34,11 @@ import resource, subprocess, sys
 subprocess.run(sys.argv[1:], check=True)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
-"""Linux counts the memory of the process that starts a command as the command's, so that a small one has to."""
+"""A small process starts the command, because Linux adds the memory of the starting process to the command's."""
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Make the file, run both commands from their start."""
+    """Make the file, and run both commands."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_lines(folder / "text.txt", 1000 if timing.small else 200_000)
@@ -93,7 +93,7 @@ def arguments(folder: Path) -> list[str]:
 
 
 def largest_memory(words: list[str], folder: Path) -> int:
-    """The largest resident memory of a whole command, started anew."""
+    """The largest resident memory of a command in a new process."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "SEMBLANCE_DATA": str(folder)}
     command = [sys.executable, "-c", STARTER, *words]
     printed = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True).stdout

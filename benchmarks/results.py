@@ -1,4 +1,4 @@
-"""The kept figures: benchmarks/results.csv, which of its rows are out of date, and the documents that quote it.
+"""Saved figures: benchmarks/results.csv, its outdated rows, and the documents that quote it.
 
 A document quotes a figure by a row of a table whose first cell names it: ``| `one_pass_cost` | 1.45 (1.42 to 1.49) |``.
 """
@@ -18,13 +18,13 @@ from workflow_scripts.provenance.record import processor
 
 TABLE = Path("benchmarks/results.csv")
 QUOTING = (Path("README.md"), Path("docs/laboratory.md"))
-"""Documents, below the repository's root as the table is."""
+"""Documents that quote figures, relative to the repository's root."""
 EDITED = "+"
-"""Ends the name of a commit whose files had been edited: what was measured cannot be had again."""
+"""Suffix of a commit whose files had been edited, so that the measured code is lost."""
 
 
 class Row(NamedTuple):
-    """One line of the table: a ratio, its spread over rounds, and where it comes from."""
+    """A row of the table: a ratio, its spread over rounds, and its origin."""
 
     name: str
     median: str
@@ -36,20 +36,20 @@ class Row(NamedTuple):
     clock: str
     threads: str
     processor: str
-    """With the GPU behind it, its driver and PyTorch, where one was timed."""
+    """The processor, followed by the GPU, its driver and PyTorch, if a GPU was timed."""
     date: str
     commit: str
     code: str
-    """Paths of what was measured, blanks between them."""
+    """Paths of the measured code, separated by blanks."""
 
     def __str__(self) -> str:
-        """The line that is printed."""
+        """The line to print."""
         spread = f"{self.median} ({self.lowest} to {self.highest})"
         return f"{self.name:38} {spread:24} {self.unit} {self.comparison}"
 
 
 def row_of(one: Measured, code: Sequence[str], root: Path) -> Row:
-    """A ratio that was measured now, on what is checked out."""
+    """The row of a ratio that was measured now, at the current commit."""
     edited = EDITED if _git(root, "status", "--porcelain", "--", *code) else ""
     return Row(
         one.name,
@@ -67,13 +67,13 @@ def row_of(one: Measured, code: Sequence[str], root: Path) -> Row:
 
 
 def read(root: Path) -> dict[str, Row]:
-    """Every kept row, by its name."""
+    """All saved rows by name."""
     with (root / TABLE).open(newline="") as file:
         return {line["name"]: Row(**line) for line in csv.DictReader(file)}
 
 
 def write(rows: Iterable[Row], root: Path) -> None:
-    """Keep rows, sorted by name."""
+    """Save rows, sorted by name."""
     with atomic(root / TABLE) as temporary, temporary.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(Row._fields)
@@ -81,7 +81,7 @@ def write(rows: Iterable[Row], root: Path) -> None:
 
 
 def out_of_date(row: Row, root: Path) -> str | None:
-    """Why a row may no longer hold; None where nothing that it measures has changed since."""
+    """The reason why a row may be outdated; None if the measured code has not changed since."""
     if row.commit.endswith(EDITED):
         return f"measured on edited files of {row.commit.removesuffix(EDITED)}"
     code = row.code.split()
@@ -96,7 +96,7 @@ def out_of_date(row: Row, root: Path) -> str | None:
 
 
 def report(rows: Iterable[Row], root: Path) -> list[str]:
-    """A line for each row, and below each that is out of date, why."""
+    """A line for each row, followed by the reason if it is outdated."""
     lines = []
     for row in rows:
         lines.append(str(row))
@@ -106,7 +106,7 @@ def report(rows: Iterable[Row], root: Path) -> list[str]:
 
 
 def quoted(text: str, rows: Mapping[str, Row]) -> str:
-    """A document with its figures as they are kept."""
+    """The text of a document with the saved figures."""
 
     def line(match: re.Match[str]) -> str:
         if not (row := rows.get(match["name"])):
@@ -119,11 +119,11 @@ def quoted(text: str, rows: Mapping[str, Row]) -> str:
 
 
 def quotes(text: str) -> list[str]:
-    """The names of the figures that a document quotes."""
+    """Names of the figures that a document quotes."""
     return re.findall(r"^\| `(\w+)` \| [\d.]+ \([\d.]+ to [\d.]+\)", text, flags=re.MULTILINE)
 
 
 def _git(root: Path, *arguments: str) -> str | None:
-    """What git prints, None where it refuses."""
+    """The output of a git command; None if it fails."""
     run = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False)
     return run.stdout.strip() if run.returncode == 0 else None

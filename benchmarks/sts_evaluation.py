@@ -1,6 +1,6 @@
 """STS13 and STS-B test, from texts to correlations, against mteb and sentence-transformers on the same files.
 
-Skips where SEMBLANCE_DATA is not set.
+It is skipped if SEMBLANCE_DATA is not set.
 """
 
 import os
@@ -38,16 +38,14 @@ CODE = (
 )
 MAX_TOKENS = 256
 TASKS = {"sts13": "STS13", "stsb_test": "STSBenchmark"}
-"""Our name to mteb's."""
+"""Names of tasks in mteb, by ours."""
 SCORES_AGREE = 1e-4
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
     """Check that the scores agree, then evaluate."""
     if not (folder := os.environ.get("SEMBLANCE_DATA")):
-        print(
-            "# sts_evaluation skipped: SEMBLANCE_DATA is not set, so there are no STS files.", file=sys.stderr
-        )
+        print("# sts_evaluation skipped: SEMBLANCE_DATA is not set.", file=sys.stderr)
         return
     tables = {name: read(name, Path(folder)).slice(0, 40 if timing.small else None) for name in TASKS}
     peer = st.SentenceTransformer(str(minilm()), device="cpu")
@@ -62,7 +60,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
         config = sts.Config(datasets=list(tables), max_tokens=MAX_TOKENS)
         tasks = {name: sts.load(name, table, config) for name, table in tables.items()}
         texts = SharedTexts(vectors_of, {name: task.columns for name, task in tasks.items()})
-        scores = [score for name, task in tasks.items() for score in task.score(*texts.of(name))]
+        scores = [score for name, task in tasks.items() for score in task.score(*texts.vectors(name))]
         return {s.task: s.value for s in scores if (s.aggregation, s.metric) == ("all", "spearman")}
 
     ways = {
@@ -82,19 +80,19 @@ def measure(timing: Timing) -> Iterator[Measured]:
 
 
 def read(name: str, folder: Path) -> pa.Table:
-    """One dataset as the pipeline reads it, held to its contract."""
+    """A dataset as the pipeline reads it, checked against its contract."""
     block = yaml.safe_load((ROOT / "config/datasets.yaml").read_text("utf-8"))["datasets"][name]
     parsed, _origin = load(name, DatasetBlock.parse(block, f"datasets.{name}"), folder)
     return parsed.table
 
 
 def columns(table: pa.Table) -> dict[str, list[str] | list[float]]:
-    """The columns that the peers read."""
+    """Columns for the peers."""
     return {name: table[name].to_pylist() for name in ("sentence1", "sentence2", "score")}
 
 
 def local_task(name: str, table: pa.Table) -> AbsTaskSTS:
-    """The task of mteb, on our rows."""
+    """A task of mteb with our rows."""
     known = type(mteb.get_task(TASKS[name]))
 
     class Local(known):  # type: ignore[misc, valid-type]
@@ -106,7 +104,7 @@ def local_task(name: str, table: pa.Table) -> AbsTaskSTS:
 
 
 def evaluator(table: pa.Table) -> EmbeddingSimilarityEvaluator:
-    """What sentence-transformers offers for scored pairs."""
+    """The evaluator of sentence-transformers for scored pairs."""
     found = columns(table)
     return EmbeddingSimilarityEvaluator(
         found["sentence1"], found["sentence2"], found["score"], main_similarity="cosine", write_csv=False
@@ -114,7 +112,7 @@ def evaluator(table: pa.Table) -> EmbeddingSimilarityEvaluator:
 
 
 def by_mteb(model: st.SentenceTransformer, tasks: list[AbsTaskSTS]) -> dict[str, float]:
-    """Spearman of each task; nothing is kept between calls."""
+    """Spearman correlation of each task; nothing is cached between calls."""
     found = mteb.evaluate(
         SentenceTransformerEncoderWrapper(model),
         tasks,
@@ -130,5 +128,5 @@ def by_mteb(model: st.SentenceTransformer, tasks: list[AbsTaskSTS]) -> dict[str,
 def by_sentence_transformers(
     model: st.SentenceTransformer, evaluators: dict[str, EmbeddingSimilarityEvaluator]
 ) -> dict[str, float]:
-    """Spearman of each task."""
+    """Spearman correlation of each task."""
     return {name: judge(model)["spearman_cosine"] for name, judge in evaluators.items()}

@@ -1,4 +1,4 @@
-"""What a step of each method costs in SimCSE steps of the same batch, beside what arithmetic needs at least."""
+"""Cost of a step of each method in SimCSE steps of the same batch, next to the minimum by arithmetic."""
 
 import importlib
 from collections.abc import Callable, Iterator
@@ -30,22 +30,22 @@ CODE = (
     "workflow_scripts/models",
     "workflow_scripts/training",
 )
-MAX_TOKENS, TOKENS = 32, 24  # TOKENS: of a sentence, about
+MAX_TOKENS, TOKENS = 32, 24  # TOKENS: approximate length of a sentence
 POOL = 12
 SETTLING = 5
-"""Steps of each method before the first round, until no step asks the system for memory that the last gave back."""
+"""Number of steps of each method before the first round, until memory is no longer returned and requested again."""
 METHODS = {"simcse": 1, "simcse_3r": 1, "tncse": 2, "jtcse": 2} | dict.fromkeys(
     ("simcse_s2sent", "simcse_layerattpooler", "simcse_round_trips", "supervised_simcse", "informin_cl", "sscl",
      "promptbert", "diffcse"), 1,
 )  # fmt: skip
-"""Methods to the encoders that they train."""
+"""Groups of methods, each with the number of encoders that a method trains."""
 PASSES = {"supervised_simcse": 3 / 2, "diffcse": 1 + 1 / 3 + 1, "promptbert": 1 + 10 / TOKENS}
-"""Trained passes beside SimCSE's two views: three columns; a generator that is not trained, and a discriminator;
+"""Work of a step, in SimCSE's two views: three columns; an untrained generator, and a discriminator;
 ten tokens of a template around each sentence."""
 
 
 def with_head(folder: Path) -> Path:
-    """MiniLM, and beside it a masked-language-model head, which DiffCSE's generator needs; frozen costs the same."""
+    """MiniLM with a masked-language-model head, which DiffCSE's generator needs."""
     for file in minilm().iterdir():
         (folder / file.name).symlink_to(file)
     save_head(folder, MaskedLanguageModel(load_backbone(minilm())))
@@ -53,7 +53,7 @@ def with_head(folder: Path) -> Path:
 
 
 def stepper(name: str, encoder: Path, batch: int) -> tuple[Callable[[], object], dict[str, object]]:
-    """The next optimiser step of a method as its block in the configuration has it, and that block."""
+    """A function that takes the next optimiser step of a method, and the method's block of the configuration."""
     blocks = yaml.safe_load((ROOT / "config/methods.yaml").read_text())["methods"]
     config = {"training": {}, "development": {}, "encoders": {"minilm": {}}, "methods": blocks}
     block = run_settings(config, Run(name, "minilm", "wiki", "default", {}, (1,)))["method"]
@@ -98,7 +98,7 @@ def minimum(name: str, block: dict[str, object], batch: int) -> float:
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Step each method once a round, on the same number of sentences."""
+    """Measure a step of each method per round, on the same number of sentences."""
     batch, names = (4, list(METHODS)[:4]) if timing.small else (32, list(METHODS))
     torch.manual_seed(0)
     with TemporaryDirectory() as folder:

@@ -38,11 +38,11 @@ SHARES = {
     "optimiser and clipping": r"(aten::(_fused_adam.*|_foreach_.*|linalg_vector_norm)|Optimizer\..*)",
     "copies": r"aten::(copy_|cat|index|clone|repeat|contiguous)$",
 }
-"""What operations of a step are for, by their names."""
+"""Purposes of a step's operations, by parts of their names."""
 
 
 def step_of(pooler: str, *, small: bool) -> Step:
-    """What all ways train on, and how."""
+    """Material and settings of all ways."""
     size = SMALL._replace(batch=8 if small else 64, tokens=32)
     steps = 1 if small else 3
     settings = training(size, max_steps=steps, cpu_threads=THREADS)
@@ -51,7 +51,7 @@ def step_of(pooler: str, *, small: bool) -> Step:
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Train with the pooler of SimCSE's paper, and with the mean of the tokens."""
+    """Measure training with the pooler of SimCSE's paper, and with the mean of the tokens."""
     for pooler in POOLERS:
         step = step_of(pooler, small=timing.small)
         ways = {
@@ -76,7 +76,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
 
 
 def explain(timing: Timing) -> None:
-    """Print what a step's time is spent on, ours and the bare loop's."""
+    """Print profiles of our step and of the bare loop's."""
     for pooler in POOLERS:
         step = step_of(pooler, small=timing.small)
         for name, work in {"semblance": ours(step), "two calls": two_calls(step)}.items():
@@ -87,7 +87,7 @@ def explain(timing: Timing) -> None:
 
 
 def shares(profiled: profile) -> str:
-    """The shares of ``SHARES``, and the largest operations that are in none of them."""
+    """Shares of time by ``SHARES``, and the largest of the other operations."""
     spent = {event.key: event.self_cpu_time_total for event in profiled.key_averages()}
     whole = sum(spent.values())
     rest = dict(spent)

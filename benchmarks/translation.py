@@ -1,6 +1,6 @@
-"""Translations asked by one worker and by sixteen of a server that takes 50 ms a request.
+"""Translations by one worker and by sixteen, from a server that takes 50 ms per request.
 
-The server speaks LibreTranslate's protocol over loopback, in a process of its own, so the time that passes counts. With
+The server speaks LibreTranslate's protocol over loopback, in a process of its own, so wall-clock time is measured. With
 ``--profile``: round trips of real sentences through Apertium, with the number of each outcome.
 """
 
@@ -46,7 +46,7 @@ with FaultServer(slow) as server:
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Ask for the same sentences by one worker and by sixteen."""
+    """Measure the translation of the same sentences by one worker and by sixteen."""
     sentences = list(dict.fromkeys(wikipedia_sentences(16 if timing.small else 200)))
     with server() as url:
         ways = {
@@ -69,17 +69,17 @@ def explain(timing: Timing) -> None:
 
 
 def libretranslate(url: str, sentences: list[str], *, workers: int) -> None:
-    """Ask for all sentences, with a new ledger."""
+    """Translate all sentences, with a new ledger."""
     settings: dict[str, Any] = {"engine": "libretranslate", "url": url, "key_variable": None}
     settings["calls"] = CALLS | {"workers": workers}
     block = TranslatorSlice.parse({"translator": settings}, "bench").translator
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder, "answers.sqlite")) as ledger:
         translator = translator_of(block, Direction(place="bench", source="en", target="es"), ledger)
-        translate_all(sentences, translator, ledger, offline=False, most_without=len(sentences))
+        translate_all(sentences, translator, ledger, offline=False, max_unanswered=len(sentences))
 
 
 def round_trip(sentences: list[str], via: str) -> None:
-    """Translate by Apertium there and back; print times, outcomes and size of the ledger."""
+    """Print times, outcomes and size of the ledger of round trips through Apertium."""
     block = TranslatorSlice.parse({"translator": APERTIUM}, "bench").translator
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder, "answers.sqlite")) as ledger:
         there = Direction(place="bench", source="eng", target=via)
@@ -92,7 +92,7 @@ def round_trip(sentences: list[str], via: str) -> None:
                 translator_of(block, direction, ledger),
                 ledger,
                 offline=False,
-                most_without=len(sentences),
+                max_unanswered=len(sentences),
             )
             legs.append(rows)
             texts = usable_answers(rows)
@@ -120,7 +120,7 @@ def round_trip(sentences: list[str], via: str) -> None:
 
 @contextmanager
 def server() -> Iterator[str]:
-    """The URL of a server that takes 50 ms a request."""
+    """URL of a server that takes 50 ms per request."""
     process = subprocess.Popen(
         [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -133,5 +133,5 @@ def server() -> Iterator[str]:
 
 
 def say(line: str) -> None:
-    """Print one line for people."""
+    """Print a line to standard error."""
     print(line, file=sys.stderr)

@@ -8,18 +8,26 @@ add at the end of one, ``diff edit=PATH`` lines to change, ``sh`` commands to ru
 ``python`` a script. Text, tables and the like are there to be read.
 """
 
+import csv
 import os
 import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import pandas as pd
+
+from tests import ledger
 from tests.planning import ROOT
+from workflow_scripts.reporting.coverage import Target, lines, targets_in
+from workflow_scripts.settings.grids import PAPERS
+from workflow_scripts.verbs.printing import markdown_of
 from workflow_scripts.verbs.schema import schema_of
+from workflow_scripts.verbs.show import systems
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 RECIPES = sorted(ROOT.glob("docs/adding/*.md"))
@@ -200,23 +208,90 @@ def verdicts_table() -> str:
     return "\n".join(line for line in counted.splitlines() if not line.startswith("| all |"))
 
 
-def claims_table(paper: str) -> str:
-    """The claims of a paper that the laboratory compared, without the paper's name."""
+def decided_table() -> str:
+    """The comparisons of the laboratory whose verdict is not undecided."""
     _counted, compared = CLAIMS.read_text("utf-8").split("\n\n")
-    _heading, _rule, *rows = compared.splitlines()
-    lines = [
-        "| place | claim | paper | here (95%) | p / corrected | verdict |",
-        "| --- | --- | --- | --- | --- | --- |",
+    return "\n".join(line for line in compared.splitlines() if not line.endswith("| undecided |"))
+
+
+def systems_table() -> str:
+    """All systems beside their baselines."""
+    return markdown_of(systems(CLAIMS.parent)).rstrip()
+
+
+def scores_table(table: str, headings: Sequence[str], runs: str = "") -> str:
+    """Means over seeds of some columns of one of the laboratory's tables, with a star where p < .05.
+
+    Args:
+        table: Name of its CSV.
+        headings: The columns.
+        runs: The beginning of the names of the runs.
+    """
+    cells = pd.read_csv(CLAIMS.with_name(f"{table}.csv"))
+    cells = cells[cells["run"].str.startswith(runs) & cells["heading"].isin(headings)]
+    rows = [
+        {"run": f"`{run}`", "seeds": int(own["seeds"].max())}
+        | {
+            one.heading: f"{one.mean:.2f}{f' ± {one.sd:.2f}' if one.sd == one.sd else ''}{'*' if one.p_value < 0.05 else ''}"
+            for one in own.set_index("heading", drop=False).loc[[*headings]].itertuples()
+        }
+        for run, own in cells.groupby("run", sort=False)
     ]
-    start = f"| {paper}, "
-    return "\n".join([*lines, *(f"| {row.removeprefix(start)}" for row in rows if row.startswith(start))])
+    return markdown_of(rows).rstrip()
 
 
-PAPERS = ("S2Sent", "LayerAttPooler", "3R", "JTCSE", "Extracting Sentence Embeddings")
+def printed_table() -> str:
+    """How many numbers the papers print, how many a run stands for, and how many the laboratory has measured."""
+    measured: set[Target] = set()
+    for file in CLAIMS.parent.glob("*.csv"):
+        cells = csv.DictReader(file.read_text("utf-8").splitlines())
+        measured |= targets_in([{**cell, "run": cell["run"].removeprefix("'")} for cell in cells], file.stem)
+    rows = [
+        {
+            "paper": PAPERS[line.paper],
+            "printed": line.printed,
+            "with a run": line.mapped,
+            "laboratory": line.measured,
+        }
+        for line in lines(ledger.cells(), ledger.ledgers(), measured)
+        if line.name == "all"
+    ]
+    return markdown_of(rows).rstrip()
+
+
+_RATES = {"3e-05": "3e-5", "0p0001": "1e-4", "0p0003": "3e-4"}
+"""Learning rates, in the names of runs and on the page."""
+
+
+def rates_table() -> str:
+    """Development scores of every method at each learning rate, the highest in bold."""
+    cells = pd.concat(
+        pd.read_csv(CLAIMS.with_name(f"{name}.csv")) for name in ("lab_rates", "lab_twin_rates")
+    )
+    cells[["method", "rate"]] = cells["run"].str.split(".learning_rate", regex=False, expand=True)
+    rows = [
+        {"method": f"`{method}`"}
+        | {
+            _RATES[one.rate]: f"**{one.mean:.2f}**" if one.mean == own["mean"].max() else f"{one.mean:.2f}"
+            for one in own.itertuples()
+        }
+        for method, own in cells.groupby("method", sort=False)
+    ]
+    return markdown_of(rows).rstrip()
+
+
+_ENCODERS = ("STS12", "STS13", "STS14", "STS15", "STS17", "STS-B test", "STS-B dev", "SICK-R train and trial")
+_SENTENCES = ("STS12", "STS13", "STS14", "STS15", "STS-B dev", "STS-B test", "Lee")
 TABLES: dict[str, Callable[[], str]] = {
     "settings": settings_table,
     "verdicts": verdicts_table,
-    **{f"claims of {paper}": partial(claims_table, paper) for paper in PAPERS},
+    "decided claims": decided_table,
+    "printed numbers": printed_table,
+    "systems": systems_table,
+    "lab_mpnet": partial(scores_table, "lab_mpnet", _ENCODERS),
+    "lab_sts": partial(scores_table, "lab_sts", _SENTENCES),
+    "lab_three_r": partial(scores_table, "lab_three_r", ("mean",), "simcse"),
+    "learning rates": rates_table,
 }
 
 

@@ -1,1 +1,1 @@
-"""Semblance: sentence-embedding methods reproduced, compared and audited on one footing."""
+"""Semblance: a pipeline that trains, evaluates and compares sentence-embedding methods under equal conditions."""

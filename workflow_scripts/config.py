@@ -21,28 +21,28 @@ from pydantic import (
 from workflow_scripts.errors import ConfigError
 
 OPERATIONAL: dict[str, JsonValue] = {"operational": True}
-"""Mark of a field that decides no result: ``Field(json_schema_extra=OPERATIONAL)``.
+"""Marks a field that decides no result: ``Field(json_schema_extra=OPERATIONAL)``.
 
-The graph leaves the field out of what Snakemake compares and of the job's key.
+The graph excludes the field from Snakemake's comparison and from the job's key.
 """
 
 
-_SHOWN = 120  # characters at most of what was found: it may be a whole file
+_MAX_SHOWN = 120  # characters of a wrong value, which may be a whole file
 
 
 class Settings(BaseModel):
-    """The part of the configuration that one piece of code reads: immutable, unknown keys refused."""
+    """A part of the configuration: immutable, without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     def conflicts(self) -> Iterator[str]:
-        """Values that exclude each other, a line each: the key, what was found, and what to do."""
+        """Values that exclude each other, a line each: key, value and remedy."""
         return iter(())
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
-        if found := [*self.conflicts()]:
-            raise ValueError("\n".join(found))
+        if lines := [*self.conflicts()]:
+            raise ValueError("\n".join(lines))
         return self
 
     @classmethod
@@ -50,7 +50,7 @@ class Settings(BaseModel):
         """Read ``section`` as JSON is read: a text is no number, and a number no text.
 
         Raises:
-            ValidationError: with everything that is wrong in it.
+            ValidationError: with all mistakes.
         """
         return cls.model_validate_json(json.dumps(section, default=str), strict=True)
 
@@ -107,4 +107,4 @@ def parse(kind: Any, section: Any, place: str) -> Any:
         what = first["msg"].removeprefix("Value error, ")
         if first["type"] == "value_error" and isinstance(first["input"], Mapping):  # conflicts, by their keys
             raise ConfigError(f"{key}.{what.splitlines()[0]}") from error
-        raise ConfigError(f"{key}: {what}; found {shorten(repr(first['input']), _SHOWN)}.") from error
+        raise ConfigError(f"{key}: {what}; found {shorten(repr(first['input']), _MAX_SHOWN)}.") from error

@@ -1,4 +1,4 @@
-"""How far some work is: a bar in a terminal, and in a log a line now and then."""
+"""Progress of long work: a bar in a terminal, or occasional lines in a log."""
 
 import sys
 import time
@@ -9,21 +9,21 @@ from typing import Any
 from tqdm import tqdm
 
 _PARTS = 10
-"""Lines of a log, at most, as long as they do not come too far apart."""
-_SOONEST_SECONDS = 5.0
-_LATEST_SECONDS = 600.0
+"""Maximum number of lines in a log, unless they would be too far apart."""
+_MIN_SECONDS = 5.0
+_MAX_SECONDS = 600.0
 
 
 class Progress(AbstractContextManager["Progress"]):
-    """A count of ``unit``s up to ``total``, to be used in a ``with``.
+    """A counter of finished ``unit``s up to ``total``, for a ``with`` statement.
 
     Args:
-        total: How many there are.
-        what: What is done, first on every line.
-        unit: What is counted, in the singular.
-        done: How many are done already.
+        total: Number of all units.
+        what: Name of the work, first on every line.
+        unit: Name of a unit, in the singular.
+        done: Number of units that are done already.
         hidden: Show nothing.
-        brief: Leave no line in a log if all is done within seconds.
+        brief: Write no line to a log if the work takes only seconds.
     """
 
     def __init__(
@@ -32,44 +32,42 @@ class Progress(AbstractContextManager["Progress"]):
         self._total, self._what, self._unit = total, what, unit
         self._first = self._done = done
         self._note = ""
-        self._began = self._said = time.monotonic()
+        self._began = self._printed = time.monotonic()
         self._part = 0
         self._hidden = hidden
-        self._soonest = _SOONEST_SECONDS if brief else 0.0
-        shown = not hidden and sys.stderr.isatty()
-        self._bar: Any = tqdm(total=total, initial=done, desc=what, unit=unit) if shown else None
+        self._min_seconds = _MIN_SECONDS if brief else 0.0
+        has_bar = not hidden and sys.stderr.isatty()
+        self._bar: Any = tqdm(total=total, initial=done, desc=what, unit=unit) if has_bar else None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Take the bar away, or leave a last line in the log."""
+        """Close the bar, or write a last line to the log."""
         if self._bar is not None:
             self._bar.close()
-        elif not self._hidden and self._done > self._first and self._seconds() >= self._soonest:
-            self._say()
+        elif not self._hidden and self._done > self._first and self._seconds() >= self._min_seconds:
+            self._print()
 
     def update(self, count: int = 1, note: str = "") -> None:
-        """Count ``count`` more; ``note`` stands at the end of the line until another one takes its place."""
+        """Count ``count`` more units; ``note`` is shown at the end of the line until the next note."""
         self._done += count
         self._note = note or self._note
         if self._bar is not None:
             self._bar.set_postfix_str(self._note, refresh=False)
             self._bar.update(count)
         elif not self._hidden:
-            self._say_if_due()
-
-    def _say_if_due(self) -> None:
-        part = _PARTS * self._done // max(self._total, 1)
-        since = time.monotonic() - self._said
-        if part < _PARTS and ((part > self._part and since >= _SOONEST_SECONDS) or since >= _LATEST_SECONDS):
-            self._part = part
-            self._say()
+            part = _PARTS * self._done // max(self._total, 1)
+            since = time.monotonic() - self._printed
+            is_due = (part > self._part and since >= _MIN_SECONDS) or since >= _MAX_SECONDS
+            if part < _PARTS and is_due:
+                self._part = part
+                self._print()
 
     def _seconds(self) -> float:
         return time.monotonic() - self._began
 
-    def _say(self) -> None:
-        self._said = time.monotonic()
+    def _print(self) -> None:
+        self._printed = time.monotonic()
         note = f", {self._note}" if self._note else ""
         counted = f"{self._done:,} of {self._total:,} {self._unit}s"
         print(f"{self._what}: {counted}, {self._seconds():.0f} s{note}", file=sys.stderr)  # noqa: T201

@@ -27,14 +27,16 @@ def test_help_says_what_a_verb_is_with_an_example_that_it_takes(verb, capsys):
 
 def test_without_a_verb_all_are_listed_by_what_they_answer():
     code, shown = printed()
-    assert code == 0 and all(f"\n  {name} " in shown and verb.asks in shown for name, verb in VERBS.items())
+    assert code == 0 and all(
+        f"\n  {name} " in shown and verb.summary in shown for name, verb in VERBS.items()
+    )
     assert printed("--help") == (0, shown)
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["verfy"], "verfy: no verb. Did you mean verify?"),
+        (["verfy"], "error: unknown verb 'verfy'. Did you mean verify?"),
         (["explain", "nosuch.parquet"], "DataError: nosuch.parquet: no such file."),
         (["lock", "--chek"], "unrecognized arguments: --chek"),
         (["lock", "--che", "x.json"], "unrecognized arguments: --che"),

@@ -13,7 +13,7 @@ from torch.profiler import ProfilerActivity, profile
 from workflow_scripts.methods.base import Objective
 from workflow_scripts.settings.training import Training
 from workflow_scripts.training.sampler import Sampler
-from workflow_scripts.training.step import Captured, Eager, Left, Update, ahead, host_half
+from workflow_scripts.training.step import Captured, Eager, Results, Update, ahead, host_half
 
 DEVICE = torch.device(os.environ.get("SEMBLANCE_GPU_TEST_DEVICE", "cuda"))
 """Tests and benchmarks of a card can be tried out on a CPU, where steps are not captured."""
@@ -30,7 +30,7 @@ class Cycling(Sampler):
         return super().rows_of((step - 1) % BATCHES + 1)
 
 
-def settled(objective: Objective, settings: Training, *, compiles: bool) -> Iterator[Left]:
+def settled(objective: Objective, settings: Training, *, compiles: bool) -> Iterator[Results]:
     """Steps, taken when they are asked for, after some that capture every shape."""
     update = Update(objective, settings, 1)
     run = (Captured if ON_CARD else Eager)(update, compiles and ON_CARD)

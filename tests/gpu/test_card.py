@@ -294,7 +294,7 @@ def simcse_of(size: Size) -> Objective:
     return simcse.Objective(config, encoder, data)
 
 
-def large(size: Size) -> Iterator[step.Left]:
+def large(size: Size) -> Iterator[step.Results]:
     """Steps of a long training in bfloat16."""
     return settled(simcse_of(size), training(size, precision="bfloat16"), compiles=False)
 

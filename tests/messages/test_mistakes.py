@@ -121,14 +121,14 @@ OTHER = SIMCSE | {"tag": "other", "overrides": {"method": {"dropout": 0.2}}}
 TRIP = study()[0]["corpora"]["wiki_spa"]["round_trip"]
 
 MISTAKES = {
-    # claims; what is wrong with their files is in tests/rooms/graph/test_claims.py
+    # claims; what is wrong with their tables is in tests/rooms/graph/test_claims.py
     "a paper without a file of claims": (
         put("claims/papers", ["s2sent", "jtsce"]),
-        "claims.papers: no file jtsce.yaml in config/claims. Did you mean jtcse?",
+        "claims.papers: no file jtsce.csv in config/claims. Did you mean jtcse?",
     ),
     "a heading that a claim names": (
         put("grid/columns/0/heading", "rho"),
-        "claims/s2sent.yaml: claims.simcse_bert.tested.demo.ours.heading: Spearman is not defined.",
+        "config/claims/s2sent.csv: line 2 (simcse_bert): demo_heading: Spearman is not defined.",
     ),
     # overrides, readings and sweeps: keys, types, ranges
     "a misspelt key of the training": (
@@ -731,7 +731,7 @@ MISTAKES = {
     ),
     "vectors of a layer that the encoder lacks": (
         put("extraction/blocks/0/layers", ["1+9"]),
-        "extraction.blocks.0: plain: layers 1+9: 9 is no layer of the encoder. Choose from static, 0 to 6, last.",
+        "extraction.blocks.0: plain: layers 1+9: '9' is not a layer of the encoder. Choose from static, 0 to 6, last.",
     ),
     "vectors of a layer named twice": (
         put("extraction/blocks/0/layers", ["6+last"]),
@@ -1132,6 +1132,7 @@ ON_DRIVE, TEXT = ("fetch_encoder", "consert_bert"), ("read_dataset", "wiki_sente
 NEEDS = {
     "nothing": ([("train_encoder", ""), ("make_table", "")], None),
     "a key, once": ([POOL, POOL], "llms.deepseek_v3: pool wiki1m_300 needs it, and environment variable DEEPSEEK_API_KEY"),
+    "a key of several jobs": ([POOL, ("write_exemplars", "wiki1m_176")], "llms.deepseek_v3: pool wiki1m_300 and 1 more need it,"),
     "an engine": ([TRIP_MADE], "translators.apertium: corpus wiki_spa needs apertium, which is not installed."),
     "data": ([TEXT], "datasets.wiki_sentences: no source is there: no data root is set. Put it there, "),
     "what the Hub has": ([("read_dataset", "wiki1m"), ("read_dataset", "lee"), ("fetch_encoder", "bert_base")], None),

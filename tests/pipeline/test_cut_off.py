@@ -69,7 +69,7 @@ def test_what_is_made_again_with_equal_contents_changes_nothing_behind_it(smoke_
     made = read_record(smoke_copy / COUNTS)
     assert made is not None and made.origin.commit is not None
     (log,) = (smoke_copy / "logs/demo/train_encoder").rglob("*simcse_3r*/seed1.log")
-    assert "done before, taken from results/.cache/" in log.read_text()
+    assert "restored from results/.cache/" in log.read_text()
     assert plan(smoke_copy) == {}
 
 
@@ -114,7 +114,7 @@ def test_results_that_were_copied_with_their_cache_are_computed_nowhere(bare):
     assert len(plan(bare)) > 10
     whole(bare)
     logs = [*(bare / "logs").rglob("*.log")]
-    assert logs and [log for log in logs if "done before" not in log.read_text()] == []
+    assert logs and [log for log in logs if "restored from" not in log.read_text()] == []
     assert artefacts(bare) == before and plan(bare) == {}
 
 

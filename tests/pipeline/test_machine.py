@@ -73,7 +73,7 @@ def test_results_that_may_not_be_written_are_one_line_and_stay(shared, as_nobody
     before = files_of(shared / "results")
     line = as_nobody(lambda: WRITERS[name](file))
     assert line.startswith(f"OSError: {shared}/results/.{name}.") and line.count("\n") == 1
-    assert "Permission denied. Give this user the right to use it and run again" in line
+    assert "Permission denied. Give this user permission to use it and run again" in line
     assert files_of(shared / "results") == before and before
 
 

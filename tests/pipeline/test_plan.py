@@ -68,13 +68,14 @@ def test_code_that_is_noted_while_the_graph_grows_is_found(tmp_path):
 def test_what_a_command_line_gives_is_planned_too():
     """Nested settings among them, as those of a study's last run."""
     planning = (
+        "from workflow_scripts.graph.place import Call\n"
         "from workflow_scripts.verbs.plan import planned\n"
         "given = {'name': 'mine', 'training': {'max_gradient_norm': 7}, 'offline': True}\n"
-        f"jobs = planned([], ['{DEMO}'], config=given).jobs\n"
+        f"jobs = planned([], Call(['{DEMO}'], given)).jobs\n"
         "(one, *_) = [job for job in jobs if job.rule == 'train_encoder']\n"
-        "print(one.log, one.settings['training']['max_gradient_norm'])\n"
+        "print(one.outputs[0], one.settings['training']['max_gradient_norm'])\n"
     )
     asked = run(ROOT, "-c", planning)
     assert asked.returncode == 0, asked.stderr
-    log, norm = asked.stdout.split()[-2:]
-    assert log.startswith("logs/mine/") and norm == "7"
+    output, norm = asked.stdout.split()[-2:]
+    assert output.startswith("results/mine/") and norm == "7"

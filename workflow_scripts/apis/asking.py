@@ -1,10 +1,10 @@
-"""Asking an engine for what the ledger lacks: claims, several requests at once, an end where the engine is at fault.
+"""Ask an engine for the answers that the ledger lacks: claims, concurrent requests, and a stop if the engine fails.
 
-An answer that is in the ledger survives whatever happens to the process. A process that is killed loses the answers
-that are under way, at most ``workers`` requests, and nothing else; whoever goes on takes over its claims.
+An answer in the ledger survives any end of the process. A process that is killed loses the answers in flight, at most
+``workers`` requests; the next process takes over its claims.
 
-Kept answers are judged again when they are read, by the rules of today. An engine that has failed a job is not asked by
-other jobs of the same run of Snakemake.
+Stored answers are judged again with the current rules whenever they are read. If an engine has failed a job, other jobs
+of the same run of Snakemake do not ask it.
 """
 
 import time
@@ -12,38 +12,38 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
+from workflow_scripts.apis.answer_checks import language_detector
 from workflow_scripts.apis.calls import Client
-from workflow_scripts.apis.door import load_detector
 from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.apis import Calls
 
 IN_A_ROW = 5
-"""After so many requests in a row without a usable answer, the engine is at fault, not the requests."""
-_MORE_THAN_CHANCE = 3  # in a row at the end of a job, which are asked again by the next one
-_LOOK_AGAIN_SECONDS = 0.2  # at requests that another process has claimed
-_SHOWN = 120  # characters of an answer
-OF_ANOTHER, OF_SEVERAL = "of another sentence", "given to several different sentences"
-_FOR_GOOD = (OF_ANOTHER, OF_SEVERAL, "garbled", "no completion", "broken characters")
-"""Reasons that the kept answer does not show."""
+"""Requests in a row without a usable answer after which the engine, not the requests, is considered broken."""
+_SUSPICIOUS_ROW = 3  # unusable answers in a row at the end of a job; the next job asks for them again
+_POLL_SECONDS = 0.2  # between checks of requests that another process has claimed
+_MAX_SHOWN = 120  # characters of an answer
+SWAPPED, REPEATED = "of another sentence", "given to several different sentences"
+_FINAL_REASONS = (SWAPPED, REPEATED, "garbled", "no completion", "broken characters")
+"""Reasons that cannot be checked again from the stored answer alone."""
 
 
 class Engine:
-    """What can be asked."""
+    """A translator or language model: makes requests, sends them, and judges answers."""
 
     place: str
     """Block of the configuration, for messages."""
     calls: Calls
-    """How many calls of ``ask`` at the same time, each in a thread of its own, and how long one may take."""
+    """Number of concurrent calls of ``ask``, each in its own thread, and time limits of a call."""
     at_once = 1
     """Requests of one call."""
     tries = 1
-    """How often a request is sent that gets no answer (status ``failed``)."""
+    """Maximum number of times that a request without an answer (status ``failed``) is sent."""
     client: Client
-    """How it is called; only an engine on a server has one."""
+    """HTTP client; only engines on a server have one."""
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
-        """What came of each request, in order.
+        """Send requests; returns a row for each, in order.
 
         Raises:
             ApiError: if the engine cannot be used any more.
@@ -51,74 +51,77 @@ class Engine:
         raise NotImplementedError
 
     def request(self, text: str) -> Request:
-        """The request that ``text`` makes."""
+        """Make the request for ``text``."""
         raise NotImplementedError
 
     def fault(self, row: Row) -> str | None:
-        """What is wrong with the answer of a row, by the rules of today; None if nothing is."""
+        """The fault of a row's answer by the current rules; None if it is usable."""
         raise NotImplementedError
 
-    def judged(self, row: Row) -> Row:
-        """A row with its status by the rules of today; its answer stays as it came."""
-        if row.answer is None or row.status not in ("usable", "rejected") or row.reason in _FOR_GOOD:
+    def judge(self, row: Row) -> Row:
+        """A row with its status by the current rules and its answer unchanged."""
+        if row.answer is None or row.status not in ("usable", "rejected") or row.reason in _FINAL_REASONS:
             return row
         fault = self.fault(row)
         return row._replace(status="rejected" if fault else "usable", reason=fault or "")
 
-    def used(self, row: Row) -> Row:
-        """A row with its answer as it is used: without what it came wrapped in."""
+    def unwrap(self, row: Row) -> Row:
+        """A row with its answer ready for use, without quotes, labels and other wrappers."""
         return row
 
 
 def probe(engine: Engine, question: str = "The old town is on the river.") -> Row:
-    """Ask an engine one question, once, and keep nothing: whether it answers, and what.
+    """Ask an engine one question, once, without storing the answer.
 
-    A probe costs a request of the daily budget and a few tokens. The row's status says how the answer was judged.
+    A probe costs one request of the daily budget and a few tokens. The row's status is the judgement of the answer.
 
     Raises:
-        ApiError: if the engine cannot be used: one line with its place, its address and the reason.
+        ApiError: if the engine cannot be used: one line with its block, its address and the reason.
     """
     if hasattr(engine, "client"):
         engine.client.attempts = 1
-    return engine.used(engine.ask([engine.request(question)])[0])
+    return engine.unwrap(engine.ask([engine.request(question)])[0])
 
 
 class Watch:
-    """Notices an engine that gives no usable answers, over all that a job asks."""
+    """Counts unusable answers of all requests of a job, to stop if the engine is broken."""
 
-    def __init__(self, place: str, most_without: int) -> None:
-        """Stop when more requests than ``most_without`` have no usable answer, kept rows included."""
+    def __init__(self, place: str, max_unanswered: int) -> None:
+        """Stop when more requests than ``max_unanswered`` have no usable answer, stored rows included."""
         self._place = place
-        self._most = most_without
-        self._without = 0
-        self.in_a_row: list[Row] = []
-        self.trusts = False
-        """Whether the last answer was usable: until then, one call is sent at a time."""
+        self._max_unanswered = max_unanswered
+        self._unanswered = 0
+        self.unusable: list[Row] = []
+        """Rows since the last usable answer."""
+        self.engine_works = False
+        """True if the last answer was usable; until then, one call is sent at a time."""
 
-    def keep(self, rows: Iterable[Row]) -> None:
-        """Count what is known already."""
-        self._without += sum(row.status != "usable" for row in rows)
+    def count_stored(self, rows: Iterable[Row]) -> None:
+        """Count rows that were in the ledger."""
+        self._unanswered += sum(row.status != "usable" for row in rows)
 
-    def see(self, rows: Sequence[Row]) -> None:
-        """Count answers that have come, this job's or another's."""
-        self.keep(rows)
+    def count_new(self, rows: Sequence[Row]) -> None:
+        """Count answers that have arrived, for this job or another."""
+        self.count_stored(rows)
         for row in rows:
-            self.trusts = row.status == "usable"
-            self.in_a_row = [] if self.trusts else [*self.in_a_row, row]
+            self.engine_works = row.status == "usable"
+            self.unusable = [] if self.engine_works else [*self.unusable, row]
 
     def check(self) -> None:
-        """Raise an ApiError with the last answer if there were too many without one."""
-        if len(self.in_a_row) < IN_A_ROW and self._without <= self._most:
+        """Raise an ApiError with the last answer if too many requests have no usable answer."""
+        if len(self.unusable) < IN_A_ROW and self._unanswered <= self._max_unanswered:
             return
-        found = f"{self._without} requests without a usable answer, {len(self.in_a_row)} of them in a row"
-        for last in self.in_a_row[-1:]:
-            said = " ".join((last.answer or "").split())[:_SHOWN]
-            found += f"; the last was {last.status}, {last.reason}{f': {said!r}' if said else ''}"
+        problem = (
+            f"{self._unanswered} requests without a usable answer, {len(self.unusable)} of them in a row"
+        )
+        for last in self.unusable[-1:]:
+            answer = " ".join((last.answer or "").split())[:_MAX_SHOWN]
+            problem += f"; the last was {last.status}, {last.reason}{f': {answer!r}' if answer else ''}"
         advice = "list the others with python -m workflow_scripts answers show."
-        raise ApiError(f"{self._place}: {found}. Usable answers are kept; {advice}")
+        raise ApiError(f"{self._place}: {problem}. Usable answers are kept; {advice}")
 
 
-def settled(
+def collect_answers(
     requests: Iterable[Request],
     ledger: Ledger,
     engine: Engine,
@@ -127,97 +130,99 @@ def settled(
     offline: bool,
     tell: Callable[[int], None] = lambda count: None,
 ) -> dict[bytes, Row]:
-    """A row for every request, by key, asking for those that are not in the ledger or failed before.
+    """A row for every request, by key; requests that are not in the ledger, or failed before, are sent.
 
     Args:
-        requests: Equal ones are asked once.
-        ledger: Rows so far.
-        engine: Who is asked.
-        watch: Counts what is not usable.
-        offline: Use what is in the ledger alone.
-        tell: Called with the number of requests that have become settled.
+        requests: Equal ones are sent once.
+        ledger: Stored rows.
+        engine: The engine to ask.
+        watch: Counts unusable answers.
+        offline: Use stored rows only.
+        tell: Called with the number of requests that have been answered.
 
     Raises:
         ApiError: if the engine is at fault, or the study is offline and rows are missing.
     """
     wanted = {request.key: request for request in requests}
-    kept = ledger.find(list(wanted.values()))
-    rows = {key: engine.judged(row) for key, row in kept.items() if offline or row.is_final}
+    stored = ledger.find(list(wanted.values()))
+    rows = {key: engine.judge(row) for key, row in stored.items() if offline or row.is_final}
     if not ledger.read_only:
-        ledger.settle((row for key, row in rows.items() if row != kept[key]), even_usable=True)
+        ledger.save((row for key, row in rows.items() if row != stored[key]), overwrite_usable=True)
     missing = [request for key, request in wanted.items() if key not in rows]
     if missing and offline:
-        found = f"{len(missing)} of {len(wanted)} answers are not in the ledger"
-        raise ApiError(f"{engine.place}: {found}, and the study is offline. Run it once with offline: false.")
-    watch.keep(rows.values())
+        problem = f"{len(missing)} of {len(wanted)} answers are not in the ledger"
+        raise ApiError(
+            f"{engine.place}: {problem}, and the study is offline. Run it once with offline: false."
+        )
+    watch.count_stored(rows.values())
     watch.check()
     tell(len(rows))
     if missing:
         ledger.check_given_up(engine.place)
-        load_detector()  # before the first answer, which would lie unsaved for as long
+        language_detector()  # loading takes half a second, in which the first answer would not be saved
         try:
             rows |= _ask_all(missing, ledger, engine, watch, tell)
         except ApiError as error:
             ledger.give_up(engine.place, str(error))
             raise
-    return {key: engine.used(row) for key, row in rows.items()}
+    return {key: engine.unwrap(row) for key, row in rows.items()}
 
 
 def _ask(batch: list[Request], ledger: Ledger, engine: Engine) -> list[Row]:
-    """Ask for a batch, and again for what got no answer; good answers are settled before."""
+    """Send a batch, save its answers, and send requests without an answer again."""
     rows = engine.ask(batch)
-    kept: list[Row] = []
+    saved: list[Row] = []
     for _again in range(engine.tries - 1):
         failed = [row.request for row in rows if not row.is_final]
         if not failed:
             break
-        kept += ledger.settle(row for row in rows if row.is_final)
+        saved += ledger.save(row for row in rows if row.is_final)
         time.sleep(engine.calls.first_wait_seconds)
         rows = engine.ask(failed)
-    return kept + rows
+    return saved + rows
 
 
 def _ask_all(
     requests: Iterable[Request], ledger: Ledger, engine: Engine, watch: Watch, tell: Callable[[int], None]
 ) -> dict[bytes, Row]:
-    """Rows of requests that are not in the ledger, several calls at once."""
-    found: dict[bytes, Row] = {}
-    longest = engine.calls.longest_seconds * engine.tries
+    """Ask for rows that are not in the ledger, with concurrent calls."""
+    answered: dict[bytes, Row] = {}
+    claim_seconds = engine.calls.longest_seconds * engine.tries
     waiting = deque(requests)
-    flying: set[Future[list[Row]]] = set()
+    in_flight: set[Future[list[Row]]] = set()
 
     def note(rows: Sequence[Row]) -> None:
-        found.update((row.request.key, row) for row in rows)
-        watch.see(rows)
+        answered.update((row.request.key, row) for row in rows)
+        watch.count_new(rows)
         tell(len(rows))
 
     with ThreadPoolExecutor(engine.calls.workers) as pool:
         try:
-            while waiting or flying:
-                calls, size = engine.calls.workers if watch.trusts else 1, engine.at_once
-                room = (calls - len(flying)) * size
+            while waiting or in_flight:
+                calls, size = engine.calls.workers if watch.engine_works else 1, engine.at_once
+                room = (calls - len(in_flight)) * size
                 part = [waiting.popleft() for _ in range(min(room, len(waiting)))]
-                granted = ledger.claim(part, longest)
+                granted = ledger.claim(part, claim_seconds)
                 waiting.extend(granted.busy)
                 note([*granted.known.values()])
                 for start in range(0, len(granted.mine), size):
-                    flying.add(pool.submit(_ask, granted.mine[start : start + size], ledger, engine))
-                if granted.busy and not flying:
-                    time.sleep(_LOOK_AGAIN_SECONDS)
-                done, flying = wait(flying, _LOOK_AGAIN_SECONDS if granted.busy else None, FIRST_COMPLETED)
-                note(ledger.settle(_rows_of(done)))
+                    in_flight.add(pool.submit(_ask, granted.mine[start : start + size], ledger, engine))
+                if granted.busy and not in_flight:
+                    time.sleep(_POLL_SECONDS)
+                done, in_flight = wait(in_flight, _POLL_SECONDS if granted.busy else None, FIRST_COMPLETED)
+                note(ledger.save(_rows_of(done)))
                 for future in done:
-                    future.result()  # raises its error, now that the others' answers are kept
+                    future.result()  # raises its error, now that all other answers are saved
                 watch.check()
-        except BaseException:  # what is under way is paid; what was in a row without an answer is asked again
-            done, _ = wait({future for future in flying if not future.cancel()})
-            in_a_row = watch.in_a_row if len(watch.in_a_row) >= _MORE_THAN_CHANCE else []
-            ledger.settle([*_rows_of(done), *(row._replace(status="failed") for row in in_a_row)])
+        except BaseException:  # requests in flight are paid: save their answers
+            done, _ = wait({future for future in in_flight if not future.cancel()})
+            suspicious = watch.unusable if len(watch.unusable) >= _SUSPICIOUS_ROW else []
+            ledger.save([*_rows_of(done), *(row._replace(status="failed") for row in suspicious)])
             ledger.release()
             raise
-    return found
+    return answered
 
 
 def _rows_of(done: Iterable[Future[list[Row]]]) -> list[Row]:
-    """The rows of calls that came to an end."""
+    """Rows of the calls that succeeded."""
     return [row for future in done if not future.exception() for row in future.result()]

@@ -1,9 +1,9 @@
-"""Calls over the network: which failures are temporary, when to retry, and how to keep keys out of messages.
+"""Calls over the network: temporary failures, retries, and messages without keys.
 
 There are three kinds of failure. After a ``Transient`` one (429, 5xx, resets, timeouts), the call is retried a limited
-number of times. ``NoAnswer`` concerns a single call: the server will not answer it, or what it sent holds no answer and
-may be paid all the same. An ``ApiError`` affects all further requests (a wrong key, an exhausted quota, an address that
-is none, an answer without an end) and ends the job at once.
+number of times. ``NoAnswer`` concerns a single call: the server refuses it, or its response contains no answer and may
+cost money nevertheless. An ``ApiError`` affects all further requests (a wrong key, an exhausted quota, a wrong address,
+a response that never ends) and ends the job at once.
 """
 
 import os
@@ -32,22 +32,15 @@ _QUOTA = re.compile(
 )
 _LOOKS_LIKE_A_KEY = re.compile(r"\b(sk|key|Bearer)[-_ ][A-Za-z0-9_\-]{8,}")
 _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
-_SHOWN = 200  # characters of a server's message
-LONGEST_ANSWER = 8 << 20  # bytes; no more of an answer is read
-_SENT = {
-    "host",
-    "accept",
-    "accept-encoding",
-    "authorization",
-    "connection",
-    "content-length",
-    "content-type",
-    "user-agent",
-}
-_READ = {"content-type", "location", "retry-after"}
+_MAX_SHOWN = 200  # characters of a server's message
+LONGEST_ANSWER = 8 << 20  # bytes; the rest of an answer is not read
+_SENT_HEADERS = {
+    "host", "accept", "accept-encoding", "authorization", "connection", "content-length", "content-type", "user-agent",
+}  # fmt: skip
+_READ_HEADERS = {"content-type", "location", "retry-after"}
 T = TypeVar("T")
 _keys: set[str] = set()
-"""Keys that this process has read from the environment, whatever their variables are called: none is ever shown."""
+"""Keys that this process has read from the environment; they are removed from every message."""
 
 
 class Transient(Exception):  # noqa: N818  (a state of the server)
@@ -58,26 +51,26 @@ class Transient(Exception):  # noqa: N818  (a state of the server)
         self.retry_after = retry_after
 
 
-class NoAnswer(Exception):  # noqa: N818  (an answer, if an unwelcome one)
-    """No answer came: the server refuses this one call, or failed, as with an error message and status 200."""
+class NoAnswer(Exception):  # noqa: N818  (a result of a call)
+    """The server refused this call, or sent no answer, such as an error message with status 200."""
 
-    def __init__(self, status: Status, reason: str, said: str | None = None) -> None:
-        """``reason`` in a few words, and what the server said."""
+    def __init__(self, status: Status, reason: str, message: str | None = None) -> None:
+        """``reason`` in a few words, and the server's message."""
         super().__init__(reason)
         self.status = status
         self.reason = redacted(reason)
-        self.said = None if said is None else redacted(said)
+        self.message = None if message is None else redacted(message)
 
     def row(self, request: Request) -> Row:
-        """What came of a request."""
-        return Row(request, self.said, self.status, self.reason)
+        """The row of a request that ended with this error."""
+        return Row(request, self.message, self.status, self.reason)
 
 
 def key_from(variable: str | None, place: str) -> str | None:
-    """The API key from the environment; None for an API that needs none.
+    """The API key from the environment; None for an API without keys.
 
     Raises:
-        ApiError: if the variable is not set, or holds what no key can: a client's own error might show it.
+        ApiError: if the variable is not set, or has characters that a key cannot have: a client's error might print it.
     """
     if variable is None:
         return None
@@ -91,13 +84,13 @@ def key_from(variable: str | None, place: str) -> str | None:
 
 
 def redacted(text: str) -> str:
-    """``text`` on one line, truncated, without markup, keys or anything like one: servers echo keys in errors."""
+    """``text`` on one line, truncated, without markup, keys or look-alikes of keys: servers echo keys in errors."""
     line = " ".join(_TAG.sub(" ", _LOOKS_LIKE_A_KEY.sub("[key]", without_keys(text))).split())
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
+    return line if len(line) <= _MAX_SHOWN else f"{line[:_MAX_SHOWN]}..."
 
 
 def without_keys(text: str) -> str:
-    """``text`` without the keys that this process knows; what only looks like one may be words of an answer."""
+    """``text`` without the keys that this process knows; look-alikes may be words of an answer, and stay."""
     for key in _keys:
         for written in (key, quote(key, safe="")):
             text = text.replace(written, "[key]")
@@ -105,34 +98,38 @@ def without_keys(text: str) -> str:
 
 
 def raise_for_status(status: int, headers: Mapping[str, str], message: str, place: str) -> None:
-    """Raise the kind of failure that an HTTP status means; a status below 300 is no failure.
+    """Raise the error for an HTTP status of 300 or above.
 
     Args:
-        status: HTTP status. A redirection ends the job: it might carry the key, or the texts, to another server.
-        headers: Headers of the answer; Retry-After is respected.
+        status: HTTP status. A redirection ends the job: it might send the key, or the texts, to another server.
+        headers: Headers of the response; Retry-After is respected.
         message: The server's message, redacted.
         place: Block of the configuration, for the error message.
     """
     if status < 300:
         return
-    answered = f"HTTP {status}{f' ({message})' if message else ''}"
-    said = f"{place}: {answered}"
+    response = f"HTTP {status}{f' ({message})' if message else ''}"
+    problem = f"{place}: {response}"
     if status < 400:
         to = _server_of(headers.get("Location", ""))
-        raise ApiError(f"{said}: sent on to {to}, where nothing is sent. Write the address that answers.")
+        raise ApiError(
+            f"{problem}: redirected to {to}, which is not followed. Write the address that answers."
+        )
     if status in (404, 405, 410):
-        raise ApiError(f"{said}. There is nothing to ask: correct address and model.")
+        raise ApiError(f"{problem}. Nothing is served there: correct address and model.")
     if status in (401, 403):
-        raise ApiError(f"{said}. The key is wrong or missing. Correct its environment variable.")
+        raise ApiError(f"{problem}. The key is wrong or missing. Correct its environment variable.")
     if status == 402 or _QUOTA.search(message):
-        raise ApiError(f"{said}. The quota is used up; finished answers are kept. Top it up and run again.")
+        raise ApiError(
+            f"{problem}. The quota is used up; finished answers are kept. Top it up and run again."
+        )
     if status in (408, 409, 429) or status >= 500:
-        raise Transient(answered, _retry_after(headers.get("Retry-After", "")))
-    raise NoAnswer("refused", said)
+        raise Transient(response, _retry_after(headers.get("Retry-After", "")))
+    raise NoAnswer("refused", problem)
 
 
 def _server_of(url: str) -> str:
-    """Scheme, host and port of an address, of which the rest may hold the key."""
+    """Scheme, host and port of an address; the rest may contain the key."""
     with suppress(ValueError):
         parts = urlsplit(url)
         if parts.scheme and parts.netloc:
@@ -141,19 +138,19 @@ def _server_of(url: str) -> str:
 
 
 def _retry_after(header: str) -> float | None:
-    """Seconds that a server asks to wait, from a header with a number of seconds or a date."""
+    """Seconds to wait, from a header with a number of seconds or a date; None if it has neither."""
     with suppress(ValueError):
         return max(0.0, float(header))
-    with suppress(ValueError, TypeError):  # of a date without a time zone
+    with suppress(ValueError, TypeError):  # TypeError: a date without a time zone
         return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
     return None
 
 
 class _Http(httpx2.Client):
-    """An HTTP client that follows no redirection, reads no endless answer, and raises the failures above.
+    """HTTP client without redirections, with a limit on the size of a response, that raises the errors above.
 
-    A model's SDK adds headers from its own environment variables (OPENAI_ORG_ID, OPENAI_CUSTOM_HEADERS); only those
-    that an API needs are sent.
+    The SDK of a model adds headers from its own environment variables (OPENAI_ORG_ID, OPENAI_CUSTOM_HEADERS); only
+    headers that an API needs are sent.
     """
 
     def __init__(self, place: str, calls: Calls) -> None:
@@ -161,48 +158,41 @@ class _Http(httpx2.Client):
         super().__init__(timeout=calls.timeout_seconds, limits=httpx2.Limits(max_connections=None))
         self._place = place
 
-    def send(self, request: httpx2.Request, **given: Any) -> httpx2.Response:
-        """The whole answer to a request."""
+    def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send a request; returns its complete response."""
+        headers = {name: value for name, value in request.headers.items() if name in _SENT_HEADERS}
+        content, extensions = request.read(), request.extensions
         sent = httpx2.Request(
-            request.method,
-            request.url,
-            headers={name: value for name, value in request.headers.items() if name in _SENT},
-            content=request.read(),
-            extensions=request.extensions,
+            request.method, request.url, headers=headers, content=content, extensions=extensions
         )
         try:
-            with closing(super().send(sent, **given | {"stream": True})) as response:
+            with closing(super().send(sent, **options | {"stream": True})) as stream:
                 body = b""
-                for part in response.iter_bytes():
+                for part in stream.iter_bytes():
                     body += part
                     if len(body) > LONGEST_ANSWER:
-                        raise NoAnswer(
-                            "failed", f"answer over {LONGEST_ANSWER >> 20} MB", body[:_SHOWN].decode("latin1")
-                        )
+                        reason = f"answer over {LONGEST_ANSWER >> 20} MB"
+                        raise NoAnswer("failed", reason, body[:_MAX_SHOWN].decode("latin1"))
         except (httpx2.HTTPError, OSError) as error:  # its text may contain the URL
             raise Transient(type(error).__name__) from None
-        headers = {name: value for name, value in response.headers.items() if name in _READ}
-        whole = httpx2.Response(response.status_code, headers=headers, content=body, request=request)
-        raise_for_status(
-            whole.status_code,
-            whole.headers,
-            "" if whole.status_code < 400 else redacted(whole.text),
-            self._place,
-        )
-        return whole
+        headers = {name: value for name, value in stream.headers.items() if name in _READ_HEADERS}
+        response = httpx2.Response(stream.status_code, headers=headers, content=body, request=request)
+        message = "" if response.status_code < 400 else redacted(response.text)
+        raise_for_status(response.status_code, response.headers, message, self._place)
+        return response
 
 
 class Client:
-    """Asks a server as configured: waits for its turn, retries after transient failures, ends what has no end."""
+    """Calls a server as configured: waits its turn, retries after transient failures, enforces a time limit."""
 
     def __init__(self, calls: Calls, place: str, url: str, ledger: Ledger) -> None:
         """Prepare; several threads may call.
 
         Args:
-            calls: How often and how long to try.
+            calls: Number of attempts and time limits.
             place: Block of the configuration, for error messages; all its jobs share its rate and daily budget.
-            url: Address of the server, whose scheme, host and port messages show.
-            ledger: It counts requests.
+            url: Address of the server; messages show its scheme, host and port.
+            ledger: Counts requests.
         """
         self.attempts = calls.attempts
         self.http = _Http(place, calls)
@@ -213,11 +203,11 @@ class Client:
         self._backoff = wait_random_exponential(calls.first_wait_seconds, calls.longest_wait_seconds)
 
     def call(self, ask: Callable[[], T]) -> T:
-        """What ``ask`` returns at the first attempt that succeeds.
+        """Call ``ask`` until it succeeds; returns its value.
 
         Raises:
             NoAnswer: if the server refuses the request.
-            ApiError: if it refuses every request, the last attempt fails, or an answer has no end.
+            ApiError: if it refuses every request, the last attempt fails, or an answer does not end in time.
         """
         attempts = Retrying(
             stop=stop_after_attempt(self.attempts),
@@ -228,13 +218,13 @@ class Client:
         try:
             answer: T = attempts(self._attempt, ask)
         except Transient as error:
-            found = f"{self._address}: {error}, {self.attempts} attempts in a row"
+            problem = f"{self._address}: {error}, {self.attempts} attempts in a row"
             advice = "Finished answers are kept; run again when the server is back."
-            raise ApiError(f"{self._place}: {found}. {advice}") from None
+            raise ApiError(f"{self._place}: {problem}. {advice}") from None
         return answer
 
     def _attempt(self, ask: Callable[[], T]) -> T:
-        """One answer, when it is this call's turn, read by a thread that is abandoned if the answer has no end.
+        """Wait for this call's turn and call ``ask`` in a thread, which is abandoned after the time limit.
 
         A timeout ends only a silence: a server that sends a byte now and then would be read for ever.
         """
@@ -244,22 +234,22 @@ class Client:
         def run() -> None:
             try:
                 answer.set_result(ask())
-            except BaseException as error:  # it is raised where the result is waited for
+            except BaseException as error:  # ``result`` raises it in the caller's thread
                 answer.set_exception(error)
 
         threading.Thread(target=run, daemon=True).start()
         try:
             return answer.result(self._calls.attempt_seconds)
         except TimeoutError:
-            found = f"{self._address}: no whole answer within {self._calls.attempt_seconds:g} s"
+            problem = f"{self._address}: no complete answer within {self._calls.attempt_seconds:g} s"
             advice = "Finished answers are kept; run again when the server is well."
-            raise ApiError(f"{self._place}: {found}. {advice}") from None
+            raise ApiError(f"{self._place}: {problem}. {advice}") from None
 
     def _wait(self, state: RetryCallState) -> float:
         failure = state.outcome.exception() if state.outcome else None
-        asked = failure.retry_after if isinstance(failure, Transient) else None
+        seconds = failure.retry_after if isinstance(failure, Transient) else None
         longest = self._calls.longest_wait_seconds
-        if asked is not None and asked > longest:
-            found = f"the server asks to wait {asked:.0f} s, longer than longest_wait_seconds {longest:g}"
-            raise ApiError(f"{self._place}: {found}. Finished answers are kept; run again later.") from None
-        return self._backoff(state) if asked is None else asked
+        if seconds is not None and seconds > longest:
+            problem = f"the server asks to wait {seconds:.0f} s, longer than longest_wait_seconds {longest:g}"
+            raise ApiError(f"{self._place}: {problem}. Finished answers are kept; run again later.") from None
+        return self._backoff(state) if seconds is None else seconds

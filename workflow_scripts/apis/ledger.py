@@ -1,29 +1,29 @@
-"""The ledger of answers: every request to a translator or language model in clear, what came of it, and when.
+"""The ledger of answers: every request to a translator or language model in plain text, its answer, status and date.
 
-Answers cost money or hours, and a job that fails loses its outputs; so they are kept outside any rule's output, in one
-SQLite file that several jobs may use at once. A row is a request (engine, model, languages, text, the settings that
+Answers cost money or hours, and a job that fails loses its outputs. Therefore answers are no rule's output: they are in
+one SQLite file that several jobs may use at once. A row is a request (engine, model, languages, text, the settings that
 decide the answer), its answer and its status:
 
-    usable    an answer that passed the checks at the door (``apis.door``)
-    rejected  an answer that did not; the reason says why
+    usable    an answer that passed all checks (``apis.answer_checks``)
+    rejected  an answer that failed one; the reason says which
     refused   the server will not answer this request
-    failed    the server gave no answer, or an error in place of one
+    failed    the server sent no answer, or an error instead
 
-The first three stay; what failed is asked again by the next job. Where a server is, and which client asked it, are
-attributes of a row and decide nothing.
+The first three are final; the next job sends failed requests again. The server's address and the client are attributes
+of a row and decide nothing.
 
-A request is claimed before it is sent, so that two processes never pay for it twice. A claim ends with its process: on
-this machine, that is looked up by its number and start time; a claim of another machine lapses. Rates and daily budgets
-of providers are in the same file, so that all jobs share them.
+A request is claimed before it is sent, so that two processes never pay for it twice. A claim ends with its process,
+which is identified by its number and start time on this machine; a claim of another machine expires. Rates and daily
+budgets of providers are in the same file, so that all jobs share them.
 
-Each row carries a checksum of all its columns. A row that damage hides would be asked, and paid, again without a word;
-so before a process believes that a row is missing, it has read the whole file once and found it undamaged.
+Each row has a checksum of all its columns. If damage hid a row, its request would be sent, and paid, again unnoticed;
+so a process checks the integrity of the whole file once before it treats a row as missing.
 
-The file is kept with a rollback journal, which exists during a transaction only: between transactions, a few
-milliseconds each, there is one file, which may be copied, moved, and read where nothing can be written. SQLite's
-write-ahead log leaves two more files, without which answers are missing, and does not work across machines. A rollback
-journal does, where the file system has POSIX locks (NFS 4, Lustre with ``flock``, GPFS); tried here with processes on
-one machine. On a file system without locks, let one machine ask at a time.
+The file has a rollback journal, which exists only during a transaction of a few milliseconds: at other times there is
+one file, which may be copied, moved, and read on read-only media. SQLite's write-ahead log leaves two more files,
+without which answers are missing, and does not work across machines. A rollback journal does if the file system has
+POSIX locks (NFS 4, Lustre with ``flock``, GPFS); it was tested with processes on one machine. On a file system without
+locks, let one machine ask at a time.
 """
 
 import hashlib
@@ -52,19 +52,19 @@ CREATE TABLE claims (key BLOB PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT N
 CREATE TABLE providers (name TEXT PRIMARY KEY, free_at REAL NOT NULL, day TEXT NOT NULL, sent INTEGER NOT NULL);
 """
 _VERSION = 2  # PRAGMA user_version; SQLite's own is 0
-_OF_THE_MACHINE = (
+_MACHINE_ERRORS = (
     "SQLITE_FULL", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM",
 )  # fmt: skip
-_AT_ONCE = 500  # keys in one query; SQLite allows 32,766 variables, older versions 999
+_KEYS_PER_QUERY = 500  # SQLite allows 32,766 variables, older versions 999
 _BUSY_SECONDS = 120  # longest wait for another writer's transaction, which takes milliseconds
 
 
 class Request(NamedTuple):
-    """All that decides an answer."""
+    """Everything that decides an answer."""
 
     engine: str
     model: str
-    """Name of a language model, or hash of a rule-based engine's data; empty where the engine does not say."""
+    """Name of a language model, or hash of a rule-based engine's data; empty if the engine names neither."""
     source: str
     target: str
     """Languages as the engine writes them; empty for a prompt."""
@@ -79,64 +79,67 @@ class Request(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A request and what came of it."""
+    """A request with its answer and status."""
 
     request: Request
     answer: str | None
     status: Status
     reason: str = ""
     asked_at: str = ""
-    """Time of the answer (UTC, to the second); ``settle`` fills it in."""
+    """Time of the answer (UTC, to the second); ``save`` fills it in."""
     cost_usd: float | None = None
     attributes: str = "{}"
-    """What else was noted, as JSON: where the server is, model that answered, tokens."""
+    """Further facts as JSON: address of the server, model that answered, tokens."""
 
     @property
     def is_final(self) -> bool:
-        """Whether it is not asked again."""
+        """False if the request is to be sent again."""
         return self.status != "failed"
 
     @property
     def noted(self) -> dict[str, Any]:
-        """What else was noted."""
+        """The attributes of the row, parsed."""
         return dict(json.loads(self.attributes))
 
 
 _COLUMNS = ", ".join(["key", *Request._fields, *Row._fields[1:], "checksum"])
-"""Of the table of requests, as ``_unpacked`` reads its lines."""
+"""Columns of the table of requests, in the order of ``_packed``."""
 
 
 def row_of(
     request: Request, answer: str, fault: str | None, noted: Mapping[str, Any], cost_usd: float | None = None
 ) -> Row:
-    """The row of an answer: usable, or rejected at the door with the ``fault`` that was found."""
-    kept = answer.encode("utf-8", "backslashreplace").decode()  # what no file can hold
+    """The row of an answer: usable, or rejected for ``fault``."""
+    text = answer.encode(
+        "utf-8", "backslashreplace"
+    ).decode()  # escapes lone surrogates, which UTF-8 cannot hold
     attributes = json.dumps(noted, sort_keys=True)
-    return Row(request, kept, "rejected" if fault else "usable", fault or "", "", cost_usd, attributes)
+    return Row(request, text, "rejected" if fault else "usable", fault or "", "", cost_usd, attributes)
 
 
 class Granted(NamedTuple):
-    """What came of claiming requests."""
+    """The outcome of claiming requests."""
 
     mine: list[Request]
+    """Requests that this process has claimed."""
     known: dict[bytes, Row]
-    """Those that somebody else has settled meanwhile."""
+    """Rows of requests that another process has answered meanwhile."""
     busy: list[Request]
-    """Those that another process has claimed."""
+    """Requests that another process has claimed."""
 
 
 def ledger_path() -> Path:
-    """Where answers are kept: environment variable SEMBLANCE_ANSWERS, which the setting ``answers`` sets."""
+    """Path of the ledger: environment variable SEMBLANCE_ANSWERS, which the setting ``answers`` sets."""
     return Path(os.environ.get("SEMBLANCE_ANSWERS", "answers/answers.sqlite"))
 
 
 def is_offline() -> bool:
-    """Whether only kept answers may be used: variable SEMBLANCE_OFFLINE, which the setting ``offline`` sets."""
+    """True if only stored answers may be used: variable SEMBLANCE_OFFLINE, which the setting ``offline`` sets."""
     return os.environ.get("SEMBLANCE_OFFLINE", "") not in ("", "0")
 
 
 def now() -> str:
-    """The time (UTC, to the second) as the ledger writes it."""
+    """The current time (UTC, to the second) in the ledger's format."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -146,7 +149,7 @@ def _packed(row: Row) -> tuple[Any, ...]:
 
 
 def _unpacked(packed: Sequence[Any]) -> Row | None:
-    """The row that a line of the table holds; None if it is not as it was written."""
+    """The row in a line of the table; None if its checksum is wrong."""
     row = Row(Request(*packed[1:7]), *packed[7:13])
     try:
         return row if _packed(row) == tuple(packed) else None
@@ -155,20 +158,20 @@ def _unpacked(packed: Sequence[Any]) -> Row | None:
 
 
 class Ledger(AbstractContextManager["Ledger"]):
-    """An open ledger; its methods may be called by several threads."""
+    """An open ledger; its methods are thread-safe."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Open the ledger at ``path`` or create it.
 
-        Where the file may not be written, or ``read_only`` is set, it is only read.
+        It is read-only if ``read_only`` is set or this user may not write the file.
 
         Raises:
-            DataError: if the file is no ledger, is damaged, or cannot be used by this user.
+            DataError: if the file is not a ledger, is damaged, or cannot be used by this user.
         """
         self.path = path
         self._checked = False
         self._lock = threading.RLock()
-        self._owner = f"{_here()} {os.getpid()} {_started(os.getpid())} {uuid.uuid4().hex[:8]}"
+        self._owner = f"{_process_namespace()} {os.getpid()} {_started(os.getpid())} {uuid.uuid4().hex[:8]}"
         self.read_only = read_only or (path.exists() and not os.access(path, os.W_OK))
         if not self.read_only:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -178,13 +181,13 @@ class Ledger(AbstractContextManager["Ledger"]):
                 where, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
             if self._version() != _VERSION:
-                self._begin_to_use()
+                self._create_tables()
 
     def _version(self) -> int:
         return int(self._database.execute("PRAGMA user_version").fetchone()[0])
 
-    def _begin_to_use(self) -> None:
-        """Make the tables, unless another process just has."""
+    def _create_tables(self) -> None:
+        """Create the tables, unless another process just has."""
         with self._writing():
             if self._version() == _VERSION:
                 return
@@ -196,10 +199,10 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """One transaction, which no other writer comes between; it is kept whole or not at all."""
+        """One transaction that excludes other writers and is rolled back on an error."""
         if self.read_only:
-            advice = "Name another file, or ask for the right to write"
-            raise DataError(f"{self.path}: may only be read here. {advice}.")
+            advice = "Name another file, or ask for permission to write"
+            raise DataError(f"{self.path}: is read-only here. {advice}.")
         with self._reading(), self._database:
             self._database.execute("BEGIN IMMEDIATE")
             yield
@@ -210,37 +213,39 @@ class Ledger(AbstractContextManager["Ledger"]):
             with self._lock:
                 yield
         except sqlite3.DatabaseError as error:
-            code = getattr(error, "sqlite_errorname", "")  # text that is no UTF-8 has none
-            if code.startswith(_OF_THE_MACHINE):
-                advice = "Nothing in it is damaged: check free space, permissions and who else writes; run it again"
+            code = getattr(error, "sqlite_errorname", "")  # an error of decoding has no name
+            if code.startswith(_MACHINE_ERRORS):
+                advice = (
+                    "The file is not damaged: check free space, permissions and other writers; run it again"
+                )
                 raise DataError(f"{self.path}: {error}. {advice}.") from error
             raise self._damaged(str(error)) from error
-        except UnicodeDecodeError as error:  # of a message that quotes what is damaged
+        except UnicodeDecodeError as error:  # SQLite's message quotes damaged bytes
             raise self._damaged("names of its tables") from error
 
-    def _damaged(self, found: str) -> DataError:
-        advice = "Put back a copy, or save what can be read in a new file"
+    def _damaged(self, problem: str) -> DataError:
+        advice = "Restore a copy, or save the readable rows in a new file"
         command = f"sqlite3 {self.path} .recover | sqlite3 {self.path}.saved"
-        return DataError(f"{self.path}: damaged ({found}). {advice}: {command}")
+        return DataError(f"{self.path}: damaged ({problem}). {advice}: {command}")
 
     # Reading
 
     def find(self, requests: Sequence[Request]) -> dict[bytes, Row]:
-        """The rows of those of ``requests`` that have one, by key.
+        """Stored rows of ``requests``, by key.
 
         Raises:
-            DataError: if one of them is damaged; where one is missing, if anything is.
+            DataError: if one of them is damaged, or if one is missing and any part of the file is damaged.
         """
         keys = list(dict.fromkeys(request.key for request in requests))
-        found: dict[bytes, Row] = {}
+        rows: dict[bytes, Row] = {}
         with self._reading():
-            for start in range(0, len(keys), _AT_ONCE):
-                part = keys[start : start + _AT_ONCE]
+            for start in range(0, len(keys), _KEYS_PER_QUERY):
+                part = keys[start : start + _KEYS_PER_QUERY]
                 chosen = self._rows(f"WHERE key IN ({','.join('?' * len(part))})", part)
-                found |= {row.request.key: row for row in chosen}
-            if len(found) < len(keys):
+                rows |= {row.request.key: row for row in chosen}
+            if len(rows) < len(keys):
                 self._check_pages()
-        return found
+        return rows
 
     def rows(self) -> Iterator[Row]:
         """Every row in the order of the requests' hashes.
@@ -261,16 +266,16 @@ class Ledger(AbstractContextManager["Ledger"]):
         """Read the whole file and compare its indices with its tables.
 
         Raises:
-            DataError: if SQLite finds anything wrong.
+            DataError: if SQLite finds damage.
         """
         if not self._checked:
-            found = self._database.execute("PRAGMA integrity_check(1)").fetchone()[0]
-            if found != "ok":
-                raise self._damaged(found)
+            result = self._database.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            if result != "ok":
+                raise self._damaged(result)
             self._checked = True
 
     def spent(self) -> list[tuple[str, str, int]]:
-        """Provider, last day (UTC) on which it was asked, and number of requests on that day."""
+        """For each provider its name, the last day (UTC) with a request, and the number of requests on that day."""
         with self._reading():
             return list(
                 self._database.execute("SELECT name, day, sent FROM providers WHERE sent ORDER BY name")
@@ -283,7 +288,7 @@ class Ledger(AbstractContextManager["Ledger"]):
 
         Args:
             requests: Distinct requests.
-            seconds: How long the claim holds where nobody can see that this process has ended.
+            seconds: Duration of the claim on machines that cannot see whether this process has ended.
         """
         granted = Granted([], {}, [])
         if not requests:
@@ -303,21 +308,21 @@ class Ledger(AbstractContextManager["Ledger"]):
         return granted
 
     def _is_busy(self, key: bytes) -> bool:
-        held = self._database.execute("SELECT owner, until FROM claims WHERE key = ?", (key,)).fetchone()
-        if held is None or held[0] == self._owner or held[1] < time.time():
+        claim = self._database.execute("SELECT owner, until FROM claims WHERE key = ?", (key,)).fetchone()
+        if claim is None or claim[0] == self._owner or claim[1] < time.time():
             return False
-        host, process, started, _ = held[0].split(" ")
-        return bool(host != _here() or _started(int(process)) == started)
+        host, process, started, _ = claim[0].split(" ")
+        return bool(host != _process_namespace() or _started(int(process)) == started)
 
-    def settle(self, rows: Iterable[Row], *, even_usable: bool = False) -> list[Row]:
+    def save(self, rows: Iterable[Row], *, overwrite_usable: bool = False) -> list[Row]:
         """Write rows and end their claims, all or none.
 
         Args:
-            rows: What came of requests.
-            even_usable: Write also in the place of a usable answer, which turns out to be none.
+            rows: Rows of requests.
+            overwrite_usable: Also replace usable answers, which have turned out to be unusable.
 
         Returns:
-            The rows with the time, where they had none.
+            The rows, with the current time in those that had none.
         """
         dated = [row if row.asked_at else row._replace(asked_at=now()) for row in rows]
         packed = [_packed(row) for row in dated]
@@ -326,9 +331,9 @@ class Ledger(AbstractContextManager["Ledger"]):
         names = _COLUMNS.split(", ")
         changes = ", ".join(f"{name} = excluded.{name}" for name in names)
         insert = f"INSERT INTO requests ({_COLUMNS}) VALUES ({', '.join('?' * len(names))})"
-        kept = "" if even_usable else " WHERE status != 'usable'"
+        only = "" if overwrite_usable else " WHERE status != 'usable'"
         with self._writing():
-            self._database.executemany(f"{insert} ON CONFLICT (key) DO UPDATE SET {changes}{kept}", packed)
+            self._database.executemany(f"{insert} ON CONFLICT (key) DO UPDATE SET {changes}{only}", packed)
             self._database.executemany("DELETE FROM claims WHERE key = ?", [row[:1] for row in packed])
         return dated
 
@@ -339,7 +344,7 @@ class Ledger(AbstractContextManager["Ledger"]):
                 self._database.execute("DELETE FROM claims WHERE owner = ?", (self._owner,))
 
     def turn(self, provider: str, per_second: float | None, per_day: int | None) -> float:
-        """Count one request to a provider; returns how long to wait before it is sent, in seconds.
+        """Count one request to a provider; returns the seconds to wait before it is sent.
 
         Raises:
             ApiError: if the provider's requests of this day (UTC) are used up.
@@ -352,16 +357,16 @@ class Ledger(AbstractContextManager["Ledger"]):
             free_at, day, sent = self._database.execute(query, (provider,)).fetchone() or (0.0, today, 0)
             sent = sent if day == today else 0
             if per_day is not None and sent >= per_day:
-                found = f"the {per_day} requests a day of per_day are sent (day {today} UTC)"
-                advice = "Finished answers are kept; run again tomorrow, or raise it."
-                raise ApiError(f"{provider}: {found}. {advice}")
+                problem = f"the {per_day} requests a day of per_day are sent (day {today} UTC)"
+                advice = "Finished answers are kept; run again tomorrow, or raise per_day."
+                raise ApiError(f"{provider}: {problem}. {advice}")
             begins = max(moment, free_at)
             values = (provider, begins + (1 / per_second if per_second else 0), today, sent + 1)
             self._database.execute("INSERT OR REPLACE INTO providers VALUES (?, ?, ?, ?)", values)
         return begins - moment
 
     def give_up(self, provider: str, reason: str) -> None:
-        """Let other jobs of this run of Snakemake (SEMBLANCE_RUN) know that a provider has failed a job."""
+        """Tell other jobs of this run of Snakemake (SEMBLANCE_RUN) that a provider has failed a job."""
         if run := os.environ.get("SEMBLANCE_RUN"):
             with self._writing():
                 self._database.execute(
@@ -373,9 +378,9 @@ class Ledger(AbstractContextManager["Ledger"]):
         with self._reading():
             query = "SELECT day FROM providers WHERE name = ?"
             name = f"{provider} {os.environ.get('SEMBLANCE_RUN')}"
-            found = self._database.execute(query, (name,)).fetchone()
-        if found:
-            raise ApiError(f"{found[0]} (found by another job of this run)")
+            row = self._database.execute(query, (name,)).fetchone()
+        if row:
+            raise ApiError(f"{row[0]} (found by another job of this run)")
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -387,13 +392,13 @@ class Ledger(AbstractContextManager["Ledger"]):
         self._database.close()
 
 
-def _here() -> str:
-    """Where the number of a process means something: this machine, and in a container that container."""
+def _process_namespace() -> str:
+    """The machine and container in which process numbers are unique."""
     return f"{socket.gethostname()}/{Path('/proc/self/ns/pid').readlink()}"
 
 
 def _started(process: int) -> str:
-    """When a process of this machine started, in its clock's ticks; empty if there is none."""
+    """Start time of a process of this machine in clock ticks; empty if there is no such process."""
     try:
         stat = Path(f"/proc/{process}/stat").read_text("ascii", "replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""Language models behind an OpenAI-compatible server: a prompt in, a completion out, and its cost."""
+"""Language models on OpenAI-compatible servers: a prompt in, a completion out, and its cost."""
 
 import json
 from collections import defaultdict
@@ -7,19 +7,19 @@ from functools import partial
 from string import Template
 from typing import Any, NamedTuple
 
+from workflow_scripts.apis.answer_checks import completion_fault
 from workflow_scripts.apis.asking import Engine
 from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
-from workflow_scripts.apis.door import completion_fault
 from workflow_scripts.apis.ledger import Ledger, Request, Row, row_of
 from workflow_scripts.errors import ApiError, ConfigError
 from workflow_scripts.settings.apis import LlmBlock, Price
 
 
-def filled(template: str, values: Mapping[str, object], needed: str, place: str) -> str:
-    """A prompt with values in the place of ``$name``.
+def fill_prompt(template: str, values: Mapping[str, object], needed: str, place: str) -> str:
+    """A prompt with values substituted for ``$name``.
 
     Raises:
-        ConfigError: if it has an unknown placeholder, or none for the value ``needed``.
+        ConfigError: if it has an unknown placeholder, or lacks the placeholder ``needed``.
     """
     try:
         prompt = Template(template.strip()).substitute(values)
@@ -32,10 +32,10 @@ def filled(template: str, values: Mapping[str, object], needed: str, place: str)
 
 
 def _text_of(content: Any) -> str:
-    """A message's text, which may come in parts, some of them no text.
+    """The text of a message, joined from its parts of type text.
 
     Raises:
-        TypeError, LookupError: if there is none.
+        TypeError, LookupError: if no part is text.
     """
     if content is None or isinstance(content, str):
         return content or ""
@@ -48,14 +48,14 @@ def _text_of(content: Any) -> str:
 
 
 class Completion(NamedTuple):
-    """What a model answered."""
+    """The completion in a server's response."""
 
     text: str
-    """Empty if the model returned no text; where there is a fault, what was sent."""
+    """Empty if the model returned no text; the raw response if there is a fault."""
     noted: dict[str, Any]
-    """Model, why it stopped, and tokens, None where the server does not say."""
+    """Model, finish reason, and tokens (None if the server does not give them)."""
     fault: str = ""
-    """Why there is no text in an answer that is paid all the same."""
+    """Reason why a response that may cost money contains no text."""
 
 
 class Llm(Engine):
@@ -64,12 +64,12 @@ class Llm(Engine):
     tries = 2
 
     def __init__(self, block: LlmBlock, place: str, ledger: Ledger) -> None:
-        """Prepare a client; the key is looked up at the first call.
+        """Prepare a client; the key is read at the first call.
 
         Args:
             block: One block of ``llms``.
             place: Its name, for messages; requests of all its jobs are counted together.
-            ledger: It counts requests.
+            ledger: Counts requests.
         """
         self._block = block
         self.place = place
@@ -84,38 +84,38 @@ class Llm(Engine):
         return Request("openai", self.model, "", "", prompt, self.settings)
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
-        """What came of each request."""
+        """Complete the prompt of each request; returns its row."""
         return [self.answer(request, request.text) for request in requests]
 
     def fault(self, row: Row) -> str | None:
-        """What is wrong with a whole completion."""
+        """The fault of a completion as a whole; None if it is usable."""
         return completion_fault(row.answer or "", row.noted.get("finish_reason", "unknown"), row.request.text)
 
     def answer(self, request: Request, prompt: str) -> Row:
-        """What came of ``prompt``, as the row of a request."""
+        """Complete ``prompt``; returns the row of ``request``."""
         try:
             completion = self._complete(prompt)
         except NoAnswer as error:
             return error.row(request)
         noted, allowed = completion.noted, self._block.answers_as
         if allowed is not None and not completion.fault and noted["model"] not in allowed:
-            found = f"asked {self._block.model}, answered by {noted['model']}"
-            raise ApiError(f"{self.place}: {found}. Add it to answers_as, or correct base_url and model.")
+            problem = f"asked '{self._block.model}', answered by '{noted['model']}'"
+            raise ApiError(f"{self.place}: {problem}. Add it to answers_as, or correct base_url and model.")
         fault = completion.fault or completion_fault(completion.text, noted["finish_reason"], prompt)
         cost = _cost(noted["prompt_tokens"], noted["completion_tokens"], self._block.price)
         return row_of(request, completion.text, fault, noted | {"endpoint": self._block.base_url}, cost)
 
     def _complete(self, prompt: str) -> Completion:
         block = self._block
-        asked = {
+        optional = {
             block.tokens_parameter: block.max_completion_tokens,
             "temperature": block.temperature,
             "seed": block.seed,
         }
         key = key_from(block.key_variable, self.place)
-        from openai import OpenAI, omit  # a second
+        from openai import OpenAI, omit  # takes a second
 
-        # The SDK's environment variables give neither address nor key; other headers of theirs are not sent (calls).
+        # Address and key override the SDK's environment variables; _Http drops the headers that others add.
         model = OpenAI(
             base_url=block.base_url, api_key=key or "none", max_retries=0, http_client=self.client.http
         )
@@ -125,28 +125,27 @@ class Llm(Engine):
             messages=[{"role": "user", "content": prompt}],
             extra_headers={"Authorization": f"Bearer {key}" if key else omit},
             timeout=block.calls.timeout_seconds,
-            **{name: value for name, value in asked.items() if value is not None},
+            **{name: value for name, value in optional.items() if value is not None},
         )
         return _read(self.client.call(create))
 
 
-def _read(answered: Any) -> Completion:
-    """The parts of an answer that are used: servers that call themselves compatible send all kinds.
+def _read(response: Any) -> Completion:
+    """The completion in a response; servers that call themselves compatible differ in its form.
 
     Args:
-        answered: The SDK's raw response.
+        response: The SDK's raw response.
 
     Raises:
-        NoAnswer: if it is a page, or says that it is an error; nothing of a model is in it.
+        NoAnswer: if it is a page or an error message, without an answer of the model.
     """
-    body = answered.text
+    body = response.text
     if not body.lstrip().startswith("{"):
         raise NoAnswer("failed", "garbled", body)
     try:
-        answer = answered.parse()
-        model, choices, usage, error = (
-            getattr(answer, name, None) for name in ("model", "choices", "usage", "error")
-        )
+        answer = response.parse()
+        fields = ("model", "choices", "usage", "error")
+        model, choices, usage, error = (getattr(answer, name, None) for name in fields)
     except (ValueError, RecursionError):
         return Completion(without_keys(body), _noted(None, None), "garbled")
     if error and not choices:
@@ -168,20 +167,21 @@ def _noted(model: object, usage: object) -> dict[str, Any]:
     }
 
 
-def _cost(asked: int | None, answered: int | None, price: Price | None) -> float | None:
+def _cost(prompt_tokens: int | None, completion_tokens: int | None, price: Price | None) -> float | None:
     """US dollars of a completion; None if the price, or a number of tokens, is unknown."""
-    if price is None or asked is None or answered is None:
+    if price is None or prompt_tokens is None or completion_tokens is None:
         return None
-    return (asked * price.input_usd_per_million + answered * price.output_usd_per_million) / 1e6
+    dollars = prompt_tokens * price.input_usd_per_million + completion_tokens * price.output_usd_per_million
+    return dollars / 1e6
 
 
 def usage_of(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """What all calls behind one artefact cost, by model (columns of ``columns.corpora.USAGE``).
+    """Tokens and cost of all calls behind one artefact, by model (columns of ``columns.corpora.USAGE``).
 
-    A kept answer counts like a new one; a number that any call lacks is unknown, not 0.
+    A stored answer counts like a new one; a number that any call lacks is unknown, not 0.
     """
     by_model: dict[str, list[Row]] = defaultdict(list)
-    for row in (row for row in rows if row.status in ("usable", "rejected")):  # the others cost nothing
+    for row in (row for row in rows if row.status in ("usable", "rejected")):  # other rows cost nothing
         by_model[row.noted["model"]].append(row)
     return [{"model": model} | _usage(calls) for model, calls in sorted(by_model.items())]
 

@@ -1,6 +1,6 @@
-"""Translators with a common interface: Apertium on this machine, Google, LibreTranslate, language models on servers.
+"""Translators with a common interface: Apertium on this machine; Google, LibreTranslate and language models on servers.
 
-The classes of deep_translator ask Google and LibreTranslate, through this project's client (``calls``).
+Google and LibreTranslate are called by the classes of deep_translator, through the client of ``calls``.
 """
 
 import hashlib
@@ -20,19 +20,19 @@ import deep_translator.google
 import deep_translator.libre
 import httpx2
 
-from workflow_scripts.apis.asking import OF_ANOTHER, OF_SEVERAL, Engine, Watch, settled
-from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
-from workflow_scripts.apis.door import (
+from workflow_scripts.apis.answer_checks import (
     broken_off,
     completion_fault,
     error_text,
-    of_another,
     repeated,
+    swapped,
     text_fault,
     translation_fault,
 )
+from workflow_scripts.apis.asking import REPEATED, SWAPPED, Engine, Watch, collect_answers
+from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
 from workflow_scripts.apis.ledger import Ledger, Request, Row, row_of
-from workflow_scripts.apis.llm import Llm, filled
+from workflow_scripts.apis.llm import Llm, fill_prompt
 from workflow_scripts.apis.wrappers import unwrapped
 from workflow_scripts.errors import ApiError
 from workflow_scripts.progress import Progress
@@ -48,7 +48,7 @@ from workflow_scripts.settings.apis import (
 
 
 class Direction(NamedTuple):
-    """What a translation is asked for, and by whom."""
+    """Source and target language of a translation, and the block that asks for it."""
 
     place: str
     """Block of the configuration, for messages; requests of all its jobs are counted together."""
@@ -59,7 +59,7 @@ class Direction(NamedTuple):
 
     @property
     def back(self) -> "Direction":
-        """The other direction."""
+        """The opposite direction."""
         return Direction(self.place, self.target, self.source)
 
 
@@ -67,9 +67,9 @@ class Translator(Engine):
     """One engine and one direction."""
 
     name = ""
-    """The engine's, in requests."""
+    """Name of the engine in requests."""
     model = ""
-    """The engine's model or data, which decide an answer, where it names them."""
+    """Model or data of the engine, which decide an answer; empty if it names neither."""
     settings = "{}"
 
     def __init__(self, direction: Direction) -> None:
@@ -82,17 +82,15 @@ class Translator(Engine):
         return Request(self.name, self.model, source, target, text, self.settings)
 
     def row(self, request: Request, answer: str, noted: dict[str, Any]) -> Row:
-        """A row with an answer, as it passes the door or not."""
-        return self.judged(row_of(request, answer, text_fault(answer, request.text), noted))
+        """The row of an answer, with its judgement."""
+        return self.judge(row_of(request, answer, text_fault(answer, request.text), noted))
 
     def fault(self, row: Row) -> str | None:
-        """What is wrong with a translation."""
-        asked = row.request
-        return translation_fault(
-            asked.text, unwrapped(row.answer or "", asked.text), asked.source, asked.target
-        )
+        """The fault of a translation; None if it is usable."""
+        _, _, source, target, text, _ = row.request
+        return translation_fault(text, unwrapped(row.answer or "", text), source, target)
 
-    def used(self, row: Row) -> Row:
+    def unwrap(self, row: Row) -> Row:
         """A row with the bare translation."""
         bare = row.status == "usable" and unwrapped(row.answer or "", row.request.text)
         return row._replace(answer=bare) if bare else row
@@ -111,7 +109,7 @@ def translator_of(
     Args:
         block: One block of ``translators``.
         direction: The languages, and the block's name.
-        ledger: It counts requests.
+        ledger: Counts requests.
         llm: The block of ``llms`` that a block of engine ``llm`` names.
         prompt: Its prompt, with ``$source``, ``$target`` and ``$text``.
 
@@ -131,7 +129,7 @@ def translator_of(
 
 MODES = Path("/usr/share/apertium/modes")
 _DATA_FILE = re.compile(r"'(/[^']+)'")
-_MARKS = re.compile(r"([\[\]{}^$@\\/<>])")  # that have a meaning in Apertium's stream format
+_MARKS = re.compile(r"([\[\]{}^$@\\/<>])")  # special characters of Apertium's stream format
 _ESCAPE = r"\\\1"
 _ESCAPED = re.compile(r"\\(.)")
 _END = "[\n]"
@@ -139,13 +137,13 @@ _FLUSHES = re.compile(r"^((?:lt|apertium|cg|lsx|lrx|rtx|hfst)-\S+)")
 
 
 class Apertium(Translator):
-    """The programs of one of Apertium's modes, a batch of sentences at a time, each with a context of its own.
+    """The programs of one of Apertium's modes, run on batches of sentences that do not influence each other.
 
-    The command ``apertium`` gives all lines to its programs as one text. Its statistical tagger, as it goes, adds kinds
-    of ambiguity to its model that it was not trained on: ten of 1,000 sentences are translated otherwise in another
-    order, also where they are set off by null characters. So the programs before and after it are given the sentences
-    of a batch set off by null characters, after which they start anew, and the tagger is started for each sentence:
-    170 sentences a second and direction, instead of 1,100.
+    The command ``apertium`` gives all lines to its programs as one text. While its statistical tagger works, it adds
+    kinds of ambiguity to its model that it was not trained on: in another order, ten of 1,000 sentences are translated
+    differently, even if null characters separate them. Therefore null characters, which reset all other programs,
+    separate the sentences of a batch, and the tagger is started for each sentence: 170 sentences a second and
+    direction, instead of 1,100.
     """
 
     name = "apertium"
@@ -167,23 +165,24 @@ class Apertium(Translator):
         file = MODES / f"{self._pair}.mode"
         if not shutil.which("apertium") or not file.exists():
             advice = "Install both; Debian's packages: apt-cache search apertium"
-            raise ApiError(f"{self.place}: Apertium with the direction {self._pair} is not here. {advice}.")
+            raise ApiError(
+                f"{self.place}: Apertium with the direction {self._pair} is not installed. {advice}."
+            )
         mode = file.read_text("utf-8")
         self._command = _command_of(mode)
         rules = b"".join(Path(name).read_bytes() for name in _DATA_FILE.findall(mode))
-        self.model = hashlib.sha256(mode.encode() + rules).hexdigest()[
-            :16
-        ]  # a package's version does not tell
+        # Files of one version of a package may differ, so the hash identifies the data.
+        self.model = hashlib.sha256(mode.encode() + rules).hexdigest()[:16]
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
-        """Translations with white space normalised: a dropped pronoun leaves a space before its verb."""
+        """Translate with white space normalised: a dropped pronoun leaves a space before its verb."""
         lines = (" ".join(request.text.replace("\0", " ").split()) for request in requests)
-        found = self._run("".join(f"{_MARKS.sub(_ESCAPE, line)}{_END}\0" for line in lines)).split("\0")
-        found, more = found[: len(requests)], found[len(requests) :]  # some programs end with empty ones
-        if any(more) or len(found) < len(requests) or not all(text.endswith(_END) for text in found):
-            said = f"returned {len(found)} texts for {len(requests)}, or some without their ends"
-            raise ApiError(f"{self.place}: apertium {self._pair} {said}. Is it whole? Install it again.")
-        answers = [" ".join(_ESCAPED.sub(r"\1", text.removesuffix(_END)).split()) for text in found]
+        texts = self._run("".join(f"{_MARKS.sub(_ESCAPE, line)}{_END}\0" for line in lines)).split("\0")
+        texts, rest = texts[: len(requests)], texts[len(requests) :]  # some programs append empty texts
+        if any(rest) or len(texts) < len(requests) or not all(text.endswith(_END) for text in texts):
+            problem = f"returned {len(texts)} texts for {len(requests)}, or some are incomplete"
+            raise ApiError(f"{self.place}: apertium {self._pair} {problem}. Install it again.")
+        answers = [" ".join(_ESCAPED.sub(r"\1", text.removesuffix(_END)).split()) for text in texts]
         pairs = zip(requests, answers, strict=True)
         return [self.row(request, answer, {}) for request, answer in pairs]
 
@@ -198,17 +197,19 @@ class Apertium(Translator):
             advice = "Raise timeout_seconds, or lower batch_sentences."
             raise ApiError(f"{self.place}: a batch took more than {seconds:g} s. {advice}") from None
         if run.returncode:
-            said = redacted(run.stderr.decode("utf-8", "replace")) or "no message"
-            raise ApiError(f"{self.place}: apertium {self._pair} ended with code {run.returncode} ({said}).")
+            message = redacted(run.stderr.decode("utf-8", "replace")) or "no message"
+            raise ApiError(
+                f"{self.place}: apertium {self._pair} ended with code {run.returncode} ({message})."
+            )
         return run.stdout.decode("utf-8", "replace")
 
 
 _EACH = "while IFS= read -r -d '' text; do printf %s \"$text\" | {} || exit $?; printf '\\0'; done"
-"""A command, started for each of several texts that null characters end."""
+"""Shell code that starts a command for each text of a null-terminated stream."""
 
 
 def _command_of(mode: str) -> str:
-    """The programs of a mode as one pipe of texts that null characters end.
+    """The programs of a mode as one pipeline for null-terminated texts.
 
     ``$1`` is the option not to mark unknown words, ``$2`` one of the tagger that is not needed. A perceptron tagger
     (``-x``) does not change while it works.
@@ -219,7 +220,7 @@ def _command_of(mode: str) -> str:
         if program.startswith("apertium-tagger") and "x" not in program.split()[1]:
             programs.append(_EACH.format(program))
         else:
-            programs.append(_FLUSHES.sub(r"\1 -z", program))  # -z: null characters end a text
+            programs.append(_FLUSHES.sub(r"\1 -z", program))  # -z: texts are null-terminated
     return " | ".join(programs)
 
 
@@ -227,26 +228,26 @@ def _command_of(mode: str) -> str:
 
 
 class _Requests(threading.local):
-    """Stands in for the package ``requests`` in deep_translator, over this project's client; a state per thread.
+    """Replaces the package ``requests`` in deep_translator by the client of ``calls``; one state per thread.
 
     deep_translator sets no timeout, follows redirections, hides the header Retry-After, and puts LibreTranslate's key
     and text into the URL, where servers log them; here they are sent as the body.
     """
 
     http: httpx2.Client
-    said = ""
-    """The last answer."""
+    last = ""
+    """Text of the last response."""
 
     def get(self, url: str, params: dict[str, str], proxies: None) -> httpx2.Response:
-        """An answer to a GET request."""
+        """Send a GET request."""
         return self._noted(self.http.get(url, params=params))
 
     def post(self, url: str, params: dict[str, str]) -> httpx2.Response:
-        """An answer to a POST request."""
+        """Send a POST request."""
         return self._noted(self.http.post(url, json=params))
 
     def _noted(self, response: httpx2.Response) -> httpx2.Response:
-        self.said = response.text
+        self.last = response.text
         return response
 
 
@@ -254,10 +255,10 @@ _REQUESTS = _Requests()
 
 
 class _Web(Translator):
-    """An engine of deep_translator's, one sentence per request."""
+    """An engine of deep_translator, one sentence per request."""
 
     tries = 2
-    noted: dict[str, Any] = {}  # noqa: RUF012  (nobody adds to it)
+    noted: dict[str, Any] = {}  # noqa: RUF012  (never changed)
 
     def __init__(self, calls: Calls, url: str, direction: Direction, ledger: Ledger) -> None:
         super().__init__(direction)
@@ -266,7 +267,7 @@ class _Web(Translator):
         deep_translator.google.requests = deep_translator.libre.requests = _REQUESTS
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
-        """What came of each request."""
+        """Translate the text of each request; returns its row."""
         return [self._row(request) for request in requests]
 
     def _row(self, request: Request) -> Row:
@@ -280,18 +281,18 @@ class _Web(Translator):
         return self.row(request, without_keys(str(answer)), self.noted)
 
     def _answer(self, translator: Any, text: str) -> object:
-        """What the server gives for a text; Google's class returns None where a text without letters stays the same."""
+        """The server's answer; for a text without letters that stays the same, Google's class returns None."""
         _REQUESTS.http = self.client.http
         try:
-            found = translator.translate(text)
-            return text.strip() if found is None and not any(map(str.isalnum, text)) else found
+            answer = translator.translate(text)
+            return text.strip() if answer is None and not any(map(str.isalnum, text)) else answer
         except deep_translator.exceptions.NotValidLength:
             raise NoAnswer("refused", "too long for this engine") from None
         except (deep_translator.exceptions.BaseError, ValueError, LookupError, TypeError, RecursionError):
-            raise NoAnswer("failed", "no translation", _REQUESTS.said) from None
+            raise NoAnswer("failed", "no translation", _REQUESTS.last) from None
 
     def _translator(self) -> Any:
-        """deep_translator's object for one request: it keeps the text, which threads must not share."""
+        """An object of deep_translator for one request: it stores the text, so threads must not share it."""
         raise NotImplementedError
 
 
@@ -302,15 +303,14 @@ class Google(_Web):
 
     def __init__(self, block: GoogleBlock, direction: Direction, ledger: Ledger) -> None:
         """Arguments as in ``translator_of``."""
-        super().__init__(
-            block.calls, deep_translator.constants.BASE_URLS["GOOGLE_TRANSLATE"], direction, ledger
-        )
-        self.tries = block.calls.attempts  # nobody pays for them
+        url = deep_translator.constants.BASE_URLS["GOOGLE_TRANSLATE"]
+        super().__init__(block.calls, url, direction, ledger)
+        self.tries = block.calls.attempts  # requests cost nothing
         try:
             self._translator()
         except deep_translator.exceptions.LanguageNotSupportedException:
-            found = f"{direction.source} to {direction.target}: one of them is not a language of Google's"
-            raise ApiError(f"{self.place}: {found}. Name languages it supports.") from None
+            problem = f"{direction.source} to {direction.target}: Google lacks one of these languages"
+            raise ApiError(f"{self.place}: {problem}. Name languages it supports.") from None
 
     def _translator(self) -> Any:
         return deep_translator.GoogleTranslator(self.direction.source, self.direction.target)
@@ -329,10 +329,10 @@ class LibreTranslate(_Web):
         self.noted = {"endpoint": self._url}
 
     def _translator(self) -> Any:
-        found = deep_translator.LibreTranslator(api_key="none", custom_url=f"{self._url}/")
-        found.api_key = key_from(self._key_variable, self.place)
-        found.source, found.target = self.direction[1:]  # any language: the package knows 17
-        return found
+        translator = deep_translator.LibreTranslator(api_key="none", custom_url=f"{self._url}/")
+        translator.api_key = key_from(self._key_variable, self.place)
+        translator.source, translator.target = self.direction[1:]  # not in __init__, which knows 17 languages
+        return translator
 
 
 class LlmTranslator(Translator):
@@ -341,30 +341,27 @@ class LlmTranslator(Translator):
     name = "llm"
 
     def __init__(self, llm: Llm, prompt: str, direction: Direction) -> None:
-        """``prompt`` is as in ``translator_of``.
+        """Arguments as in ``translator_of``.
 
         Raises:
-            ConfigError: if it has an unknown placeholder, or none for the text.
+            ConfigError: if the prompt has an unknown placeholder, or lacks ``$text``.
         """
         super().__init__(direction)
         self._llm = llm
         self.calls, self.client, self.tries, self.model = llm.calls, llm.client, llm.tries, llm.model
         values = {"source": direction.source, "target": direction.target, "text": "$text"}
-        self._prompt = filled(prompt, values, "text", f"{self.place}: prompt")
+        self._prompt = fill_prompt(prompt, values, "text", f"{self.place}: prompt")
         self.settings = json.dumps(json.loads(llm.settings) | {"prompt": self._prompt}, sort_keys=True)
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
-        """What came of each request."""
-        return [self._row(request) for request in requests]
-
-    def _row(self, request: Request) -> Row:
-        return self.judged(self._llm.answer(request, self._filled(request.text)))
+        """Translate the text of each request; returns its row."""
+        return [self.judge(self._llm.answer(request, self._filled(request.text))) for request in requests]
 
     def fault(self, row: Row) -> str | None:
-        """What is wrong with a completion that is to be a translation."""
-        ended = row.noted.get("finish_reason", "unknown")
-        fault = completion_fault(row.answer or "", ended, self._filled(row.request.text))
-        return fault or ("cut off" if broken_off(ended) else super().fault(row))
+        """The fault of a completion as a translation; None if it is usable."""
+        finish_reason = row.noted.get("finish_reason", "unknown")
+        fault = completion_fault(row.answer or "", finish_reason, self._filled(row.request.text))
+        return fault or ("cut off" if broken_off(finish_reason) else super().fault(row))
 
     def _filled(self, text: str) -> str:
         return self._prompt.replace("$text", text)
@@ -379,18 +376,18 @@ def translate_all(
     ledger: Ledger,
     *,
     offline: bool,
-    most_without: int,
+    max_unanswered: int,
 ) -> list[Row | None]:
-    """Translate ``sentences``, asking only for what is not in the ledger.
+    """Translate ``sentences``; only requests that are not in the ledger are sent.
 
-    Answers that were given to several different sentences are rejected when all have come.
+    When all answers have arrived, those that several different sentences got are rejected.
 
     Args:
         sentences: Texts, equal ones translated once; None, for a text without a translation so far, stays None.
         translator: Engine and direction.
-        ledger: Rows so far.
-        offline: Use only what is in the ledger.
-        most_without: Stop when more sentences than this have no usable answer.
+        ledger: Stored rows.
+        offline: Use stored rows only.
+        max_unanswered: Stop when more sentences than this have no usable answer.
 
     Returns:
         Rows in order.
@@ -399,86 +396,90 @@ def translate_all(
         ApiError: if the engine is at fault, or the study is offline and answers are missing.
     """
     requests = [None if text is None else translator.request(text) for text in sentences]
-    asked = {request.key: request for request in requests if request is not None}
-    watch = Watch(translator.place, most_without)
-    with Progress(len(asked), " to ".join(translator.direction[1:]), "sentence") as progress:
-        rows = settled(asked.values(), ledger, translator, watch, offline=offline, tell=progress.update)
+    distinct = {request.key: request for request in requests if request is not None}
+    watch = Watch(translator.place, max_unanswered)
+    with Progress(len(distinct), " to ".join(translator.direction[1:]), "sentence") as progress:
+        rows = collect_answers(
+            distinct.values(), ledger, translator, watch, offline=offline, tell=progress.update
+        )
     usable = [row for row in rows.values() if row.status == "usable"]
-    same = repeated((row.request.text, row.answer or "") for row in usable)
-    late = [row for row in usable if row.answer in same]
-    rows |= {row.request.key: row for row in _rejected(late, OF_SEVERAL, ledger)}
-    without = len(late) + len(rows) - len(usable)
-    if late and without > most_without:
-        found = f"{without} of {len(rows)} sentences have no usable answer, {len(late)} of them the same one"
+    shared = repeated((row.request.text, row.answer or "") for row in usable)
+    late = [row for row in usable if row.answer in shared]
+    rows |= {row.request.key: row for row in _reject(late, REPEATED, ledger)}
+    unanswered = len(late) + len(rows) - len(usable)
+    if late and unanswered > max_unanswered:
+        problem = (
+            f"{unanswered} of {len(rows)} sentences have no usable answer, {len(late)} of them the same one"
+        )
         advice = "Usable answers are kept; those stay rejected."
-        raise ApiError(f"{translator.place}: {found}: {late[0].answer!r}. {advice}")
+        raise ApiError(f"{translator.place}: {problem}: {late[0].answer!r}. {advice}")
     return [None if request is None else rows[request.key] for request in requests]
 
 
-def _rejected(rows: Sequence[Row], reason: str, ledger: Ledger) -> list[Row]:
-    """Rows that turn out to be no answers after all, here and in the ledger."""
+def _reject(rows: Sequence[Row], reason: str, ledger: Ledger) -> list[Row]:
+    """Mark rows as rejected, also in the ledger; returns the new rows."""
     rejected = [row._replace(status="rejected", reason=reason) for row in rows]
-    return rejected if ledger.read_only else ledger.settle(rejected, even_usable=True)
+    return rejected if ledger.read_only else ledger.save(rejected, overwrite_usable=True)
 
 
-def without_others(
+def reject_swapped(
     sentences: Sequence[str],
     pivots: Sequence[Row | None],
     backs: Sequence[Row | None],
     translator: Translator,
     ledger: Ledger,
     *,
-    most_without: int,
+    max_unanswered: int,
 ) -> tuple[list[Row | None], list[Row | None]]:
-    """Round trips without those that are of another sentence, which are rejected here and in the ledger.
+    """Reject round trips that return another sentence, here and in the ledger.
 
-    Either of two translations may have gone astray, so both are rejected. Where most are of others, the rest is like
-    its own sentence by chance, and rejected too.
+    Either of the two translations may be the wrong one, so both are rejected. If most round trips are swapped, the
+    others match their sentences by chance, and are rejected too.
 
     Args:
-        sentences: What was translated, in order.
+        sentences: The originals, in order.
         pivots: Their translations.
-        backs: The translations of these.
-        translator: Of the sentences, for messages.
-        ledger: Rows so far.
-        most_without: Stop when more sentences than this have no usable round trip.
+        backs: The translations of the pivots.
+        translator: Translator of the sentences, for messages.
+        ledger: Stored rows.
+        max_unanswered: Stop when more sentences than this have no usable round trip.
 
     Returns:
-        Pivots, the rejected ones marked as such, and backs without theirs.
+        Pivots, with swapped ones marked as rejected; and backs, with None for swapped ones.
 
     Raises:
         ApiError: if the engine is at fault.
     """
-    astray = _astray(sentences, pivots, backs)
-    if not any(astray):
+    flags = _swapped_trips(sentences, pivots, backs)
+    if not any(flags):
         return list(pivots), list(backs)
-    kept = [None if is_astray else row for row, is_astray in zip(backs, astray, strict=True)]
+    kept = [None if is_swapped else row for row, is_swapped in zip(backs, flags, strict=True)]
     own = {row.request.key for row in kept if row}
-    late = [row for rows in (pivots, backs) for row, gone in zip(rows, astray, strict=True) if row and gone]
+    late = [row for rows in (pivots, backs) for row, flag in zip(rows, flags, strict=True) if row and flag]
     usable = [row for row in late if row.status == "usable" and row.request.key not in own]
-    _rejected(usable, OF_ANOTHER, ledger)
-    found = f"{sum(astray)} of {len(sentences)} sentences came back as others"
-    if sum(row is None or row.status != "usable" for row in kept) > most_without:
-        first = astray.index(True)
-        shown = f"{sentences[first]!r} as {getattr(backs[first], 'answer', None)!r}"
+    _reject(usable, SWAPPED, ledger)
+    problem = f"{sum(flags)} of {len(sentences)} sentences came back as others"
+    if sum(row is None or row.status != "usable" for row in kept) > max_unanswered:
+        first = flags.index(True)
+        example = f"{sentences[first]!r} as {getattr(backs[first], 'answer', None)!r}"
         raise ApiError(
-            f"{translator.place}: {found}, such as {shown}. Look at the engine; they stay rejected."
+            f"{translator.place}: {problem}, such as {example}. Check the engine; they stay rejected."
         )
-    print(f"{translator.place}: {found}; both translations, perhaps paid, are not used")  # noqa: T201
+    print(f"{translator.place}: {problem}; both translations, perhaps paid, are not used")  # noqa: T201
     rejected = [
-        row._replace(status="rejected", reason=OF_ANOTHER) if row and is_astray else row
-        for row, is_astray in zip(pivots, astray, strict=True)
+        row._replace(status="rejected", reason=SWAPPED) if row and is_swapped else row
+        for row, is_swapped in zip(pivots, flags, strict=True)
     ]
     return rejected, kept
 
 
-def _astray(
+def _swapped_trips(
     sentences: Sequence[str], pivots: Sequence[Row | None], backs: Sequence[Row | None]
 ) -> list[bool]:
-    """Which round trips are of another sentence: all, where most are; equal sentences alike."""
+    """True for each round trip that returns another sentence; for all if most do; the same for equal sentences."""
     returned = [row.answer if row and row.status == "usable" else None for row in backs]
     scored = [text is not None for text in returned]
-    others = of_another(sentences, returned)
-    refused = scored if sum(others) > sum(scored) / 2 else others
-    keys = {row.request.key for row, gone in zip(pivots, refused, strict=True) if row and gone}
+    flags = swapped(sentences, returned)
+    rejected = scored if sum(flags) > sum(scored) / 2 else flags
+    keys = {row.request.key for row, flag in zip(pivots, rejected, strict=True) if row and flag}
     return [row is not None and row.request.key in keys for row in pivots]

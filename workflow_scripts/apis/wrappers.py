@@ -1,8 +1,8 @@
-"""Take off what an answer comes wrapped in: control tokens, thoughts, quotes, labels, list marks, remarks, JSON.
+"""Remove wrappers around an answer: control tokens, thoughts, quotes, labels, list marks, remarks, JSON.
 
-Wrappers are recognised by their kind, in any language, and by comparison with the text that was asked: what the text
-has itself is no wrapper. Where the rest would be too short to be whole, nothing is taken off, and ``leftover`` names
-what remains.
+Wrappers are recognised by their form, in any language, and by comparison with the question, the text that the answer
+responds to: marks that the question has too are not wrappers. If the rest would be too short to be complete, nothing is
+removed, and ``leftover`` names the wrapper.
 """
 
 # ruff: noqa: RUF001  (marks of many scripts)
@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 _ANY, _CASE = re.DOTALL, re.DOTALL | re.IGNORECASE
-_LONGEST, _LONG = 100_000, 2_000  # characters; longer completions, and texts, are not looked into
-_LEAST = 0.35  # of the bytes of the asked text; a shorter rest is not whole
+_MAX_COMPLETION, _MAX_TEXT = 100_000, 2_000  # characters; longer completions and texts are not searched
+_MIN_REST = 0.35  # of the bytes of the question; a shorter rest is not complete
 
-# Tokens of any form become \ue000name\ue001, and \ue000/name\ue001 where they close.
+# Tokens of any form become \ue000name\ue001 if they open a part, \ue000/name\ue001 if they close one.
 
 _TOKEN = re.compile(
     r"<{1,2}[|｜]?\s*/?[a-z_][\w:▁.-]*(?:\s[^<>\n]{0,80})?[|｜]?>{1,2}|◁/?\w+▷"
@@ -43,41 +43,39 @@ def _canonical(token: str) -> str:
     return f"\ue000{'/' if closes else ''}{_PART.sub('', inner)}\ue001"
 
 
-def without_tokens(completion: str, asked: str = "") -> str:
-    """A completion without control tokens and thoughts; U+E000 marks what remains of either."""
-    if len(completion) > _LONGEST:
+def _without_tokens(completion: str, question: str) -> str:
+    """A completion without control tokens and thoughts; U+E000 marks tokens that could not be removed."""
+    if len(completion) > _MAX_COMPLETION:
         return completion
     closed = set(re.findall(r"\[/([a-z]+)\]", completion))
 
-    def canonical(found: re.Match[str]) -> str:
-        is_word = re.fullmatch(r"\[/?([a-z]+)\]", found[0])
-        return (
-            found[0] if found[0] in asked or (is_word and is_word[1] not in closed) else _canonical(found[0])
-        )
+    def canonical(match: re.Match[str]) -> str:
+        word = re.fullmatch(r"\[/?([a-z]+)\]", match[0])
+        is_text = match[0] in question or (word and word[1] not in closed)
+        return match[0] if is_text else _canonical(match[0])
 
     text = _TOKEN.sub(canonical, completion)
-    if "assistantfinal" not in asked:
+    if "assistantfinal" not in question:
         text = text.rpartition("assistantfinal")[2]  # channels whose tokens were removed
     ends = r"(?=\ue000(?:start|/|channel\ue001\s*final|\ue001)|\Z)"
     text = re.sub(rf"\ue000channel\ue001\s*(?!final)\w+.*?{ends}", "", text, flags=_CASE)
     for name in {*re.findall(rf"\ue000/({_ASIDE})\ue001", text)}:
         text = re.sub(rf"\ue000{name}\ue001.*?\ue000/{name}\ue001", "", text, flags=_ANY)
-    text = re.split(rf"\ue000/{_ASIDE}\ue001", text, flags=_CASE)[-1]  # of models whose template opens it
+    text = re.split(rf"\ue000/{_ASIDE}\ue001", text, flags=_CASE)[-1]  # the model's template opened a thought
     text = re.split(rf"\ue000{_ASIDE}\ue001", text, flags=_CASE)[0]  # a thought without an end
     if parts := re.findall(rf"\ue000({_ANSWER})\ue001(.*?)\ue000/\1\ue001", text, flags=_CASE):
         text = "\n".join(part for _, part in parts)
-    pairs = {*re.findall(r"\ue000([^\ue001/]+)\ue001", text)} & {
-        *re.findall(r"\ue000/([^\ue001]+)\ue001", text)
-    }
+    opened = {*re.findall(r"\ue000([^\ue001/]+)\ue001", text)}
+    pairs = opened & {*re.findall(r"\ue000/([^\ue001]+)\ue001", text)}
     if not all(re.fullmatch(_SHAPE, name) for name in pairs):
         return text
     text = re.split(r"\ue000/[^\ue001]*\ue001", _HEAD.sub("", text))[0]
     return re.sub(r"(?:\s*\ue000[^\ue001]*\ue001)+\s*\Z", "", text)
 
 
-def without_thinking(completion: str, asked: str = "") -> str:
-    """A completion without control tokens and what a model thinks aloud, also where plain labels divide it."""
-    text = without_tokens(completion, asked)
+def without_thinking(completion: str, question: str = "") -> str:
+    """A completion without control tokens and thoughts, which tokens or plain labels mark."""
+    text = _without_tokens(completion, question)
     if re.match(r"\W*(?:thinking|thoughts?|reasoning|analysis)\W*:", text, re.IGNORECASE):
         answers = re.split(
             r"^\W*(?:final )?(?:answer|translation|output|response)\W*:[*_]*", text, flags=re.I | re.M
@@ -129,7 +127,7 @@ _CHEER = [
     re.compile(pattern, _ANY)
     for pattern in (r"¡?[^.!?。]{1,30}(?:!\s+|！)(?P<rest>.+)", r"(?P<rest>.+?[.。])\s+[^.!?。]+[!！?？]+")
 ]
-_SAID = re.compile(r"\s*(?:\n|->|=>|[→⇒➜➔⟶=:|/–—-])\s*(?P<rest>.+)", _ANY)
+_REPEATED_QUESTION = re.compile(r"\s*(?:\n|->|=>|[→⇒➜➔⟶=:|/–—-])\s*(?P<rest>.+)", _ANY)
 _DIVIDED = re.compile(r"[:：;；–—…]| - ")
 _ENTITY = re.compile(r"&#?\w+;")
 _GAINED = [
@@ -142,110 +140,110 @@ _GAINED = [
         r"^(?:\w{5,}\.|\w+(?:\.{3}|…))\s+\w.{20}",
     )
 ]
-"""Quotes at an end, alternatives, words after the end, a short sentence or word before, unless the text has such."""
+"""Quotes at an end, alternatives, words after the end, and a short sentence or word before the text."""
 _UNSEEN = "\ufeff\u200b\u2060\u200e\u200f\u2066\u2067\u2068\u2069\n\t "
 _SIGNS = frozenset("*_`<>{}[]|\\#^~=→⇒➜➔⟶◁▷•●▪►│")
 
 
-def unwrapped(answer: str, asked: str) -> str:
-    """The text in an answer; ``asked`` is the text, of one sentence or more, that it answers."""
-    text = without_thinking(read_back(answer, asked), asked).strip(_UNSEEN)
-    if len(text) > _LONG + 10 * len(asked):
+def unwrapped(answer: str, question: str) -> str:
+    """The bare text of an answer to ``question``, a text of one sentence or more."""
+    text = without_thinking(_unescaped(answer, question), question).strip(_UNSEEN)
+    if len(text) > _MAX_TEXT + 10 * len(question):
         return text
-    text = _json_text(text, asked)
-    while (bare := _peeled(text, asked)) != text:
+    text = _json_text(text, question)
+    while (bare := _peeled(text, question)) != text:
         text = bare
     return text
 
 
-def read_back(answer: str, asked: str) -> str:
-    """An answer with HTML's entities read as what they stand for, unless the text has such itself."""
-    for _twice in range(0 if _ENTITY.search(asked) else 2):
-        answer = _ENTITY.sub(lambda found: html.unescape(found[0]), answer)
+def _unescaped(answer: str, question: str) -> str:
+    """An answer with HTML entities decoded, unless the question has some too."""
+    for _twice in range(0 if _ENTITY.search(question) else 2):
+        answer = _ENTITY.sub(lambda match: html.unescape(match[0]), answer)
     return answer
 
 
-def _peeled(text: str, asked: str) -> str:
+def _peeled(text: str, question: str) -> str:
     """A text without its outermost shell; the text itself if it has none."""
-    for rest in _rests(text, asked):
-        if any(map(str.isalnum, rest)) and len(rest.encode()) >= _LEAST * len(asked.encode()):
+    for rest in _rests(text, question):
+        if any(map(str.isalnum, rest)) and len(rest.encode()) >= _MIN_REST * len(question.encode()):
             return rest.strip()
     return text
 
 
-def _rests(text: str, asked: str) -> Iterator[str]:
-    """What may be in a text's shell, by each kind of shell that the asked text has not."""
-    shells = [*_SHELLS, *([] if not asked or re.search(r"[(\[（【]", asked) else _REMARKS), _ROLE]
-    if asked and not re.search("[!！?？]", asked):
+def _rests(text: str, question: str) -> Iterator[str]:
+    """Candidates for the text inside a shell, by each kind of shell that the question lacks."""
+    shells = [*_SHELLS, *([] if not question or re.search(r"[(\[（【]", question) else _REMARKS), _ROLE]
+    if question and not re.search("[!！?？]", question):
         shells += _CHEER
     for shell in shells:
-        if (found := shell.fullmatch(text)) and not shell.fullmatch(asked):
-            mark = text[: found.start("rest")].strip("*_ ")
+        if (match := shell.fullmatch(text)) and not shell.fullmatch(question):
+            mark = text[: match.start("rest")].strip("*_ ")
             numbers = re.findall(r"\d+", mark)
-            if not (mark and mark in asked) and not (numbers and numbers[0] in re.findall(r"\d+", asked)):
-                yield found["rest"]
+            if not (mark and mark in question) and not (
+                numbers and numbers[0] in re.findall(r"\d+", question)
+            ):
+                yield match["rest"]
     twice = _TWICE.fullmatch(text)
-    if twice and not _TWICE.fullmatch(twice["rest"]) and not _TWICE.fullmatch(asked):
+    if twice and not _TWICE.fullmatch(twice["rest"]) and not _TWICE.fullmatch(question):
         yield twice["rest"]
-    if asked and not _DIVIDED.search(asked):
+    if question and not _DIVIDED.search(question):
         for label in (_PREAMBLE, _LABEL):
-            if (found := label.fullmatch(text)) and found["label"].casefold().strip() not in asked.casefold():
-                yield found["rest"]
-    if asked and text.casefold().startswith(asked.casefold()) and (found := _SAID.match(text[len(asked) :])):
-        yield found["rest"]
+            match = label.fullmatch(text)
+            if match and match["label"].casefold().strip() not in question.casefold():
+                yield match["rest"]
+    repeats = question and text.casefold().startswith(question.casefold())
+    if repeats and (match := _REPEATED_QUESTION.match(text[len(question) :])):
+        yield match["rest"]
 
 
-def _json_text(text: str, asked: str) -> str:
-    """The one string in a text that is JSON, of several the one that is not ``asked``; else the text."""
-    found = [
-        string for string in strings_in(text) if string.strip() != asked.strip() and not text.startswith('"')
-    ]
-    return found[0].strip() if len(found) == 1 else text
+def _json_text(text: str, question: str) -> str:
+    """The only string in a JSON text, apart from ``question``; the text itself if it is not such JSON."""
+    strings = [] if text.startswith('"') else _strings_in(text)
+    answers = [string for string in strings if string.strip() != question.strip()]
+    return answers[0].strip() if len(answers) == 1 else text
 
 
-def strings_in(text: str, *, longest: bool = False) -> list[str]:
-    """The strings of a text that is JSON, or JSON in a fence or between words; of an object all, or the ``longest``."""
+def _strings_in(text: str, *, longest: bool = False) -> list[str]:
+    """The strings of JSON, alone, in a fence or between words; of an object all of them, or the ``longest``."""
     fenced = re.search(r"```\w*\s(.*?)```", text, _ANY)
     body = (fenced[1] if fenced else text).strip().removesuffix(",")
     starts = [start for start in (body.find("["), body.find("{")) if start >= 0]
-    inner = (
-        body
-        if body.startswith('"')
-        else body[min(starts, default=0) : max(body.rfind("]"), body.rfind("}")) + 1]
-    )
+    end = max(body.rfind("]"), body.rfind("}")) + 1
+    inner = body if body.startswith('"') else body[min(starts, default=0) : end]
     if len(inner) < len(body) / 2:
         return []
     for part in (inner, f"[{inner}]", "[" + ",".join(inner.split("\n")) + "]"):
         with suppress(ValueError, RecursionError):
             return list(_leaves(json.loads(part), longest))
-    if inner[:1] in ("[", "{"):  # of Python's form: single quotes, a comma before the end
+    if inner[:1] in ("[", "{"):  # Python literals: single quotes, a comma before the end
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             return list(_leaves(ast.literal_eval(inner), longest))
     return []
 
 
-def _leaves(found: object, longest: bool) -> Iterator[str]:
-    if isinstance(found, str):
-        yield found
-    elif isinstance(found, list):
-        yield from (leaf for part in found for leaf in _leaves(part, longest))
-    elif isinstance(found, dict):
-        texts = [value for value in found.values() if isinstance(value, str)]
-        one = texts and longest and not all(map(str.isdigit, map(str, found)))
-        yield from [max(texts, key=len)] if one else _leaves([*found.values()], longest)
+def _leaves(value: object, longest: bool) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        yield from (leaf for part in value for leaf in _leaves(part, longest))
+    elif isinstance(value, dict):
+        texts = [text for text in value.values() if isinstance(text, str)]
+        is_record = texts and longest and not all(map(str.isdigit, map(str, value)))
+        yield from [max(texts, key=len)] if is_record else _leaves([*value.values()], longest)
 
 
-def leftover(text: str, asked: str) -> str | None:
-    """What remains of a wrapper around a text, or within it; None if it is bare."""
-    if "\n" in text and "\n" not in asked:
+def leftover(text: str, question: str) -> str | None:
+    """The kind of wrapper that remains around or within a text; None if it is bare."""
+    if "\n" in text and "\n" not in question:
         return "several lines"
-    if "\ue000" in text or (_SIGNS & {*text}) - {*asked}:
+    if "\ue000" in text or (_SIGNS & {*text}) - {*question}:
         return "markup"
-    if asked and any(mark.search(text) and not mark.search(asked) for mark in _GAINED):
+    if question and any(mark.search(text) and not mark.search(question) for mark in _GAINED):
         return "more than the text"
-    if asked and re.search(r"[:：]\s", text) and not _DIVIDED.search(asked):
+    if question and re.search(r"[:：]\s", text) and not _DIVIDED.search(question):
         return "label"
-    if asked and len(text) > 1.3 * len(asked) and asked.casefold() in text.casefold():
+    if question and len(text) > 1.3 * len(question) and question.casefold() in text.casefold():
         return "the text and more"
     return None
 
@@ -270,19 +268,19 @@ _AFTER = re.compile(r"(?<=[.!?…])[\"'”’]?\s+(?:[—–-]+\s.*|[(\[][^()]*[
 
 
 def items_in(completion: str, *, cut_off: bool = False) -> tuple[list[str], int]:
-    """The items of a list that a model wrote, bare: in JSON, a table, HTML, or with marks of any kind.
+    """The bare items of a list that a model wrote: in JSON, a table, HTML, or with marks of any kind.
 
     Args:
-        completion: What the model wrote. Where any line has a mark, lines without one are no items.
-        cut_off: The last line has no end, and is no item.
+        completion: Text that the model wrote. If most lines have a list mark, lines without one are not items.
+        cut_off: The last line is incomplete, and not an item.
 
     Returns:
         The items, and the number of other lines.
     """
-    seen = re.sub(f"[{_UNSEEN.strip()}]", "", read_back(completion, ""))
+    seen = re.sub(f"[{_UNSEEN.strip()}]", "", _unescaped(completion, ""))
     text = without_thinking(_INLINE.sub("", _LIST_TAGS.sub("\n", seen))).strip()
     text = _HEADER.sub("", found["rest"] if (found := _ROLE.fullmatch(text)) else text)
-    strings = strings_in(text, longest=True) or [text]
+    strings = _strings_in(text, longest=True) or [text]
     lines = [part for string in strings for line in string.splitlines() for part in _parts(line)]
     lines = [line.strip() for line in lines if not _RULE.fullmatch(line)]
     lines = lines[: len(lines) - cut_off]
@@ -290,29 +288,25 @@ def items_in(completion: str, *, cut_off: bool = False) -> tuple[list[str], int]
     items = marked if len(marked) >= max(2, len(lines) / 2) else lines
     if len(items) > 2 and all(map(_NAMED.match, items)):
         items = [_NAMED.sub("", line, count=1) for line in items]
-    return [line if items is lines and _INITIAL.match(line) else _bare(line) for line in items], len(
-        lines
-    ) - len(items)
+    bare = [line if items is lines and _INITIAL.match(line) else _bare(line) for line in items]
+    return bare, len(lines) - len(items)
 
 
 def _parts(line: str) -> list[str]:
-    """The items of one line: cells of a table, quoted sentences, sentences with numbers before them."""
+    """The items of one line: the longest cell of a table, quoted sentences, or numbered sentences."""
     if line.strip().startswith("|"):
         return [max(line.strip(" |").split("|"), key=len)]
     if re.fullmatch(r'\s*"[^"]*"(?:\s*[,;]\s*"[^"]*")+\s*', line):
         return re.findall(r'"([^"]*)"', line)
-    return (
-        re.split(r"(?<=[.!?\"])\s+(?=\(?\d{1,2}[.)]\s)", line) if re.match(r"\s*\(?1[.)]\s", line) else [line]
-    )
+    is_numbered = re.match(r"\s*\(?1[.)]\s", line)
+    return re.split(r"(?<=[.!?\"])\s+(?=\(?\d{1,2}[.)]\s)", line) if is_numbered else [line]
 
 
 def _bare(line: str) -> str:
     """An item without marks, quotes and remarks."""
     line = _AFTER.sub("", _ITEM.sub("", line, count=1).strip())
-    while (
-        len(line) < _LONG
-        and not _INITIAL.match(line)
-        and (bare := _peeled(_ITEM.sub("", line, count=1).strip(), "")) != line
-    ):
+    while len(line) < _MAX_TEXT and not _INITIAL.match(line):
+        if (bare := _peeled(_ITEM.sub("", line, count=1).strip(), "")) == line:
+            break
         line = bare
     return line

@@ -1,1 +1,1 @@
-"""Data: sources, readers for every format, corpora."""
+"""Sources of datasets and encoders, readers of formats, and corpora."""

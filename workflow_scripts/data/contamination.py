@@ -1,13 +1,13 @@
-"""How much of each evaluation set occurs in the training text, word for word or nearly so.
+"""Overlap of each evaluation set with the training text, exact or nearly so.
 
 Two texts match exactly if they have the same characters, and match normalised if they are the same after Unicode
 normalisation (NFKC), case folding, and removal of punctuation, symbols and white space. White space is removed
-because tokenised and natural forms of a sentence differ in it (``do n't``, ``don't``); what stands between two digits
-becomes one space, so that ``1 5.`` is not ``15``. A text without a letter or digit, such as a blank line, matches
+because tokenised and natural forms of a sentence differ in it (``do n't``, ``don't``); characters between two digits
+become one space, so that ``1 5.`` is not ``15``. A text without a letter or digit, such as a blank line, matches
 nothing.
 
-A text is contained if its words, five at least, stand in a row in a training text that may go on before and after. It
-is looked for as normalised words, so that ``do n't`` is not found in ``I don't know what to say.``
+A text is contained if its words, five at least, are consecutive words of a training text, which may have more before
+and after. Words are compared after normalisation, so ``do n't`` is not found in ``I don't know what to say.``
 """
 
 import re
@@ -26,7 +26,7 @@ _NO_WORDS = dict.fromkeys(
 )
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[\W_]+(?=\d)")
 _WORD = re.compile(r"[^\W_]+")
-_LEAST_WORDS = 5  # of a text that is looked for in others: fewer occur in a row by chance
+_MIN_WORDS = 5  # of a contained text; fewer words occur in a row by chance
 
 
 def contamination(
@@ -37,7 +37,7 @@ def contamination(
     Args:
         training: Tables whose text columns are trained on, such as ``columns.corpora.SENTENCES``.
         evaluation: Task to a table of scored pairs or labelled texts.
-        examples: List at most so many shared texts, the first in the evaluation set.
+        examples: Maximum number of shared texts to list, the first in the evaluation set.
 
     Returns:
         Columns of ``columns.corpora.CONTAMINATION``, tasks in the given order. A null or missing second text is
@@ -51,9 +51,9 @@ def contamination(
         "contained": contained(trained, evaluated),
     }
     rows = [
-        {"task": task, "match": match, **_overlap(table, found, examples)}
+        {"task": task, "match": match, **_overlap(table, texts, examples)}
         for task, table in evaluation.items()
-        for match, found in shared.items()
+        for match, texts in shared.items()
     ]
     return pa.Table.from_pylist(rows, schema=CONTAMINATION)
 
@@ -64,7 +64,7 @@ def exact(text: str) -> str:
 
 
 def normalised(text: str) -> str:
-    """What is left of ``text`` for a normalised match; empty if it has no letter or digit."""
+    """The normalised form of ``text`` for comparison; empty if it has no letter or digit."""
     return exact(" ".join(part.translate(_NO_WORDS) for part in _BETWEEN_DIGITS.split(_folded(text))))
 
 
@@ -73,26 +73,24 @@ def _folded(text: str) -> str:
 
 
 def _alike(evaluated: Iterable[str], trained: Iterable[str]) -> set[str]:
-    """Those evaluation texts that are the same as a training text when both are normalised."""
+    """Evaluation texts whose normalised form equals that of a training text."""
     known = {normalised(text) for text in trained} - {""}
     return {text for text in evaluated if normalised(text) in known}
 
 
 def contained(trained: Iterable[str], evaluated: Iterable[str]) -> set[str]:
-    """Those evaluation texts whose words stand in a row in a training text."""
+    """Evaluation texts whose words are consecutive words of a training text."""
     by_start: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = defaultdict(dict)
     for text in evaluated:
         words = _words(text)
-        if len(words) >= _LEAST_WORDS:
-            by_start[words[:_LEAST_WORDS]][text] = words
-    found = set()
+        if len(words) >= _MIN_WORDS:
+            by_start[words[:_MIN_WORDS]][text] = words
+    matches = set()
     for words in map(_words, trained):
-        for place in range(len(words) - _LEAST_WORDS + 1):
-            looked_for = by_start.get(words[place : place + _LEAST_WORDS], {})
-            found |= {
-                text for text, other in looked_for.items() if words[place : place + len(other)] == other
-            }
-    return found
+        for start in range(len(words) - _MIN_WORDS + 1):
+            candidates = by_start.get(words[start : start + _MIN_WORDS], {})
+            matches |= {text for text, own in candidates.items() if words[start : start + len(own)] == own}
+    return matches
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -100,12 +98,12 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _overlap(
-    table: pa.Table, found: Collection[str], examples: int
+    table: pa.Table, matches: Collection[str], examples: int
 ) -> dict[str, int | float | list[str] | None]:
     texts = dict.fromkeys(texts_of(table))
-    shared = [text for text in texts if text in found]
+    shared = [text for text in texts if text in matches]
     columns = [table[name].to_pylist() for name in TEXT_COLUMNS if name in table.column_names]
-    rows = [[text in found for text in row if text is not None] for row in zip(*columns, strict=True)]
+    rows = [[text in matches for text in row if text is not None] for row in zip(*columns, strict=True)]
     return {
         "texts": len(texts),
         "shared_texts": len(shared),

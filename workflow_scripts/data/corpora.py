@@ -1,4 +1,4 @@
-"""Training corpora: the part to train on, and a development set made of held-out text."""
+"""Training corpora: a part for training, and a development set of held-out text."""
 
 from typing import NamedTuple
 
@@ -23,26 +23,26 @@ def split(sentences: pa.Table, corpus: Corpus) -> Split:
 
     Args:
         sentences: Columns of ``columns.corpora.SENTENCES`` or ``columns.corpora.TRIPLES``.
-        corpus: How many sentences to hold out and to train on.
+        corpus: Numbers of sentences to hold out and to train on.
 
     Raises:
-        ConfigError: if triples are to be held out, which do not belong to documents.
+        ConfigError: if triples, which have no documents, are to be held out.
         DataError: if nothing is left to train on.
     """
     if not len(sentences):
         raise DataError(f"corpora: dataset {corpus.dataset} has no sentences. Check its sources.")
     if "document" not in sentences.column_names:
         if corpus.dev_sentences:
-            found = f"dev_sentences {corpus.dev_sentences}, but {corpus.dataset} has no documents"
-            raise ConfigError(f"corpora: {found}. Set it to 0 and name a development set.")
+            problem = f"dev_sentences {corpus.dev_sentences}, but {corpus.dataset} has no documents"
+            raise ConfigError(f"corpora: {problem}. Set it to 0 and name a development set.")
         return Split(sentences.slice(0, corpus.max_sentences), SENTENCES.empty_table())
     documents = sentences["document"].to_numpy()
     cut = len(documents)
     if corpus.dev_sentences:
         cut = int(np.searchsorted(documents, documents[max(0, cut - corpus.dev_sentences)]))
     if not cut:
-        found = f"dev_sentences {corpus.dev_sentences} of {len(documents)} leaves none to train on"
-        raise DataError(f"corpora: {found}. Lower dev_sentences.")
+        problem = f"dev_sentences {corpus.dev_sentences} of {len(documents)} leaves none to train on"
+        raise DataError(f"corpora: {problem}. Lower dev_sentences.")
     return Split(sentences.slice(0, min(cut, corpus.max_sentences or cut)), sentences.slice(cut))
 
 
@@ -96,7 +96,7 @@ def _strangers(documents: np.ndarray, all_documents: np.ndarray, seed: int) -> n
     """For each sentence, a row of another document; -1 if there is none."""
     draw = np.random.default_rng(seed)
     rows = np.full(len(documents), -1)
-    for _attempt in range(100):  # draw again where the draw was from the same document
+    for _attempt in range(100):  # draw again if a draw is from the same document
         same = (rows < 0) | (all_documents[rows] == documents)
         if not same.any():
             return rows

@@ -1,22 +1,44 @@
-"""Encoders from an ordered list of sources, as ``sources`` has it for datasets."""
+"""Published encoders: read from the first available source, checked, and compared with their tokeniser file."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from workflow_scripts.data.published import ON_HUB, SHARDS, WEIGHTS, encoder_folder, files_of
+from workflow_scripts.data.published import (
+    ON_HUB,
+    SHARDS,
+    TOKENISER,
+    WEIGHTS,
+    encoder_folder,
+    files_of,
+    unreadable,
+)
 from workflow_scripts.data.sources import first_of, folder_of, label_of
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.provenance.record import Input, sha256_of
 from workflow_scripts.settings.encoders import EncoderSource, Fetch, HubEncoder
+
+_SENTENCES = (
+    "Paris is older than paris, isn't it?",
+    "In 1999 they paid $2,024.50 (+3%) for 1½ of 10².",
+    "Ärger über naïve façades; señor Łukasz çok güzel",
+    " two  spaces,\ta tab,\na line and an end ",
+    "北京 2008、東京 ニュース 한국어 Москва العربية हिन्दी",
+    "e-mail ada_b@example.org #1 🙂 — “quoted” … ﬁne Ⅳ",
+    f"a long word {'ab' * 60} and a longer one {'c' * 250}",
+    "",
+)
+_WORDS = 2000
+"""Entries of the vocabulary that are compared, unchanged and in title case."""
 
 
 def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[str, Input]]:
     """Find the encoder in the first available source and check its files.
 
     Returns:
-        Its folder, and the origin of each file that is taken, by its name.
+        Its folder, and the origin of each file to copy, by its name.
 
     Raises:
-        DataError: if no source is available, or a file is not the pinned one.
+        DataError: if no source is available, or a file differs from the pinned one.
     """
 
     def find(source: EncoderSource) -> tuple[Path, dict[str, Input]]:
@@ -30,15 +52,48 @@ def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[
 
 
 def _checked(source: EncoderSource, folder: Path) -> dict[str, str]:
-    """Hash of each file that is taken: of a pinned source those that it pins."""
+    """Hash of each file to copy; a pinned source has only the pinned files."""
     if not folder.is_dir():
         raise MissingError(f"{folder} does not exist")
     files = (folder / file for file in source.sha256 or files_of(folder))
-    found = {file.relative_to(folder).as_posix(): sha256_of(file) for file in files if file.is_file()}
-    if not any(encoder_folder(folder) / name in map(folder.joinpath, found) for name in (WEIGHTS, SHARDS)):
+    hashes = {file.relative_to(folder).as_posix(): sha256_of(file) for file in files if file.is_file()}
+    if not any(encoder_folder(folder) / name in map(folder.joinpath, hashes) for name in (WEIGHTS, SHARDS)):
         raise DataError(f"{folder}: no {WEIGHTS}. Convert the model to safetensors.")
     for file, pinned in (source.sha256 or {}).items():
-        if (now := found.get(file, "missing")) != pinned:
+        if (now := hashes.get(file, "missing")) != pinned:
             advice = "Get the model again, or pin this one."
             raise DataError(f"{folder / file}: sha256 {now}; pinned {pinned}. {advice}")
-    return found
+    return hashes
+
+
+def other_ids(folder: Path) -> Iterator[str]:
+    """A label if the loaded tokeniser gives a sentence other token ids than tokenizer.json.
+
+    Transformers 5 builds tokenisers of the classes that it knows from their vocabulary, and ignores the file's rules of
+    normalisation and splitting; sentence-transformers uses these tokenisers too. Compared are sentences in several
+    scripts, and words of the vocabulary with its added tokens.
+
+    Raises:
+        DataError: if the tokeniser cannot be loaded.
+    """
+    from tokenizers import Tokenizer  # slow to import
+    from transformers import AutoTokenizer
+
+    encoder = encoder_folder(folder)
+    if not (encoder / TOKENISER).is_file():
+        return
+    try:
+        expected = Tokenizer.from_file(str(encoder / TOKENISER))
+        loaded = AutoTokenizer.from_pretrained(encoder, local_files_only=True)
+    except Exception as error:  # each library that reads one of the files has its own errors
+        raise unreadable(folder, "tokeniser", error) from error
+    expected.no_truncation()
+    expected.no_padding()
+    words = sorted(expected.get_vocab(with_added_tokens=False))
+    words = words[:: max(1, len(words) // _WORDS)]
+    words += [f"a{token.content}b" for token in expected.get_added_tokens_decoder().values()]
+    for text in (*_SENTENCES, *words, *map(str.title, words)):
+        if expected.encode(text).ids != loaded(text, verbose=False)["input_ids"]:
+            problem = f"other token ids than the encoder's {TOKENISER} says"
+            yield f"Transformers gives {problem}, as for '{' '.join(text.split())[:40]}'"
+            return

@@ -1,8 +1,7 @@
 """Redundant exemplars of 3R (section 3.1): sentences made mostly of the most frequent words of a corpus.
 
-A pool has a given number of sentences in which every word of the list is used a given number of times. Candidates
-come from a language model or, where there is none, from the corpus itself; the same rules apply to both, and the pool
-is chosen from them in the same way.
+A pool has a given number of sentences that use every word of the list a given number of times. Candidates come from a
+language model or from the corpus itself; the same rules and the same choice apply to both.
 """
 
 from collections import Counter
@@ -31,6 +30,7 @@ class Candidate(NamedTuple):
     """Uses of each listed word."""
     source: str
     place: int
+    """Number of the call, or row in the corpus."""
 
 
 def token_counter(encoder: Path) -> Callable[[list[str]], list[int]]:
@@ -49,7 +49,7 @@ def token_counter(encoder: Path) -> Callable[[list[str]], list[int]]:
 
 
 def words_of(sentence: str) -> tuple[str, ...]:
-    """The words of a sentence, whatever their case and the signs around them."""
+    """The words of a sentence in lower case, without punctuation around them."""
     return tuple(word for word in map(spoken, sentence.split()) if word)
 
 
@@ -59,7 +59,7 @@ class Validator:
     def __init__(
         self, pool: Pool, listed: Iterable[str], tokens_of: Callable[[list[str]], list[int]]
     ) -> None:
-        """``listed`` are the words of the pool's list, ``tokens_of`` counts the tokens of sentences."""
+        """``listed`` is the pool's list of words; ``tokens_of`` counts the tokens of sentences."""
         self.listed = cleaned(listed)
         self.refused: Counter[str] = Counter()
         self._pool = pool
@@ -67,11 +67,11 @@ class Validator:
         self._tokens_of = tokens_of
         self._seen: set[tuple[str, ...]] = set()
         self.repeated_in: dict[tuple[str, ...], int] = {}
-        """By its words, the place at which a sentence was last repeated."""
+        """For each repeated sentence, by its words, the place of the last repetition."""
 
     def accept(self, sentences: list[str], source: str, places: Iterable[int]) -> list[Candidate]:
-        """Those of ``sentences`` that qualify for the pool, in order."""
-        found = []
+        """The ``sentences`` that qualify for the pool, in order."""
+        accepted = []
         for sentence, place, tokens in zip(sentences, places, self._tokens_of(sentences), strict=True):
             words = words_of(sentence)
             reason = self._fault(sentence, words)
@@ -85,8 +85,8 @@ class Validator:
                 self.refused[reason] += 1
                 continue
             listed = Counter(word for word in words if word in self._known)
-            found.append(Candidate(sentence, tokens, len(words), listed, source, place))
-        return found
+            accepted.append(Candidate(sentence, tokens, len(words), listed, source, place))
+        return accepted
 
     def _fault(self, sentence: str, words: tuple[str, ...]) -> str | None:
         if reason := self.no_sentence(sentence):
@@ -98,12 +98,12 @@ class Validator:
         return None
 
     def no_sentence(self, sentence: str) -> str | None:
-        """Why a line is no sentence; None if it is one. Lines of a corpus may be headings."""
+        """The reason why a line is not a sentence; None if it is one. Lines of a corpus may be headings."""
         return None if sentence.endswith((".", "!", "?")) else "no end of sentence"
 
 
 class Cover(NamedTuple):
-    """A choice of candidates, by their indices, and how many uses of each word are still missing."""
+    """Indices of the chosen candidates, and the number of missing uses of each word."""
 
     chosen: list[int]
     lacking: dict[str, int]
@@ -112,10 +112,10 @@ class Cover(NamedTuple):
 def greedy_cover(candidates: Sequence[Candidate], listed: Sequence[str], pool: Pool) -> Cover:
     """Choose ``pool.sentences`` candidates that use each listed word ``pool.uses`` times.
 
-    Each step takes the candidate with the most uses that are still needed; of equal candidates, the first. A word's
-    weight is one over the square root of its uses in all candidates: with equal weights, rare words are left over (4
-    of a list of 200 in the Wikipedia extract, and none with these weights). When all words are covered, the pool is
-    filled with the candidates that have the largest fraction of listed words.
+    Each step takes the candidate with the largest weighted number of uses that are still needed; of equal candidates,
+    the first. The weight of a word is one over the square root of its uses in all candidates: with equal weights, rare
+    words remain uncovered (4 of a list of 200 in the Wikipedia extract, and none with these weights). When all words
+    are covered, the pool is filled with the candidates that have the largest fraction of listed words.
     """
     counts = [[candidate.listed.get(word, 0) for word in listed] for candidate in candidates]
     uses_CW = np.minimum(np.array(counts, dtype=np.int16).reshape(-1, len(listed)), pool.uses)
@@ -133,7 +133,7 @@ def greedy_cover(candidates: Sequence[Candidate], listed: Sequence[str], pool: P
         need_W = np.maximum(need_W - uses_CW[best], 0)
     lacking = {word: int(need) for word, need in zip(listed, need_W, strict=True) if need}
     share_C = np.array([candidate.listed.total() / candidate.words for candidate in candidates])
-    rest = [int(place) for place in np.argsort(-share_C, kind="stable") if free_C[place]]
+    rest = [int(index) for index in np.argsort(-share_C, kind="stable") if free_C[index]]
     return Cover(chosen + rest[: pool.sentences - len(chosen)], lacking)
 
 
@@ -144,10 +144,10 @@ def pool_table(candidates: Iterable[Candidate]) -> pa.Table:
 
 
 def lacks(cover: Cover, listed: Sequence[str], pool: Pool) -> str | None:
-    """What a pool lacks, as a message; None if it is complete."""
+    """A message about missing sentences or uses of words; None if the pool is complete."""
     if len(cover.chosen) >= pool.sentences and not cover.lacking:
         return None
     some = ", ".join(sorted(cover.lacking)[:10])
     covered = len(listed) - len(cover.lacking)
-    found = f"{len(cover.chosen)} of {pool.sentences} sentences use {covered} of {len(listed)} words {pool.uses} times"
-    return f"{found}{f' (not {some})' if some else ''}"
+    use = f"{len(cover.chosen)} of {pool.sentences} sentences use {covered} of {len(listed)} words {pool.uses} times"
+    return f"{use}{f' (not {some})' if some else ''}"

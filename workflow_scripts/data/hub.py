@@ -1,7 +1,7 @@
-"""Access to the Hugging Face Hub: what is not there, what may not be read, and what cannot be reached are three things.
+"""Access to the Hugging Face Hub, which tells missing, forbidden and unreachable repositories apart.
 
-Only a definite answer, HTTP 404, says that something is not there. Anything else may be different tomorrow, so it stops
-a job and never becomes a gap.
+Only HTTP 404 means that a repository, commit or file does not exist. Any other failure may be temporary, so it stops a
+job and never becomes a gap.
 """
 
 import errno
@@ -21,29 +21,28 @@ Kind = Literal["dataset", "model"]
 _SECONDS = 5
 _ATTEMPTS = 4
 _FIRST_WAIT_SECONDS = 2.0  # then twice that, and so on
-_OF_THIS_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS}
+_LOCAL_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 class NotAllowedError(UnreachableError):
-    """The Hub answers, and this user may not read what it has."""
+    """The Hub denies this user access."""
 
 
 def find(repository: str, revision: str | None, kind: Kind) -> str | None:
-    """Ask once, for a few seconds, whether a repository has a commit; the libraries would go on for half a minute.
+    """Check once, with a short timeout, that a repository has a commit; the libraries would try for half a minute.
 
     Returns:
-        The commit; None where the Hub cannot be asked, but a copy of this commit is on this machine.
+        The commit; None if the Hub cannot be reached, but a copy of this commit is on this machine.
 
     Raises:
-        MissingError: no such repository or commit.
-        UnreachableError: nobody answers, or this user may not read it.
+        MissingError: the repository or commit does not exist.
+        UnreachableError: the Hub cannot be reached, or denies access.
     """
     from huggingface_hub import HfApi  # slow to import, and needed only for this kind of source
 
     try:
         with reaching(f"hub:{repository}" + (f"@{revision}" if revision else "")):
-            found = HfApi().repo_info(repository, revision=revision, repo_type=kind, timeout=_SECONDS)
-            return str(found.sha)
+            return str(HfApi().repo_info(repository, revision=revision, repo_type=kind, timeout=_SECONDS).sha)
     except UnreachableError:
         if revision is None or not snapshot(repository, revision, kind).is_dir():
             raise
@@ -51,27 +50,27 @@ def find(repository: str, revision: str | None, kind: Kind) -> str | None:
 
 
 def download(repository: str, revision: str | None, kind: Kind, patterns: list[str] | None = None) -> Path:
-    """The folder with files of a repository at a commit, tried a few times where the Hub has just answered.
+    """Download files of a repository at a commit, with retries if the Hub has answered; returns their folder.
 
-    Files that have come are not asked for again. Within a file, the client goes on where a connection broke off.
+    Complete files are not downloaded again, and a broken download of a file continues.
 
     Args:
         repository: Its name.
         revision: The commit.
-        kind: Whether it holds a dataset or a model.
-        patterns: Which files, by patterns of their names; None for all.
+        kind: Type of the repository.
+        patterns: Patterns of file names; None for all files.
 
     Raises:
-        MissingError: no such repository or commit.
-        UnreachableError: it cannot be asked and not all is here, breaks off again and again, or may not be read.
+        MissingError: the repository or commit does not exist.
+        UnreachableError: the Hub denies access, keeps failing, or cannot be reached and the local copy is incomplete.
         DataError: no commit is given; the message names the newest.
     """
     from huggingface_hub import snapshot_download  # slow to import, and needed only for this kind of source
 
     newest = find(repository, revision, kind)
     if revision is None:
-        found = f"hub:{repository}: no revision is pinned; the Hub has {newest}"
-        raise DataError(f"{found}. Write it into the block.")
+        problem = f"hub:{repository}: no revision is pinned; the Hub has {newest}"
+        raise DataError(f"{problem}. Write it into the block.")
 
     def get() -> str:
         with reaching(f"hub:{repository}@{revision}"):
@@ -94,44 +93,44 @@ def download(repository: str, revision: str | None, kind: Kind, patterns: list[s
 
 @contextmanager
 def reaching(place: str) -> Iterator[None]:
-    """Turn every failure to get something from the Hub into a one-line error.
+    """Turn every failed request to the Hub into a one-line error.
 
     Args:
-        place: What is requested, for the message.
+        place: The repository, for the message.
 
     Raises:
-        MissingError: the Hub says that it is not there.
-        UnreachableError: offline, unknown host, timeout, trouble on the server, or no right to read it.
+        MissingError: it does not exist.
+        UnreachableError: offline, unknown host, timeout, error of the server, or access denied.
     """
     from httpx2 import HTTPError
 
     try:
         yield
     except (OSError, HTTPError) as error:
-        if getattr(error, "errno", None) in _OF_THIS_MACHINE:
+        if getattr(error, "errno", None) in _LOCAL_ERRORS:
             raise
-        causes = [*_causes(error)]  # the client says that a file is not in its cache, whatever the reason
+        causes = [*_causes(error)]  # the client's own message is always that a file is not in its cache
         responses = [getattr(cause, "response", None) for cause in causes]
         status = next((response.status_code for response in responses if response is not None), None)
-        said = (str(causes[-1]).splitlines() or [""])[0].rstrip(". ")
-        found = f"{place}: {type(causes[-1]).__name__}: {said}"
+        message = (str(causes[-1]).splitlines() or [""])[0].rstrip(". ")
+        problem = f"{place}: {type(causes[-1]).__name__}: {message}"
         if status in (401, 403):
             advice = "not allowed: ask for access, then log in with hf auth login"
-            raise NotAllowedError(f"{found} ({advice})") from error
+            raise NotAllowedError(f"{problem} ({advice})") from error
         if status == 404:
-            raise MissingError(found) from error
-        raise UnreachableError(f"{found} (not reached)") from error
+            raise MissingError(problem) from error
+        raise UnreachableError(f"{problem} (not reached)") from error
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error and its causes, also those that a library hides."""
+    """An error and its causes, including suppressed ones."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
 
 
 def snapshot(repository: str, revision: str, kind: Kind) -> Path:
-    """Where the Hub's client keeps one commit on this machine, if it has been downloaded."""
+    """The folder of a commit in the cache of the Hub's client; it may not exist."""
     from huggingface_hub.constants import HF_HUB_CACHE
 
     return Path(HF_HUB_CACHE, f"{kind}s--{repository.replace('/', '--')}", "snapshots", revision)
@@ -139,14 +138,14 @@ def snapshot(repository: str, revision: str, kind: Kind) -> Path:
 
 @contextmanager
 def at_commit(revision: str, *, offline: bool) -> Iterator[None]:
-    """Have ``datasets`` find what it reads inside the block by its commit, and ask nobody where nobody answers.
+    """Make ``datasets`` read one commit only inside the block, without network requests if ``offline``.
 
-    When it cannot reach the Hub, it takes the newest copy of a dataset on this machine, whatever commit it was asked
-    for, and only after half a minute. So each commit has a folder of its own, which holds no other's copies.
+    If the Hub cannot be reached, the library uses, after half a minute, the newest local copy of a dataset, whatever
+    commit was requested. Therefore each commit has its own cache folder.
 
     Args:
         revision: The commit.
-        offline: Whether only copies on this machine are to be read.
+        offline: Read only copies on this machine.
     """
     import datasets  # slow to import
     from huggingface_hub import constants
@@ -162,19 +161,19 @@ def at_commit(revision: str, *, offline: bool) -> Iterator[None]:
 
 @cache
 def answers() -> bool:
-    """Whether the Hub answers at all: one request, and no more than a few seconds even where names are not resolved."""
+    """True if the Hub answers: one request, with a time limit that also covers the resolution of its name."""
     from huggingface_hub.constants import ENDPOINT, HF_HUB_OFFLINE
 
-    found: list[bool] = []
+    answered: list[bool] = []
 
     def ask() -> None:
         import requests
 
         with suppress(requests.RequestException):
-            found.append(requests.head(ENDPOINT, timeout=_SECONDS).status_code < 500)
+            answered.append(requests.head(ENDPOINT, timeout=_SECONDS).status_code < 500)
 
     if not HF_HUB_OFFLINE:
-        asking = threading.Thread(target=ask, daemon=True)
-        asking.start()
-        asking.join(_SECONDS)
-    return found == [True]
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        thread.join(_SECONDS)
+    return answered == [True]

@@ -1,7 +1,7 @@
-"""The name of what a dataset or encoder is read from: one string, which the graph computes and the job holds itself to.
+"""The source string of a dataset or encoder: computed while planning, enforced by the job.
 
-Files are named with their hashes, the Hub with repositories and commits. It is a setting of the job, so that a file
-that appears or changes is seen by whoever compares settings.
+It names files with their hashes, and the Hub with repositories and commits. It is a setting of the job, so a file that
+appears or changes is a changed setting.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,34 +9,34 @@ from collections.abc import Mapping, Sequence
 from workflow_scripts.errors import DataError
 
 ON_HUB = ("hub", "hub_files")
-"""Kinds of sources that this machine may not reach; they are asked after those that are on it."""
+"""Kinds of sources on the Hub, which are tried after those on this machine."""
 NOTHING = "none"
 Pin = str | Sequence[str] | None
-"""The hash that a file must have, or several of which it must have one, or None where it is not known."""
+"""The hash that a file must have, or a list of accepted hashes; None if the file is not pinned."""
 NOT_REACHED = "not reached: "
 
 
 def accepted(pin: Pin) -> Sequence[str]:
-    """The hashes that a file may have; none where any will do."""
+    """The accepted hashes of a file; empty if it is not pinned."""
     return [pin] if isinstance(pin, str) else pin or []
 
 
 def text_of(hashes: Mapping[str, str]) -> str:
-    """Name files and their hashes, in the order of the names."""
+    """The source string of files with their hashes, in the order of their names."""
     return "; ".join(f"{name} sha256:{sha256}" for name, sha256 in sorted(hashes.items()))
 
 
 def is_here(planned: str) -> bool:
-    """Whether files of this machine were planned, rather than the Hub or nothing."""
+    """True if the planned source is files of this machine, not the Hub or nothing."""
     return planned.startswith(("local:", "package:"))
 
 
 def check_planned(place: str, planned: str, hashes: Mapping[str, str]) -> None:
-    """Check that what a job has read is what it was planned with.
+    """Check that a job has read its planned source.
 
     Raises:
-        DataError: if another source was read, or a file was changed in between.
+        DataError: if another source was read, or a file has changed since.
     """
-    found = text_of(hashes) or NOTHING
-    if is_here(planned) and found != planned:
-        raise DataError(f"{place}: read from {found}, but planned with {planned}. Run it again.")
+    actual = text_of(hashes) or NOTHING
+    if is_here(planned) and actual != planned:
+        raise DataError(f"{place}: read from {actual}, but planned with {planned}. Run it again.")

@@ -1,7 +1,7 @@
-"""Encoder folders as their authors publish them: what refuses a folder, and what sentence-transformers alone applies.
+"""Encoder folders as published: reasons to refuse one, and settings that only sentence-transformers applies.
 
-A folder is somebody else's: no name in it leads out of it, no code of it is run, no pickle is read. Only JSON files
-are looked at here, so that a folder is refused before the first job.
+Folders are not trusted: no path leads out of them, none of their code is run, no pickle is read. The checks read JSON
+files only, so an unsuitable folder is refused before the first job.
 """
 
 import json
@@ -21,24 +21,22 @@ WEIGHTS, SHARDS = "model.safetensors", "model.safetensors.index.json"
 CONFIG, MODULES, PROMPTS = "config.json", "modules.json", "config_sentence_transformers.json"
 TOKENISER, ADAPTER = "tokenizer.json", "adapter_config.json"
 ALONE = "readout as_published alone"
-"""What applies modules and prompts that were published with an encoder."""
+"""The readout that applies the modules and prompts published with an encoder, for messages."""
 _FAMILIES = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 INPUT_FILES = tuple(f"sentence_{family}_config.json" for family in _FAMILIES)
-"""Names of the file with settings of the encoder's input, of which sentence-transformers reads the first."""
-_APPLIED_THERE = (
+"""Possible names of the file with the encoder's input settings; sentence-transformers reads the first that exists."""
+_INPUT_SETTINGS = (
     "do_lower_case",
     *(f"{what}_{suffix}" for what in ("config", "model", "tokenizer") for suffix in ("args", "kwargs")),
     "processor_kwargs",
     "processing_kwargs",
     "query_expansion",
 )
-"""Settings of an encoder's input that change token ids or states, beside the longest input."""
-
-
+"""Input settings that change token ids or states, in addition to the maximum length."""
 FILES = ("*.json", "*.txt", "*.model", "*.jinja", "model*.safetensors")
 """Patterns of the files that loaders read: settings, tokeniser, modules and weights, but no pickles and no code."""
 ON_HUB = [*FILES, f"*/{WEIGHTS}"]
-"""The same for the Hub, whose stars match a folder's name too."""
+"""The same patterns for the Hub, whose ``*`` also matches slashes."""
 
 
 class Module(BaseModel):
@@ -51,7 +49,7 @@ class Module(BaseModel):
 
     @property
     def kind(self) -> str:
-        """The name of its class."""
+        """Class name of the module."""
         return self.type.rpartition(".")[2]
 
 
@@ -63,7 +61,7 @@ def _read(file: Path, kind: Any = _Object) -> Any:
     """Contents of a JSON file; an empty object if there is no such file.
 
     Raises:
-        DataError: if it is damaged, or holds something else than ``kind``.
+        DataError: if it is damaged, or its contents are not of the type ``kind``.
     """
     try:
         return TypeAdapter(kind).validate_json(file.read_bytes()) if file.is_file() else {}
@@ -77,7 +75,7 @@ def modules_of(folder: Path) -> list[Module]:
     """Modules of a folder in order; none if sentence-transformers did not save it.
 
     Raises:
-        DataError: if the file is no list of modules, or a path leads out of the folder.
+        DataError: if the file is not a list of modules, or a path leads out of the folder.
     """
     return [*_read(folder / MODULES, _Modules)]
 
@@ -88,7 +86,7 @@ def encoder_folder(folder: Path) -> Path:
 
 
 def files_of(folder: Path) -> list[str]:
-    """Names of the files to take of an encoder's folder and of the folders of its modules.
+    """Names of the files to copy from an encoder's folder and the folders of its modules.
 
     Raises:
         DataError: if the path of a module leads out of the folder.
@@ -105,39 +103,33 @@ def files_of(folder: Path) -> list[str]:
 
 
 def copy_files(origin: Path, folder: Path, files: Iterable[str]) -> None:
-    """Copy files of an encoder's folder."""
+    """Copy files of an encoder's folder into another."""
     for file in files:
         (folder / file).parent.mkdir(exist_ok=True)
         shutil.copyfile(origin / file, folder / file)
 
 
 def longest_input(folder: Path) -> int | None:
-    """Tokens that an encoder was published for (``max_seq_length``); None if its folder does not say."""
+    """Maximum input length of a published encoder in tokens (``max_seq_length``); None if its folder gives none."""
     length: int | None = input_settings(folder)[1].get("max_seq_length")
     return length
 
 
-def prompts_of(folder: Path) -> dict[str, str]:
-    """Prompts of a folder by name."""
-    prompts: dict[str, str] | None = _read(folder / PROMPTS).get("prompts")
-    return prompts or {}
-
-
 def input_settings(folder: Path) -> tuple[Path, Mapping[str, Any]]:
-    """The file with settings of the encoder's input, and its content; empty if there is none."""
+    """The file with the encoder's input settings and its content, which is empty if the file does not exist."""
     files = [encoder_folder(folder) / name for name in INPUT_FILES]
     file = next((file for file in files if file.is_file()), files[0])
     return file, _read(file)
 
 
 def unreadable(folder: Path, what: str, error: Exception) -> DataError:
-    """One line for an error of a library that reads a model folder."""
+    """A one-line error for a library's exception while it reads a model folder."""
     reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
     return DataError(f"{folder}: no {what} can be loaded: {reason}. Get the model again.")
 
 
 def refusals(folder: Path) -> Iterator[str]:
-    """Reasons why nothing can be made of a folder, a line each."""
+    """Reasons why a folder cannot be used, a line each."""
     try:
         yield from _foreign_modules(folder)
         yield from _unusable_weights(encoder_folder(folder))
@@ -146,17 +138,19 @@ def refusals(folder: Path) -> Iterator[str]:
     except DataError as error:
         yield str(error)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        yield f"{folder}: a JSON file of it has another form than loaders read ({error}). Get the model again."
+        yield f"{folder}: a JSON file has another form than loaders expect ({error}). Get the model again."
 
 
 def _foreign_modules(folder: Path) -> Iterator[str]:
     for number, module in enumerate(modules_of(folder)):
         if module.type.partition(".")[0] != "sentence_transformers":
-            found = f"{module.type} is code of the folder, which is never run. Take an encoder without."
-            yield f"{folder / MODULES}: {found}"
+            problem = (
+                f"'{module.type}' is code of the folder, which is never run. Choose an encoder without it."
+            )
+            yield f"{folder / MODULES}: {problem}"
         elif number == 0 and module.kind != "Transformer":
-            found = f"{module.kind} comes first, which is not supported. Take an encoder of Transformers."
-            yield f"{folder / MODULES}: {found}"
+            problem = f"'{module.kind}' is the first module, which is not supported. Choose an encoder of Transformers."
+            yield f"{folder / MODULES}: {problem}"
 
 
 def _unusable_weights(place: Path) -> Iterator[str]:
@@ -167,46 +161,47 @@ def _unusable_weights(place: Path) -> Iterator[str]:
         from transformers import CONFIG_MAPPING  # slow to import
 
         if (name := config.get("model_type", "an unnamed model")) not in CONFIG_MAPPING:
-            found = f"{name} is code of the folder (trust_remote_code), which is never run"
-            yield f"{place / CONFIG}: {found}, and Transformers has none of that name. Take another encoder."
+            problem = f"'{name}' is code of the folder (trust_remote_code), which is never run"
+            yield f"{place / CONFIG}: {problem}, and Transformers has no such model. Choose another encoder."
     if quantised := config.get("quantization_config"):
-        found = f"weights are quantised ({quantised.get('quant_method', 'method not named')})"
-        yield f"{place / CONFIG}: quantization_config: {found}. Take the encoder in float32 or half precision."
+        problem = f"weights are quantised ({quantised.get('quant_method', 'method not named')})"
+        yield f"{place / CONFIG}: quantization_config: {problem}. Choose the encoder in float32 or half precision."
     if (place / ADAPTER).exists():
         base = _read(place / ADAPTER).get("base_model_name_or_path")
-        found = f"an adapter of '{base}', which is not applied"
-        yield f"{place / ADAPTER}: {found}. Merge it into the weights (merge_and_unload of peft) and remove its files."
+        problem = f"an adapter of '{base}', which is not applied"
+        advice = "Merge it into the weights (merge_and_unload of peft) and remove its files."
+        yield f"{place / ADAPTER}: {problem}. {advice}"
     for name in sorted({*shards.values()}):
         if not re.fullmatch(r"model[\w.-]*\.safetensors", name):
-            yield f"{place / SHARDS}: '{name}' is no name of a shard (model-*.safetensors). Get the model again."
+            yield f"{place / SHARDS}: '{name}' is not a name of a shard (model-*.safetensors). Get the model again."
         elif not (place / name).is_file() and not (place / WEIGHTS).is_file():
-            yield f"{place / SHARDS}: it names {name}, which is not there. Get the model again."
+            yield f"{place / SHARDS}: it names '{name}', which does not exist. Get the model again."
 
 
 def _unusable_tokens(folder: Path) -> Iterator[str]:
-    """A tokeniser of another folder, and tokens that the embedding matrix has no row for."""
+    """Findings about tokenisers outside the folder, and tokens without a row in the embedding matrix."""
     (file, settings), place = input_settings(folder), encoder_folder(folder)
     if not isinstance(longest := settings.get("max_seq_length"), int | None):
-        yield f"{file}: max_seq_length: '{longest}' is no number of tokens. Get the model again."
+        yield f"{file}: max_seq_length: '{longest}' is not a number of tokens. Get the model again."
     if elsewhere := settings.get("tokenizer_name_or_path"):
-        found = f"tokenizer_name_or_path: '{elsewhere}', which is outside the folder"
-        yield f"{file}: {found}. Put the tokeniser's files into the folder."
+        problem = f"tokenizer_name_or_path: '{elsewhere}', which is outside the folder"
+        yield f"{file}: {problem}. Put the tokeniser's files into the folder."
     ids, rows = _vocabulary(place), _read(place / CONFIG).get("vocab_size", math.inf)
     token = max(ids, key=lambda token: ids[token], default="")
     if ids and ids[token] >= rows:
-        found = f"the tokeniser's token '{token}' has id {ids[token]}"
+        problem = f"the tokeniser's token '{token}' has id {ids[token]}"
         more = f"the embedding matrix has {rows} rows (vocab_size of {CONFIG})"
-        yield f"{place}: {found}, and {more}. Enlarge the matrix (resize_token_embeddings), or take the token out."
+        yield f"{place}: {problem}, and {more}. Enlarge the matrix (resize_token_embeddings), or remove the token."
 
 
 def _vocabulary(place: Path) -> dict[str, int]:
-    """Tokens and their ids, from whichever files the tokeniser has."""
-    whole, words = _read(place / TOKENISER), place / "vocab.txt"
+    """Tokens and their ids, from the tokeniser's files."""
+    tokeniser, words = _read(place / TOKENISER), place / "vocab.txt"
     ids: dict[str, int] = _read(place / "vocab.json") | _read(place / "added_tokens.json")
-    if whole:
-        vocab = whole.get("model", {}).get("vocab", {})
+    if tokeniser:
+        vocab = tokeniser.get("model", {}).get("vocab", {})
         named = vocab if isinstance(vocab, dict) else {word: number for number, (word, _) in enumerate(vocab)}
-        ids |= named | {added["content"]: added["id"] for added in whole.get("added_tokens", ())}
+        ids |= named | {added["content"]: added["id"] for added in tokeniser.get("added_tokens", ())}
     elif words.is_file():
         ids |= {word: number for number, word in enumerate(words.read_text("utf-8").splitlines())}
     added = _read(place / "tokenizer_config.json").get("added_tokens_decoder", {})
@@ -214,9 +209,9 @@ def _vocabulary(place: Path) -> dict[str, int]:
 
 
 def applied_as_published(folder: Path) -> Iterator[str]:
-    """What changes token ids or states of an encoder and is applied by sentence-transformers alone, a line each."""
+    """Settings that change token ids or states and that only sentence-transformers applies, a line each."""
     file, settings = input_settings(folder)
-    for name in _APPLIED_THERE:
+    for name in _INPUT_SETTINGS:
         if value := settings.get(name):
             yield f"{file}: {name}: {json.dumps(value)}"
     if "message" in settings.get("modality_config", {}):
@@ -227,21 +222,21 @@ def applied_as_published(folder: Path) -> Iterator[str]:
 
 
 def unpublished(folder: Path) -> Iterator[str]:
-    """Reasons why a folder cannot be read as it was published, a line each."""
+    """Reasons why the readout ``as_published`` cannot read a folder, a line each."""
     if not (modules := modules_of(folder)):
         yield f"{folder} has no {MODULES} (of a pinned source, only files that it pins are taken)"
     if (kind := _read(folder / PROMPTS).get("model_type", "SentenceTransformer")) != "SentenceTransformer":
         yield f"{folder / PROMPTS}: {kind} makes no vector of a sentence"
     for module in modules[1:]:
         function = _read(folder / module.path / CONFIG).get("activation_function") or "torch."
-        if not function.startswith("torch."):  # sentence-transformers would take another one
+        if not function.startswith("torch."):  # sentence-transformers would use another function
             yield f"{folder / module.path}: {function} is code of its own"
 
 
 def labels_of(folder: Path) -> Iterator[str]:
-    """A label for each module or prompt with which a published folder makes other vectors than its encoder alone."""
+    """A label for each published module or prompt that changes the encoder's vectors."""
     for module in modules_of(folder)[1:]:
-        if module.kind not in ("Pooling", "Normalize"):  # vectors are compared by their cosine
+        if module.kind not in ("Pooling", "Normalize"):  # Normalize does not change cosines
             yield f"the encoder was published with {module.kind} ({module.path}), applied by {ALONE}"
-    if prompts := [name for name, text in prompts_of(folder).items() if text]:
+    if prompts := [name for name, text in (_read(folder / PROMPTS).get("prompts") or {}).items() if text]:
         yield f"the encoder was published with prompts ({', '.join(sorted(prompts))}), applied by {ALONE}"

@@ -1,20 +1,20 @@
-"""Round-trip translations: which of them are paraphrases, and the forms in which they become training text.
+"""Round-trip translations: their outcomes, and their forms as training text.
 
 A translator may return a text unchanged, lose half of it or return nothing. Every row has an outcome:
 
-    refused       the engine will not translate it, in one direction or the other
-    failed        the engine gave no translation, or an error in place of one
-    rejected: ... what it gave is none (``apis.door`` says why)
+    refused       the engine will not translate it in one of the directions
+    failed        the engine sent no translation, or an error instead
+    rejected: ... the translation is unusable for this reason (``apis.answer_checks``)
     untranslated  most words of a text are the same after one direction
-    unchanged     the round trip ends with the words that it began with
+    unchanged     the round trip returns the same words
     shortened     much of the text is lost
     lengthened    as much is added
     paraphrase    anything else
 
 Paraphrases are positives. ``unchanged`` rows are kept or dropped as configured for the corpus, since a rule-based
-engine leaves one sentence in thirty unchanged. All other rows are dropped, and counted; and so are rows of which a
-translation was given to several different sentences. Paraphrases with other numbers than their sentences, or with a
-negation more or less, are counted and kept: a number may have become a word.
+engine leaves one sentence in thirty unchanged. All other rows are dropped and counted, as are rows with a translation
+that several different sentences got. Paraphrases that differ from their sentences in a number or a negation are kept
+and counted: a number may have become a word.
 """
 
 import re
@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from workflow_scripts.apis.door import repeated
+from workflow_scripts.apis.answer_checks import repeated
 from workflow_scripts.apis.ledger import Row
 from workflow_scripts.columns.corpora import ROUND_TRIPS, SENTENCES, TRIPLES
 from workflow_scripts.data.tables import table_of
@@ -76,14 +76,14 @@ def round_trips(
     outcomes = [
         outcome_of(sentence, pivot, back, limits)
         for sentence, pivot, back in zip(sentences, pivots, backs, strict=True)
-        if pivot is not None  # as it is for every sentence
+        if pivot is not None  # always true; for the type checker
     ]
     columns = (rows, sentences, usable_answers(pivots), usable_answers(backs), outcomes)
     return table_of(zip(*columns, strict=True), ROUND_TRIPS)
 
 
 def usable_answers(rows: Sequence[Row | None]) -> list[str | None]:
-    """The answers of rows that passed the door; None for all others."""
+    """The answers of usable rows; None for all others."""
     return [row.answer if row is not None and row.status == "usable" else None for row in rows]
 
 
@@ -104,37 +104,37 @@ _KEPT_WITH: dict[str, Callable[[str], object]] = {
     "kept, with other numbers": lambda text: sorted(map(_plain, _NUMBER.findall(text))),
     "kept, with a negation gained or lost": lambda text: bool(_NEGATION.search(text)),
 }
-"""What is counted of pairs that are kept, and how the two texts are compared."""
+"""Counted properties of kept pairs: a pair counts if the property of its two texts differs."""
 
 
 def to_train_on(trips: pa.Table, base: pa.Table, shape: Shape) -> tuple[pa.Table, Counter[str]]:
-    """Keep the rows that may be trained on, in the requested form.
+    """Select the rows for training, in the requested form.
 
     Args:
         trips: Columns of ``columns.corpora.ROUND_TRIPS``.
         base: The corpus that was translated, columns of ``columns.corpora.SENTENCES``.
-        shape: The form, and what to do with unchanged rows.
+        shape: The form, and the treatment of unchanged rows.
 
     Returns:
         Triples without negatives, or sentences at the positions of the base sentences (``columns.corpora``); and the
-        number of dropped rows by outcome, and of kept ones with another number or negation. A corpus holds each
-        sentence once; of equal ones, the first is kept.
+        number of dropped rows by outcome, and of kept rows with another number or negation. Of equal sentences, the
+        first is kept.
     """
-    every = trips.to_pandas()
+    rows = trips.to_pandas()
     wanted = ["paraphrase", "unchanged"] if shape.unchanged == "keep" else ["paraphrase"]
-    usable = every[every["outcome"].isin(wanted)]
-    dropped = Counter(every["outcome"].drop(usable.index))
+    usable = rows[rows["outcome"].isin(wanted)]
+    dropped = Counter(rows["outcome"].drop(usable.index))
     forth, back = (repeated(zip(usable["sentence"], usable[leg], strict=True)) for leg in ("pivot", "back"))
     own = usable[~usable["pivot"].isin(forth) & ~usable["back"].isin(back)]
     dropped["rejected: given to several different sentences"] += len(usable) - len(own)
-    for reason, known in _KEPT_WITH.items():
-        trips_kept = zip(own["sentence"], own["back"], strict=True)
-        dropped[reason] = sum(known(sentence) != known(back) for sentence, back in trips_kept)
+    for reason, prop in _KEPT_WITH.items():
+        pairs = zip(own["sentence"], own["back"], strict=True)
+        dropped[reason] = sum(prop(sentence) != prop(back) for sentence, back in pairs)
     if shape.form == "pairs":
         negatives = pa.nulls(len(own), pa.string())
         return pa.table([own["sentence"], own["back"], negatives], schema=TRIPLES), +dropped
-    texts = pd.concat([every["sentence"], own["back"]]) if shape.form == "expanded" else own["back"]
-    once = texts.drop_duplicates()
-    dropped["repeated"] += len(texts) - len(once)
-    places = base.take(pa.array(every["row"][once.index]))
-    return pa.table([once, places["document"], places["position"]], schema=SENTENCES), +dropped
+    texts = pd.concat([rows["sentence"], own["back"]]) if shape.form == "expanded" else own["back"]
+    distinct = texts.drop_duplicates()
+    dropped["repeated"] += len(texts) - len(distinct)
+    origins = base.take(pa.array(rows["row"][distinct.index]))
+    return pa.table([distinct, origins["document"], origins["position"]], schema=SENTENCES), +dropped

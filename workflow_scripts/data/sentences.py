@@ -1,4 +1,4 @@
-"""Split running text into sentences, and select those to keep for training."""
+"""Split running text into sentences, and select sentences for training."""
 
 import re
 from collections import Counter
@@ -51,7 +51,7 @@ def keep_sentences(
         max_words: Largest number; ASSUME: longer ones are lists that lost their markup, not sentences.
 
     Returns:
-        Columns of ``columns.corpora.SENTENCES``, and how many sentences each rule dropped.
+        Columns of ``columns.corpora.SENTENCES``, and the number of sentences that each rule dropped.
     """
     dropped: Counter[str] = Counter()
     kept: dict[str, tuple[int, int]] = {}

@@ -1,4 +1,4 @@
-"""Tables of rows, and datasets and corpora whose form is not known in advance."""
+"""Tables from rows, and tables of datasets and corpora in any form."""
 
 import functools
 from collections import Counter
@@ -15,11 +15,11 @@ from workflow_scripts.errors import DataError, how_to_make
 from workflow_scripts.provenance.artefacts import read_table, verify_checksum
 
 TEXT_COLUMNS = ("sentence", "sentence1", "sentence2", "text1", "text2", "anchor", "positive", "negative")
-"""Columns that hold text, in any of the tables that training or evaluation reads."""
+"""Text columns of all tables that training or evaluation reads."""
 
 
 def table_of(rows: Iterable[Sequence[Any]], schema: pa.Schema) -> pa.Table:
-    """Rows, cells in the order of the columns, as a table."""
+    """A table of rows whose cells are in the order of the columns."""
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
     return pa.table(dict(zip(schema.names, columns, strict=True)), schema)
 
@@ -27,17 +27,17 @@ def table_of(rows: Iterable[Sequence[Any]], schema: pa.Schema) -> pa.Table:
 def in_form(
     rows: pa.Table, form: str, columns: Mapping[str, str], constants: Mapping[str, str | None], place: str
 ) -> pa.Table:
-    """Bring a table into the columns of ``form``; a column that nothing fills is null.
+    """Convert a table to the columns of ``form``; a column without a source is null.
 
     Args:
         rows: The table.
         form: The form.
         columns: Column of the form to column of the table.
-        constants: Column of the form to the one value of its cells.
-        place: What the table was read from, for the message.
+        constants: Column of the form to its constant value.
+        place: Source of the table, for the message.
 
     Raises:
-        DataError: if the table has no such column, or one of another type.
+        DataError: if the table lacks a column, or has one of another type.
     """
     if missing := sorted({*columns.values()} - {*rows.column_names}):
         raise DataError(
@@ -50,26 +50,26 @@ def in_form(
             continue
         column = rows[columns[field.name]]
         try:
-            if pa.types.is_temporal(column.type):  # readers of JSON take texts that are all dates for times
+            if pa.types.is_temporal(column.type):  # readers of JSON parse a column of dates as times
                 raise pa.ArrowInvalid(f"it holds {column.type}")
             made.append(column.cast(field.type))
         except pa.ArrowException as error:
-            found = f"column {columns[field.name]!r} cannot be read as {field.type}: {error}"
-            raise DataError(f"{place}: {found}. Correct the column, or name another.") from error
+            problem = f"column {columns[field.name]!r} cannot be read as {field.type}: {error}"
+            raise DataError(f"{place}: {problem}. Correct the column, or name another.") from error
     return pa.table(made, schema=FORMS[form])
 
 
 def drop_incomplete(table: pa.Table) -> tuple[pa.Table, Counter[str]]:
-    """Leave out pairs that were never judged and triples with an empty text, and count them by the reason."""
+    """Drop pairs without a score and triples with an empty text; returns the rest and the counts by reason."""
     if "score" in table.column_names:
-        reason, lacking = "no score", pc.is_null(table["score"], nan_is_null=True)
+        reason, incomplete = "no score", pc.is_null(table["score"], nan_is_null=True)
     elif "anchor" in table.column_names:
-        given = [column for column in table.columns if column.null_count < len(table)]
-        empty = [pc.equal(pc.utf8_trim_whitespace(texts.fill_null("")), "") for texts in given]
-        reason, lacking = "empty text", functools.reduce(pc.or_, empty, pc.is_null(table["anchor"]))
+        filled = [column for column in table.columns if column.null_count < len(table)]
+        empty = [pc.equal(pc.utf8_trim_whitespace(texts.fill_null("")), "") for texts in filled]
+        reason, incomplete = "empty text", functools.reduce(pc.or_, empty, pc.is_null(table["anchor"]))
     else:
         return table, Counter()
-    kept = table.filter(pc.invert(lacking))
+    kept = table.filter(pc.invert(incomplete))
     return kept, +Counter({reason: len(table) - len(kept)})
 
 
@@ -84,7 +84,7 @@ def read_dataset_table(path: Path) -> pa.Table:
     """Read a dataset or corpus of any form.
 
     Raises:
-        DataError: if the file is missing or damaged, or its columns are not those of any form.
+        DataError: if the file is missing or damaged, or its columns belong to no form.
     """
     if not path.exists():
         raise DataError(f"{path}: no such file. {how_to_make(path)}")

@@ -27,7 +27,7 @@ def count_words(sentences: Iterable[str], words: Words) -> pa.Table:
         "rank": range(1, len(ordered) + 1),
         "word": [word for word, _ in ordered],
         "count": [count for _, count in ordered],
-        "change_rate": pa.array(rates, from_pandas=True),  # no number is null
+        "change_rate": pa.array(rates, from_pandas=True),  # NaN becomes null
         "peak": local_peaks(rates, words.peak_window),
     }
     return pa.table(columns, schema=WORD_COUNTS)
@@ -44,7 +44,7 @@ def change_rates(counts: np.ndarray) -> np.ndarray:
 
 
 def local_peaks(rates: np.ndarray, window: int) -> np.ndarray:
-    """Where a rate is higher than all others up to ``window`` ranks away; the first rank is not a peak.
+    """True for a rate that is higher than all others up to ``window`` ranks away; the first rank is not a peak.
 
     ASSUME: 3R names peaks at 103, 176, 199, 300, 393 and 472, but no rule. Its Table 5 has smaller maxima next to them
     (101, 198), so a window of one neighbour on either side is too small.
@@ -67,7 +67,7 @@ def spoken(word: str) -> str:
 
 
 def cleaned(words: Iterable[str]) -> list[str]:
-    """Words as they are spoken, each once; punctuation by itself is none, so that there may be fewer."""
+    """The distinct words in lower case without punctuation; punctuation alone is dropped."""
     return list(dict.fromkeys(word for word in map(spoken, words) if word))
 
 
@@ -85,9 +85,9 @@ def top_words(counts: pa.Table, length: int, *, drop_capitalised: bool) -> list[
     """
     words: list[str] = counts["word"].to_pylist()
     if drop_capitalised:
-        rank = {word: place for place, word in enumerate(words)}
-        words = [word for place, word in enumerate(words) if rank.get(word.lower(), place) >= place]
+        rank = {word: index for index, word in enumerate(words)}
+        words = [word for index, word in enumerate(words) if rank.get(word.lower(), index) >= index]
     if len(words) < length:
-        found = f"the corpus has {len(words)} different words; the list asks for {length}"
-        raise DataError(f"words: {found}. Shorten the list.")
+        problem = f"the corpus has {len(words)} different words; the list asks for {length}"
+        raise DataError(f"words: {problem}. Shorten the list.")
     return words[:length]

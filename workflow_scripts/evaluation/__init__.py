@@ -1,4 +1,4 @@
-"""Evaluators: an encoder or its vectors in, scores in long form out; one kind of evaluation a module.
+"""Evaluators: an encoder or its vectors in, scores in long form out; one module per kind of evaluation.
 
-``evaluation.base`` holds their contract.
+``evaluation.base`` defines their interface.
 """

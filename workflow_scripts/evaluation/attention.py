@@ -26,20 +26,19 @@ from workflow_scripts.settings.suites import Energy, Maps
 
 
 def context_projections(model: nn.Module) -> list[nn.Module]:
-    """Modules whose input is the context tensor of a self-attention layer, first layer first."""
+    """Modules whose input is the context tensor of a self-attention layer, in the order of the layers."""
     return [module for name, module in model.named_modules() if name.endswith("attention.output.dense")]
 
 
 @contextmanager
-def entering(modules: Sequence[nn.Module]) -> Iterator[list[tuple[Any, Tensor]]]:
-    """Record what enters some modules while they run: each module with its first input, call by call."""
-    entered: list[tuple[Any, Tensor]] = []
+def recorded_inputs(modules: Sequence[nn.Module]) -> Iterator[list[tuple[Any, Tensor]]]:
+    """Record the calls of modules inside the block: each module with its first input."""
+    calls: list[tuple[Any, Tensor]] = []
     with ExitStack() as hooks:
         for module in modules:
-            hooks.enter_context(
-                module.register_forward_pre_hook(lambda called, inputs: entered.append((called, inputs[0])))
-            )
-        yield entered
+            hook = module.register_forward_pre_hook(lambda module, inputs: calls.append((module, inputs[0])))
+            hooks.enter_context(hook)
+        yield calls
 
 
 def cls_energy(
@@ -71,19 +70,17 @@ def _layer_energies(
 ) -> list[float]:
     projections = context_projections(model)
     if not projections:
-        found = f"{type(model).__name__}: no layer named attention.output.dense"
-        raise DataError(f"{found}. E_CLS needs an encoder of the BERT family.")
+        problem = f"{type(model).__name__}: no layer named attention.output.dense"
+        raise DataError(f"{problem}. E_CLS needs an encoder of the BERT family.")
     energies = []
     model.train(False)
     for start in range(0, len(sentences), config.batch_size):
         batch = list(sentences[start : start + config.batch_size])
-        cut = {"truncation": True, "max_length": config.max_tokens}
-        tokens = tokenizer(batch, padding=True, return_tensors="pt", **cut).to(model.device)
-        with torch.inference_mode(), entering(projections) as contexts:
+        limit = {"truncation": True, "max_length": config.max_tokens}
+        tokens = tokenizer(batch, padding=True, return_tensors="pt", **limit).to(model.device)
+        with torch.inference_mode(), recorded_inputs(projections) as calls:
             model(**tokens)
-            energies.append(
-                torch.stack([energy(context, tokens["attention_mask"]) for _, context in contexts])
-            )
+            energies.append(torch.stack([energy(context, tokens["attention_mask"]) for _, context in calls]))
     means: list[float] = torch.cat(energies, dim=1).mean(dim=1).tolist()
     return means
 
@@ -99,8 +96,8 @@ def attention_maps(
 ) -> pa.Table:
     """Attention weights of every head, with the columns of ``columns.scores.ATTENTION``.
 
-    The heads of an ensemble's encoders are numbered one encoder after the other. The encoders attend eagerly from then
-    on: their faster kernels never form the weights.
+    The heads of an ensemble's encoders are numbered one encoder after the other. The encoders are switched to eager
+    attention for good: faster kernels never compute the weights.
 
     Raises:
         ConfigError: if a model does not have one of the layers.
@@ -114,8 +111,8 @@ def attention_maps(
             )
         model.train(False).set_attn_implementation("eager")
         for sentence in config.sentences:
-            cut = {"truncation": True, "max_length": config.max_tokens}
-            tokens = tokenizer(sentence, return_tensors="pt", **cut).to(model.device)
+            limit = {"truncation": True, "max_length": config.max_tokens}
+            tokens = tokenizer(sentence, return_tensors="pt", **limit).to(model.device)
             with torch.inference_mode():
                 weights = model(**tokens, output_attentions=True).attentions
             names = list(tokenizer.convert_ids_to_tokens(tokens["input_ids"][0].tolist()))
@@ -127,7 +124,7 @@ def attention_maps(
 
 
 def _map_table(sentence: str, layer: int, heads: int, tokens: list[str], weights_HTT: Tensor) -> pa.Table:
-    """The map of one layer, whose first head has the number ``heads``."""
+    """The map of one layer; ``heads`` is the number of its first head."""
     weights = weights_HTT.double().cpu().numpy()
     head, query, key = (index.ravel().astype(np.int32) for index in np.indices(weights.shape))
     names = np.array(tokens, dtype=object)

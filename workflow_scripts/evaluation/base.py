@@ -1,13 +1,16 @@
-"""The contract of an evaluator: a file of this folder with ``Config`` and ``load``, which scores vectors of texts.
+"""The interface of an evaluator, a module of this folder with ``Config`` and ``load``; scores, and failed tasks.
 
-Scores are in long form, a row a number, whoever computes them.
+Scores are in long form: one row per number.
 
 A suite is a block of settings below ``suites.<kind>`` in the configuration, and ``<kind>.py`` evaluates it. Kinds
-whose jobs need more than vectors (``cost``, ``attention``, ``mteb``) have rules of their own, and settings that are no
-``SuiteConfig``. The study of vectors without training scores its own vectors with the same tasks.
+whose jobs need more than vectors (``cost``, ``attention``, ``mteb``) have their own rules, and settings that are not a
+``SuiteConfig``. The study of vectors without training scores its vectors with the same tasks.
 """
 
+import sys
+import traceback
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,6 +19,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from workflow_scripts.columns.scores import SCORES, SIMILARITIES
+from workflow_scripts.errors import DataError, SemblanceError
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites import SuiteConfig
 
 Vectors = NDArray[np.float32]
@@ -33,7 +38,7 @@ class Score(NamedTuple):
 
 
 def gap(task: str, reason: str) -> Score:
-    """A task that could not be evaluated; tables print the reason instead of a number."""
+    """The score of a task that could not be evaluated; tables print the reason."""
     return Score(task, aggregation="", metric="", value=None, n=0, note=reason)
 
 
@@ -49,22 +54,64 @@ def score_table(scores: Iterable[Score], *, run: str, seed: str, suite: str) -> 
     return table
 
 
+class Failures:
+    """The failed tasks of one job, which has the wildcards suite, run and seed and the output ``scores``.
+
+    The cells of a failed task are gaps with the reason; the next job tries the task again.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job, self._reasons = job, job.failed
+
+    def add(self, task: str, error: Exception) -> Score:
+        """The gap of a failed task; its reason is also printed to stderr."""
+        reason = self._reasons[task] = _reason(error)
+        print(f"{self._job.rule}: task {task} failed: {reason}", file=sys.stderr, flush=True)  # noqa: T201
+        retry = f"tried again by snakemake --forcerun {self._job.outputs['scores']}"
+        return gap(task, f"failed: {reason}; {retry}")
+
+    def labels(self, scores: pa.Table) -> list[str]:
+        """The labels of ``scores``, one for each failed task; a job with failed tasks is not cached.
+
+        Raises:
+            DataError: if tasks failed and no number is left.
+        """
+        if self._reasons and scores["value"].null_count == len(scores):
+            task, reason = next(iter(self._reasons.items()))
+            problem = f"no task gave a score, {len(self._reasons)} failed, {task} with {reason.rstrip('.')}"
+            raise DataError(f"{self._job.outputs['scores']}: {problem}. Mend that and run it again.")
+        suite, run, seed = (self._job.wildcards[name] for name in ("suite", "run", "seed"))
+        prefix = f"gap: {suite}, task"
+        return [
+            f"{prefix} {task} of {run}, seed {seed}, failed: {why}" for task, why in self._reasons.items()
+        ]
+
+
+def _reason(error: Exception) -> str:
+    """An error in one line, with its position in the code unless a user can mend it."""
+    text = " ".join(str(error).split()) or "no message"
+    if isinstance(error, SemblanceError):
+        return f"{type(error).__name__}: {text}"
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {text} ({Path(frame.filename).name}, line {frame.lineno})"
+
+
 class Task(NamedTuple):
-    """One task: its texts, and what their vectors are scored with."""
+    """One task: its texts, and the functions that score their vectors."""
 
     columns: Sequence[Sequence[str]]
-    """Texts column by column, as often as they occur; each distinct one is encoded once."""
+    """Columns of texts with repetitions; each distinct text is encoded once."""
     score: Callable[..., list[Score]]
-    """Takes the vectors (N, D) of each column, which it must not change, and returns finite numbers, the same to the
-    bit for the same vectors; a ``gap`` for what cannot be scored."""
+    """Maps the vectors (N, D) of each column, which it must not change, to scores: finite numbers that are the same to
+    the bit for the same vectors, or a ``gap``."""
     pairs: Callable[..., pa.Table] = lambda *_: SIMILARITIES.empty_table()
-    """Takes the same, and returns scored pairs with the columns of ``columns.scores.SIMILARITIES``."""
+    """Maps the same vectors to scored pairs, columns of ``columns.scores.SIMILARITIES``."""
     groups: Sequence[str] | None = None
-    """The group (subset) of every row of the columns; None where there are none."""
+    """The group (subset) of every row of the columns; None for a task without groups."""
 
 
 def not_scored(task: str, reason: str) -> Task:
-    """A task that asks for nothing, and is a gap."""
+    """A task without texts, whose score is a gap."""
     return Task([], lambda: [gap(task, reason)])
 
 
@@ -73,16 +120,16 @@ class Evaluator(Protocol):
 
     @property
     def Config(self) -> type[SuiteConfig]:  # noqa: N802
-        """The class of its settings, which is in ``settings.suites`` and names the form of the datasets."""
+        """Class of the settings, in ``settings.suites``; it names the form of the datasets."""
 
     def load(self, task: str, table: pa.Table, config: Any) -> Task:
-        """One task of a suite.
+        """Load one task of a suite.
 
         Args:
             task: Its name, one of ``config.tasks``.
             table: Its dataset; not empty.
-            config: Settings of the suite, of which those of other tasks must not matter (``SuiteConfig.of_task``).
+            config: Settings of the suite; those of other tasks must not matter (``SuiteConfig.of_task``).
 
         Raises:
-            DataError: if the dataset cannot be scored at all; other tasks are.
+            DataError: if the dataset cannot be scored; other tasks are scored nevertheless.
         """

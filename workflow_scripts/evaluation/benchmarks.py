@@ -1,4 +1,4 @@
-"""The tasks of mteb's benchmarks, as mteb's registry names them. Takes no network, and imports no PyTorch."""
+"""The tasks of mteb's benchmarks, from mteb's registry. Needs no network, and imports no PyTorch."""
 
 from collections.abc import Collection, Sequence
 from copy import copy
@@ -12,14 +12,14 @@ from workflow_scripts.settings.suites import MtebSelection as Selection
 
 
 def select(chosen: Selection, place: str) -> list[AbsTask]:
-    """The tasks of a benchmark, with the splits and subsets that it evaluates, in its order.
+    """The selected tasks of a benchmark, with its splits and subsets, in its order.
 
     Args:
-        chosen: Names a benchmark, and the part of it that is asked for.
-        place: Where the configuration says so.
+        chosen: Names a benchmark, and the selected part.
+        place: Block of the configuration, for messages.
 
     Raises:
-        ConfigError: with a line for each name that is not known to this version of mteb, or that nothing is left.
+        ConfigError: with a line for each name that this version of mteb does not know, or if no task is left.
     """
     tasks = _tasks_of(chosen, place)
     known: dict[str, set[str]] = {
@@ -27,28 +27,28 @@ def select(chosen: Selection, place: str) -> list[AbsTask]:
         "tasks": {task.metadata.name for task in tasks},
         "languages": {language for task in tasks for language in task.languages},
     }
-    asked: dict[str, Collection[str]] = {key: getattr(chosen, key) or names for key, names in known.items()}
+    wanted: dict[str, Collection[str]] = {key: getattr(chosen, key) or names for key, names in known.items()}
     refuse(
         line
-        for key, names in asked.items()
+        for key, names in wanted.items()
         for name in names
         for line in unknown(name, known[key], f"{place}.{key}")
     )
     kept = [
         task
-        for task in (_in(chosen.languages, task) for task in tasks)
-        if task.metadata.type in asked["task_types"]
-        and task.metadata.name in asked["tasks"]
+        for task in (_restricted(task, chosen.languages) for task in tasks)
+        if task.metadata.type in wanted["task_types"]
+        and task.metadata.name in wanted["tasks"]
         and task.hf_subsets
     ]
     if not kept:
-        found = f"no task of {chosen.benchmark} is of these types, names and languages at once"
-        raise ConfigError(f"{place}: {found}. Name fewer.")
+        problem = f"no task of {chosen.benchmark} is of these types, names and languages at once"
+        raise ConfigError(f"{place}: {problem}. Remove some of them.")
     return kept
 
 
 def part_label(chosen: Selection, tasks: Collection[AbsTask]) -> str | None:
-    """The substitution to print where less than a whole benchmark was asked for."""
+    """The label of a partial benchmark; None for a complete one."""
     if not (chosen.task_types or chosen.tasks or chosen.languages):
         return None
     alone = f" and texts in {', '.join(chosen.languages)} alone" if chosen.languages else ""
@@ -56,16 +56,16 @@ def part_label(chosen: Selection, tasks: Collection[AbsTask]) -> str | None:
 
 
 def published(models: Sequence[str], parts: Collection[tuple[str, str, str]]) -> dict[tuple[str, str], float]:
-    """Main scores by model and task, each the mean over the splits and subsets that ours is taken over.
+    """Published main scores by model and task, each the mean over the given splits and subsets.
 
     Args:
         models: Their names in mteb.
-        parts: Tasks, each with a split and a subset.
+        parts: Triples of task, split and subset.
 
     Returns:
-        What mteb's cache has of its published results (MTEB_CACHE); nothing where they are not on this machine.
+        Published results in mteb's cache on this machine (MTEB_CACHE); empty if there are none.
     """
-    cache, found = mteb.ResultCache(), dict[tuple[str, str], float]()
+    cache, scores = mteb.ResultCache(), dict[tuple[str, str], float]()
     tasks = sorted({task for task, _, _ in parts})
     if not (tasks and cache.has_remote):
         return {}
@@ -73,14 +73,14 @@ def published(models: Sequence[str], parts: Collection[tuple[str, str, str]]) ->
     for model in known.model_results:
         for result in model.task_results:
             values = {
-                (result.task_name, split, score["hf_subset"]): float(score["main_score"])
-                for split, scores in result.scores.items()
-                for score in scores
+                (result.task_name, split, subset["hf_subset"]): float(subset["main_score"])
+                for split, subsets in result.scores.items()
+                for subset in subsets
             }
-            asked = [part for part in parts if part[0] == result.task_name]
-            if values.keys() >= {*asked}:
-                found[model.model_name, result.task_name] = fmean(values[part] for part in asked)
-    return found
+            own = [part for part in parts if part[0] == result.task_name]
+            if values.keys() >= {*own}:
+                scores[model.model_name, result.task_name] = fmean(values[part] for part in own)
+    return scores
 
 
 def _tasks_of(chosen: Selection, place: str) -> list[AbsTask]:
@@ -88,15 +88,16 @@ def _tasks_of(chosen: Selection, place: str) -> list[AbsTask]:
     try:
         return list(mteb.get_benchmark(name).tasks)
     except KeyError as error:
-        found = f"{place}.benchmark: mteb {mteb.__version__} has no benchmark {name}"
-        raise ConfigError(f"{found}. {advice(name, [one.name for one in mteb.get_benchmarks()])}") from error
+        known = advice(name, [benchmark.name for benchmark in mteb.get_benchmarks()])
+        problem = f"{place}.benchmark: mteb {mteb.__version__} has no benchmark {name}"
+        raise ConfigError(f"{problem}. {known}") from error
 
 
-def _in(languages: Collection[str] | None, task: AbsTask) -> AbsTask:
-    """A task cut to the subsets whose texts are all in these languages: for English, en but not en-de."""
+def _restricted(task: AbsTask, languages: Collection[str] | None) -> AbsTask:
+    """A task restricted to subsets with texts in these languages only: for English, en but not en-de."""
     if not languages:
         return task
-    filtered = copy(task)  # mteb's registry holds the task itself
+    filtered = copy(task)  # mteb's registry shares the task
     filtered.hf_subsets = [
         subset
         for subset in task.hf_subsets

@@ -17,7 +17,7 @@ vectors (384 wide), with ten starts per seed, three seeds, on one core:
     googlets            152    4824 |  4914    71.7 | 71.8    12.4 |  3.6
 
 They agree within the spread over seeds, but with many classes faiss stops at a worse optimum than a single start of
-scikit-learn (4848, in 1.3 s), so that its speed is no advantage.
+scikit-learn (4848, in 1.3 s), so faiss is not faster for the same quality.
 
 Shape suffixes: N texts, D width, C clusters or classes.
 """
@@ -42,10 +42,10 @@ Labels = NDArray[np.intp]
 
 
 def load(task: str, table: pa.Table, config: Config) -> Task:
-    """Texts and their classes; mean and sd of each metric over the seeds, ``n`` counts texts.
+    """A task of texts and their classes; scored by mean and sd of each metric over the seeds, ``n`` counts texts.
 
     Raises:
-        DataError: if every clustering would be perfect: of one class, or of a class for each text.
+        DataError: if there is one class only, or one class per text: every clustering would be perfect.
     """
     table = drawn(table, config.max_texts)
     classes, classes_N = np.unique(table["label"].to_pylist(), return_inverse=True)
@@ -60,7 +60,7 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
 
 
 def drawn(table: pa.Table, max_texts: int | None) -> pa.Table:
-    """``max_texts`` rows of a larger table, always the same ones, in their original order."""
+    """A fixed sample of ``max_texts`` rows in their original order; all rows of a smaller table."""
     if max_texts is None or len(table) <= max_texts:
         return table
     return table.take(np.sort(np.random.default_rng(0).permutation(len(table))[:max_texts]))
@@ -68,10 +68,10 @@ def drawn(table: pa.Table, max_texts: int | None) -> pa.Table:
 
 def cluster(vectors_ND: Vectors, count: int, seed: int, n_init: int) -> Labels:
     """Number of the cluster of each text, shape (N,), by k-means with ``count`` clusters."""
-    # One thread: several would sum centroids in the order in which they finish, and a last bit can move a text.
+    # One thread: several threads add centroids in the order in which they finish, and a last bit can move a text.
     with threadpool_limits(limits=1):
-        found: Any = KMeans(count, n_init=n_init, random_state=seed).fit(vectors_ND)
-    return np.asarray(found.labels_, dtype=np.intp)
+        kmeans: Any = KMeans(count, n_init=n_init, random_state=seed).fit(vectors_ND)
+    return np.asarray(kmeans.labels_, dtype=np.intp)
 
 
 def agreement(classes_N: Labels, clusters_N: Labels) -> dict[str, float]:

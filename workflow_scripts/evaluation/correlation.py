@@ -1,4 +1,4 @@
-"""Cosines of embeddings, and their correlation with judgements; also defined for degenerate input."""
+"""Cosines of embeddings, and their correlation with judgements, also for degenerate input."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,7 @@ Floats = NDArray[np.float64]
 
 
 def cosine(left_ND: Vectors, right_ND: Vectors) -> Floats:
-    """Row-wise cosine in float64, shape (N,); 0 where a vector is 0, as in SentEval."""
+    """Row-wise cosine in float64, shape (N,); 0 if a vector is 0, as in SentEval."""
     left, right = left_ND.astype(np.float64), right_ND.astype(np.float64)
     norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     products = np.einsum("nd,nd->n", left, right)
@@ -17,25 +17,25 @@ def cosine(left_ND: Vectors, right_ND: Vectors) -> Floats:
 
 
 def spearman(gold: Floats, predicted: Floats) -> float:
-    """Rank correlation, ties averaged; 0 where either side is constant."""
+    """Rank correlation, ties averaged; 0 if either side is constant."""
     return pearson(ranks(gold), ranks(predicted))
 
 
 def pearson(gold: Floats, predicted: Floats) -> float:
-    """Linear correlation; 0 where either side is constant."""
+    """Linear correlation; 0 if either side is constant."""
     if np.ptp(gold) == 0 or np.ptp(predicted) == 0:
         return 0.0
     return float(np.corrcoef(gold, predicted)[0, 1])
 
 
 def ranks(values_N: Floats) -> Floats:
-    """Ranks from 1, the mean of their ranks for equal values; NaN for all if one is NaN.
+    """Ranks from 1, averaged over equal values; all NaN if a value is NaN.
 
-    As scipy.stats.rankdata, which takes a second to import.
+    The same as scipy.stats.rankdata, which takes a second to import.
     """
     if np.isnan(values_N).any():
         return np.full(len(values_N), np.nan)
     _, group_N, sizes_G = np.unique(values_N, return_inverse=True, return_counts=True)
-    last_G = np.cumsum(sizes_G)  # of the group, those equal to each other
+    last_G = np.cumsum(sizes_G)  # the last rank of each group of equal values
     means_G: Floats = last_G - (sizes_G - 1) / 2
     return means_G[group_N]

@@ -1,8 +1,8 @@
-"""What an encoder costs: parameters, multiply-accumulates, latency, throughput.
+"""Cost of an encoder: parameters, multiply-accumulates, latency, throughput.
 
-Parameters and multiply-accumulates are exact and repeatable. Times are neither, so they are measured by a separate
-function and belong in a separate file. An encoder is timed alternately with its base encoder in one process, so that
-both run under the same conditions; the ratio is the number to quote.
+Parameters and multiply-accumulates are exact and repeatable. Times are neither, so a separate function measures them
+for a separate file. An encoder is timed alternately with its base encoder in one process, so that both run under the
+same conditions; the ratio is the number to quote.
 
 Multiply-accumulates are counted per module during a forward pass: in x out for every row that enters a linear layer
 (``gmac_linear``, as counted by thop), and 2 T^2 D per sentence for every self-attention layer of the BERT family
@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from workflow_scripts.evaluation.attention import context_projections, entering
+from workflow_scripts.evaluation.attention import context_projections, recorded_inputs
 from workflow_scripts.evaluation.base import Score
 from workflow_scripts.models.encoder import hidden_states
 from workflow_scripts.models.packed import unpacked
@@ -28,7 +28,7 @@ from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.suites import Cost as Config
 
 Forward = Callable[[Tensor, Tensor], object]
-"""One complete pass from token ids and mask, both of shape (B, T), to sentence vectors; the result is not used."""
+"""A complete pass from token ids and mask, both of shape (B, T), to sentence vectors; the result is ignored."""
 Encoder = tuple[nn.Module, Forward]
 
 
@@ -40,11 +40,11 @@ class Operations(NamedTuple):
 
 
 def evaluate(config: Config, encoder: Encoder, base: Encoder) -> list[Score]:
-    """What an encoder and its base encoder (aggregation ``base``) have and do, and what the encoder adds.
+    """Parameters and multiply-accumulates of an encoder and its base encoder (aggregation ``base``).
 
     Returns:
-        ``parameters``, 10^9 multiply-accumulates for one sentence of ``config.tokens`` tokens, and the parameters that
-        the encoder has beyond its base encoder's, in percent of those.
+        ``parameters``, 10^9 multiply-accumulates for one sentence of ``config.tokens`` tokens, and the encoder's
+        additional parameters in percent of the base encoder's.
     """
     task, note = "cost", f"one sentence of {config.tokens} tokens"
     scores, counts = [], []
@@ -65,7 +65,7 @@ def run_backbone(backbone: PreTrainedModel, ids_BT: Tensor, mask_BT: Tensor) -> 
 
 
 def count_parameters(module: nn.Module) -> int:
-    """Number of parameters; a parameter that several modules use is counted once."""
+    """Number of parameters; a parameter that modules share is counted once."""
     return sum(parameter.numel() for parameter in module.parameters())
 
 
@@ -78,8 +78,8 @@ def count_operations(module: nn.Module, forward: Forward, tokens: int) -> Operat
     with (
         torch.inference_mode(),
         unpacked(),
-        entering(layers) as rows,
-        entering(context_projections(module)) as contexts,
+        recorded_inputs(layers) as rows,
+        recorded_inputs(context_projections(module)) as contexts,
     ):
         forward(*_batch(module, 1, tokens))
     shapes = [context.shape for _, context in contexts]
@@ -94,15 +94,14 @@ def time_against_base(config: Config, encoder: Encoder, base: Encoder) -> list[S
     """Time an encoder alternately with its base encoder on the processor; the scores differ from run to run.
 
     Returns:
-        For each batch size (aggregation ``batch:32``): median ``latency_ms`` of a batch,
-        ``sentences_per_second``, the base encoder's ``base_latency_ms``, ``latency_ratio``, the median
-        over repeats of the encoder's time by the base encoder's time next to it, and
-        ``added_latency_percent``, what that ratio is above 1.
+        For each batch size (aggregation ``batch:32``): median ``latency_ms`` of a batch, ``sentences_per_second``, the
+        base encoder's ``base_latency_ms``, ``latency_ratio``, the median over repeats of the encoder's time divided by
+        the base encoder's time next to it, and ``added_latency_percent``, the excess of that ratio over 1.
     """
     scores = []
     for batch_size in config.batch_sizes:
         ours, bases = _interleaved_seconds(config, batch_size, encoder, base)
-        ratio = median(one / other for one, other in zip(ours, bases, strict=True))
+        ratio = median(mine / theirs for mine, theirs in zip(ours, bases, strict=True))
         values = {
             "latency_ms": 1000 * median(ours),
             "sentences_per_second": batch_size / median(ours),
@@ -127,7 +126,9 @@ def _interleaved_seconds(
     ]
     with torch.inference_mode():
         for repeat in range(config.warmup + config.repeats):
-            for index in (0, 1) if repeat % 2 else (1, 0):  # neither is always the one that follows the other
+            for index in (
+                (0, 1) if repeat % 2 else (1, 0)
+            ):  # each encoder is the first one in half of the repeats
                 forward, batch = runs[index]
                 start = time.perf_counter()
                 forward(*batch)
@@ -137,7 +138,7 @@ def _interleaved_seconds(
 
 
 def _batch(module: nn.Module, batch_size: int, tokens: int) -> tuple[Tensor, Tensor]:
-    """Token ids 0 to 999, repeated, and a mask without padding; the values of the ids do not affect the cost."""
+    """Token ids 0 to 999, repeated, and a mask without padding; the cost does not depend on the ids."""
     device = next(module.parameters()).device
     ids_BT = (torch.arange(batch_size * tokens) % 1000).view(batch_size, tokens).to(device)
     return ids_BT, torch.ones_like(ids_BT)

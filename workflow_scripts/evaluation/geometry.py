@@ -32,7 +32,7 @@ _BLOCK_ROWS = 512
 
 
 def load(task: str, table: pa.Table, measure: Measure) -> Task:
-    """The sentences of pairs (``columns.corpora.PAIRS``), or a sample of any text; what is measured of them."""
+    """A task of the sentences of pairs (``columns.corpora.PAIRS``), or of a sample of any texts."""
     if isinstance(measure, Positives):
         return _pairs(task, table, measure)
     return _sample(task, table, measure)
@@ -59,18 +59,17 @@ def _pairs(task: str, table: pa.Table, positives: Positives) -> Task:
 
 
 def _sample(task: str, table: pa.Table, sample: Sample) -> Task:
-    every = (text for text in dict.fromkeys(texts_of(table)) if len(text) >= sample.min_characters)
-    texts = list(islice(every, sample.max_sentences))
+    suitable = (text for text in dict.fromkeys(texts_of(table)) if len(text) >= sample.min_characters)
+    texts = list(islice(suitable, sample.max_sentences))
     if len(texts) < 2:
-        found = f"{len(texts)} sentences of {sample.min_characters} characters or more"
-        return not_scored(task, f"{sample.dataset}: {found}")
+        problem = f"{len(texts)} sentences of {sample.min_characters} characters or more"
+        return not_scored(task, f"{sample.dataset}: {problem}")
     measures = {"isoscore": isoscore, "mean_modulus": mean_modulus, "mean_cosine": mean_cosine}
 
     def score(vectors_ND: Vectors) -> list[Score]:
         values = {metric: measure(vectors_ND) for metric, measure in measures.items()}
-        return [
-            Score(task, "", metric, value, len(texts), sample.dataset) for metric, value in values.items()
-        ]
+        n, note = len(texts), sample.dataset
+        return [Score(task, "", metric, value, n, note) for metric, value in values.items()]
 
     return Task([texts], score)
 
@@ -94,7 +93,7 @@ def uniformity(vectors_ND: Vectors | Floats) -> float:
 
 
 def _exponents(vectors_ND: Floats) -> Iterator[Floats]:
-    """Yield -2 ||x - y||^2 for a block of rows x and all rows y from the block's first on; -inf unless y follows x."""
+    """Yield -2 ||x - y||^2 for a block of rows x and all rows y from the block's start; -inf unless y follows x."""
     twice_squares_N = 2 * np.einsum("nd,nd->n", vectors_ND, vectors_ND)
     for start in range(0, len(vectors_ND) - 1, _BLOCK_ROWS):
         block_BD = vectors_ND[start : start + _BLOCK_ROWS]
@@ -115,7 +114,7 @@ def _log_sum_exp(exponents: Floats) -> float:
 
 
 def isoscore(vectors_ND: Vectors | Floats) -> float:
-    """How evenly variance is spread over the D directions: 0 if it is all in one direction, 1 if it is equal in all.
+    """Evenness of the variance over the D directions: 0 if all of it is in one direction, 1 if it is equal in all.
 
     The seven published steps reduce to (PR - 1) / (D - 1), where PR = (sum of eigenvalues)^2 / (sum of their squares)
     of the covariance. This needs no eigenvalues, since PR is the squared trace over the squared Frobenius norm. N

@@ -1,8 +1,8 @@
-"""Evaluation through mteb: any of its tasks, on a saved model folder, resumable task by task.
+"""Evaluation of a saved model folder by tasks of mteb, resumable after each task.
 
 The results of a finished task, mteb's own JSON, are cached under a key of model, settings, code and packages; mteb's
-version, which is one of these packages, fixes the revisions of all data. mteb cannot tell one local model from another,
-and would give one the scores of the other: each job begins with an empty folder of results.
+version, which is one of these packages, fixes the revisions of all data. mteb does not distinguish local models and
+would reuse the scores of another one, so each job begins with an empty folder of results.
 
 mteb's JSON contains times and dates; the scores returned here do not.
 """
@@ -41,12 +41,12 @@ from workflow_scripts.settings.suites import MtebLists as Lists
 
 
 def task_names(lists: Lists, chosen: Sequence[str]) -> list[str]:
-    """The names in mteb of all tasks of the ``chosen`` lists, each once."""
+    """The distinct names in mteb of the tasks of the ``chosen`` lists."""
     return list(dict.fromkeys(task for name in chosen for task in lists.lists[name].values()))
 
 
 def find_tasks(names: Iterable[str]) -> list[AbsTask]:
-    """Look up tasks by their names in mteb; needs no network.
+    """Look up tasks by name in mteb, without network.
 
     Raises:
         ConfigError: if this version of mteb has no task of that name.
@@ -56,64 +56,61 @@ def find_tasks(names: Iterable[str]) -> list[AbsTask]:
         try:
             tasks.append(mteb.get_task(name))
         except KeyError as error:
-            found = f"mteb {mteb.__version__} has no task {name}"
-            raise ConfigError(
-                f"config/mteb.yaml: {found}. Correct the name, or say why under not_in_this_mteb."
-            ) from error
+            problem = f"mteb {mteb.__version__} has no task {name}"
+            advice = "Correct the name, or say why under not_in_this_mteb."
+            raise ConfigError(f"config/mteb.yaml: {problem}. {advice}") from error
     return tasks
 
 
 def leaves(task: AbsTask) -> list[AbsTask]:
-    """The tasks whose scores a task averages, as CQADupstackRetrieval does; or itself."""
+    """The tasks whose scores an aggregate such as CQADupstackRetrieval averages; or the task itself."""
     return list(task.tasks) if isinstance(task, AbsTaskAggregate) else [task]
 
 
 def fetch(tasks: Iterable[AbsTask], missing_data: Literal["gap", "stop"]) -> pa.Table:
-    """Bring the datasets of tasks into the cache of the Hub's client, each at the commit that mteb names.
+    """Download the datasets of tasks into the cache of the Hub's client, each at the commit that mteb names.
 
     Returns:
-        A row per task with data of its own (``columns.tasks``).
+        A row per task with its own data (``columns.tasks``).
 
     Raises:
         UnreachableError: if the Hub does not answer, and a task's data are not on this machine.
-        DataError: if a task's data are not to be had, and ``missing_data`` is ``stop``.
+        DataError: if a task's data are unavailable, and ``missing_data`` is ``stop``.
     """
     rows = []
     for task in chain.from_iterable(map(leaves, tasks)):
-        place = task.metadata.dataset
-        repository, commit = str(place["path"]), str(place["revision"])
+        repository, commit = (str(task.metadata.dataset[name]) for name in ("path", "revision"))
         try:
             reason = _load_data(task, offline=find(repository, commit, "dataset") is None)
         except MissingError as error:
             reason = str(error)
         if reason and missing_data == "stop":
-            raise DataError(
-                f"mteb {task.metadata.name}: {reason}. Leave it out, or set mteb.missing_data to gap."
-            )
+            advice = "Leave it out, or set mteb.missing_data to gap."
+            raise DataError(f"mteb {task.metadata.name}: {reason}. {advice}")
         task.unload_data()
-        found = None if reason else _files_hash(snapshot(repository, commit, "dataset"))
-        rows.append((task.metadata.name, repository, commit, found, reason))
+        files_hash = None if reason else _files_hash(snapshot(repository, commit, "dataset"))
+        rows.append((task.metadata.name, repository, commit, files_hash, reason))
     return pa.table([list(column) for column in zip(*rows, strict=True)], schema=TASKS)
 
 
 def _files_hash(folder: Path) -> str:
-    """Hash of all files of a folder, with their names."""
+    """Hash of the names and contents of all files of a folder."""
     files = {
         path.relative_to(folder).as_posix(): sha256_of(path) for path in folder.rglob("*") if path.is_file()
     }
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
 
 
-_OF_EVERY_TASK = {"max_tokens", "batch_size", "device", "benchmark", "languages"}
-"""Settings that decide every task's result: a benchmark and languages choose splits and subsets."""
+_SHARED_SETTINGS = {"max_tokens", "batch_size", "device", "benchmark", "languages"}
+"""Settings that decide every task's result; a benchmark and languages choose splits and subsets."""
 
 
 def key_of_task(job: Job, config: Config, task: str) -> str:
-    """The hash of all that decides the results of a task."""
+    """A hash of everything that decides the results of a task."""
     return job_key(
         job.rule,
         wildcards=job.wildcards | {"task": task},
-        settings=config.model_dump(include=_OF_EVERY_TASK, exclude_defaults=True),
+        settings=config.model_dump(include=_SHARED_SETTINGS, exclude_defaults=True),
         inputs={"model": job.start.inputs["model"].sha256},
         meaning=job.start.meaning,
         packages=job.start.packages,
@@ -131,7 +128,7 @@ def evaluate(
     missing: Mapping[str, str],
     named: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Score]:
-    """Run an encoder on tasks, skipping what is cached.
+    """Run an encoder on tasks, except cached ones.
 
     Args:
         folder: A model folder that SentenceTransformer can load.
@@ -139,17 +136,16 @@ def evaluate(
         config: Lengths, batches, and the metrics to keep.
         results_folder: Folder of mteb's own JSON, which is emptied first.
         key_of: The key of a task (``key_of_task``).
-        lost: The gap of a task that raised an error.
-        missing: Tasks whose data are not to be had, and why; the data of all others are on this machine.
-        named: ``name`` and ``revision`` of the model in mteb's files, in place of those of its folder.
+        lost: Returns the gap of a task that raised an error.
+        missing: Tasks with unavailable data, and the reasons; the data of all others are on this machine.
+        named: ``name`` and ``revision`` of the model in mteb's files, instead of those of its folder.
 
     Returns:
-        Per task the ``mean`` of main scores over splits and subsets, and for every split and subset
-        (aggregation ``test:en``) the main score and the chosen metrics. ``n`` is mteb's count of samples,
-        0 where it has none.
+        Per task the ``mean`` of main scores over splits and subsets, and for every split and subset (aggregation
+        ``test:en``) the main score and the chosen metrics. ``n`` is mteb's count of samples, or 0 if it has none.
 
     Raises:
-        DataError: if the data of a task are not there.
+        DataError: if the data of a task are not on this machine.
     """
     encoder = _load(folder, config)
     encoder.mteb_model_meta = encoder.mteb_model_meta.model_copy(update=named)
@@ -169,59 +165,59 @@ def evaluate(
                 raise DataError(f"mteb {name}: {reason}. Fetch it (snakemake --forcerun fetch_tasks).")
             try:
                 mteb.evaluate(encoder, task, cache=results, **options)
-            except Exception as error:  # every task has reasons of its own to fail
+            except Exception as error:  # any error fails this task only
                 scores.append(lost(name, error))
                 continue
             for part in parts:
                 part.unload_data()
             cache.put(key_of(name), files)
-        result = results.load_task_result(name, encoder.mteb_model_meta)  # as mteb rounds it
+        result = results.load_task_result(name, encoder.mteb_model_meta)  # rounded by mteb
         assert result is not None
         scores += _scores(task, result, config.metrics)
     return scores
 
 
 def means_of_lists(scores: Sequence[Score], lists: Lists, config: Config) -> list[Score]:
-    """The mean of each chosen metric over the tasks of each list, of which a task's value is that over its parts.
+    """The mean of each chosen metric over the tasks of each list; a task's value is the mean over its parts.
 
     Args:
-        scores: Of all tasks of the lists.
+        scores: Scores of all tasks of the lists.
         lists: Content of config/mteb.yaml.
         config: Names the lists and metrics.
 
     Returns:
-        A score for each list, with the list in the place of the task, and each metric that one of its tasks has; a gap
-        where another has none. Of a benchmark also the mean over types of tasks (aggregation ``mean_of_types``).
+        A score for each list, with the list's name as task, and each metric that one of its tasks has; a gap if another
+        task lacks the metric. For a benchmark also the mean over types of tasks (aggregation ``mean_of_types``).
     """
     parts: dict[tuple[str, str], list[Score]] = defaultdict(list)
     for score in scores:
         if score.value is not None and ":" in score.aggregation:
             parts[score.task, score.metric].append(score)
-    found: list[Score] = []
+    means: list[Score] = []
     for name, metric in product(config.lists or lists.lists, config.means):
-        of_tasks = {task: parts[task, metric] for task in dict.fromkeys(lists.lists[name].values())}
-        if lacking := [task for task, values in of_tasks.items() if not values]:
+        by_task = {task: parts[task, metric] for task in dict.fromkeys(lists.lists[name].values())}
+        if lacking := [task for task, values in by_task.items() if not values]:
             reason = f"{metric} of {', '.join(lacking)} is not there"
-            found += [gap(name, reason)] if len(lacking) < len(of_tasks) else []
+            means += [gap(name, reason)] if len(lacking) < len(by_task) else []
             continue
-        value = fmean(fmean(float(part.value or 0) for part in values) for values in of_tasks.values())
-        found.append(Score(name, "mean", metric, value, sum(part.n for v in of_tasks.values() for part in v)))
-    return found + ([_mean_of_types(found, lists, config.benchmark)] if config.benchmark else [])
+        value = fmean(fmean(float(part.value or 0) for part in values) for values in by_task.values())
+        means.append(Score(name, "mean", metric, value, sum(part.n for v in by_task.values() for part in v)))
+    return means + ([_mean_of_types(means, lists, config.benchmark)] if config.benchmark else [])
 
 
 def _mean_of_types(means: Sequence[Score], lists: Lists, benchmark: str) -> Score:
-    """The mean over types of tasks of their means, as mteb's leaderboard has it."""
-    of_types = [score for score in means if score.metric == "main_score" and score.task != benchmark]
-    if lacking := sorted(lists.lists.keys() - {score.task for score in of_types} - {benchmark}):
+    """The mean of the means of each type of tasks, as on mteb's leaderboard."""
+    types = [score for score in means if score.metric == "main_score" and score.task != benchmark]
+    if lacking := sorted(lists.lists.keys() - {score.task for score in types} - {benchmark}):
         return gap(benchmark, f"the mean of {', '.join(lacking)} is not there")
-    value = fmean(float(score.value or 0) for score in of_types)
-    return Score(benchmark, "mean_of_types", "main_score", value, sum(score.n for score in of_types))
+    value = fmean(float(score.value or 0) for score in types)
+    return Score(benchmark, "mean_of_types", "main_score", value, sum(score.n for score in types))
 
 
 def _load(folder: Path, config: Config) -> SentenceTransformerEncoderWrapper:
-    """Load any folder that sentence-transformers loads; code is run of one of this project's own alone."""
+    """Load any folder that sentence-transformers loads; only code of this project's model folders is run."""
     ours = (folder / RECORD_FILE).exists()
-    if ours:  # then its code is a copy of this project's, which its record vouches for
+    if ours:  # its code is a copy of this project's, which ``identity`` checks against the record
         identity(folder)
     device = None if config.device == "auto" else config.device
     model = SentenceTransformer(str(folder), device=device, trust_remote_code=ours)
@@ -230,7 +226,7 @@ def _load(folder: Path, config: Config) -> SentenceTransformerEncoderWrapper:
 
 
 def _files(results: ResultCache, meta: ModelMeta, *tasks: str) -> dict[str, Path]:
-    """The files that mteb writes of tasks, by their names."""
+    """The files of tasks' results that mteb writes, by name."""
     paths = [results.get_task_result_path(task, meta) for task in tasks]
     return {path.name: path for path in (*paths, paths[0].with_name("model_meta.json"))}
 
@@ -240,7 +236,7 @@ def _load_data(task: AbsTask, *, offline: bool) -> str | None:
     try:
         with at_commit(task.metadata.revision, offline=offline):
             task.load_data()
-    except Exception as error:  # every dataset has its own loader, which fails in its own way
+    except Exception as error:  # every dataset has its own loader with its own errors
         first_line = (str(error).splitlines() or [""])[0]
         return f"data set {task.metadata.dataset['path']}: {type(error).__name__}: {first_line}"
     return None
@@ -269,7 +265,7 @@ def _score(task: str, aggregation: str, metric: str, value: Any, n: int, note: s
 
 
 def _samples(task: AbsTask, split: str, subset: str) -> int:
-    """The number of samples in a split or subset, according to mteb."""
+    """Number of samples in a split or subset, according to mteb."""
     statistics: Mapping[str, Any] = (task.metadata.descriptive_stats or {}).get(split, {})
     by_subset = statistics.get("hf_subset_descriptive_stats") or {}
     return int(by_subset.get(subset, statistics).get("num_samples", 0))

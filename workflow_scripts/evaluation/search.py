@@ -12,9 +12,9 @@ question2 in an inverted file with 1,024 lists, of which it probes 5 (``index``)
 This module departs from the script in three points: questions are identified by text rather than id, pairs count in
 either order, and a query is not among its own hits.
 
-With ``readout``, the encoder is used with this readout only, as in LayerAttPooler, without what was trained on top of
-it. Without ``index``, a query is compared with every text. FAISS computes on one thread: no rank depends on how a
-machine divides the work, and a time is the work of one query.
+With ``readout``, the encoder is used with this readout only, as in LayerAttPooler, without layers trained on top of it.
+Without ``index``, a query is compared with every text. FAISS uses one thread: no rank depends on the number of
+processors, and a time is the work of one query.
 
 Shape suffixes: Q queries, K hits, N corpus texts, D width.
 """
@@ -42,7 +42,7 @@ _FLOAT_BYTES, _ID_BYTES = 4, 8
 
 
 class Questions(NamedTuple):
-    """Queries, the corpus that is searched, and the relevant texts."""
+    """Queries, the corpus to search, and the relevant texts."""
 
     queries: list[str]
     corpus: list[str]
@@ -54,59 +54,60 @@ class Questions(NamedTuple):
 
 
 def load(task: str, table: pa.Table, config: Config) -> Task:
-    """Queries and the corpus that is searched.
+    """A task of queries and the corpus to search.
 
-    Scored by ``mrr@10``, ``recall@1`` and ``recall@10``, where ``n`` counts queries, and by the ``index_bytes`` of an
-    inverted index, where it counts texts.
+    Scored by ``mrr@10``, ``recall@1`` and ``recall@10``, whose ``n`` counts queries, and by the ``index_bytes`` of an
+    inverted index, whose ``n`` counts texts.
 
     Raises:
         DataError: if there are fewer texts than lists of the index.
     """
-    asked = questions_of(table, config.corpus, config.max_pairs)
-    if not asked.queries:
+    questions = questions_of(table, config.corpus, config.max_pairs)
+    if not questions.queries:
         return not_scored(task, "no pair is marked as duplicates")
-    if config.index and len(asked.corpus) < config.index.nlist:
-        found = f"{len(asked.corpus)} texts for {config.index.nlist} lists of the index"
-        raise DataError(f"{task}: {found}. Lower index.nlist.")
+    if config.index and len(questions.corpus) < config.index.nlist:
+        problem = f"{len(questions.corpus)} texts for {config.index.nlist} lists of the index"
+        raise DataError(f"{task}: {problem}. Lower index.nlist.")
 
     def score(queries_QD: Vectors, corpus_ND: Vectors) -> list[Score]:
         index = index_of(corpus_ND, config.index)
-        values = quality(without_own(nearest(queries_QD, index, HITS + 1), asked.own), asked.relevant)
-        scores = [Score(task, "", metric, value, len(asked.queries)) for metric, value in values.items()]
+        hits = without_own(nearest(queries_QD, index, HITS + 1), questions.own)
+        values, n = quality(hits, questions.relevant), len(questions.queries)
+        scores = [Score(task, "", metric, value, n) for metric, value in values.items()]
         size = Score(task, "", "index_bytes", index_bytes(index), index.ntotal)
         return [*scores, size] if config.index else scores
 
-    return Task([asked.queries, asked.corpus], score)
+    return Task([questions.queries, questions.corpus], score)
 
 
 def questions_of(pairs: pa.Table, corpus: Literal["question2", "all"], max_pairs: int | None) -> Questions:
-    """What labelled pairs ask, with texts in order of first appearance.
+    """The queries and corpus of labelled pairs, in the order of first appearance.
 
     Args:
         pairs: Columns of ``columns.corpora.LABELLED``; label ``1`` marks a duplicate.
         corpus: The texts to search.
-        max_pairs: Read the first so many pairs; None for all.
+        max_pairs: Number of pairs to read, from the first; None for all.
     """
     table = pairs.slice(0, max_pairs)
     first, second, labels = (table[name].to_pylist() for name in ("text1", "text2", "label"))
     duplicates: defaultdict[str, set[str]] = defaultdict(set)
-    for one, two, label in zip(first, second, labels, strict=True):
+    for left, right, label in zip(first, second, labels, strict=True):
         if label == "1":
-            duplicates[one].add(two)
-            duplicates[two].add(one)
+            duplicates[left].add(right)
+            duplicates[right].add(left)
     texts = list(dict.fromkeys(second if corpus == "question2" else [*first, *second]))
-    place = {text: number for number, text in enumerate(texts)}
-    queries = dict.fromkeys(one for one, label in zip(first, labels, strict=True) if label == "1")
-    wanted = {
-        query: frozenset(place[text] for text in duplicates[query] - {query} if text in place)
+    row = {text: number for number, text in enumerate(texts)}
+    queries = dict.fromkeys(text for text, label in zip(first, labels, strict=True) if label == "1")
+    relevant = {
+        query: frozenset(row[text] for text in duplicates[query] - {query} if text in row)
         for query in queries
     }
-    kept = [query for query in queries if wanted[query]]
-    return Questions(kept, texts, [wanted[query] for query in kept], [place.get(query, -1) for query in kept])
+    kept = [query for query in queries if relevant[query]]
+    return Questions(kept, texts, [relevant[query] for query in kept], [row.get(query, -1) for query in kept])
 
 
 def index_of(corpus_ND: Vectors, inverted: InvertedIndex | None) -> Any:
-    """The FAISS index of all texts, by cosine; the lists of an inverted one are trained on the texts themselves."""
+    """The FAISS index of all texts, by cosine; an inverted index is trained on the texts themselves."""
     width, unit_ND = corpus_ND.shape[1], _unit_length(corpus_ND)
     index: Any = faiss.IndexFlatIP(width)
     with threadpool_limits(limits=1):
@@ -119,28 +120,28 @@ def index_of(corpus_ND: Vectors, inverted: InvertedIndex | None) -> Any:
 
 
 def index_bytes(index: Any) -> float:
-    """Memory of an index: its vectors, and the ids and centres of an inverted one."""
+    """Bytes of an index: its vectors, and the ids and centres of an inverted index."""
     inverted = isinstance(index, faiss.IndexIVFFlat)
     vectors = index.ntotal + (index.nlist if inverted else 0)
     return float(vectors * index.d * _FLOAT_BYTES + (index.ntotal * _ID_BYTES if inverted else 0))
 
 
 def nearest(queries_QD: Vectors, index: faiss.Index, hits: int) -> NDArray[np.int64]:
-    """Places of the texts with the largest cosines, best first, shape (Q, K); -1 where there are no more texts.
+    """Rows of the texts with the largest cosines, best first, shape (Q, K); -1 beyond the last text.
 
     A zero vector has the cosine 0 with all.
     """
     with threadpool_limits(limits=1):
-        places_QK: NDArray[np.int64] = index.search(_unit_length(queries_QD), hits)[1]
-    return places_QK
+        rows_QK: NDArray[np.int64] = index.search(_unit_length(queries_QD), hits)[1]
+    return rows_QK
 
 
 def time_of_query(
     task: str, queries_QD: Vectors, corpus_ND: Vectors, inverted: InvertedIndex | None
 ) -> Score:
-    """``retrieval_ms``, the mean over one batch of all queries; it differs from run to run."""
+    """``retrieval_ms`` of a query, the mean over one batch of all queries; it differs from run to run."""
     index = index_of(corpus_ND, inverted)
-    nearest(queries_QD[:HITS], index, HITS + 1)  # the first search of a process also loads code
+    nearest(queries_QD[:HITS], index, HITS + 1)  # warm-up: the first search of a process also loads code
     start = time.perf_counter()
     nearest(queries_QD, index, HITS + 1)
     milliseconds = 1000 * (time.perf_counter() - start)
@@ -165,13 +166,13 @@ def quality(hits: Sequence[Sequence[int]], relevant: Sequence[frozenset[int]]) -
     """MRR@10, recall@1 and recall@10, means over the queries.
 
     Args:
-        hits: For each query, the ten texts found, best first; 1 / the rank of the first relevant one counts.
+        hits: For each query, its ten hits, best first; MRR averages 1 / the rank of the first relevant hit.
         relevant: For each query, the relevant texts; not empty.
     """
-    right = [[hit in wanted for hit in found] for found, wanted in zip(hits, relevant, strict=True)]
-    reciprocals = [1 / (1 + row.index(True)) if any(row) else 0.0 for row in right]
+    correct = [[hit in wanted for hit in own] for own, wanted in zip(hits, relevant, strict=True)]
+    reciprocals = [1 / (1 + row.index(True)) if any(row) else 0.0 for row in correct]
     recalls = {
-        depth: [sum(row[:depth]) / len(wanted) for row, wanted in zip(right, relevant, strict=True)]
+        depth: [sum(row[:depth]) / len(wanted) for row, wanted in zip(correct, relevant, strict=True)]
         for depth in (1, HITS)
     }
     means = {f"recall@{depth}": float(np.mean(values)) for depth, values in recalls.items()}

@@ -2,14 +2,14 @@
 
 A linear layer with mean cross-entropy; mini-batches in a new order every epoch; the penalty is the optimiser's weight
 decay, on weights and bias alike. After every ``epoch_size`` epochs, the accuracy on held-out rows is measured, and the
-best weights are kept. Training ends when ``tenacity`` + 1 rounds in total (the count is never reset) have brought no
-gain, and after ``max_epoch`` 200 at the latest. Held-out rows are those of the inner fold or the dev split; the final
+best weights are kept. Training ends when ``tenacity`` + 1 rounds in total (the count is never reset) did not improve
+it, and after ``max_epoch`` 200 at the latest. Held-out rows are those of the inner fold or the dev split; the final
 fit of a cross-validated task holds out 5% of its own rows. Learning rates are torch's defaults: Adam 0.001, RMSprop
 0.01.
 
 SentEval also sets ``size_average = False`` on the loss, which torch has ignored since 0.4.1: the loss is a mean. Every
 fit starts from the same seed, so fits that differ only in the penalty see the same batches; here they are trained
-together, which changes nothing but the time. Source: facebookresearch/SentEval, senteval/tools/classifier.py and
+together, which changes only the time. Source: facebookresearch/SentEval, senteval/tools/classifier.py and
 validation.py.
 
 Shape suffixes: N rows, D features, C classes, W weight decays.
@@ -32,7 +32,7 @@ _HELD_OUT = 0.05
 
 
 class Recipe(NamedTuple):
-    """How the classifier is trained."""
+    """Optimiser and schedule of the classifier."""
 
     optimiser: type[torch.optim.Adam] | type[torch.optim.RMSprop]
     batch_size: int
@@ -62,9 +62,9 @@ def train(
         features_ND: Features of all rows of the task.
         labels_N: Classes from 0.
         rows: Rows to train on.
-        held_out: Rows that decide when to stop; None to hold out 5% of ``rows``, one at least.
+        held_out: Rows for early stopping; None to hold out 5% of ``rows``, one at least.
         decays: Values of the penalty.
-        recipe: How to train.
+        recipe: Optimiser and schedule.
         seed: Seed of initial weights and batch order.
 
     Returns:
@@ -110,7 +110,7 @@ class _Models:
         self.optimiser = recipe.optimiser([self.weight, self.bias], foreach=False)
 
     def logits(self, features_ND: Tensor) -> Tensor:
-        """Shape (N, W, C)."""
+        """Logits, shape (N, W, C)."""
         return torch.addmm(self.bias, features_ND, self.weight.T).view(len(features_ND), -1, self.classes)
 
     def step(self, features_ND: Tensor, labels_N: Tensor) -> None:
@@ -123,6 +123,6 @@ class _Models:
         self.optimiser.step()
 
     def weights(self) -> Tensor:
-        """Shape (W, C, D + 1)."""
+        """Weights and biases, shape (W, C, D + 1)."""
         joined = torch.cat([self.weight, self.bias[:, None]], dim=1)
         return joined.view(-1, self.classes, joined.shape[1])

@@ -1,13 +1,13 @@
-"""Sentences as SentEval feeds them: tokenised by Moses, lower-cased, joined by blanks again.
+"""Sentences in SentEval's form: tokenised by Moses, lower-cased, joined by blanks.
 
 Conneau and Kiela 2018, https://aclanthology.org/L18-1269. SentEval's STS files were made in this way from the released
-ones; SICK's are tokenised and keep their case. The numbers of SimCSE and of all that follow it are computed on them.
+ones; SICK's are tokenised and keep their case. SimCSE and its successors report numbers on these files.
 With an uncased tokeniser, which splits off punctuation by itself, one sentence in a thousand gets other ids; with a
 cased one, such as RoBERTa's, most do. For bags of tokens, on STS12 to STS15, that is up to .02 points of Spearman with
 BERT's WordPiece, and 2.1, 5.4, 2.5 and 3.4 points more with a cased byte-level BPE of 30,000 (trained on Wikipedia).
 
-This tokeniser is the project's own, with the rules that English needs. On STS12 to STS15, where SentEval's own files
-are at hand, all but 4 of the 22,716 sentences come out the same.
+This module implements the rules that English needs. Of the 22,716 sentences of STS12 to STS15, all but 4 are the same
+as in SentEval's files.
 """
 
 import re
@@ -23,7 +23,7 @@ _TITLES = frozenset(
 
 
 def as_fed(sentence: str, *, lower: bool) -> str:
-    """A released sentence as SentEval feeds it."""
+    """A released sentence in SentEval's form."""
     text = _OTHER.sub(r" \1 ", " ".join(sentence.split()))
     text = _DOTS.sub(lambda dots: f" {dots.group()} ", text)
     text = _APOSTROPHE.sub(" ' ", _COMMA.sub(" , ", text))
@@ -35,7 +35,7 @@ def as_fed(sentence: str, *, lower: bool) -> str:
 
 
 def _without_stop(word: str, following: str) -> str:
-    """A word with its full stop split off, unless that belongs to it: U.S., Mr., W., or a sentence that goes on."""
+    """A word with its full stop split off, unless it is part of the word (U.S., Mr., W.) or the sentence goes on."""
     stem = word.removesuffix(".")
     if stem == word or not stem.strip("."):
         return word

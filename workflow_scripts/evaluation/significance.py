@@ -1,8 +1,8 @@
-"""Tests of whether a difference between two systems is more than chance, over seeds and over sentence pairs.
+"""Significance tests of a difference between two systems, over seeds and over sentence pairs.
 
-Over seeds, runs with the same seed are compared by a paired t-test, and the smallest difference that so many seeds
-could detect is computed. Fewer than three seeds are not tested, since two leave the test one degree of
-freedom. Over sentence pairs, one run of each system is compared by a bootstrap that resamples the pairs of one task.
+Over seeds, runs with the same seed are compared by a paired t-test, and the smallest detectable difference for this
+number of seeds is computed. Fewer than three seeds are not tested, since two leave the test one degree of freedom. Over
+sentence pairs, one run of each system is compared by a bootstrap that resamples the pairs of one task.
 
 With a margin, the claim is that two numbers are the same, and it is tested for equivalence. If the observed difference
 lies within the margin, p is that of two one-sided tests (Schuirmann 1987, https://doi.org/10.1007/BF01068419). If it
@@ -39,17 +39,17 @@ class Summary(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """A difference with its interval of level 1 - alpha, the p of the claim, and what would have been shown."""
+    """A difference with its interval of level 1 - alpha, the p of the claim, and the detectable difference."""
 
     n: int
-    """Seeds, draws, tasks or sentence pairs that it was taken over."""
+    """Number of seeds, draws, tasks or sentence pairs."""
     difference: float
     low: float | None = None
     high: float | None = None
     p: float | None = None
-    """None where nothing can be tested, as with two seeds."""
+    """None if nothing can be tested, as with two seeds."""
     detectable: float | None = None
-    """By a test of this claim alone, without a correction for the others."""
+    """Smallest detectable difference of this test alone, without a correction for others."""
 
 
 def summarise(values: Sequence[float]) -> Summary:
@@ -64,22 +64,22 @@ def over_pairs(differences: Sequence[float], config: Config, margin: float | Non
     If all differences are equal, they have no spread, and p is 0, or 1 if the claim is just not met.
 
     Args:
-        differences: Ours less theirs, of each seed, draw or task; at least one.
+        differences: Ours less theirs, for each seed, draw or task; at least one.
         config: Level and power.
-        margin: Largest difference that still counts as the same; None for a claim that there is one.
+        margin: Largest difference that still counts as the same; None for the claim of a difference.
     """
-    found = summarise(differences)
-    if found.sd is None or found.n < FEWEST:
-        return Evidence(found.n, found.mean)
-    error = found.sd / float(np.sqrt(found.n))
-    reach = half_width(found.sd, found.n, config.alpha)
-    p = _t_test(found.mean, error, found.n, margin or 0)
-    detectable = detectable_difference(found.sd, found.n, config.alpha, config.power)
-    return Evidence(found.n, found.mean, found.mean - reach, found.mean + reach, p, detectable)
+    n, mean, sd = summarise(differences)
+    if sd is None or n < FEWEST:
+        return Evidence(n, mean)
+    error = sd / float(np.sqrt(n))
+    half = half_width(sd, n, config.alpha)
+    p = _t_test(mean, error, n, margin or 0)
+    detectable = detectable_difference(sd, n, config.alpha, config.power)
+    return Evidence(n, mean, mean - half, mean + half, p, detectable)
 
 
 def _t_test(mean: float, error: float, n: int, margin: float) -> float:
-    """The p of what the mean suggests: that the difference is within the margin, or that it is beyond."""
+    """The p of the hypothesis that the mean suggests: a difference within the margin, or beyond it."""
     distance = abs(mean)
     if error == 0:
         return float(distance == margin)
@@ -95,7 +95,7 @@ def over_resamples(
     Without a margin, p is twice the share of resamples on the rarer side of 0, at most 1.
 
     Args:
-        difference: On the pairs as they are.
+        difference: The observed difference.
         resampled_R: The difference in each resample.
         pairs: Number of sentence pairs.
         config: Level, power and resamples.
@@ -111,14 +111,14 @@ def over_resamples(
 
 
 def _equivalence(resampled_R: Floats, within: bool, margin: float) -> float:
-    """As ``_t_test``, of resamples of a difference that is not negative."""
+    """As ``_t_test``, for resamples of a non-negative difference."""
     if within:
         return max(_share(resampled_R <= -margin), _share(resampled_R >= margin))
     return min(1.0, _share(resampled_R <= margin) + _share(resampled_R <= -margin))
 
 
 def half_width(sd: float, n: int, alpha: float) -> float:
-    """Half of Student's interval, at level 1 - ``alpha``, of the mean of ``n`` values; ``sd`` is theirs over n - 1."""
+    """Half width of Student's interval, at level 1 - ``alpha``, of the mean of ``n`` values."""
     return float(scipy.special.stdtrit(n - 1, 1 - alpha / 2)) * (sd / float(np.sqrt(n)))
 
 
@@ -131,17 +131,15 @@ def detectable_difference(sd: float, n: int, alpha: float, power: float) -> floa
         alpha: Two-sided level of significance.
         power: Desired probability of detection, above ``alpha``.
     """
-    from scipy.optimize import (
-        brentq,
-    )  # slow to import, as is scipy.stats, whose distributions are scipy.special's
+    # Slow to import, like scipy.stats, so distributions are taken from scipy.special.
+    from scipy.optimize import brentq
 
     assert power > alpha
     # The tails of the normal distribution, averaged over the chi distribution of the estimated sd, because scipy's
     # noncentral t returns NaN in the far tail.
     levels = (np.arange(4096) + 0.5) / 4096
-    spread = np.sqrt(
-        2 * scipy.special.gammaincinv((n - 1) / 2, levels) / (n - 1)
-    )  # quantiles of chi over its root
+    # Quantiles of chi over the root of its degrees of freedom.
+    spread = np.sqrt(2 * scipy.special.gammaincinv((n - 1) / 2, levels) / (n - 1))
     bound = scipy.special.stdtrit(n - 1, 1 - alpha / 2) * spread
 
     def excess(shift: float) -> float:
@@ -162,13 +160,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def observed(gold: Floats, ours: Floats, theirs: Floats) -> float:
-    """``ours`` minus ``theirs``: their Spearman correlations with the same judgements of N pairs."""
+    """Difference of two Spearman correlations with the same judgements of N pairs: ``ours`` minus ``theirs``."""
     counts_1N = np.ones((1, len(gold)), dtype=np.int64)
     return float(_difference((gold, ours, theirs), counts_1N)[0])
 
 
 def resampled(gold: Floats, ours: Floats, theirs: Floats, config: Config) -> Floats:
-    """That difference in every resample of the pairs, shape (R,)."""
+    """The difference of two Spearman correlations in every resample of the pairs, shape (R,)."""
     count = len(gold)
     random = np.random.default_rng(config.seed)
     differences = []
@@ -179,13 +177,13 @@ def resampled(gold: Floats, ours: Floats, theirs: Floats, config: Config) -> Flo
     return np.concatenate(differences)
 
 
-def _share(found_R: NDArray[np.bool_]) -> float:
-    """The share of resamples in which something was found; the observed sample is one more, so it is never 0."""
-    return float((found_R.sum() + 1) / (len(found_R) + 1))
+def _share(true_R: NDArray[np.bool_]) -> float:
+    """The share of true resamples; the observed sample counts as one more true resample, so it is never 0."""
+    return float((true_R.sum() + 1) / (len(true_R) + 1))
 
 
 def _counts(drawn_RN: Integers, count: int) -> Integers:
-    """How often each of the ``count`` pairs is drawn in each resample."""
+    """Number of draws of each of the ``count`` pairs in each resample."""
     shifted = drawn_RN + count * np.arange(len(drawn_RN))[:, None]
     return np.bincount(shifted.ravel(), minlength=len(drawn_RN) * count).reshape(len(drawn_RN), count)
 
@@ -214,8 +212,8 @@ def _correlation(left_RN: Floats, right_RN: Floats, counts_RN: Integers) -> Floa
     middle = (total + 1) / 2  # the mean of any ranks
     left, right = left_RN - middle, right_RN - middle
     products, lefts, rights = (
-        np.einsum("rn,rn,rn->r", counts_RN, one, other)
-        for one, other in [(left, right), (left, left), (right, right)]
+        np.einsum("rn,rn,rn->r", counts_RN, first, second)
+        for first, second in [(left, right), (left, left), (right, right)]
     )
     scale = np.sqrt(lefts * rights)
     correlation: Floats = np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)

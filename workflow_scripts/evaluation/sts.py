@@ -2,8 +2,8 @@
 
 A task with several subsets is summarised in three ways, which differ by points and are often confused (SimCSE issue
 4): ``all`` is the correlation over the concatenated pairs, ``mean`` the average of the subsets' correlations, ``wmean``
-their average weighted by the number of pairs. A subset of one pair, or whose judgements are all equal, has no
-correlation: ``mean`` and ``wmean`` leave it out, and say so.
+their average weighted by the number of pairs. A subset of one pair, or with equal judgements only, has no correlation:
+``mean`` and ``wmean`` leave it out, and note this.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ SIDES = ("sentence1", "sentence2")
 
 
 def load(task: str, table: pa.Table, config: Config) -> Task:
-    """Both sides of scored pairs, or the sentences whose geometry is measured."""
+    """A task of scored pairs, or of sentences whose geometry is measured."""
     table = in_text(config.tasks[task], table, config.text)
     if task in config.measures:
         return geometry.load(task, table, config.measures[task])
@@ -45,7 +45,7 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
 
 
 def in_text(dataset: str, table: pa.Table, text: str) -> pa.Table:
-    """Pairs with their sentences as ``Config.text`` says; SentEval lower-cases all sets but SICK."""
+    """Pairs with sentences in the form ``Config.text``; SentEval lower-cases all sets but SICK."""
     if text == "release" or SIDES[0] not in table.column_names:
         return table
     lower = not dataset.startswith("sick")
@@ -54,12 +54,12 @@ def in_text(dataset: str, table: pa.Table, text: str) -> pa.Table:
 
 
 class Judged:
-    """The judgements of one task, whose ranks are computed once for any number of encoders.
+    """The judgements of one task and their ranks, which are computed once for any number of encoders.
 
     Args:
         task: Its name.
         subset_P: The subset of every pair. If the source does not distinguish subsets (None), there is only ``all``:
-            ``wmean`` and ``mean`` would repeat it.
+            ``wmean`` and ``mean`` would be equal to it.
         gold_P: The judgement of every pair.
 
     Raises:
@@ -68,17 +68,17 @@ class Judged:
 
     def __init__(self, task: str, subset_P: NDArray[np.object_], gold_P: NDArray[np.float64]) -> None:
         if len(gold_P) and gold_P.min() == gold_P.max():
-            found = f"all {len(gold_P)} judgements are {gold_P[0]:g}, and nothing correlates with them"
-            raise DataError(f"{task}: {found}. Check the column of scores.")
+            problem = f"all {len(gold_P)} judgements are {gold_P[0]:g}, and nothing correlates with them"
+            raise DataError(f"{task}: {problem}. Check the column of scores.")
         self._task = task
         subsets = dict.fromkeys(subset_P)
-        self._told_apart = None not in subsets
+        self._has_subsets = None not in subsets
         self._rows = {"all": np.arange(len(gold_P))}
         rows = {f"subset:{name}": np.flatnonzero(subset_P == name) for name in subsets if len(subsets) > 1}
-        self._rows |= {part: places for part, places in rows.items() if np.ptp(gold_P[places]) > 0}
+        self._rows |= {part: indices for part, indices in rows.items() if np.ptp(gold_P[indices]) > 0}
         without = [part.removeprefix("subset:") for part in rows if part not in self._rows]
-        found = f"without {len(without)} of {len(rows)} subsets, such as {''.join(without[:1])}"
-        self._note = f"{found}: one pair or equal judgements, and no correlation" if without else None
+        problem = f"without {len(without)} of {len(rows)} subsets, such as {''.join(without[:1])}"
+        self._note = f"{problem}: one pair or equal judgements, and no correlation" if without else None
         self._gold = {part: gold_P[rows] for part, rows in self._rows.items()}
         self._ranks = {part: ranks(gold) for part, gold in self._gold.items()}
 
@@ -95,8 +95,8 @@ class Judged:
         yield Score(self._task, "all", metric, by_part["all"], sizes["all"])
         averaged = subsets or ([] if self._note else ["all"])
         values, weights = [by_part[part] for part in averaged], [sizes[part] for part in averaged]
-        for name, by in (("wmean", weights), ("mean", None)) if self._told_apart else ():
-            value = float(np.average(values, weights=by)) if averaged else None
+        for name, factors in (("wmean", weights), ("mean", None)) if self._has_subsets else ():
+            value = float(np.average(values, weights=factors)) if averaged else None
             yield Score(self._task, name, metric, value, sum(weights), self._note)
         for part in subsets:
             yield Score(self._task, part, metric, by_part[part], sizes[part])

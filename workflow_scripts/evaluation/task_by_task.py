@@ -1,8 +1,8 @@
-"""The tasks of a suite one by one: a finished task is cached at once, and a failed task blanks only its own cells.
+"""Evaluation of a suite task by task: a finished task is cached at once, a failed task blanks only its own cells.
 
-Each task has a key of its own, that of its job without the other tasks. A job that was killed goes on behind the tasks
-that it has finished, a suite whose list of tasks has changed takes over those that it still has, and a failed task is
-tried again by the next job of the same place.
+Each task has its own key, which is the key of its job without the other tasks. After a kill, the next job continues
+with the unfinished tasks; a suite with a changed list of tasks reuses the tasks that remain; the next job tries failed
+tasks again.
 """
 
 from collections import defaultdict
@@ -19,8 +19,15 @@ from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.base import Evaluator, Score, Task, Vectors, not_scored, score_table
-from workflow_scripts.evaluation.failures import Failures
+from workflow_scripts.evaluation.base import (
+    Evaluator,
+    Failures,
+    Score,
+    Task,
+    Vectors,
+    not_scored,
+    score_table,
+)
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.folders import load_encoder
@@ -31,22 +38,24 @@ from workflow_scripts.provenance.key import job_key
 from workflow_scripts.settings.suites import SuiteConfig
 
 Tables = dict[str, pa.Table]
-"""The tables of a task or suite, by the role of the output that they go to."""
+"""The tables of a task or suite, by the role of their output."""
 
 
 def evaluate_suite(job: Job, evaluator: Evaluator) -> None:
-    """Score a run on those tasks of a suite that are not cached, each text encoded once, and write all.
+    """Score a run on the tasks of a suite that are not cached, encoding each text once, and write all scores.
 
     Args:
-        job: With the inputs ``model`` and ``datasets``, the wildcards suite, run and seed, and the output ``scores``.
-        evaluator: Of the suite's kind.
+        job: Has the inputs ``model`` and ``datasets``, the wildcards suite, run and seed, and the output ``scores``.
+        evaluator: Evaluator of the suite's kind.
 
     Raises:
-        DataError: if a dataset is not of its form, or not one task could be evaluated.
+        DataError: if a dataset is not of its form, or no task could be evaluated.
     """
     config = evaluator.Config.parse(job.settings["suite"], f"suites ({job.wildcards['suite']})")
     tables = {path.stem: _read(path, config) for path in job.many("datasets")}
-    tasks = {name: _loaded(evaluator, name, tables[of], config) for name, of in config.tasks.items()}
+    tasks = {
+        name: _loaded(evaluator, name, tables[dataset], config) for name, dataset in config.tasks.items()
+    }
     encoder, tokenizer = load_encoder(job.inputs["model"].parent, config.readout)
     encoder.to(granted_device(job.operational["gpu"]))
     encoding = partial(encode, encoder, tokenizer, max_tokens=config.max_tokens)
@@ -54,47 +63,47 @@ def evaluate_suite(job: Job, evaluator: Evaluator) -> None:
     failures, parts = Failures(job), []
     for name, task in tasks.items():
         key = _key_of_task(job, config, name)
-        made = _cached(key, job.outputs)
-        if made is None:
+        results = _cached(key, job.outputs)
+        if results is None:
             try:
-                vectors = texts.of(name)
-                made = _tables(job, _at_widths(task, vectors, config.widths), task.pairs(*vectors))
-            except Exception as error:  # every task has reasons of its own to fail; Ctrl-C is none
-                made = _tables(job, [failures.add(name, error)], SIMILARITIES.empty_table())
+                vectors = texts.vectors(name)
+                results = _tables(job, _at_widths(task, vectors, config.widths), task.pairs(*vectors))
+            except Exception as error:  # any error but Ctrl-C fails this task only
+                results = _tables(job, [failures.add(name, error)], SIMILARITIES.empty_table())
             else:
-                _cache(key, made)
-        parts.append(made)
-        texts.forget(name)
-    whole = {role: pa.concat_tables([part[role] for part in parts]) for role in parts[0]}
-    job.write(whole, labels=[*config.labels(tokenizer.tokenize), *failures.settle(whole["scores"])])
+                _cache(key, results)
+        parts.append(results)
+        texts.release(name)
+    suite = {role: pa.concat_tables([part[role] for part in parts]) for role in parts[0]}
+    job.write(suite, labels=[*config.labels(tokenizer.tokenize), *failures.labels(suite["scores"])])
 
 
 def _read(path: Path, config: SuiteConfig) -> pa.Table:
-    """A dataset: of the form of the suite's kind, or, where only a measure reads it, of any form."""
+    """A dataset of the form of the suite's kind, or of any form if only a measure reads it."""
     return read_table(path, FORMS[config.form]) if path.stem in config.datasets else read_dataset_table(path)
 
 
 def _loaded(evaluator: Evaluator, name: str, table: pa.Table, config: SuiteConfig) -> Task:
-    """A task; one that cannot be loaded fails in its turn."""
+    """A task; one that cannot be loaded raises its error when it is scored."""
     if not len(table):
         return not_scored(name, "no source of the dataset is available")
     try:
         return evaluator.load(name, table, config)
-    except Exception as error:  # again any reason
+    except Exception as error:  # any error fails this task only
         return Task([], partial(_fail, error))
 
 
 def _at_widths(task: Task, vectors: Sequence[Vectors], widths: Sequence[int]) -> Iterator[Score]:
-    """A task's scores; then those of its vectors cut to each width, whose aggregations end in @ and the width.
+    """The scores of a task, then those of its vectors truncated to each width, with aggregations such as all@64.
 
     Raises:
-        DataError: if a width is more than the vectors have.
+        DataError: if a width exceeds that of the vectors.
     """
     yield from task.score(*vectors)
     for width in widths:
         if vectors and width > vectors[0].shape[1]:
-            raise DataError(f"widths: {width} of vectors of {vectors[0].shape[1]} entries. Lower it.")
-        for score in task.score(*(one[:, :width] for one in vectors)):
+            raise DataError(f"widths: {width} of vectors of {vectors[0].shape[1]} entries. Lower the width.")
+        for score in task.score(*(column[:, :width] for column in vectors)):
             yield score._replace(aggregation=f"{score.aggregation}@{width}")
 
 
@@ -103,21 +112,21 @@ def _fail(error: Exception) -> list[Score]:
 
 
 def _tables(job: Job, scores: Iterable[Score], pairs: pa.Table) -> Tables:
-    """The tables of a task that the rule writes."""
+    """The tables of a task that are outputs of the rule."""
     names = {name: job.wildcards[name] for name in ("suite", "run", "seed")}
-    made = {"scores": score_table(scores, **names), "pairs": pairs}
-    return {role: table for role, table in made.items() if role in job.outputs}
+    tables = {"scores": score_table(scores, **names), "pairs": pairs}
+    return {role: table for role, table in tables.items() if role in job.outputs}
 
 
 class SharedTexts:
-    """The texts of several tasks, each of which is encoded once, when the first of its tasks asks for it.
+    """The texts of several tasks, each encoded once, when the first of its tasks is evaluated.
 
-    Texts are encoded in units, those of one task alone and those that several have in common, so that a vector is the
-    same to the bit whichever of the tasks are left to do: what else is in its batches depends on the suite alone.
+    Texts are encoded in units: the texts of exactly the same set of tasks. The batches of a text then depend on the
+    suite only, so its vector is the same to the bit whichever tasks are cached.
 
     Args:
-        encode: Texts to vectors of shape (N, D), in order; not normalised.
-        columns: Task to its columns of texts, in the order in which tasks will be evaluated.
+        encode: Maps texts to vectors of shape (N, D), in order, not normalised.
+        columns: Task to its columns of texts, in the order of evaluation.
     """
 
     def __init__(
@@ -137,12 +146,11 @@ class SharedTexts:
             self._units[tuple(shared)].append(text)
         self._vectors: dict[tuple[str, ...], Vectors] = {}
 
-    def of(self, task: str) -> list[Vectors]:
+    def vectors(self, task: str) -> list[Vectors]:
         """The vectors of each column of a task, shape (N, D).
 
         Raises:
-            DataError: if one is not finite or all are equal: the encoder is broken, and its scores would be
-                meaningless.
+            DataError: if a vector is not finite or all are equal: the encoder is broken.
         """
         units = [shared for shared in self._units if task in shared]
         if not units:
@@ -156,8 +164,8 @@ class SharedTexts:
         row = {text: number for number, text in enumerate(texts)}
         return [vectors[[row[text] for text in column]] for column in self._columns[task]]
 
-    def forget(self, task: str) -> None:
-        """Let go of the vectors that no task after ``task`` asks for."""
+    def release(self, task: str) -> None:
+        """Delete the vectors that no task after ``task`` needs."""
         self._vectors = {shared: vectors for shared, vectors in self._vectors.items() if shared[-1] != task}
 
 
@@ -172,26 +180,26 @@ def _check(vectors_UD: Vectors) -> None:
 
 
 def _key_of_task(job: Job, config: SuiteConfig, task: str) -> str:
-    """The key of the job without datasets and settings of other tasks: the hash of what decides the task."""
-    start, of = job.start, config.tasks[task]
-    others = {f"datasets/{path.as_posix()}" for path in job.many("datasets") if path.stem != of}
+    """The key of a task: that of the job without datasets and settings of other tasks."""
+    start, dataset = job.start, config.tasks[task]
+    others = {f"datasets/{path.as_posix()}" for path in job.many("datasets") if path.stem != dataset}
     return job_key(
         start.rule,
         wildcards=start.wildcards,
         settings={**start.settings, "suite": config.of_task(task).model_dump(mode="json")},
-        inputs={role: given.sha256 for role, given in start.inputs.items() if role not in others},
+        inputs={role: file.sha256 for role, file in start.inputs.items() if role not in others},
         meaning=start.meaning,
         packages=start.packages,
     )
 
 
 def _cached(key: str, roles: Iterable[str]) -> Tables | None:
-    """The tables of a task that was finished before."""
+    """The cached tables of a task; None if it is not cached."""
     with TemporaryDirectory() as folder:
         paths = {role: Path(folder, role) for role in roles}
-        return (
-            {role: pq.read_table(path) for role, path in paths.items()} if cache.restore(key, paths) else None
-        )
+        if not cache.restore(key, paths):
+            return None
+        return {role: pq.read_table(path) for role, path in paths.items()}
 
 
 def _cache(key: str, tables: Tables) -> None:

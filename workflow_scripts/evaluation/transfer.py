@@ -1,6 +1,6 @@
 """Transfer tasks: a linear classifier on frozen sentence vectors, following SentEval's protocols.
 
-How a task is evaluated follows from its splits:
+The splits of a task decide its protocol:
 
 * none (MR, CR, SUBJ, MPQA): nested cross-validation. Each outer fold is tested once; its penalty is the one
   with the best mean accuracy over inner folds of the other rows.
@@ -16,8 +16,8 @@ The classifier is one of three:
 * ``exact``: scikit-learn's logistic regression at its optimum, with the penalties of SentEval without PyTorch
   (C of 2^-2 .. 2^3; with a test but no dev split 2^-1 .. 2^5). Deterministic, and the fastest. SentEval stops
   scikit-learn at its default tolerance, before the optimum.
-* ``senteval``: its PyTorch classifier (``senteval_classifier.FULL``), weight decay 1e-5 .. 1e-2 (the grid in
-  its code stops there). Published numbers were obtained this way, with 10 folds.
+* ``senteval``: SentEval's PyTorch classifier (``senteval_classifier.FULL``), weight decay 1e-5 .. 1e-2 (the grid
+  in its code). Published numbers were obtained this way, with 10 folds.
 * ``senteval_fast``: the same with ``senteval_classifier.FAST``, with 5 folds.
 
 As in SentEval, rows are first sorted by their number of words and their label (which determines the folds), folds are
@@ -67,13 +67,13 @@ Problem = tuple[Integers, Integers | None]
 
 
 def load(task: str, table: pa.Table, config: Config) -> Task:
-    """One or both texts of every row.
+    """A task of texts or pairs of texts.
 
     Scored by ``accuracy`` (and ``f1`` for two-class pairs), or ``spearman`` and ``pearson`` for a graded task, and by
     the score on the rows that chose the penalty (``dev_accuracy``, ``dev_pearson``).
 
     Raises:
-        DataError: if a score is no number, or there are too few rows of a class for the folds.
+        DataError: if a score is not a number, or a class has too few rows for the folds.
     """
     graded = task in config.graded
     labels = _grades(task, table) if graded else table["label"].to_pylist()
@@ -109,23 +109,23 @@ def _grades(task: str, table: pa.Table) -> list[float]:
     try:
         return [float(label) for label in table["label"].to_pylist()]
     except ValueError as error:
-        found = f"{task}: {error}; labels of a graded task are scores"
-        raise DataError(f"{found}. Take it out of transfer.graded.") from error
+        problem = f"{task}: {error}; labels of a graded task are scores"
+        raise DataError(f"{problem}. Take it out of transfer.graded.") from error
 
 
 def _classes(config: Config, task: str, labels: NDArray[Any]) -> Integers:
-    """Numbers of the classes of all rows."""
+    """The class number of each row."""
     classes, numbers = np.unique(labels, return_inverse=True)
-    most = int(np.bincount(numbers).max())
-    if len(classes) == 1 or most < config.folds:
-        found = f"{len(labels)} rows of {len(classes)} classes, the largest of {most}"
+    largest = int(np.bincount(numbers).max())
+    if len(classes) == 1 or largest < config.folds:
+        problem = f"{len(labels)} rows of {len(classes)} classes, the largest of {largest}"
         need = f"{config.folds} folds need two classes and as many rows of one"
-        raise DataError(f"{task}: {found}; {need}. Check the column of labels.")
+        raise DataError(f"{task}: {problem}; {need}. Check the column of labels.")
     return numbers
 
 
 def senteval_order(table: pa.Table, labels: Sequence[str] | Sequence[float]) -> list[int]:
-    """Rows sorted by the words of the first text, of the second, and by label; equal ones keep their order."""
+    """Row numbers sorted by the number of words of the first and second text and by label; the sort is stable."""
     firsts, seconds = table["text1"].to_pylist(), table["text2"].to_pylist()
     keys = [
         (len(first.split()), len(second.split()) if second else 0, label)
@@ -190,7 +190,7 @@ def _tested(
 def _chosen_by_folds(
     config: Config, strengths: list[float], features: Features, labels: Integers, parts: Sequence[Integers]
 ) -> list[tuple[torch.Tensor, float]]:
-    """For each part of the rows, weights fitted to it with the penalty that is best over its folds, and how good."""
+    """For each part of the rows, weights fitted with the penalty that is best over its folds, and its accuracy."""
     folds = [fold for rows in parts for fold in _folds(config, labels, rows)]
     problems = [*folds, *((rows, None) for rows in parts)]
     fits = _fitted(config, strengths, features, labels, problems)
@@ -198,7 +198,7 @@ def _chosen_by_folds(
     means = np.array(by_fold).reshape(len(parts), config.folds, -1).mean(axis=1)
     best = [best_of(accuracies) for accuracies in means]
     finals = zip(fits[len(folds) :], means, best, strict=True)
-    return [(weights[place], float(accuracies[place])) for weights, accuracies, place in finals]
+    return [(weights[index], float(accuracies[index])) for weights, accuracies, index in finals]
 
 
 def _graded(
@@ -224,8 +224,8 @@ def _graded(
 def soft_classes(scores_N: Floats, grades: tuple[int, int]) -> Floats:
     """Divide each score between the two nearest classes, shape (N, C) (Tai et al. 2015).
 
-    A score beyond the first or last class belongs to that class alone, such as STS-B's scores below 1 with classes 1 to
-    5 (in SentEval, these have a target that sums to less than 1).
+    A score beyond the first or last class belongs only to that class, such as STS-B's scores below 1 with classes 1 to
+    5 (in SentEval, the targets of such scores sum to less than 1).
     """
     clipped = np.clip(scores_N, *grades)
     shares: Floats = np.maximum(0, 1 - np.abs(clipped[:, None] - np.arange(grades[0], grades[1] + 1)))
@@ -238,7 +238,7 @@ def soft_classes(scores_N: Floats, grades: tuple[int, int]) -> Floats:
 def _fitted(
     config: Config, strengths: list[float], features: Features, labels: Integers, problems: Sequence[Problem]
 ) -> list[torch.Tensor]:
-    """Weights of shape (S, C, D + 1) for each problem, the constant's last."""
+    """Weights of shape (S, C, D + 1) for each problem, the intercept last."""
     if config.classifier == "exact":
         targets_NC = np.eye(int(labels.max()) + 1)[labels]
         return _solved(features, targets_NC, [rows for rows, _ in problems], strengths)
@@ -252,7 +252,7 @@ def _fitted(
 def _solved(
     features: Features, targets_NC: Floats, subsets: Sequence[Integers], strengths: list[float]
 ) -> list[torch.Tensor]:
-    """Weights of shape (S, C, D + 1) for each subset of rows, as many subsets at once as the job has threads."""
+    """Weights of shape (S, C, D + 1) for each subset of rows; each of the job's threads fits a subset."""
     parallel = Parallel(n_jobs=torch.get_num_threads(), prefer="threads")
     with threadpool_limits(1):  # threads within a fit would gain little
         return list(parallel(delayed(optima)(features, targets_NC, rows, strengths) for rows in subsets))
@@ -261,9 +261,10 @@ def _solved(
 def optima(
     features_ND: Features, targets_NC: Floats, rows: Integers, strengths: Sequence[float]
 ) -> torch.Tensor:
-    """Logistic regression of some rows with every penalty, shape (S, C, D + 1), the constant's weight last.
+    """Logistic regression of some rows with every penalty, shape (S, C, D + 1), the intercept last.
 
-    A row with a soft label counts once for each of its classes, by its share. A class without a row is never predicted.
+    A row with a soft label is repeated for each of its classes, weighted by its share. A class without rows is never
+    predicted.
     """
     kept, classes = np.nonzero(targets_NC[rows])
     shares, inputs_ND = targets_NC[rows][kept, classes], features_ND[rows[kept]].astype(np.float64)
@@ -272,9 +273,9 @@ def optima(
     weights_SCF[..., -1] = np.where(np.isin(np.arange(targets_NC.shape[1]), present), 0, _NEVER)
     fitted = present if len(present) > 2 else present[1:]  # two classes have one row of weights
     model = LogisticRegression(solver="newton-cg", tol=_TOLERANCE, max_iter=1000, warm_start=True)
-    for place, strength in enumerate(strengths if len(present) > 1 else ()):
+    for index, strength in enumerate(strengths if len(present) > 1 else ()):
         model.set_params(C=strength).fit(inputs_ND, classes, sample_weight=shares)
-        weights_SCF[place, fitted] = np.concatenate([model.coef_, model.intercept_[:, None]], axis=1)
+        weights_SCF[index, fitted] = np.concatenate([model.coef_, model.intercept_[:, None]], axis=1)
     return torch.from_numpy(weights_SCF).float()
 
 
@@ -300,6 +301,6 @@ def best_of(accuracies_S: Floats) -> int:
 
 
 def _folds(config: Config, labels: Integers, rows: Integers) -> list[tuple[Integers, Integers]]:
-    """The rows that each fold of ``rows`` keeps and leaves out."""
+    """For each fold, the rows of ``rows`` that it keeps and those that it holds out."""
     splitter = StratifiedKFold(config.folds, shuffle=True, random_state=config.seed)
     return [(rows[kept], rows[left]) for kept, left in splitter.split(np.zeros(len(rows)), labels[rows])]

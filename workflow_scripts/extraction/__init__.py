@@ -1,1 +1,1 @@
-"""Sentence vectors without training: which token vectors, how they are weighted, how the average is post-processed."""
+"""Sentence vectors without training: choice and weighting of token vectors, and post-processing of their average."""

@@ -1,15 +1,15 @@
-"""One pass over texts, and static token vectors: means of a token's contextual vectors in every layer ("Avg.").
+"""Hidden states of texts, and static token vectors: means of a token's contextual vectors in every layer ("Avg.").
 
-Sums are exact, so that they do not depend on the order of addition, which a GPU does not promise:
+Sums are exact, so that they do not depend on the order of addition, which a GPU does not guarantee:
 
 * each state is first rounded to a multiple of 2^-24 (half of a float32's last digit at 1; states of 1 and above are
   multiples already, smaller ones change by 3e-8 at most, a tenth of the difference between two kernels);
 * float64 represents every multiple of 2^-24 up to 2^29, so that no addition rounds while sums stay below that.
   BERT's most frequent token (6.5 million occurrences, entries below 16) stays under 2^27. A larger sum is an error.
 
-ASSUME: the corpus is averaged sentence by sentence, one forward pass each, as everywhere else here; the paper does
-not say. [CLS], [SEP] and every other id that occurs have a mean too. A token that never occurs gets the mean of its
-layer's means (F4: not stated in the paper), and the notes of scores say how often that was needed.
+ASSUME: the corpus is averaged sentence by sentence, one forward pass each, as everywhere else in this project; the
+paper does not say. [CLS], [SEP] and every other id that occurs have a mean too. A token that never occurs gets the mean
+of its layer's means (F4: not stated in the paper), and the notes of scores count such tokens.
 
 Shape suffixes: B texts of a batch, V vocabulary, L hidden states from 0, D width, F tokens of a batch end to end, O
 tokens that occur.
@@ -36,7 +36,7 @@ from workflow_scripts.settings.names import Precision
 
 
 class States(NamedTuple):
-    """One batch: the texts' numbers, their tokens, and hidden states (B, T, D) for each layer from 0."""
+    """One batch: row numbers of the texts, their tokens, and hidden states (B, T, D) for each layer from 0."""
 
     rows_B: NDArray[np.int64]
     batch: TokenBatch
@@ -44,7 +44,7 @@ class States(NamedTuple):
 
 
 TOKENS_PER_BATCH = {"cpu": 4096, "cuda": 16_384}
-"""Padding included. More than suits encoding alone, since every cell of the study costs some calls per batch."""
+"""Tokens of a batch, padding included; larger than for encoding, as every cell of the study takes calls per batch."""
 
 
 def passes(
@@ -55,7 +55,7 @@ def passes(
     Args:
         backbone: The encoder, in evaluation mode, on the device to use.
         text: The texts.
-        precision: Of the encoder's matrix products; states are returned in float32.
+        precision: Precision of the encoder's matrix products; states are returned in float32.
         block: Number of texts that are sorted by length together; None for all.
     """
     lengths = text.lengths
@@ -71,13 +71,13 @@ def passes(
 
 _STEP = 2.0**-24
 _LIMIT = 2.0**29
-_ROUNDER = 1.5 * 2.0**52 * _STEP  # a float64 of this size has the last digit _STEP, so that adding it rounds
+_ROUNDER = 1.5 * 2.0**52 * _STEP  # adding and subtracting it rounds to a multiple of _STEP, its last digit
 _TOKENS = 1 << 10
-"""Tokens whose means are written at a time, as one row group."""
+"""Number of tokens in a row group of means."""
 
 
 class TokenSums:
-    """Sums of states (L, V, D) and numbers of occurrences (V,); they take L x V x D x 8 bytes."""
+    """Sums of states (L, V, D) and numbers of occurrences (V,), which take L x V x D x 8 bytes."""
 
     def __init__(self, layers: int, vocabulary: int, width: int, device: torch.device) -> None:
         self._sums_LVD = torch.zeros(layers, vocabulary, width, dtype=torch.float64, device=device)
@@ -95,7 +95,7 @@ class TokenSums:
         self._counts_V.index_add_(0, ids_F, torch.ones_like(ids_F))
 
     def means(self) -> Iterator[pa.Table]:
-        """Means of the tokens that occur, some at a time: columns of ``TOKEN_AVERAGES``, ids ascending.
+        """Yield means of the tokens that occur, in blocks: columns of ``TOKEN_AVERAGES``, ids ascending.
 
         Raises:
             DataError: if nothing was added, or a sum may have been rounded.
@@ -106,8 +106,8 @@ class TokenSums:
         for ids in seen_O.split(_TOKENS):  # type: ignore[no-untyped-call]
             sums_OLD, counts_O = self._sums_LVD[:, ids].permute(1, 0, 2), self._counts_V[ids]
             if not (largest := float(sums_OLD.abs().max())) < _LIMIT:
-                found = f"a sum reached {largest:.3g}, but sums are exact only below {_LIMIT:.3g}"
-                raise DataError(f"extraction.averages: {found}. Lower max_sentences.")
+                problem = f"a sum reached {largest:.3g}, but sums are exact only below {_LIMIT:.3g}"
+                raise DataError(f"extraction.averages: {problem}. Lower max_sentences.")
             yield _rows(ids, counts_O, (sums_OLD / counts_O[:, None, None]).float())
 
 
@@ -136,7 +136,7 @@ def _rows(ids_O: Tensor, counts_O: Tensor, means_OLD: Tensor) -> pa.Table:
 
 
 def tables_of(averages: pa.Table, vocabulary: int) -> tuple[list[NDArray[np.float32]], NDArray[np.bool_]]:
-    """The averages as one table (V, D) per layer, with unseen tokens filled in, and which tokens were seen."""
+    """The averages as one table (V, D) per layer, with unseen tokens filled in; and a mask of seen tokens."""
     layers = 1 + pc.max(averages["layer"]).as_py()
     ids_O = averages["token_id"].to_numpy()[::layers]
     seen_V = np.zeros(vocabulary, dtype=np.bool_)

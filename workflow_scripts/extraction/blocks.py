@@ -1,24 +1,24 @@
-"""What the extraction study scores: settings of its jobs, its score files and names, and mistakes in them."""
+"""The grid of the extraction study: settings of its jobs, score files, names in words, and mistakes."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
 from workflow_scripts.errors import unknown
-from workflow_scripts.extraction.layers import impossible
+from workflow_scripts.extraction.layers import layer_findings
 from workflow_scripts.settings.suites import SUITES, Cells
 
 ISOTROPY: Cells = frozenset({("", "isoscore")})
-"""The score of Wikitext's sentences, which belong to no suite."""
+"""The score of Wikitext's sentences, which are in no suite."""
 
 Config = Mapping[str, Any]
-"""The whole configuration, or its section ``extraction``, or a part of that."""
+"""The configuration, its section ``extraction``, or a block of that section."""
 
 # Settings of jobs
 
 
 def blocks_of(extraction: Config, kind: str | None, representation: str) -> list[dict[str, Any]]:
-    """The blocks that score a representation by ``kind`` (``None``: by any kind), without their other keys."""
+    """The axes of the blocks that score a representation by ``kind`` (``None``: by any kind)."""
     return [
         {axis: block[axis] for axis in ("mixing_weights", "layers", "weightings", "postprocessings")}
         for block in extraction["blocks"]
@@ -27,12 +27,12 @@ def blocks_of(extraction: Config, kind: str | None, representation: str) -> list
 
 
 def job_settings(extraction: Config, kind: str, representation: str) -> dict[str, Any]:
-    """What the job of one representation and kind reads: its blocks and the definitions that they name."""
+    """Settings of the job of one representation and kind: its blocks and the definitions that they name."""
     return settings_of(extraction, representation, blocks_of(extraction, kind, representation))
 
 
 def wikitext_settings(extraction: Config, representation: str) -> dict[str, Any]:
-    """What the job that encodes Wikitext with a representation reads: what to fit there, and what to measure."""
+    """Settings of the job that encodes Wikitext with a representation: post-processings to fit, cells to measure."""
     fits = {name: block["fit"] for name, block in extraction["postprocessings"].items()}
     learnt = [
         block | {"postprocessings": names}
@@ -47,15 +47,15 @@ def wikitext_settings(extraction: Config, representation: str) -> dict[str, Any]
 
 
 def settings_of(extraction: Config, representation: str, blocks: list[dict[str, Any]]) -> dict[str, Any]:
-    """What a job reads that scores some blocks of a representation."""
-    block = extraction["representations"][representation]
-    template = block.get("template")
+    """Settings of a job that scores some blocks of a representation."""
+    definition = extraction["representations"][representation]
+    template = definition.get("template")
     used = {
-        axis: {name: extraction[axis][name] for one in blocks for name in one[axis]}
+        axis: {name: extraction[axis][name] for block in blocks for name in block[axis]}
         for axis in ("weightings", "postprocessings")
     }
     return {
-        "representation": block,
+        "representation": definition,
         "template": extraction["templates"][template] if template else None,
         "blocks": blocks,
         **used,
@@ -66,26 +66,26 @@ def settings_of(extraction: Config, representation: str, blocks: list[dict[str, 
 
 
 def evaluator_of(kind: str) -> str:
-    """The kind of suite that a kind of score is of: geometry is measured by suites of scored pairs."""
+    """The kind of suite that gives a kind of score: suites of scored pairs also measure geometry."""
     return "sts" if kind == "geometry" else kind
 
 
 def suite_of(config: Config, kind: str) -> dict[str, Any]:
-    """The suite of one kind of score; empty where the study leaves the kind out."""
+    """The suite of one kind of score; empty if the study leaves the kind out."""
     name = config["extraction"]["suites"].get(evaluator_of(kind))
     suite: dict[str, Any] = config["suites"][evaluator_of(kind)][name] if name else {}
     return suite
 
 
 def tasks_in(suite: Config, kind: str) -> dict[str, str]:
-    """Tasks of a suite that give one kind of score, with their datasets."""
+    """Tasks of a suite for one kind of score, with their datasets."""
     if kind == "geometry":
         return {name: measure["dataset"] for name, measure in suite.get("positives", {}).items()}
     return {name: name for name in suite.get("datasets", [])}
 
 
 def tasks_of(config: Config, kind: str) -> dict[str, str]:
-    """Tasks that the study scores of one kind, with their datasets."""
+    """Tasks of one kind in the study, with their datasets."""
     return tasks_in(suite_of(config, kind), kind)
 
 
@@ -96,8 +96,8 @@ def score_files(
 
     Args:
         config: The whole configuration.
-        tasks: Kind to the wanted tasks; None for all tasks that the study scores.
-        representations: Wanted ones; one without a block for a kind has no file of that kind.
+        tasks: Kind to the wanted tasks; None for all tasks of the study.
+        representations: Wanted representations; one without a block for a kind has no file of that kind.
     """
     extraction, wanted = config["extraction"], set(representations)
     return [
@@ -110,36 +110,36 @@ def score_files(
     ]
 
 
-def files_of(config: Config, shown: Config) -> list[str]:
+def files_of(config: Config, block: Config) -> list[str]:
     """Score files that a table or figure of the study reads."""
     extraction = config["extraction"]
-    models = [extraction["models"][model]["representation"] for model in shown.get("models", [])]
-    lines = [line["representation"] for line in _lines(shown)]
-    return score_files(config, _tasks(extraction, _measures(shown)), [*models, *lines])
+    models = [extraction["models"][model]["representation"] for model in block.get("models", [])]
+    lines = [line["representation"] for line in _lines(block)]
+    return score_files(config, _tasks(extraction, _measures(block)), [*models, *lines])
 
 
-def _measures(shown: Config) -> list[str]:
-    """The measures of a table or figure, or the two that a figure sets against each other."""
-    measures: list[str] = shown.get("measures") or [shown["x"], shown["y"]]
+def _measures(block: Config) -> list[str]:
+    """The measures of a table or figure, or those on the axes of a figure."""
+    measures: list[str] = block.get("measures") or [block["x"], block["y"]]
     return measures
 
 
-def _lines(shown: Config) -> list[Config]:
-    """What a figure draws by representation and weighting: its series, or itself."""
-    return [*shown.get("series", []), *([shown] if "representation" in shown else [])]
+def _lines(block: Config) -> list[Config]:
+    """Settings with a representation and weighting for each line of a figure: its series, or the figure's own."""
+    return [*block.get("series", []), *([block] if "representation" in block else [])]
 
 
 def _tasks(extraction: Config, measures: Iterable[str]) -> dict[str, set[str] | None]:
-    """Kind to the tasks of some measures; None where one of them averages over all tasks."""
+    """Kind to the tasks of some measures; None if one of them averages over all tasks."""
     tasks: dict[str, set[str] | None] = {}
     for measure in (extraction["measures"][name] for name in measures):
-        seen, asked = tasks.get(measure["kind"], set()), measure["tasks"]
-        tasks[measure["kind"]] = None if asked is None or seen is None else seen | {*asked}
+        seen, own = tasks.get(measure["kind"], set()), measure["tasks"]
+        tasks[measure["kind"]] = None if own is None or seen is None else seen | {*own}
     return tasks
 
 
 def single_tables(config: Config, table: str) -> dict[str, str]:
-    """Each task of a table's measures, and the table that is about this task alone."""
+    """For each task of a table's measures, the table with this task only."""
     extraction = config["extraction"]
     kinds = _tasks(extraction, extraction["tables"][table]["measures"])
     alone = {}
@@ -151,30 +151,30 @@ def single_tables(config: Config, table: str) -> dict[str, str]:
 
 
 def datasets_of(config: Config) -> list[str]:
-    """Datasets that the extraction part of a study reads."""
+    """Datasets that the extraction study reads."""
     extraction, show = config["extraction"], config["extraction"]["show"]
     blocks = [extraction[part][name] for part in ("tables", "figures") for name in show[part]]
     kinds = {file.split("/")[2] for block in blocks for file in files_of(config, block)}
     rows = [row for table in show["statistics"] for row in extraction["statistics"][table]["rows"]]
-    found = {row["dataset"] for row in rows}
+    datasets = {row["dataset"] for row in rows}
     if kinds:
-        found |= {dataset for kind in kinds - {"isotropy"} for dataset in tasks_of(config, kind).values()}
-        found |= {extraction[part]["dataset"] for part in ("wikitext", "averages")}
-    return sorted(found)
+        datasets |= {dataset for kind in kinds - {"isotropy"} for dataset in tasks_of(config, kind).values()}
+        datasets |= {extraction[part]["dataset"] for part in ("wikitext", "averages")}
+    return sorted(datasets)
 
 
 # Names
 
 
-def names(config: Config, shown: Config) -> dict[str, Any]:
-    """Definitions and labels of the models, measures and variants that one table or figure names."""
-    extraction, variants = config["extraction"], shown.get("variants", [])
-    lines, measures = _lines(shown), _measures(shown)
-    weightings = {name for block in variants for name in block["weightings"]}
+def names(config: Config, block: Config) -> dict[str, Any]:
+    """Definitions and labels of the models, measures and variants in one table or figure."""
+    extraction, variants = config["extraction"], block.get("variants", [])
+    lines, measures = _lines(block), _measures(block)
+    weightings = {name for variant in variants for name in variant["weightings"]}
     weightings |= {line["weighting"] for line in lines}
-    posts = {name for block in variants for name in block["postprocessings"]} | {"none"}
+    posts = {name for variant in variants for name in variant["postprocessings"]} | {"none"}
     return {
-        "models": {name: extraction["models"][name] for name in shown.get("models", [])},
+        "models": {name: extraction["models"][name] for name in block.get("models", [])},
         "measures": {name: extraction["measures"][name] for name in measures},
         "weightings": {name: extraction["weightings"][name]["label"] for name in weightings},
         "postprocessings": {name: extraction["postprocessings"][name]["label"] for name in posts},
@@ -182,63 +182,63 @@ def names(config: Config, shown: Config) -> dict[str, Any]:
         "representations": {
             name: _representation(config, name) for name in sorted(line["representation"] for line in lines)
         },
-        "datasets": _called(config, [extraction["measures"][name] for name in measures]),
+        "datasets": _dataset_names(config, [extraction["measures"][name] for name in measures]),
     }
 
 
 def _encoder(config: Config) -> str:
     encoder: str = config["extraction"]["encoder"]
-    called: str = config["names"].get("encoders", {}).get(encoder, encoder)
-    return called
+    name: str = config["names"].get("encoders", {}).get(encoder, encoder)
+    return name
 
 
 def _representation(config: Config, name: str) -> str:
-    """A representation in words: the encoder, where its states are read."""
+    """A representation in words; one that reads an encoder is named after the encoder."""
     block = config["extraction"]["representations"][name]
     if block["kind"] != "encoder":
         return "random embeddings" if block["kind"] == "random" else name
     return _encoder(config) if block["template"] is None else f"{_encoder(config)} in template {name}"
 
 
-def _called(config: Config, measures: Iterable[Config]) -> dict[str, str]:
-    """Names in words of the data of some measures; the isotropy of Wikitext's sentences has no task."""
+def _dataset_names(config: Config, measures: Iterable[Config]) -> dict[str, str]:
+    """Tasks of some measures, and the names of their datasets in words; Wikitext's isotropy has no task."""
     words = config["names"].get("datasets", {})
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for measure in measures:
-        of_kind = tasks_of(config, measure["kind"])
-        asked = measure["tasks"] or list(of_kind)
-        found |= {task: words[of_kind[task]] for task in asked if task in of_kind and of_kind[task] in words}
-    return found
+        datasets = tasks_of(config, measure["kind"])
+        tasks = measure["tasks"] or list(datasets)
+        result |= {task: words[datasets[task]] for task in tasks if datasets.get(task) in words}
+    return result
 
 
 # Checks
 
 
 def extraction_findings(config: Config) -> Iterator[str]:
-    """What measures and figures, shown or not, ask for that is not there."""
+    """Messages about unknown names in measures and figures, including those that no study shows."""
     extraction = config["extraction"]
     for name, measure in extraction["measures"].items():
-        yield from _of_measure(config, measure, f"extraction.measures.{name}")
+        yield from _measure_findings(config, measure, f"extraction.measures.{name}")
     tables = [*extraction["tables"], *extraction["statistics"]]
     for name, figure in extraction["figures"].items():
         yield from unknown(figure["below"], tables, f"extraction.figures.{name}.below")
 
 
 def block_findings(extraction: Config, depth: int | None) -> Iterator[str]:
-    """What the study's blocks ask of representations that these do not have.
+    """Messages about layers and masks in the study's blocks that their representations lack.
 
     Args:
-        extraction: The section, every name of which is defined.
-        depth: Layers of the study's encoder; None where they are unknown before it is fetched.
+        extraction: The section; all its names are defined.
+        depth: Number of layers of the study's encoder; None before it is fetched.
     """
     for number, block in enumerate(extraction["blocks"]):
         for name in block["representations"]:
-            for found in impossible(settings_of(extraction, name, [block]), depth):
-                yield f"extraction.blocks.{number}: {name}: {found}"
+            for problem in layer_findings(settings_of(extraction, name, [block]), depth):
+                yield f"extraction.blocks.{number}: {name}: {problem}"
 
 
-def _of_measure(config: Config, measure: Config, place: str) -> Iterator[str]:
-    """Mistakes of one measure, which may name any task of its kind: the study's own suite may leave some out."""
+def _measure_findings(config: Config, measure: Config, place: str) -> Iterator[str]:
+    """Mistakes of one measure, which may name any task of its kind, also tasks that the study leaves out."""
     kind, aggregation, metrics = (measure[key] for key in ("kind", "aggregation", "metrics"))
     cells = ISOTROPY
     if kind != "isotropy":

@@ -1,4 +1,4 @@
-"""Combinations of layers by name, so that one configuration serves encoders of any depth, and what they lack.
+"""Combinations of layers by name, which serve encoders of any depth, and checks that an encoder has them.
 
     static        the table of input embeddings, before positions and normalisation: the paper's layer -1
     0, 1, 2, ...  hidden states; 0 is the output of the embedding layer
@@ -19,20 +19,22 @@ STATIC = -1
 
 
 def parse_layers(name: str, depth: int) -> tuple[int, ...]:
-    """The layers that ``name`` averages.
+    """The numbers of the layers that ``name`` averages.
 
     Args:
         name: As in the module's docstring.
-        depth: Layers of the encoder.
+        depth: Number of layers of the encoder.
 
     Raises:
-        ConfigError: if a part is no layer of the encoder, or occurs twice.
+        ConfigError: if a part is not a layer of the encoder, or occurs twice.
     """
     named = {"static": STATIC, "last": depth} | {str(layer): layer for layer in range(depth + 1)}
     parts = name.split("+")
     if unknown := [part for part in parts if part not in named]:
         known = f"static, 0 to {depth}, last"
-        raise ConfigError(f"layers {name}: {unknown[0]} is no layer of the encoder. Choose from {known}.")
+        raise ConfigError(
+            f"layers {name}: '{unknown[0]}' is not a layer of the encoder. Choose from {known}."
+        )
     layers = tuple(named[part] for part in parts)
     if len(set(layers)) < len(layers):
         raise ConfigError(f"layers {name}: one layer is named twice. Remove it.")
@@ -45,14 +47,14 @@ def every_layer(names: Iterable[str], depth: int) -> list[str]:
     return list(dict.fromkeys(name for part in spelled for name in part))
 
 
-def impossible(settings: Mapping[str, Any], depth: int | None) -> Iterator[str]:
-    """Messages about layers or masks that blocks ask for and the representation does not have.
+def layer_findings(settings: Mapping[str, Any], depth: int | None) -> Iterator[str]:
+    """Messages about layers or masks in blocks that the representation lacks.
 
-    Asked before any job, and again by the job, which knows the encoder itself.
+    The graph checks before any job, and the job checks again with the encoder.
 
     Args:
-        settings: As ``graph.extraction.job_settings`` has them.
-        depth: Layers of the encoder; None while that is unknown: then layers are not checked.
+        settings: Settings of a job (``blocks.job_settings``).
+        depth: Number of layers of the encoder; None if unknown: then layers are not checked.
     """
     template = settings["template"]
     has_masks = template is not None and "[MASK]" in template["text"]

@@ -3,13 +3,13 @@
     zscore            (x - mean) / sd per feature; a feature that does not vary becomes 0
     quantile_uniform  each feature mapped to its quantile, 0 to 1, as in scikit-learn's QuantileTransformer
     whiten            mean 0, covariance I, as in scikit-learn's PCA(whiten=True), without directions of no variance
-    abtt              all but the top d principal directions (Mu and Viswanath 2018), here of sentence vectors
+    abtt              all but the top d principal directions (Mu and Viswanath 2018) of sentence vectors
     normalise         length 1
 
 Stankevicius and Lukosevicius 2025, section 3.4. Unless ``fit`` is wikitext (the paper's superscript W), fits are
 transductive. ASSUME: they use every text of the task as often as it occurs, both sides of pairs. Quantiles follow
-scikit-learn's formula with one sort per feature and, where no quantile repeats, one interpolation instead of two.
-What several post-processings of the same vectors need, such as their principal directions, is computed once.
+scikit-learn's formula with one sort per feature and, if no quantile repeats, one interpolation instead of two. Values
+that several post-processings of the same vectors need, such as their principal directions, are computed once.
 
 Shape suffixes: U distinct vectors, N vectors with repetitions, D width, Q quantiles, K directions.
 """
@@ -25,20 +25,20 @@ from workflow_scripts.settings.extraction import Abtt, Plain, Postprocessing, Qu
 Vectors = NDArray[np.float32]
 Floats = NDArray[np.float64]
 Fit = dict[str, NDArray[np.float32]]
-"""What was fitted, by name: vectors and matrices."""
+"""Fitted vectors and matrices by name."""
 
 _NO_VARIANCE = 1e-10
 """A direction whose eigenvalue is below this fraction of the largest has no variance: float32 noise squared."""
 
 
 class Sample:
-    """Vectors to fit to and to transform; what several post-processings need of them is computed once and kept.
+    """Vectors to fit to and to transform, with cached values that several post-processings need.
 
-    That takes at most one and a half times the memory of the vectors, plus that of the vectors with repetitions.
+    The cache takes at most one and a half times the memory of the vectors, plus that of the vectors with repetitions.
 
     Args:
         vectors_UD: The distinct vectors, at least one.
-        occurrences_N: The vectors to fit to, in order, as indices into the distinct ones; None for each of them once.
+        occurrences_N: The vectors to fit to, in order, as indices of distinct vectors; None to use each of them once.
     """
 
     def __init__(self, vectors_UD: Vectors, occurrences_N: NDArray[np.int64] | None = None) -> None:
@@ -47,18 +47,18 @@ class Sample:
 
     @cached_property
     def repeated(self) -> Vectors:
-        """The vectors as often as they occur."""
+        """The vectors with repetitions."""
         return self.vectors_UD if self._occurrences_N is None else self.vectors_UD[self._occurrences_N]
 
     @cached_property
     def mean(self) -> Floats:
-        """Their mean."""
+        """Mean of the vectors with repetitions."""
         mean_D: Floats = self.repeated.mean(axis=0, dtype=np.float64)
         return mean_D
 
     @cached_property
     def principal(self) -> tuple[Floats, Floats]:
-        """Variances (D,), largest first, and the directions they have, as columns (D, D)."""
+        """Variances (D,), largest first, and their principal directions as columns (D, D)."""
         centred_ND = self.repeated - self.mean
         covariance_DD = centred_ND.T @ centred_ND / max(len(centred_ND) - 1, 1)
         variances, directions = np.linalg.eigh(covariance_DD)
@@ -66,7 +66,7 @@ class Sample:
 
     @cached_property
     def rising(self) -> tuple[NDArray[np.int32], Vectors]:
-        """For every feature, the distinct vectors from smallest to largest: their numbers (D, U) and values (D, U)."""
+        """Indices (D, U) and values (D, U) of the distinct vectors, sorted by each feature."""
         values_DU = np.ascontiguousarray(self.vectors_UD.T)
         return np.argsort(values_DU, axis=1).astype(np.int32), np.sort(values_DU, axis=1)
 
@@ -89,7 +89,7 @@ def fit(settings: Postprocessing, sample: Sample) -> Fit:
 
 
 def apply(settings: Postprocessing, fitted: Fit, sample: Sample) -> Vectors:
-    """The distinct vectors, transformed by what was fitted to them or others; whitening may return fewer columns."""
+    """The distinct vectors, transformed by a fit to these or other vectors; whitening may return fewer columns."""
     vectors_UD = sample.vectors_UD
     if settings.kind == "none":
         return vectors_UD
@@ -114,7 +114,7 @@ def _fit_of(**parts: NDArray[np.floating]) -> Fit:
 
 
 def _inverse(values: NDArray[Any]) -> NDArray[Any]:
-    """1 / value; 0 where the value is 0 up to the rounding error of a mean."""
+    """1 / value; 0 if the value is 0 up to the rounding error of a mean."""
     varied = values > 1e-12 * values.max(initial=0)
     inverse: NDArray[Any] = np.divide(1, values, out=np.zeros_like(values), where=varied)
     return inverse
@@ -122,9 +122,8 @@ def _inverse(values: NDArray[Any]) -> NDArray[Any]:
 
 def _quantiles(vectors_ND: Vectors, settings: Quantile) -> NDArray[np.float32]:
     if len(vectors_ND) > settings.subsample:
-        chosen = np.random.default_rng(settings.seed).choice(
-            len(vectors_ND), settings.subsample, replace=False
-        )
+        random = np.random.default_rng(settings.seed)
+        chosen = random.choice(len(vectors_ND), settings.subsample, replace=False)
         vectors_ND = vectors_ND[np.sort(chosen)]
     sorted_DN = np.sort(vectors_ND.T, axis=1)
     count = min(settings.quantiles, len(vectors_ND))
@@ -134,13 +133,13 @@ def _quantiles(vectors_ND: Vectors, settings: Quantile) -> NDArray[np.float32]:
     fraction_Q = (places_Q - below_Q).astype(np.float32)
     low_DQ = sorted_DN[:, below_Q]
     references_DQ = low_DQ + fraction_Q * (sorted_DN[:, above_Q] - low_DQ)
-    if (references_DQ[:, 1:] < references_DQ[:, :-1]).any():  # rounding has broken the order
+    if (references_DQ[:, 1:] < references_DQ[:, :-1]).any():  # rounding may break the order
         references_DQ = np.maximum.accumulate(references_DQ, axis=1)
     return references_DQ
 
 
 def _to_quantiles(sample: Sample, references_DQ: NDArray[np.float32]) -> Vectors:
-    """The quantile of each entry: the middle of the range where references repeat, 0 and 1 beyond the ends."""
+    """The quantile of each entry: the middle of the range of repeated references, 0 and 1 beyond the ends."""
     order_DU, rising_DU = sample.rising
     result_DU = np.empty_like(rising_DU)
     places_Q = np.linspace(0, 1, references_DQ.shape[1])
@@ -148,10 +147,10 @@ def _to_quantiles(sample: Sample, references_DQ: NDArray[np.float32]) -> Vectors
     for rising_U, order_U, references_Q, repeats, result_U in zip(
         rising_DU, order_DU, references_DQ, repeats_D, result_DU, strict=True
     ):
-        if not repeats and np.array_equal(rising_U, references_Q):  # few vectors, fitted to themselves
+        if not repeats and np.array_equal(rising_U, references_Q):  # each vector is a reference
             result_U[order_U] = places_Q
             continue
-        places_U = np.interp(rising_U, references_Q, places_Q, left=0, right=1)  # fast, since they rise
+        places_U = np.interp(rising_U, references_Q, places_Q, left=0, right=1)  # fast for sorted values
         if repeats:
             downwards_U = np.interp(-rising_U[::-1], -references_Q[::-1], -places_Q[::-1])[::-1]
             places_U = (places_U - downwards_U) / 2

@@ -36,7 +36,7 @@ Vectors = NDArray[np.float32]
 
 
 class Key(NamedTuple):
-    """Which sentence vectors: one combination of the axes of a block, before post-processing."""
+    """One combination of the axes of a block, before post-processing: it identifies sentence vectors."""
 
     mixing_weight: float
     draw: int
@@ -45,7 +45,7 @@ class Key(NamedTuple):
 
 
 class Made(NamedTuple):
-    """The sentence vectors of one key, and a note on how they were computed ("" for none)."""
+    """The sentence vectors of one key, and a note on exceptions ("" for none)."""
 
     key: Key
     vectors_UD: Vectors
@@ -53,7 +53,7 @@ class Made(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """Tokenised texts: as they are, and inside the template."""
+    """Tokenised texts, alone and in the template."""
 
     raw: TokenisedText
     filled: TokenisedText
@@ -81,9 +81,9 @@ class EncoderVectors:
         own = _tokens_of(self._tokenizer, self._template)
         longest = max_position_embeddings(self._backbone)
         limit = max_tokens if longest is None else min(max_tokens, longest - own)
-        kept = cut(self._tokenizer, texts, limit)
-        filled = [fill(self._template, text, self._tokenizer.mask_token) for text in kept]
-        raw = tokenise(self._tokenizer, kept, limit)
+        truncated = cut(self._tokenizer, texts, limit)
+        filled = [fill(self._template, text, self._tokenizer.mask_token) for text in truncated]
+        raw = tokenise(self._tokenizer, truncated, limit)
         if self._template == PLAIN:
             return Tokens(raw, raw)
         most = most_tokens(self._template, self._tokenizer, limit)
@@ -93,9 +93,9 @@ class EncoderVectors:
         self, text: TokenisedText, weights: Mapping[str, Weights], keys: Sequence[Key]
     ) -> Iterator[Made]:
         """The vectors of every key, from one pass over ``text``."""
-        kept = dict.fromkeys((key.layers, key.weighting) for key in keys if key.mixing_weight != 1)
+        pairs = dict.fromkeys((key.layers, key.weighting) for key in keys if key.mixing_weight != 1)
         flat = {name: weight.weights_F for name, weight in weights.items()}
-        contextual = pool_layers(self._backbone, text, flat, kept, self._precision)
+        contextual = pool_layers(self._backbone, text, flat, pairs, self._precision)
         static = self._static_tables(keys)
         for key in keys:
             vectors_UD = contextual.get((key.layers, key.weighting))
@@ -103,27 +103,27 @@ class EncoderVectors:
             if key.mixing_weight != 0:
                 table_VD, seen_V = static[key.layers]
                 average_UD = static_vectors(text, flat[key.weighting], table_VD)
-                vectors_UD = (
-                    average_UD if vectors_UD is None else mixed(vectors_UD, average_UD, key.mixing_weight)
-                )
+                if vectors_UD is not None:
+                    average_UD = mixed(vectors_UD, average_UD, key.mixing_weight)
+                vectors_UD = average_UD
                 notes.append(_unseen_note(text, seen_V))
             assert vectors_UD is not None
             yield Made(key, vectors_UD, "; ".join(filter(None, notes)))
 
     def _static_tables(self, keys: Iterable[Key]) -> dict[str, tuple[Vectors, NDArray[np.bool_]]]:
-        """For each combination of layers, the mean of their tables (V, D), and which tokens have averages."""
+        """For each combination of layers, the mean of their tables (V, D), and a mask of tokens with averages."""
         names = dict.fromkeys(key.layers for key in keys if key.mixing_weight != 0)
         if not names:
             return {}
         assert self._averages is not None
         tables, seen_V = tables_of(self._averages, self._backbone.config.vocab_size)
-        every = dict(enumerate(tables)) | {STATIC: input_table(self._backbone)}
-        found = {}
+        by_layer = dict(enumerate(tables)) | {STATIC: input_table(self._backbone)}
+        means = {}
         for name in names:
             layers = parse_layers(name, self._backbone.config.num_hidden_layers)
-            mean_VD = sum((every[layer] for layer in layers[1:]), every[layers[0]]) / len(layers)
-            found[name] = (mean_VD.astype(np.float32), seen_V)
-        return found
+            mean_VD = sum((by_layer[layer] for layer in layers[1:]), by_layer[layers[0]]) / len(layers)
+            means[name] = (mean_VD.astype(np.float32), seen_V)
+        return means
 
 
 class TableVectors:
@@ -183,23 +183,23 @@ def pool_layers(
     backbone: PreTrainedModel,
     text: TokenisedText,
     weights: Mapping[str, NDArray[np.float32]],
-    kept: Iterable[tuple[str, str]],
+    pairs: Iterable[tuple[str, str]],
     precision: Precision,
 ) -> dict[tuple[str, str], Vectors]:
-    """Vectors (U, D) of every pair in ``kept``, from one pass over ``text``.
+    """Vectors (U, D) of every pair of layers and weighting, from one pass over ``text``.
 
     One batched matrix product per layer sums over tokens for all weightings together. Token states are released before
-    the next batch, so that memory is sentences x width for each wanted pair of layers and weighting.
+    the next batch, so each pair takes the memory of sentences x width.
 
     Args:
         backbone: The encoder, in evaluation mode.
         text: The texts, tokenised.
-        weights: Name of a weighting to a weight for every token of ``text`` end to end.
-        kept: The wanted pairs: name of a combination of layers, name of a weighting.
-        precision: Of the encoder's matrix products.
+        weights: Name of a weighting to a weight for every token of ``text``, concatenated.
+        pairs: Names of a combination of layers and of a weighting.
+        precision: Precision of the encoder's matrix products.
     """
     depth, width = backbone.config.num_hidden_layers, backbone.config.hidden_size
-    wanted = {pair: parse_layers(pair[0], depth) for pair in kept}
+    wanted = {pair: parse_layers(pair[0], depth) for pair in pairs}
     names = list(dict.fromkeys(weighting for _layers, weighting in wanted))
     vectors = {pair: np.zeros((len(text), width), dtype=np.float32) for pair in wanted}
     for pair, layers in wanted.items():
@@ -212,19 +212,18 @@ def pool_layers(
     for rows_B, batch, states in passes(backbone, text, precision):
         weights_BWT = onto(padded(stacked_WF, text.starts, rows_B, batch.ids_BT.shape[1]), backbone.device)
         together = torch.stack([weights_BWT @ states[layer] for layer in hidden])
-        pooled = dict(zip(hidden, together.cpu().numpy(), strict=True))  # in one copy from a GPU
-        for (name, weighting), layers in wanted.items():
-            place = names.index(weighting)
-            of_pair = vectors[name, weighting]
+        pooled = dict(zip(hidden, together.cpu().numpy(), strict=True))  # one copy from a GPU for all layers
+        for pair, layers in wanted.items():
+            column = names.index(pair[1])
             present = [layer for layer in layers if layer != STATIC]
-            of_pair[rows_B] += sum(pooled[layer][:, place] for layer in present) / len(layers)
+            vectors[pair][rows_B] += sum(pooled[layer][:, column] for layer in present) / len(layers)
     return vectors
 
 
 def padded(
     values_WF: NDArray[np.float32], starts: NDArray[np.int64], rows_B: NDArray[np.int64], width: int
 ) -> Tensor:
-    """The values of some texts, shape (B, W, T), 0 where a text has no token."""
+    """The values of some texts, shape (B, W, T), 0 for padding."""
     positions_BT = starts[rows_B][:, None] + np.arange(width)
     present_BT = positions_BT < starts[rows_B + 1][:, None]
     values_WBT = values_WF[:, np.where(present_BT, positions_BT, 0)] * present_BT
@@ -246,5 +245,5 @@ def static_vectors(text: TokenisedText, weights_F: NDArray[np.float32], table_VD
 
 
 def mixed(contextual_UD: Vectors, average_UD: Vectors, mixing_weight: float) -> Vectors:
-    """V = (1 - w) v_BERT + w v_Avg  (Equation 10), for any w, negative ones included."""
+    """V = (1 - w) v_BERT + w v_Avg  (Equation 10), for any w, including negative ones."""
     return ((1 - mixing_weight) * contextual_UD + mixing_weight * average_UD).astype(np.float32)

@@ -1,6 +1,6 @@
 """The grid of one representation and one task: all sentence vectors, their post-processings and scores in one job.
 
-Token states are kept for one batch, sentence vectors for the whole job, post-processed vectors until they are scored.
+Token states stay in memory for one batch, sentence vectors for the job, post-processed vectors until they are scored.
 Every post-processing is fitted once for each key (mixing weight, draw, layers, weighting).
 """
 
@@ -26,7 +26,7 @@ from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score, Task, gap
 from workflow_scripts.evaluation.geometry import isoscore
 from workflow_scripts.extraction import postprocess
-from workflow_scripts.extraction.layers import every_layer, impossible
+from workflow_scripts.extraction.layers import every_layer, layer_findings
 from workflow_scripts.extraction.postprocess import Fit, Sample
 from workflow_scripts.extraction.representations import (
     EncoderVectors,
@@ -66,11 +66,11 @@ Integers = NDArray[np.int64]
 Cells = Mapping[Key, Sequence[str]]
 """Keys of sentence vectors, each with the post-processings to apply to them."""
 Fits = Mapping[tuple[Key, str], Fit]
-"""What was fitted on Wikitext for a key and a post-processing."""
+"""Fits to Wikitext, by key and post-processing."""
 Scored = tuple[Key, str, Score]
-"""A score of the vectors of a key after a post-processing."""
+"""A score of a key's vectors after a post-processing."""
 Fitted = tuple[Key, str, Fit]
-"""What was fitted on the vectors of a key for a post-processing."""
+"""The fit of a post-processing to a key's vectors."""
 
 _SHORT = 16  # tokens
 _NO_KEY = Key(0.0, 0, "", "")
@@ -86,7 +86,7 @@ class JobBlock(Settings):
 
 
 class JobSettings(Settings):
-    """What ``graph.extraction.job_settings`` cuts out of the configuration."""
+    """The settings that ``blocks.job_settings`` selects from the configuration."""
 
     representation: Representation
     template: Template | None
@@ -110,7 +110,7 @@ class Texts(NamedTuple):
 
     @property
     def occurrences_N(self) -> Integers:  # noqa: N802
-        """Every text of the task in order: post-processings are fitted on these."""
+        """All texts of the task in order, to which post-processings are fitted."""
         return np.concatenate(self.columns)
 
 
@@ -120,7 +120,7 @@ class Opened(NamedTuple):
     vectors: EncoderVectors | TableVectors
     vocabulary: Vocabulary
     wikitext: Counts | None
-    """Document frequencies of Wikitext, where a weighting uses them."""
+    """Document frequencies of Wikitext; None if no weighting uses them."""
     depth: int
     """Number of layers of the encoder; 0 for static tables."""
 
@@ -131,11 +131,11 @@ class Opened(NamedTuple):
 
 
 def open_representation(settings: JobSettings, job: Job) -> Opened | None:
-    """The representation, ready to compute vectors; None where its word vectors are missing.
+    """Load a representation; returns None if its word vectors are missing.
 
     Args:
-        settings: Of the job.
-        job: With the inputs encoder and biases, and the roles words, documents and averages where they are needed.
+        settings: Settings of the job.
+        job: Has the inputs encoder and biases, and words, documents and averages if the representation needs them.
     """
     representation = settings.representation
     biases: dict[str, list[str]] = json.loads(job.inputs["biases"].read_text("utf-8"))
@@ -175,11 +175,11 @@ def plan(settings: JobSettings, depth: int) -> dict[Key, list[str]]:
     """Keys in the order of the blocks, each with its post-processings.
 
     Raises:
-        ConfigError: if a block asks a representation for layers or masks that it does not have.
+        ConfigError: if a block names layers or masks that the representation lacks.
     """
     draws = settings.representation.draws if isinstance(settings.representation, RandomRepresentation) else 1
-    if found := [*impossible(settings.model_dump(), depth)]:
-        raise ConfigError(f"extraction.blocks: {found[0]}")
+    if problems := [*layer_findings(settings.model_dump(), depth)]:
+        raise ConfigError(f"extraction.blocks: {problems[0]}")
     cells: dict[Key, list[str]] = {}
     for block in settings.blocks:
         layers = every_layer(block.layers, depth)
@@ -193,12 +193,10 @@ def texts_of(task: Task, *, by_group: bool) -> Texts:
     """The texts of a task; by group, a text that occurs in two groups counts in both."""
     groups = task.groups if by_group and task.groups else repeat("")
     numbers: dict[tuple[str, str], int] = {}
-    columns = [
-        np.array(
-            [numbers.setdefault(key, len(numbers)) for key in zip(groups, column, strict=False)], np.int64
-        )
-        for column in task.columns
-    ]
+    columns = []
+    for column in task.columns:
+        keys = zip(groups, column, strict=False)
+        columns.append(np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64))
     groups_U = np.unique([group for group, _ in numbers], return_inverse=True)[1].astype(np.int64)
     return Texts([text for _, text in numbers], groups_U, columns)
 
@@ -259,14 +257,15 @@ def evaluate(
     if not task.columns:
         yield from ((_NO_KEY, "", score) for score in task.score())
         return
-    by_group = any(isinstance(one, Idf) and one.documents == "subset" for one in settings.weightings.values())
+    weightings = settings.weightings.values()
+    by_group = any(isinstance(weighting, Idf) and weighting.documents == "subset" for weighting in weightings)
     texts = texts_of(task, by_group=by_group)
     for made in sentence_vectors(settings, cells, texts, max_tokens, opened):
         sample = Sample(made.vectors_UD, texts.occurrences_N)
         for name in cells[made.key]:
-            how = settings.postprocessings[name]
-            fitted = fits[made.key, name] if how.fit == "wikitext" else postprocess.fit(how, sample)
-            vectors_UD = postprocess.apply(how, fitted, sample)
+            post = settings.postprocessings[name]
+            fitted = fits[made.key, name] if post.fit == "wikitext" else postprocess.fit(post, sample)
+            vectors_UD = postprocess.apply(post, fitted, sample)
             for score in task.score(*(vectors_UD[rows] for rows in texts.columns)):
                 note = "; ".join(filter(None, [score.note, made.note])) or None
                 yield made.key, name, score._replace(note=note)
@@ -280,15 +279,15 @@ def learn(
     max_tokens: int,
     opened: Opened,
 ) -> tuple[list[Fitted], list[Scored]]:
-    """Fit the post-processings in ``cells`` to Wikitext's vectors: fits that tasks use, IsoScores of ``measured``.
+    """Fit the post-processings in ``cells`` to Wikitext's vectors; returns fits for tasks, and IsoScores.
 
     ASSUME: on Wikitext, idf^T is idf^W. Figures 1 and 2 of the paper give every weighting one IsoScore, so it cannot
     depend on a task; post-processings marked ^W are fitted to the same vectors.
 
     Args:
-        settings: Of the job.
-        cells: All that is fitted or measured.
-        measured: Those of them whose IsoScore is wanted.
+        settings: Settings of the job.
+        cells: All cells to fit or measure.
+        measured: The cells whose IsoScore is wanted.
         wikitext: Name of the dataset, and its distinct sentences.
         max_tokens: Longer sentences are truncated.
         opened: The representation.
@@ -299,19 +298,19 @@ def learn(
     for made in sentence_vectors(settings, cells, texts, max_tokens, opened):
         sample = Sample(made.vectors_UD)
         for name in cells[made.key]:
-            how = settings.postprocessings[name]
-            fitted = postprocess.fit(how, sample)
-            if how.fit == "wikitext":
+            post = settings.postprocessings[name]
+            fitted = postprocess.fit(post, sample)
+            if post.fit == "wikitext":
                 fits.append((made.key, name, fitted))
             if name in measured.get(made.key, ()):
-                value = isoscore(postprocess.apply(how, fitted, sample))
+                value = isoscore(postprocess.apply(post, fitted, sample))
                 score = Score(dataset, "", "isoscore", value, len(sentences), made.note or None)
                 scores.append((made.key, name, score))
     return fits, scores
 
 
 def absent(task: str) -> list[Scored]:
-    """The only row of a task whose dataset or word vectors are missing."""
+    """The single gap of a task whose dataset or word vectors are missing."""
     return [(_NO_KEY, "", gap(task, "no source of the dataset or of the word vectors is available"))]
 
 

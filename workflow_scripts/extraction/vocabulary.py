@@ -1,4 +1,4 @@
-"""The vocabulary of a tokeniser or of word vectors, and in how many documents each of its tokens occurs.
+"""The vocabulary of a tokeniser or of word vectors, and document frequencies of its tokens.
 
 Shape suffixes: V vocabulary, U texts, F tokens of all texts, concatenated.
 """
@@ -21,15 +21,18 @@ _WORD_BEGINS = "\N{LATIN CAPITAL LETTER G WITH DOT ABOVE}"
 
 
 class Counts(NamedTuple):
-    """In how many documents each token occurs."""
+    """Document frequencies of tokens."""
 
     documents: int
+    """Number of all documents."""
     tokens: int
+    """Number of all tokens."""
     documents_V: Integers
+    """Number of documents that contain each id."""
 
 
 class Vocabulary(NamedTuple):
-    """The tokens of a tokeniser, and the ids that weightings treat differently."""
+    """The tokens of a tokeniser, and the ids that weightings treat specially."""
 
     tokens: Sequence[str]
     specials: frozenset[int]
@@ -49,9 +52,9 @@ def read_vocabulary(
     """Look up the ids of a tokeniser.
 
     Args:
-        tokenizer: Any fast tokeniser. A subword begins with ``##`` or, in a tokeniser like RoBERTa's, lacks the
-            mark that begins a word.
-        frequent: Tokens that count as frequent; those that are not in the vocabulary are ignored.
+        tokenizer: Any fast tokeniser. A subword begins with ``##`` or, in a tokeniser like RoBERTa's, lacks the mark at
+            the beginning of a word.
+        frequent: Tokens that count as frequent; unknown ones are ignored.
         punctuation: Tokens that count as punctuation.
     """
     known = tokenizer.get_vocab()
@@ -86,21 +89,21 @@ def word_vocabulary(words: Sequence[str], frequent: Sequence[str], punctuation: 
 
 
 def split_into_words(words: Sequence[str], texts: Sequence[str], max_tokens: int) -> TokenisedText:
-    """The known ``words`` (ids from 1) and punctuation marks of lower-cased texts, at most ``max_tokens`` each.
+    """Ids of the known ``words`` (from 1) in lower-cased texts, at most ``max_tokens`` per text.
 
-    A text without a known word becomes the id 0.
+    A text is split into words and punctuation marks; a text without a known word becomes the id 0.
     """
     known = {word: number for number, word in enumerate(words, start=1)}
     rows = []
     for text in texts:
-        found = (known.get(word) for word in re.findall(r"\w+|[^\w\s]", text.lower()))
-        rows.append([number for number in found if number is not None][:max_tokens] or [0])
+        ids = [known[word] for word in re.findall(r"\w+|[^\w\s]", text.lower()) if word in known]
+        rows.append(ids[:max_tokens] or [0])
     starts = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)])
     return TokenisedText(np.array([number for row in rows for number in row], np.int32), starts, pad_id=0)
 
 
 def count_documents(text: TokenisedText, vocabulary: int, times_U: Integers | None = None) -> Counts:
-    """Number of texts that contain each id, where each text counts as often as ``times_U`` says, or once."""
+    """Number of texts that contain each id; each text counts ``times_U`` times, by default once."""
     times_U = np.ones(len(text), dtype=np.int64) if times_U is None else times_U
     rows_F = np.repeat(np.arange(len(text)), text.lengths)
     pairs = np.unique(rows_F * vocabulary + text.ids)
@@ -123,7 +126,7 @@ def counts_table(counts: Counts, tokens: Sequence[str]) -> pa.Table:
 
 
 def read_counts(table: pa.Table, vocabulary: int) -> Counts:
-    """The frequencies that ``counts_table`` wrote."""
+    """Document frequencies from a table of ``counts_table``."""
     documents_V = np.zeros(vocabulary, dtype=np.int64)
     documents_V[table["token_id"].to_numpy()] = table["documents"].to_numpy()
     return Counts(table["all_documents"][0].as_py(), table["all_tokens"][0].as_py(), documents_V)

@@ -1,4 +1,4 @@
-"""Token weights, from tables that hold a weight for every id of the vocabulary.
+"""Token weights, from tables with a weight for every id of the vocabulary.
 
     idf_t = log(N / df_t)        (Equation 4 of the extraction study; df_t of N documents contain token t)
 
@@ -9,19 +9,19 @@ a setting, and ``config/extraction.yaml`` names each interpretation:
   and 12) agrees to rounding with SimCSE's avg_first_last, which includes them.
 * F6, ``unseen``: the weight of a token that occurs in no document; ``max`` is log N, as if one document contained
   it, ``zero`` ignores it. A text whose weights are all 0 falls back to the plain average of all its tokens; the
-  notes of scores say how often.
+  notes of scores count such texts.
 * F7, ``text``: the documents behind idf^T under a template. With ``raw`` texts, the template's words are looked up
   like any other, and [MASK], which no text contains, is an unseen token. With ``templated`` texts, all of them,
   [MASK] included, occur in every document and have weight 0, which leaves the sentence's own words.
-* F8, ``documents``: ``task`` counts in all texts of a task, ``subset`` in those of a text's own subset.
+* F8, ``documents``: ``task`` counts all texts of a task, ``subset`` those of a text's own subset.
 * F9, ``formula``: ``documents`` is Equation 4; ``tokens`` is log(tokens / df_t), which is flatter and comes closer
   to the paper's rows for random embeddings (unresolved).
 
-* ``repeated``: whether a text that occurs several times in a task, as a caption of several images does, counts as that
-  many documents (``each``) or as one (``once``). ASSUME: each, as section 3.3 counts "all samples from the given
-  target task", and as post-processings are fitted. Over STS12 to STS15 and STS-B random embeddings (ten draws) are off
-  by .23 points from the paper's printed rows, .38 with ``once`` and .55 with a pair as one document, if its two idf
-  rows are taken for each other (docs/laboratory.md); draws differ by .2.
+* ``repeated``: a text that occurs several times in a task, such as a caption of several images, counts as that many
+  documents (``each``) or as one (``once``). ASSUME: each, as section 3.3 counts "all samples from the given
+  target task", and as post-processings are fitted. Over STS12 to STS15 and STS-B, random embeddings (ten draws) differ
+  by .23 points from the paper's printed rows, .38 with ``once`` and .55 with a pair as one document, if the paper's two
+  idf rows are swapped (docs/laboratory.md); draws differ by .2.
 
 Shape suffixes: V vocabulary, G groups of texts (subsets), F tokens of all texts, concatenated.
 """
@@ -52,12 +52,12 @@ def idf(counts: Counts, settings: Idf) -> Floats:
 def weight_tables(
     settings: Weighting, vocabulary: Vocabulary, wikitext: Counts | None, groups: Sequence[Counts]
 ) -> Floats:
-    """A weight for every id, shape (G, V), or (1, V) where all groups have the same weights.
+    """A weight for every id, shape (G, V), or (1, V) if all groups have the same weights.
 
     Args:
         settings: The weighting.
         vocabulary: The tokeniser's ids.
-        wikitext: Document frequencies of Wikitext; None where no weighting uses them.
+        wikitext: Document frequencies of Wikitext; None if no weighting uses them.
         groups: Document frequencies of the task, or of each of its subsets.
     """
     if isinstance(settings, Idf):
@@ -75,7 +75,7 @@ def weight_tables(
 
 
 class Weights(NamedTuple):
-    """Weights of all tokens of some texts, concatenated, and how many texts fell back to the plain average."""
+    """Weights of all tokens of some texts, concatenated, and the number of texts with the plain average instead."""
 
     weights_F: NDArray[np.float32]
     fallbacks: int
@@ -87,7 +87,7 @@ def weigh(text: TokenisedText, tables_GV: Floats, groups: Integers) -> Weights:
     Args:
         text: The texts.
         tables_GV: From ``weight_tables``.
-        groups: Group of each text; ignored where there is only one table.
+        groups: Group of each text; ignored if there is only one table.
     """
     lengths, starts = text.lengths, text.starts[:-1]
     table_F = np.repeat(np.zeros_like(groups) if len(tables_GV) == 1 else groups, lengths)

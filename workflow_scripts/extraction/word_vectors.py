@@ -1,9 +1,8 @@
 """Static vectors of whole words, from a text file or an installed package.
 
-X2Static saves word2vec's text format (its word_embeddings.py): the first line holds the number of words and the width;
-each further line a word and its values. A package holds an array and a table of its words. ASSUME: words are in order
-of falling frequency, as X2Static and GloVe build their vocabularies, so that the 100 most frequent words come first
-(F16).
+X2Static saves word2vec's text format (its word_embeddings.py): the first line has the number of words and the width,
+every other line a word and its values. A package has an array and a table of its words. ASSUME: words are in order of
+falling frequency, as in the vocabularies of X2Static and GloVe, so that the 100 most frequent words come first (F16).
 """
 
 from importlib.util import find_spec
@@ -25,26 +24,26 @@ _AGAIN = "Get the file again."
 def locate(
     representation: WordRepresentation, data_root: Path | None
 ) -> tuple[dict[str, Path], dict[str, Input]]:
-    """The files by their roles, and their entries for the record; nothing where one is missing.
+    """The files by role, and their entries for the record; both empty if a file is missing.
 
     Raises:
-        DataError: if the hash of one is not the pinned one.
+        DataError: if the hash of a file differs from the pinned one.
     """
     root, label, wanted = _files(representation.source, data_root)
-    found = {role: root / file for role, (file, _) in wanted.items()} if root else {}
-    if not found or not all(path.is_file() for path in found.values()):
+    files = {role: root / file for role, (file, _) in wanted.items()} if root else {}
+    if not files or not all(path.is_file() for path in files.values()):
         return {}, {}
     origin = {}
-    for role, path in found.items():
+    for role, path in files.items():
         (file, pinned), sha256 = wanted[role], sha256_of(path)
         if pinned and sha256 != pinned:
             raise DataError(f"{path}: sha256 is {sha256}, expected {pinned}. {_AGAIN}")
         origin[role] = Input(path=f"{label}{file}", sha256=sha256)
-    return found, origin
+    return files, origin
 
 
 def expected(representation: WordRepresentation) -> str:
-    """What the vectors would be read from, with the hashes that the files must have."""
+    """The files of the vectors in words, with their pinned hashes."""
     _, label, files = _files(representation.source, None)
     return " and ".join(f"{label}{file} (sha256 {pinned or 'not pinned'})" for file, pinned in files.values())
 
@@ -53,18 +52,18 @@ def read(files: dict[str, Path], drop_frequent: int) -> pa.Table:
     """Words and vectors after the first ``drop_frequent``, columns of ``columns.extraction.WORD_VECTORS``.
 
     Args:
-        files: ``vectors``, and ``words`` where those are in a file of their own.
-        drop_frequent: Words to skip.
+        files: ``vectors``, and ``words`` if the words are in a separate file.
+        drop_frequent: Number of words to skip.
 
     Raises:
-        DataError: if a file is not in its format; names it, and the line if it is text.
+        DataError: if a file has another format; it names the file, and the line of a text file.
     """
     if "words" in files:
         words = pq.read_table(files["words"])[0].to_pylist()
         vectors_VD = np.load(files["vectors"])
         if vectors_VD.dtype != np.float32 or vectors_VD.ndim != 2 or len(vectors_VD) != len(words):
-            found = f"{vectors_VD.dtype} {vectors_VD.shape} for {len(words)} words"
-            raise DataError(f"{files['vectors']}: {found}; expected a row of float32 for each. {_AGAIN}")
+            problem = f"{vectors_VD.dtype} {vectors_VD.shape} for {len(words)} words"
+            raise DataError(f"{files['vectors']}: {problem}; expected a row of float32 for each. {_AGAIN}")
     else:
         words, vectors_VD = _read_text(files["vectors"])
     kept_VD = np.ascontiguousarray(vectors_VD[drop_frequent:])
@@ -88,7 +87,10 @@ def _files(
     spec = find_spec(source.package)
     root = Path(spec.origin).parent if spec and spec.origin else None
     files = {"vectors": source.vectors, "words": source.words}
-    return root, f"package:{source.package}/", {role: (one.path, one.sha256) for role, one in files.items()}
+    pinned: dict[str, tuple[str, str | None]] = {
+        role: (file.path, file.sha256) for role, file in files.items()
+    }
+    return root, f"package:{source.package}/", pinned
 
 
 def _read_text(path: Path) -> tuple[list[str], NDArray[np.float32]]:

@@ -1,8 +1,8 @@
-"""Densities of cosines in groups of equal judgement, a panel per run.
+"""Densities of cosines in groups of equal human judgement, a panel per run.
 
-Good encoders order the groups: pairs judged more alike have higher cosines. The same picture is figure 8
-of S2Sent and figure 5 of JTCSE. Densities are Gaussian kernels of one width for all, reflected at -1 and 1,
-so that each integrates to 1 over the cosines that there are.
+Good encoders order the groups: pairs judged more alike have higher cosines. The same picture is figure 8 of S2Sent and
+figure 5 of JTCSE. All densities have Gaussian kernels of one width. They are reflected at -1 and 1, so each integrates
+to 1 over the possible cosines.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,14 +25,14 @@ from workflow_scripts.reporting.records import RunTable, run_tables
 from workflow_scripts.settings.names import AnyDataset
 
 _GRID = np.linspace(-1, 1, 201)
-_VISIBLE = 0.005  # share of the highest density; nothing lower is drawn
-_OVERLAP = 1.5  # height of the highest density over the distance of two groups
+_VISIBLE = 0.005  # share of the highest density; lower parts are not drawn
+_OVERLAP = 1.5  # height of the highest density, in distances between two groups
 _GROUP_INCHES = 0.34
 _COLUMNS = 2
 
 
 class CosineDensity(Settings):
-    """Pairs to draw, and their groups."""
+    """Settings of the density plot: a task, and the groups of its pairs."""
 
     task: AnyDataset = Field(description="Task of a suite of scored pairs.")
     edges: list[float] = Field(
@@ -41,9 +41,9 @@ class CosineDensity(Settings):
     bandwidth: float = Field(gt=0, le=0.5, description="Standard deviation of the kernel, in cosine.")
 
     def conflicts(self) -> Iterator[str]:
-        """The edges rise."""
+        """Yield a mistake if the edges do not rise."""
         if any(low >= high for low, high in pairwise(self.edges)):
-            yield f"edges: {', '.join(f'{edge:g}' for edge in self.edges)} do not rise. Sort them, each once."
+            yield f"edges: {', '.join(f'{edge:g}' for edge in self.edges)} do not rise. Sort them, without repeats."
 
 
 @partial(
@@ -61,10 +61,10 @@ class CosineDensity(Settings):
     block="report.cosine_density",
 )
 def cosine_density(request: Request[CosineDensity]) -> Drawn:
-    """A panel per run, in it one density above the other, all on one scale, seeds pooled.
+    """Draw a panel per run with the groups' densities stacked upwards, all on one scale, seeds pooled.
 
-    Its points are the density of the cosines of the pairs whose judgement lies above ``lower`` and up to ``upper``;
-    ``pairs`` counts them once. A group without pairs has one row with a null cosine and density.
+    The points are densities of the cosines of pairs with a judgement above ``lower`` and up to ``upper``. ``pairs`` is
+    the number of pairs, not multiplied by seeds. A group without pairs has one row with a null cosine and density.
     """
     points = densities(run_tables(request.inputs["similarities"], SIMILARITIES), request.config)
     runs = list(points["run"].unique())
@@ -95,10 +95,10 @@ def cosine_density(request: Request[CosineDensity]) -> Drawn:
 
 
 def densities(similarities: Iterable[RunTable], config: CosineDensity) -> pd.DataFrame:
-    """The curves to draw.
+    """Density of each group of each run, at the points of a fixed grid of cosines.
 
     Raises:
-        ConfigError: if a judgement lies outside the edges.
+        ConfigError: if a judgement is outside the edges.
     """
     tables = [
         table.filter(pc.equal(table["task"], config.task)).to_pandas().assign(run=run, seed=seed)
@@ -152,7 +152,7 @@ def _draw_run(axes: Axes, points: pd.DataFrame, visible: pd.DataFrame, scale: fl
         axes.axhline(level, color=INK, lw=0.4, alpha=0.4, zorder=0)
         share = drawn["density"].cumsum() / drawn["density"].sum()
         axes.vlines(x[share >= 0.5].head(1), level, level + 0.22, color=INK, lw=1.4, zorder=20)
-    labels = [f"{own.lower:g} to {own.upper:g}\n{own.pairs:,} pairs" for own in groups.itertuples()]
+    labels = [f"{group.lower:g} to {group.upper:g}\n{group.pairs:,} pairs" for group in groups.itertuples()]
     axes.set_yticks(range(len(labels)), labels)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)

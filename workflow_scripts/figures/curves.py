@@ -1,7 +1,7 @@
 """Lines over optimiser steps: training losses and development scores of runs, and the paths of 3R's threshold.
 
-A learning curve is a line per run, the mean over its seeds. A threshold c, and the number of dimensions below it, is a
-line per seed (3R, Table 7).
+Learning curves have one line per run, the mean over its seeds. The threshold c and the number of dimensions below it
+have one line per seed (3R, Table 7).
 """
 
 import math
@@ -21,27 +21,29 @@ from workflow_scripts.figures.base import Axes, Declaration, Drawn, Request, fra
 from workflow_scripts.figures.style import draw_lines, line_look, log_scale, name_lines, short_names, upright
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 
-_SEEDS_UP_TO = 6  # runs; with more, a line per seed hides the rest
+_SEEDS_UP_TO = 6  # runs; with more of them, lines of single seeds would hide the means
 _NAME_INCHES = 0.145
 _COLUMNS = {"run": "str", "seed": "int", "metric": "str", "step": "float", "value": "float"}
 
 
-def _what_diamonds_are(points: pd.DataFrame) -> str:
-    """A note on the marks of what was measured once; empty where nothing was."""
+def _diamonds_note(points: pd.DataFrame) -> str:
+    """A note on the marks of metrics that were measured at one step; empty if there are none."""
     steps = points.drop_duplicates(["run", "metric", "step"]).groupby(["run", "metric"]).size()
     return "Diamonds: measured at one step only. " if (steps == 1).any() else ""
 
 
 # Training loss and development score
 
-_LOG_FROM = 20.0  # a loss that falls by more than this factor is drawn on a logarithmic axis
+_LOG_FROM = 20.0  # a loss that falls by more than this factor gets a logarithmic axis
 _LOSS_INCHES = 1.9
 
 
 class LearningCurves(Settings):
-    """Thinning of the curves."""
+    """Settings of the learning curves."""
 
-    loss_blocks: int = Field(gt=1, description="The loss is averaged over so many equal blocks of steps.")
+    loss_blocks: int = Field(
+        gt=1, description="Number of equal blocks of steps; the loss is averaged over each."
+    )
 
 
 @partial(
@@ -61,9 +63,9 @@ class LearningCurves(Settings):
     trained=True,
 )
 def learning_curves(request: Request[LearningCurves]) -> Drawn:
-    """Training loss above, development score below: a thick line per run for the mean over its seeds, thin for each.
+    """Draw training losses above and development scores below: per run a thick line, its mean, and one thin per seed.
 
-    Its points are values of the metrics ``loss``, the mean of a block of steps at its middle, and ``dev_score``.
+    The points are values of two metrics: ``loss``, the mean of a block of steps at its middle, and ``dev_score``.
     """
     points = curves(run_tables(request.inputs["histories"], HISTORY), request.config.loss_blocks)
     runs = list(points["run"].unique())
@@ -87,7 +89,7 @@ def learning_curves(request: Request[LearningCurves]) -> Drawn:
 
 
 def curves(histories: Iterable[RunTable], loss_blocks: int) -> pd.DataFrame:
-    """The points to draw, no more of them than a figure shows."""
+    """Mean losses of at most ``loss_blocks`` blocks of steps, and all development scores."""
     rows: list[tuple[Any, ...]] = []
     for run, seed, table in histories:
         values = table.select(["step", "loss", "dev_score"]).to_pandas()
@@ -101,7 +103,7 @@ def curves(histories: Iterable[RunTable], loss_blocks: int) -> pd.DataFrame:
 
 
 def _draw_metric(axes: Axes, points: pd.DataFrame, names: Mapping[str, str], **marker: Any) -> None:
-    """Draw one panel: the mean over seeds at the steps where all were measured, and each seed if runs are few."""
+    """Draw one panel: means at the steps where all seeds were measured, and single seeds if there are few runs."""
     looks = {name: line_look(number) for number, name in enumerate(names.values())}
     points = points.assign(line=points["run"].map(names))
     seeds = points.groupby("line")["seed"].nunique()
@@ -109,14 +111,14 @@ def _draw_metric(axes: Axes, points: pd.DataFrame, names: Mapping[str, str], **m
         for _, own in points[points["line"].map(seeds) > 1].groupby("seed"):
             draw_lines(axes, own, "step", "value", looks, lw=0.7, alpha=0.5, label=None, markersize=2.5)
     means = points.groupby(["line", "step"])["value"].agg(["mean", "count"]).reset_index()
-    whole = means[means["count"] == means["line"].map(seeds)]  # a mean over fewer seeds would jump
-    draw_lines(axes, whole, "step", "mean", looks, **marker)
+    complete = means[means["count"] == means["line"].map(seeds)]  # a mean over fewer seeds would jump
+    draw_lines(axes, complete, "step", "mean", looks, **marker)
     name_lines(axes)
     axes.grid(axis="y")
 
 
 def _how_drawn(points: pd.DataFrame) -> str:
-    """A note on what the lines are, thick and thin, and into what blocks the loss was averaged."""
+    """A note on thick and thin lines, and on the blocks over which the loss was averaged."""
     seeds, lines = points["seed"].nunique(), "One seed. "
     if seeds > 1 and points["run"].nunique() <= _SEEDS_UP_TO:
         lines = f"Thick lines: mean over {seeds} seeds; thin lines: single seeds. "
@@ -126,11 +128,11 @@ def _how_drawn(points: pd.DataFrame) -> str:
     blocks = ((loss["max"] - loss["min"]) / (loss["count"] - 1).clip(lower=1)).where(loss["count"] > 1, 1)
     sizes = dict.fromkeys((math.floor(blocks.min()), math.ceil(blocks.max())))
     every = "every step" if [*sizes] == [1] else f"means of blocks of {' to '.join(map(str, sizes))} steps"
-    return f"{lines}{_what_diamonds_are(points)}Loss: {every}."
+    return f"{lines}{_diamonds_note(points)}Loss: {every}."
 
 
 def _data(request: Request[LearningCurves]) -> tuple[str, str]:
-    """The text that all runs were trained on, and the pairs that chose their checkpoints, to be put into a label."""
+    """Suffixes of the labels: the corpus and the development set of the runs, each empty if the runs differ in it."""
     inputs = [record_of(path).inputs for path in request.inputs.get("histories", ())]
     corpora = {Path(read["corpus"].path).parent.name for read in inputs if "corpus" in read}
     sets = {Path(read["dev"].path) for read in inputs if "dev" in read}
@@ -141,12 +143,12 @@ def _data(request: Request[LearningCurves]) -> tuple[str, str]:
         else request.called.dataset(path.stem)
         for path in sets
     ]
-    one, other = (f" on\n{names[0]}" if len(names) == 1 else "" for names in (trained_on, chosen_by))
-    return one, other
+    corpus, development = (f" on\n{names[0]}" if len(names) == 1 else "" for names in (trained_on, chosen_by))
+    return corpus, development
 
 
 def _scale_loss(axes: Axes, loss: pd.Series) -> str:
-    """A logarithmic axis where the loss falls far, else one that begins at 0; what its label says of that."""
+    """Make the loss's axis logarithmic if the loss falls far, else begin it at 0; returns a suffix for its label."""
     if loss.min() <= 0 or loss.max() <= _LOG_FROM * loss.min():
         axes.set_ylim(min(0, loss.min()), None)
         return ""
@@ -158,7 +160,7 @@ def _scale_loss(axes: Axes, loss: pd.Series) -> str:
 
 _LABELS = {"threshold": "threshold c", "reduced_dimensions": "dimensions below c"}
 """Metrics of a run, and the labels of their axes."""
-_MOST_POINTS = 200  # of a line; more than a figure of this width shows
+_MOST_POINTS = 200  # of a line; a figure of this width does not show more
 _ROW_INCHES = 1.4
 
 
@@ -168,14 +170,14 @@ _ROW_INCHES = 1.4
     description="Lines over optimiser steps, a row per run, a line per seed: threshold c, and dimensions below it.",
     caption=(
         "Learned threshold c of redundant dimensions in every run of {experiment} that has one, and the number of "
-        "dimensions whose deviation in a batch lies below it, over optimiser steps, a line for each seed. 3R "
-        "prints that c ends at 0.273 from every start (its Table 7)."
+        "dimensions whose deviation in a batch is below it, over optimiser steps, a line for each seed. 3R "
+        "reports that c ends at 0.273 from every start (its Table 7)."
     ),
     reads={"metrics": "<results>/runs/{run}/seed{seed}/metrics.parquet"},
     method={"module": "three_r"},
 )
 def threshold_path(request: Request[Settings]) -> Drawn:
-    """Threshold c and the dimensions below it, a row of panels for each run, a line for each seed."""
+    """Draw threshold c and the dimensions below it, a row of panels for each run, a line for each seed."""
     points = paths(run_tables(request.inputs["metrics"], METRICS))
     runs, seeds = points["run"].unique(), points["seed"].unique()
     if not len(runs):
@@ -185,7 +187,7 @@ def threshold_path(request: Request[Settings]) -> Drawn:
         "A line is one seed: where a threshold begins is drawn at random, so a mean over seeds is no path. "
     )
     height = max(_ROW_INCHES, _NAME_INCHES * len(seeds) + 0.6)
-    figure = request.new_figure(height * len(runs), [note + _what_diamonds_are(points), *names.footnotes])
+    figure = request.new_figure(height * len(runs), [note + _diamonds_note(points), *names.footnotes])
     panels = figure.subplots(len(runs), len(_LABELS), squeeze=False, sharex=True, sharey="col")
     looks = {seed: line_look(number) | {"label": f"seed {seed}"} for number, seed in enumerate(seeds)}
     for across, run in zip(panels, runs, strict=True):
@@ -204,13 +206,11 @@ def threshold_path(request: Request[Settings]) -> Drawn:
 
 
 def paths(metrics: Iterable[RunTable]) -> pd.DataFrame:
-    """The points to draw, thinned out; runs without a threshold have none."""
+    """Thresholds and dimensions at no more than ``_MOST_POINTS`` steps; no rows of runs without a threshold."""
     rows = []
     for run, seed, table in metrics:
         for metric in _LABELS:
-            own = table.filter(pc.field("metric") == metric).to_pylist()
-            kept = np.linspace(0, len(own) - 1, min(_MOST_POINTS, len(own))).astype(int)
-            rows += [
-                (run, seed, metric, own[place]["step"], own[place]["value"]) for place in np.unique(kept)
-            ]
+            path = table.filter(pc.field("metric") == metric).to_pylist()
+            steps = np.linspace(0, len(path) - 1, min(_MOST_POINTS, len(path))).astype(int)
+            rows += [(run, seed, metric, path[i]["step"], path[i]["value"]) for i in np.unique(steps)]
     return frame(rows, **_COLUMNS)

@@ -13,7 +13,15 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import Axes, Declaration, Drawn, Figure, Request, frame
-from workflow_scripts.figures.style import BESIDE, INK, PAPER, draw_lines, line_look, log_scale, upright
+from workflow_scripts.figures.style import (
+    INK,
+    LEGEND_AT_RIGHT,
+    PAPER,
+    draw_lines,
+    line_look,
+    log_scale,
+    upright,
+)
 from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.extraction import NOT_ASKED, Scores, Variant, build, variants_of
 from workflow_scripts.settings.extraction import ExtractionTable, Measure, Model, Names, Variants, scattered
@@ -26,38 +34,31 @@ _PART_OF = (
     "Every point is a mean over the tasks that this study scores; a study with fewer tasks than the paper, or another "
     "encoder, shows the shape of the paper's figure and not its values."
 )
-HUNDRED = "Correlations and accuracies are times 100."
-UNITS = f"Means over tasks; {HUNDRED[0].lower()}{HUNDRED[1:]}"
+_HUNDRED = "orrelations and accuracies are times 100."
+_UNITS = f"Means over tasks; c{_HUNDRED}"
 
 
 class Drawing(Settings):
     """Settings of every figure of the study without training."""
 
     title: str
-    below: str = Field(description="Table of the page below which the figure is placed.")
+    below: str = Field(description="Table of the page; the figure is placed below it.")
 
 
 def _points(rows: Sequence[Row]) -> pd.DataFrame:
-    """What each panel and series shows at ``point``.
+    """The values of each panel and series at ``point``.
 
-    ``spread`` is the standard deviation over ``tasks`` tasks, null where y is no mean of tasks; ``note`` says why
-    there is no y.
+    ``spread`` is the standard deviation over ``tasks`` tasks, null if y is not a mean of tasks; ``note`` is the reason
+    for a missing y.
     """
     return frame(
-        rows,
-        panel="str",
-        series="str",
-        point="str",
-        x="float",
-        y="float",
-        spread="float",
-        tasks="Int64",
+        rows, panel="str", series="str", point="str", x="float", y="float", spread="float", tasks="Int64",
         note="str",
-    )
+    )  # fmt: skip
 
 
 def _read(request: Request[Any]) -> tuple[Names, Scores]:
-    """The definitions of what a figure's block names, and the scores that it reads."""
+    """The definitions of the names in a figure's settings, and the scores that it reads."""
     names = Names.parse(dict(request.names), "extraction")
     return names, Scores.read(request.inputs["scores"], names)
 
@@ -70,38 +71,41 @@ def _begin(
     notes: Sequence[str],
     empty: str,
 ) -> tuple[Figure, pd.DataFrame]:
-    """A figure with its notes, and the rows that have a point; one panel says so where there are none.
+    """Start a figure with its notes; returns it, or a panel with ``empty``, and the rows that have a point.
 
     Args:
-        request: What the job hands to the figure.
-        points: Rows with x, y and the note that says why there is no y.
-        parts: The part of the figure that each row belongs to; parts without scores are named with the reasons.
+        request: Texts and style of the figure.
+        points: Rows with x, y and the reason for a missing y.
+        parts: The part of the figure that each row belongs to; the notes list missing parts with their reasons.
         inches: Height of the panels.
         notes: How the figure is drawn.
-        empty: What is said where nothing can be drawn.
+        empty: Message if no row has a point.
     """
     rows = points.dropna(subset=["x", "y"])
-    all_of = parts.value_counts()
+    totals = parts.value_counts()
     gaps = pd.DataFrame({"part": parts, "note": points["note"]}).value_counts(sort=False).items()
-    lacking = [
-        f"{part if gone == all_of[part] else f'{gone} of {all_of[part]} of {part}'} ({note})"
-        for (part, note), gone in gaps
+    missing = [
+        f"{part if count == totals[part] else f'{count} of {totals[part]} of {part}'} ({note})"
+        for (part, note), count in gaps
     ]
-    said = [*notes, *([f"Not drawn, for want of scores: {'; '.join(lacking)}."] if lacking else [])]
-    return request.new_figure(inches, said) if len(rows) else request.empty(empty, inches, said), rows
+    if missing:
+        notes = [*notes, f"Not drawn, because scores are missing: {'; '.join(missing)}."]
+    return request.new_figure(inches, notes) if len(rows) else request.empty(empty, inches, notes), rows
 
 
-def measured(request: Request[Any], names: Names, measure: str) -> str:
-    """The label of an axis: a measure, and the data it was taken on where that is one set."""
+def measure_label(request: Request[Any], names: Names, measure: str) -> str:
+    """The label of an axis: a measure, and its dataset if there is only one."""
     definition = names.measures[measure]
     scored = {path.stem for path in request.inputs["scores"] if path.parts[-3:-2] == (definition.kind,)}
     sets = {names.datasets.get(task, task) for task in definition.tasks or ()}
     sets = sets or {names.datasets.get(task, "") for task in scored}
-    named = sets.pop() if len(sets) == 1 else ""
-    return measure if named.lower().startswith(measure.lower()) or not named else f"{measure} on {named}"
+    dataset = sets.pop() if len(sets) == 1 else ""
+    return (
+        measure if not dataset or dataset.lower().startswith(measure.lower()) else f"{measure} on {dataset}"
+    )
 
 
-# Scores layer by layer: a line a series, the standard deviation over tasks as its shadow
+# Scores layer by layer: a line for each series, the standard deviation over tasks as its shadow
 
 _LINES_INCHES = 2.1
 _NAME_INCHES = 0.15
@@ -110,18 +114,18 @@ _NAME_INCHES = 0.15
 class Series(Settings):
     """One line."""
 
-    panel: str = Field(description="Column of panels it is drawn in.")
+    panel: str = Field(description="Column of panels that contains the line.")
     representation: Represented
     weighting: Weighted
 
 
 class LayerLines(Drawing):
-    """Lines of measures over layers."""
+    """Settings of lines of measures over layers."""
 
     kind: Literal["layer_lines"]
-    measures: list[Measured] = Field(min_length=1, description="A row of panels each.")
+    measures: list[Measured] = Field(min_length=1, description="Measures; each has a row of panels.")
     series: list[Series] = Field(min_length=1)
-    sums: list[str] = Field(description="Sums of layers that end the horizontal axis.")
+    sums: list[str] = Field(description="Sums of layers, at the end of the horizontal axis.")
 
 
 @partial(
@@ -137,12 +141,12 @@ class LayerLines(Drawing):
     block=_BLOCK,
 )
 def layer_lines(request: Request[LayerLines]) -> Drawn:
-    """Measures below each other, columns of panels side by side."""
+    """Draw a row of panels for each measure, and a line over layers for each series."""
     config, (names, scores) = request.config, _read(request)
     points = lines(config, names, scores)
     columns = Counter(line.panel for line in config.series)
     once = (points.dropna(subset="y").groupby(["panel", "series"]).size() == 1).any()
-    note = f"{UNITS} Diamonds: scored in one layer only." if once else UNITS
+    note = f"{_UNITS} Diamonds: scored in one layer only." if once else _UNITS
     height = _LINES_INCHES * len(config.measures) + _NAME_INCHES * (max(columns.values()) + 1)
     parts = points["panel"] + ", " + points["series"]
     figure, rows = _begin(request, points, parts, height, [note], "No layer was scored.")
@@ -157,30 +161,37 @@ def layer_lines(request: Request[LayerLines]) -> Drawn:
             axes.set_xticks(ticks["x"], ticks["point"], rotation=90)
         heading = f"{column}: {shared}" if shared else column
         named = {line.get_label(): line for axes in down for line in axes.lines}
-        # Above the panel, where no line is.
+        # Above the panel, where it covers no line.
         down[0].legend(named.values(), named, title=heading, alignment="left", frameon=False, fontsize="small",
                        loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.3, borderpad=0)  # fmt: skip
         down[-1].set_xlabel("layer")
     for axes, measure in zip(panels[:, 0], config.measures, strict=True):
-        axes.set_ylabel(upright(measured(request, names, measure), _LINES_INCHES))
+        axes.set_ylabel(upright(measure_label(request, names, measure), _LINES_INCHES))
     return Drawn(points, figure)
 
 
 def lines(config: LayerLines, names: Names, scores: Scores) -> pd.DataFrame:
-    """A row for each panel, line and layer; a representation without layers is a line across."""
+    """A row for each panel, line and layer; a representation without layers has the same value at every layer."""
     rows: list[Row] = []
     layers = dict.fromkeys(layer for line in config.series for layer in scores.layers(line.representation))
     axis = [*sorted((layer for layer in layers if layer.isdigit()), key=int), *config.sums]
-    for measure, line, (place, layer) in product(config.measures, config.series, enumerate(axis)):
-        flat = scores.layers(line.representation) == ["static"]
-        model = Model(representation=line.representation, mixing_weight=0, layers="static" if flat else layer)
+    for measure, line, (x, layer) in product(config.measures, config.series, enumerate(axis)):
+        static = scores.layers(line.representation) == ["static"]
+        model = Model(
+            representation=line.representation, mixing_weight=0, layers="static" if static else layer
+        )
         values = scores.cell(model, Variant(line.weighting, "none"), names.measures[measure])
-        row: Row = {"panel": f"{measure} | {line.panel}", "series": _series(line, names), "point": layer}
-        if of_task := list(values.by_task.values()):
-            spread = stdev(of_task) if len(of_task) > 1 else None
-            rows.append(row | {"x": place, "y": fmean(of_task), "spread": spread, "tasks": len(of_task)})
+        row: Row = {
+            "panel": f"{measure} | {line.panel}",
+            "series": _series(line, names),
+            "point": layer,
+            "x": x,
+        }
+        if by_task := list(values.by_task.values()):
+            spread = stdev(by_task) if len(by_task) > 1 else None
+            rows.append(row | {"y": fmean(by_task), "spread": spread, "tasks": len(by_task)})
         elif NOT_ASKED not in values.notes:
-            rows.append(row | {"x": place, "note": "; ".join(values.notes)})
+            rows.append(row | {"note": "; ".join(values.notes)})
     return _points(rows)
 
 
@@ -190,14 +201,9 @@ def _series(line: Series, names: Names) -> str:
 
 
 def _looks(series: Sequence[Series], names: Names) -> tuple[dict[str, dict[str, Any]], str]:
-    """Label and look of each line of a column of panels, and what all labels would have in common."""
-    parts = [
-        (
-            names.representations.get(line.representation, line.representation),
-            names.weightings[line.weighting],
-        )
-        for line in series
-    ]
+    """Label and look of each line of a column of panels, and the text that all labels would share."""
+    sources = [names.representations.get(line.representation, line.representation) for line in series]
+    parts = list(zip(sources, (names.weightings[line.weighting] for line in series), strict=True))
     shared = [texts[0] for texts in zip(*parts, strict=True) if len(series) > 1 and len(set(texts)) == 1]
     labels = [", ".join(text for text in part if text not in shared) or part[0] for part in parts]
     looks = {
@@ -217,7 +223,7 @@ def _draw_panel(axes: Axes, rows: pd.DataFrame, looks: Mapping[str, dict[str, An
     axes.grid()
 
 
-# Scores over the share of static averages and the layer: a map a measure, a cross at its maximum
+# Scores over the share of static averages and the layer: a map for each measure, with a cross at its maximum
 
 _ROW_INCHES = 2.4
 _ACROSS = 3
@@ -225,13 +231,11 @@ _HOW_DRAWN = "Each map has a scale of its own; the cross is at its best value, t
 
 
 class MixingMap(Drawing):
-    """Maps of measures over shares and layers."""
+    """Settings of maps of measures over shares and layers."""
 
     kind: Literal["mixing_map"]
-    measures: list[Measured] = Field(
-        min_length=1, description="A map each; a measure of all tasks may be split."
-    )
-    split: bool = Field(description="Whether each task of a measure has a map of its own.")
+    measures: list[Measured] = Field(min_length=1, description="Measures; each has a map.")
+    split: bool = Field(description="Draw a map for each task of a measure in place of one for the measure.")
     representation: Represented
     weighting: Weighted
     mixing_weights: list[float] = Field(min_length=2)
@@ -241,47 +245,44 @@ class MixingMap(Drawing):
     Declaration,
     title="{title}",
     description="mixing map: {title}",
-    caption="Scores over the share of static averages and the layer; the cross is the best of them."
-    + _PART_OF,
+    caption=f"Scores over the share of static averages and the layer; the cross is the best of them.{_PART_OF}",
     reads=_SCORES,
     settings=MixingMap,
     block=_BLOCK,
 )
 def mixing_map(request: Request[MixingMap]) -> Drawn:
-    """Maps, three side by side; shares upwards, layers to the right."""
-    config, (called, scores) = request.config, _read(request)
-    points = maps(config, called, scores)
+    """Draw maps, three next to each other, with layers on the horizontal and shares on the vertical axis."""
     import seaborn as sns
 
-    names = list(points.dropna(subset="y")["panel"].unique())
-    down = max(1, -(-len(names) // _ACROSS))
-    source = called.representations.get(config.representation, config.representation)
-    units = HUNDRED if config.split else UNITS
+    config, (names, scores) = request.config, _read(request)
+    points = maps(config, names, scores)
+    panel_names = list(points.dropna(subset="y")["panel"].unique())
+    down = max(1, -(-len(panel_names) // _ACROSS))
+    source = names.representations.get(config.representation, config.representation)
+    units = f"C{_HUNDRED}" if config.split else _UNITS
     note = f"{source}, of which a share w is its static averages. {units} {_HOW_DRAWN}"
-    parts = points["panel"].replace(called.datasets)
+    parts = points["panel"].replace(names.datasets)
     empty = "No share of static averages was scored."
     figure, rows = _begin(request, points, parts, _ROW_INCHES * down, [note], empty)
     if not len(rows):
         return Drawn(points, figure)
     shares = [f"{share:g}" for share in config.mixing_weights]
     layers = list(rows.sort_values("x")["series"].unique())
-    panels = figure.subplots(down, min(_ACROSS, len(names)), squeeze=False)
-    for axes, name in zip(panels.flat, names, strict=False):
+    panels = figure.subplots(down, min(_ACROSS, len(panel_names)), squeeze=False)
+    for axes, name in zip(panels.flat, panel_names, strict=False):
         own = rows[rows["panel"] == name]
-        grid = own.pivot_table(index="point", columns="series", values="y").reindex(
-            index=shares, columns=layers
-        )
+        grid = own.pivot_table("y", "point", "series").reindex(index=shares, columns=layers)
         sns.heatmap(grid, cmap="cividis", ax=axes, cbar=False, xticklabels=layers, yticklabels=shares)
         axes.invert_yaxis()
         axes.tick_params(axis="x", rotation=90)
         axes.tick_params(axis="y", rotation=0)
         best = np.unravel_index(np.nanargmax(grid), grid.shape)
-        for colour, width in ((INK, 3.0), (PAPER, 1.2)):  # seen on bright and on dark
+        for colour, width in ((INK, 3.0), (PAPER, 1.2)):  # a bright cross on a dark one is visible everywhere
             axes.plot(best[1] + 0.5, best[0] + 0.5, "x", color=colour, ms=6, mew=width)
-        axes.set_title(f"{called.datasets.get(name, name)}: {own['y'].max():.1f}")
+        axes.set_title(f"{names.datasets.get(name, name)}: {own['y'].max():.1f}")
         axes.set(xlabel="layer", ylabel="w")
-        axes.collections[0].set_edgecolor("face")  # viewers leave gaps between cells
-    for axes in panels.flat[len(names) :]:
+        axes.collections[0].set_edgecolor("face")  # else viewers leave gaps between cells
+    for axes in panels.flat[len(panel_names) :]:
         axes.set_axis_off()
     return Drawn(points, figure)
 
@@ -291,11 +292,11 @@ def maps(config: MixingMap, names: Names, scores: Scores) -> pd.DataFrame:
     rows: list[Row] = []
     variant = Variant(config.weighting, "none")
     layers = scores.layers(config.representation)
-    for measure, (place, layer), share in product(config.measures, enumerate(layers), config.mixing_weights):
+    for name, (x, layer), share in product(config.measures, enumerate(layers), config.mixing_weights):
         model = Model(representation=config.representation, mixing_weight=share, layers=layer)
-        for name, shown in _maps_of(config, scores, measure, names.measures[measure]).items():
-            values = scores.cell(model, variant, shown)
-            row: Row = {"panel": name, "series": layer, "point": f"{share:g}", "x": place}
+        for panel, measure in _panels(config, scores, name, names.measures[name]).items():
+            values = scores.cell(model, variant, measure)
+            row: Row = {"panel": panel, "series": layer, "point": f"{share:g}", "x": x}
             if values.by_seed:
                 rows.append(row | {"y": fmean(values.by_seed.values()), "tasks": len(values.by_task)})
             elif NOT_ASKED not in values.notes:
@@ -303,21 +304,21 @@ def maps(config: MixingMap, names: Names, scores: Scores) -> pd.DataFrame:
     return _points(rows)
 
 
-def _maps_of(config: MixingMap, scores: Scores, name: str, measure: Measure) -> dict[str, Measure]:
-    """The measure itself, or that of each of its tasks under the name of the task."""
+def _panels(config: MixingMap, scores: Scores, name: str, measure: Measure) -> dict[str, Measure]:
+    """The measure by its name, or its restriction to each of its tasks by the name of the task."""
     if not config.split:
         return {name: measure}
     return {task: measure.model_copy(update={"tasks": [task]}) for task in scores.tasks(measure)}
 
 
-# One measure against another: a point for every variant of a model, Pearson's r over a model's points where asked
+# One measure over another: a point for every variant of a model; the legend may show Pearson's r of a model's points
 
 _SCATTER_INCHES = 3.6
 _MARKS = "os^Dv<>P"
 
 
 class VariantScatter(Drawing):
-    """Two measures of cells."""
+    """Settings of the scatter plot: two measures, models and variants."""
 
     kind: Literal["variant_scatter"]
     x: Measured
@@ -325,8 +326,8 @@ class VariantScatter(Drawing):
     models: list[ModelName] = Field(min_length=1)
     variants: list[Variants] = Field(min_length=1)
     y_scale: Literal["linear", "log"]
-    note: str | None = Field(description="What readers should know of the measures.")
-    correlation: bool = Field(description="Whether the legend says how x and y of a model correlate.")
+    note: str | None = Field(description="A note on the measures, printed below the figure.")
+    correlation: bool = Field(description="Show the correlation of x and y of each model in the legend.")
 
 
 @partial(
@@ -342,14 +343,14 @@ class VariantScatter(Drawing):
     block=_BLOCK,
 )
 def variant_scatter(request: Request[VariantScatter]) -> Drawn:
-    """Both measures of every variant and model, in the cells of a table, by which claims are judged too."""
+    """Plot one measure over another; the points are cells of a table, so claims can refer to them."""
     config, (names, scores) = request.config, _read(request)
     table = ExtractionTable.parse(scattered(config.model_dump()), "extraction.figures")
     points = build(table, names, scores).to_pandas(types_mapper=pd.ArrowDtype)
     pairs = _pairs(points, config, names)
     hidden = (pairs.dropna(subset="x")["y"] <= 0).sum() if config.y_scale == "log" else 0
-    lost = f"Points at or below 0, which a logarithmic axis does not show: {hidden}." if hidden else None
-    notes = [note for note in (config.note, UNITS, lost) if note]
+    not_shown = f"Points at or below 0, which a logarithmic axis does not show: {hidden}." if hidden else None
+    notes = [note for note in (config.note, _UNITS, not_shown) if note]
     empty = f"No model has both {config.x} and {config.y}."
     figure, rows = _begin(request, pairs, pairs["model"], _SCATTER_INCHES, notes, empty)
     if not len(rows):
@@ -359,22 +360,22 @@ def variant_scatter(request: Request[VariantScatter]) -> Drawn:
         r = f" (r = {own['x'].corr(own['y']):.2f})" if config.correlation and len(own) > 2 else ""
         look = {"color": line_look(number)["color"], "marker": _MARKS[number % len(_MARKS)]}
         axes.plot(own["x"], own["y"], linestyle="none", ms=4, label=f"{model}{r}", **look)
-    axes.set_xlabel(measured(request, names, config.x))
-    axes.set_ylabel(measured(request, names, config.y))
+    axes.set_xlabel(measure_label(request, names, config.x))
+    axes.set_ylabel(measure_label(request, names, config.y))
     if config.y_scale == "log":
         log_scale(axes)
     axes.grid()
-    axes.legend(**BESIDE)
+    axes.legend(**LEGEND_AT_RIGHT)
     return Drawn(points, figure)
 
 
 def _pairs(points: pd.DataFrame, config: VariantScatter, names: Names) -> pd.DataFrame:
-    """Each variant of each model: x and y, or a note that says why there is no point."""
+    """A row for each variant of each model: x and y, or a note with the reason for a missing point."""
     cells = points.set_index(["run", "heading"])[["mean", "note"]].to_dict("index")
     rows = []
     for model, variant in product(config.models, variants_of(config.variants)):
         x, y = (cells[f"{axis}: {variant.text(names)}", model] for axis in (config.x, config.y))
-        lacking = pd.isna([x["mean"], y["mean"]]).any()
-        notes = dict.fromkeys(cell["note"] for cell in (x, y) if lacking and pd.notna(cell["note"]))
+        missing = pd.isna([x["mean"], y["mean"]]).any()
+        notes = dict.fromkeys(cell["note"] for cell in (x, y) if missing and pd.notna(cell["note"]))
         rows.append((names.model(model), x["mean"], y["mean"], "; ".join(notes) or None))
     return frame(rows, model="str", x="float", y="float", note="str")

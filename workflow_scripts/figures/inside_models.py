@@ -1,9 +1,9 @@
-"""Maps of what is inside encoders, a row per run, a column per sentence; these figures load models.
+"""Heat maps of weights and states inside encoders, a row per run, a column per sentence; these figures load models.
 
-One shows attention over layers (LayerAttPooler, Fig. 3). The other shows how alike words are (3R, Figs. 1 and 3 and
-Table 4). That paper shows cosines of "token embeddings" and names words; it says neither which layer is used nor what
-is done with words of several pieces. Both are settings; the figures' axes suggest the last layer, from which sentence
-vectors are computed, and the mean over a word's pieces.
+One shows attention over layers (LayerAttPooler, Fig. 3), the other cosines between words (3R, Figs. 1 and 3 and
+Table 4). 3R shows cosines of "token embeddings" and labels them with words, but says neither which layer it uses nor
+how it treats words of several pieces. Both are settings; its axes suggest the last layer, from which sentence vectors
+are computed, and means over a word's pieces.
 
 Shape suffixes: T tokens, W words or pieces, D width, L layers.
 """
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 def single_encoders(
     records: Iterable[Path],
 ) -> Iterator[tuple[str, int, SentenceEncoder, PreTrainedTokenizerBase]]:
-    """Load one model after the other: run, seed, encoder and tokenizer.
+    """Load models one after another; yields run, seed, encoder and tokenizer.
 
     Raises:
-        ConfigError: if one consists of several encoders.
+        ConfigError: if a model consists of several encoders.
     """
     from workflow_scripts.models.encoder import SentenceEncoder
     from workflow_scripts.models.folders import load_encoder
@@ -49,8 +49,10 @@ def single_encoders(
         encoder, tokenizer = load_encoder(path.parent)
         run, seed = run_and_seed(path)
         if not isinstance(encoder, SentenceEncoder):
-            found = f"{run} holds several encoders, or one as it was published"
-            raise ConfigError(f"{path}: {found}; the figure shows one that pools. Name others.")
+            raise ConfigError(
+                f"{path}: {run} is a sum of several encoders, or an encoder as it was published; the figure needs "
+                "a single encoder with a readout. Name another run."
+            )
         yield run, seed, encoder, tokenizer
 
 
@@ -58,10 +60,12 @@ def single_encoders(
 
 
 class LayerAttention(Settings):
-    """The sentences to draw."""
+    """Settings of the maps of attention over layers."""
 
     sentences: list[str] = Field(
-        min_length=1, max_length=4, description="Each on its own, so nothing is padded."
+        min_length=1,
+        max_length=4,
+        description="Sentences to draw; each is a batch of its own, without padding.",
     )
     max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
 
@@ -81,7 +85,7 @@ class LayerAttention(Settings):
     method={"readout.kind": "layer_attention", "readout.pooling": "*attention*"},
 )
 def layer_attention(request: Request[LayerAttention]) -> Drawn:
-    """Weights of LayerAttPooler's attention over layers."""
+    """Draw the weights of LayerAttPooler's attention over layers."""
     models = single_encoders(request.inputs["models"])
     points = pd.concat([layer_weights(*model, request.config) for model in models], ignore_index=True)
     figure = draw_maps(
@@ -102,7 +106,7 @@ def layer_weights(
 ) -> pd.DataFrame:
     """Attention weights of every sentence in one run; layer 0 is the embedding output.
 
-    A query's weights sum to 1 under a softmax.
+    With a softmax, the weights of a query sum to 1.
     """
     import torch
 
@@ -135,14 +139,14 @@ Unit = Literal["words", "pieces"]
 
 
 class TokenSimilarity(Settings):
-    """Two sentences, and the runs in which their words are compared (3R, Table 4 and Figs. 1 and 3)."""
+    """Settings of the maps of cosines between words (3R, Table 4 and Figs. 1 and 3)."""
 
     runs: Annotated[list[str], Refers("grid.runs")] = Field(
-        min_length=1, max_length=6, description="Runs of the grid, of one encoder each."
+        min_length=1, max_length=6, description="Runs of the grid, each a single encoder."
     )
     sentences: list[str] = Field(min_length=2, max_length=2)
-    layer: int = Field(description="Hidden states: -1 the last layer, 0 the embedding output.")
-    unit: Unit = Field(description="Words, means of their pieces, or the pieces.")
+    layer: int = Field(description="Layer of the hidden states: -1 the last layer, 0 the embedding output.")
+    unit: Unit = Field(description="Compare words, as means of their pieces, or the pieces.")
     max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
 
 
@@ -151,16 +155,16 @@ class TokenSimilarity(Settings):
     title="How alike words are: {title}",
     description="Maps of cosines between the words of a sentence, a row per run, a column per sentence.",
     caption=(
-        "How alike some runs of {experiment} make the words of two sentences, the cosine of whose vectors stands "
-        "at the left: cosines between the states of words inside the encoder, a row of maps for each run. Nothing "
-        "is reduced here: the maps show what training left in the encoder (3R, Figures 1 and 3 and Table 4)."
+        "Cosines between the states of words inside the encoder, for two sentences and some runs of {experiment}, "
+        "a row of maps for each run; at the left, the cosine of the two sentence vectors. No redundancy is "
+        "subtracted here: the maps show the states that training left in the encoder (3R, Figures 1 and 3 and Table 4)."
     ),
     reads={"models": MODELS},
     settings=TokenSimilarity,
     block="grids.{experiment}.token_similarity",
 )
 def token_similarity(request: Request[TokenSimilarity]) -> Drawn:
-    """Cosines between the words of each of two sentences."""
+    """Draw cosines between the words of each of two sentences."""
     models = single_encoders(request.inputs["models"])
     points = pd.concat([word_cosines(*model, request.config) for model in models], ignore_index=True)
     between = points.groupby("run")["sentence_cosine"].mean()
@@ -173,8 +177,8 @@ def token_similarity(request: Request[TokenSimilarity]) -> Drawn:
         3.1,
         "Cosines between words, means over seeds; at the left, the cosine of the two sentences.",
         scale=(None, 1),
-        said={run: f", sentences: {value:z.2f}" for run, value in between.items()},
-        numbers_up_to=12,  # the numbers of more words would cover each other
+        suffixes={run: f", sentences: {value:z.2f}" for run, value in between.items()},
+        numbers_up_to=12,  # words; with more of them, numbers would overlap
     )
     return Drawn(points, figure)
 
@@ -182,9 +186,9 @@ def token_similarity(request: Request[TokenSimilarity]) -> Drawn:
 def word_cosines(
     run: str, seed: int, encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, config: TokenSimilarity
 ) -> pd.DataFrame:
-    """Cosines within each of the two sentences, places from 0.
+    """Cosines between the words of each sentence, with their positions from 0.
 
-    ``sentence_cosine`` is that of the run's own vectors of the two sentences, the same in every row.
+    ``sentence_cosine`` is the cosine of the run's vectors of the two sentences, the same in every row.
     """
     from workflow_scripts.models.encoding import encode
 
@@ -212,7 +216,7 @@ def unit_cosines(
     The sentence is encoded without the encoder's template, if it has one.
 
     Raises:
-        ConfigError: if there is no such layer.
+        ConfigError: if the encoder does not have the layer.
     """
     import torch
 
@@ -224,23 +228,23 @@ def unit_cosines(
         states = backbone(**tokens.to(backbone.device), output_hidden_states=True).hidden_states
     if not -len(states) <= config.layer < len(states):
         raise ConfigError(
-            f"token_similarity.layer: {config.layer}; hidden states are 0 to {len(states) - 1}."
+            f"token_similarity.layer: {config.layer}; hidden states are 0 to {len(states) - 1}. Name one of these."
         )
-    names, places = units_of(tokens, tokenizer, sentence, config.unit)
+    names, positions = words_or_pieces(tokens, tokenizer, sentence, config.unit)
     states_TD = states[config.layer][0].double()
-    vectors_WD = torch.stack([states_TD[own].mean(dim=0) for own in places])
+    vectors_WD = torch.stack([states_TD[own].mean(dim=0) for own in positions])
     return names, cosine_matrix(vectors_WD, vectors_WD)
 
 
-def units_of(
+def words_or_pieces(
     tokens: BatchEncoding, tokenizer: PreTrainedTokenizerBase, sentence: str, unit: Unit
 ) -> tuple[list[str], Sequence[list[int]]]:
-    """The words or pieces of one sentence, without special tokens, and the tokens that each consists of."""
+    """The words or pieces of one sentence, without special tokens, and the positions of each one's tokens."""
     words = tokens.word_ids(0)
-    inside = [place for place, word in enumerate(words) if word is not None]
+    inside = [position for position, word in enumerate(words) if word is not None]
     if unit == "pieces":
         ids = tokens["input_ids"][0][inside].tolist()
-        return list(tokenizer.convert_ids_to_tokens(ids)), [[place] for place in inside]
-    groups = {word: list(places) for word, places in groupby(inside, key=lambda place: words[place])}
+        return list(tokenizer.convert_ids_to_tokens(ids)), [[position] for position in inside]
+    groups = {word: list(own) for word, own in groupby(inside, key=lambda position: words[position])}
     spans = [tokens.word_to_chars(0, word) for word in groups]
     return [sentence[span.start : span.end].strip() for span in spans], list(groups.values())

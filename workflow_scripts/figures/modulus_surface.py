@@ -1,6 +1,6 @@
 """The modulus loss over the ratio of two moduli and the cosine between them (JTCSE, Fig. 3).
 
-The picture shows what ``losses.modulus`` computes for two vectors of a plane.
+The values are computed by ``losses.modulus``, for two vectors of a plane.
 """
 
 from functools import partial
@@ -15,11 +15,11 @@ from workflow_scripts.figures.style import INK, colour_bar
 
 _PANEL_INCHES = 3.6
 _LEVELS = np.linspace(0, 1, 11)
-_LINES = ["#111112"] * 4 + ["#f8f8f9"] * 5  # dark on light, then light on dark, whatever the paper
+_LINES = ["#111112"] * 4 + ["#f8f8f9"] * 5  # dark on light colours, then light on dark ones, on any page
 
 
 class ModulusSurface(Settings):
-    """The part of the modulus loss to draw (JTCSE, Fig. 3)."""
+    """Settings of the surface (JTCSE, Fig. 3)."""
 
     longest: float = Field(gt=1, description="Largest ratio k of the two moduli.")
     steps: int = Field(ge=8, le=200, description="Points along each axis.")
@@ -37,7 +37,7 @@ class ModulusSurface(Settings):
     block="grids.{experiment}.modulus_surface",
 )
 def modulus_surface(request: Request[ModulusSurface]) -> Drawn:
-    """The surface from above, a colour and a line for each tenth."""
+    """Draw the surface from above, with a colour and a line for each tenth."""
     points = surface(request.config)
     loss = points.pivot_table(index="t", columns="k", values="loss")
     note = "L_TMC = |h - h+| / (|h| + |h+|) by the code that trains; k = |h+| / |h|, t = cos(h, h+)."
@@ -53,7 +53,7 @@ def modulus_surface(request: Request[ModulusSurface]) -> Drawn:
 
 
 def surface(config: ModulusSurface) -> pd.DataFrame:
-    """L_TMC at a ratio of moduli ``k`` and a cosine ``t``, ratio by ratio."""
+    """L_TMC (column ``loss``) over ratios of moduli ``k`` and cosines ``t``."""
     import torch
 
     from workflow_scripts.losses.modulus import modulus_distance

@@ -1,8 +1,8 @@
-"""Runs as points of a plane, with bars of one standard deviation and their names next to them.
+"""Scatter plots of runs, with names and bars of one standard deviation.
 
-Two columns of a table against each other (JTCSE, Fig. 10), or alignment against uniformity, where lower left is better
-(Wang and Isola, ICML 2020). What counts as a positive pair, on which dataset, and whether vectors are normalised
-differs between papers; it is a task of its suite, and its note goes into the figure.
+One plots two columns of a table (JTCSE, Fig. 10), the other alignment over uniformity, where lower left is better
+(Wang and Isola, ICML 2020). Papers differ in the dataset, the definition of positive pairs and the normalisation of
+vectors. A task of a suite defines all three, and the figure prints the task's note.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ from workflow_scripts.figures.base import (
 )
 from workflow_scripts.figures.style import COLOURS, INK, Names, colour_bar, short_names, upright
 from workflow_scripts.provenance.artefacts import read_table
-from workflow_scripts.reporting.experiment import experiment_of
+from workflow_scripts.reporting.records import experiment_of
 from workflow_scripts.settings.names import Heading, Refers
 from workflow_scripts.settings.report import Called
 
@@ -39,11 +39,11 @@ _PANEL_INCHES = 4.2
 _RADIUS = 5.5  # pixels of a point with its edge
 _PLACING: dict[str, Any] = {
     "force_static": (0.3, 0.4), "force_text": (0.3, 0.4), "force_explode": (0.5, 1.0), "explode_radius": 40,
-    "iter_lim": 150,  # without it the search ends after a second, wherever it is
+    "iter_lim": 150,  # without a limit the search would stop after one second, at a random state
     "arrowprops": {"arrowstyle": "-", "color": INK, "lw": 0.5, "alpha": 0.6},
 }  # fmt: skip
-"""Settings of adjustText that left fewest names on points in made-up planes of 5 to 31 runs."""
-_WORDS_UP_TO = 6  # points; the names of more would not fit, so they have numbers
+"""Settings of adjustText with the fewest names on top of points, in made-up planes of 5 to 31 runs."""
+_WORDS_UP_TO = 6  # points; with more of them names would not fit, so they are numbered
 
 Row = dict[str, Any]
 
@@ -51,30 +51,30 @@ Row = dict[str, Any]
 def draw_plane(
     request: Request[Any],
     points: pd.DataFrame,
-    axes_of: Mapping[str, str],
+    labels: Mapping[str, str],
     empty: str,
     before: Sequence[str] = (),
     after: Sequence[str] = (),
     scale: str | None = None,
 ) -> Figure:
-    """Draw the runs that have both numbers, and name the others below.
+    """Draw the runs that have both numbers, and list the others below.
 
     Args:
-        request: What the job hands to the figure.
-        points: A row per run; of each axis a mean and a standard deviation, as in ``alignment`` and ``alignment_sd``.
-        axes_of: Columns to the right and upwards, with the labels of their axes.
-        empty: Said where no run has both numbers.
-        before: Notes to print before those on runs.
-        after: Notes to print after those on runs.
-        scale: What the column ``score`` holds, by which points are coloured; without it all have one colour.
+        request: Texts and style of the figure.
+        points: A row per run, with mean and standard deviation for each axis (``alignment`` and ``alignment_sd``).
+        labels: Columns of the horizontal and the vertical axis, with the labels of the axes.
+        empty: Message if no run has both numbers.
+        before: Notes to print before the notes on runs.
+        after: Notes to print after the notes on runs.
+        scale: Label of the colour scale of the column ``score``; None draws all points in one colour.
     """
-    (x, y), (x_label, y_label) = axes_of, axes_of.values()
-    shown = points.dropna(subset=[x, y])
-    if not len(shown):
+    (x, y), (x_label, y_label) = labels, labels.values()
+    drawn = points.dropna(subset=[x, y])
+    if not len(drawn):
         return request.empty(empty)
-    names = names_of(list(shown["run"]), request.called)
-    lacking = "; ".join(map(request.called.run, points["run"].drop(shown.index)))
-    undrawn = [f"Without a point, for want of scores: {lacking}."] if lacking else []
+    names = plane_names(list(drawn["run"]), request.called)
+    missing = "; ".join(map(request.called.run, points["run"].drop(drawn.index)))
+    undrawn = [f"Not drawn, because scores are missing: {missing}."] if missing else []
     notes = [_HOW_DRAWN, *before, *names.footnotes, *undrawn, *after]
     figure = request.new_figure(_PANEL_INCHES, notes)
     axes = figure.subplots()
@@ -82,41 +82,41 @@ def draw_plane(
     axes.set_xlabel(x_label)
     axes.set_ylabel(upright(y_label, _PANEL_INCHES))
     axes.margins(0.14)
-    colours = _colours(figure, axes, shown["score"], scale) if scale else [COLOURS[0]] * len(shown)
-    for row, colour in zip(shown.to_dict("records"), colours, strict=True):
+    colours = _colours(figure, axes, drawn["score"], scale) if scale else [COLOURS[0]] * len(drawn)
+    for row, colour in zip(drawn.to_dict("records"), colours, strict=True):
         bars = row[f"{y}_sd"], row[f"{x}_sd"]
         axes.errorbar(row[x], row[y], *bars, color=INK, lw=0.8, capsize=2, zorder=2)
         shape = "s" if all(map(pd.isna, bars)) else "o"
         axes.plot(row[x], row[y], shape, ms=7, mfc=colour, mec=INK, mew=0.7, zorder=3)
-    _name_points(figure, axes, shown, x, y, names.short)
+    _name_points(figure, axes, drawn, x, y, names.short)
     return figure
 
 
 def _name_points(
     figure: Figure, axes: Axes, points: pd.DataFrame, x: str, y: str, names: Mapping[str, str]
 ) -> None:
-    """Names beside their points, moved off points, bars and each other; one that went far has a line to its point."""
+    """Write names next to their points, off points, bars and other names; a line joins a distant name to its point."""
     from adjustText import adjust_text
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.transforms import Bbox
 
-    FigureCanvasSVG(figure)  # measures text as the picture has it
+    FigureCanvasSVG(figure)  # measures text as in the picture
     figure.draw_without_rendering()  # lays the panel out
     texts = [
         axes.text(row[x], row[y], names[row["run"]], size="small", ha="center", va="center")
         for _, row in points.iterrows()
     ]
     wide, high = np.ptp(axes.transData.inverted().transform([(0, 0), (_RADIUS, _RADIUS)]), axis=0)
-    covered = [
+    obstacles = [
         Bbox.from_extents(row[x] - right, row[y] - up, row[x] + right, row[y] + up)
         for _, row in points.fillna({f"{x}_sd": 0, f"{y}_sd": 0}).iterrows()
         for right, up in ((max(wide, row[f"{x}_sd"]), high), (wide, max(high, row[f"{y}_sd"])))
     ]
-    adjust_text(texts, objects=covered, ax=axes, **_PLACING)
+    adjust_text(texts, objects=obstacles, ax=axes, **_PLACING)
 
 
-def names_of(runs: Sequence[str], called: Called) -> Names:
-    """Names in words; of many runs numbers, with a key."""
+def plane_names(runs: Sequence[str], called: Called) -> Names:
+    """Short names of a few runs; for many runs, numbers and a footnote that explains them."""
     names = short_names(runs, called)
     if len(runs) <= _WORDS_UP_TO:
         return names
@@ -129,7 +129,7 @@ def names_of(runs: Sequence[str], called: Called) -> Names:
 
 
 class Scatter(Settings):
-    """Two columns against each other, a point per run."""
+    """Settings of the scatter plot: two columns of a table."""
 
     x: Heading = Field(description="Heading of a column.")
     y: Heading = Field(description="Heading of a column.")
@@ -148,7 +148,7 @@ class Scatter(Settings):
     block="grids.{experiment}.scatter",
 )
 def scatter(request: Request[Scatter]) -> Drawn:
-    """Two columns of a table; a footnote says how they correlate over three runs or more."""
+    """Plot two columns of a table; a footnote has their correlation over three runs or more."""
     (path,) = request.inputs["table"]
     experiment, (x, y) = experiment_of(path), (request.config.x, request.config.y)
     points = both_scores(read_table(path, TABLE).to_pylist(), request.config)
@@ -165,23 +165,25 @@ def scatter(request: Request[Scatter]) -> Drawn:
     return Drawn(points, figure)
 
 
-def both_scores(table: Iterable[Row], shown: Scatter) -> pd.DataFrame:
-    """Means and standard deviations over seeds of two columns, a row per run, of rows of ``columns.tables.TABLE``."""
+def both_scores(table: Iterable[Row], config: Scatter) -> pd.DataFrame:
+    """Means and standard deviations over seeds of two columns, a row per run.
+
+    Args:
+        table: Rows of ``columns.tables.TABLE``.
+        config: The two columns.
+    """
     cells = {(row["run"], row["heading"]): row for row in table}
-    return frame(
-        [
-            (run, *(cells[run, heading][part] for heading in (shown.x, shown.y) for part in ("mean", "sd")))
-            for run in dict.fromkeys(run for run, _ in cells)
-        ],
-        run="str", x="float", x_sd="float", y="float", y_sd="float",
-    )  # fmt: skip
+    runs = dict.fromkeys(run for run, _ in cells)
+    headings = (config.x, config.y)
+    rows = [(run, *(cells[run, name][part] for name in headings for part in ("mean", "sd"))) for run in runs]
+    return frame(rows, run="str", x="float", x_sd="float", y="float", y_sd="float")
 
 
 # Alignment and uniformity
 
 
 class AlignmentUniformity(Settings):
-    """The measurement to draw."""
+    """Settings of the plane: the task that measures alignment and uniformity."""
 
     task: Annotated[str, Refers("grid.positives")] = Field(
         description="One of the ``positives`` of the experiment's suites of scored pairs."
@@ -203,7 +205,7 @@ class AlignmentUniformity(Settings):
     block="grids.{experiment}.alignment_uniformity",
 )
 def alignment_uniformity(request: Request[AlignmentUniformity]) -> Drawn:
-    """The plane, coloured by the experiment's headline; an open point has no score."""
+    """Plot alignment over uniformity, coloured by the experiment's headline; an open point has no score."""
     (path,) = request.inputs["table"]
     experiment, table = experiment_of(path), read_table(path, TABLE)
     headline = table.filter(pc.equal(table["heading"], experiment.headline_column().heading))
@@ -226,9 +228,9 @@ def alignment_uniformity(request: Request[AlignmentUniformity]) -> Drawn:
 def plane(
     scores: Iterable[pa.Table], headline: Mapping[str, float | None], config: AlignmentUniformity
 ) -> pd.DataFrame:
-    """A row per run in the order of its first score: means and standard deviations over seeds.
+    """Means and standard deviations over seeds, a row per run, in the order of the runs' first scores.
 
-    ``score`` is the run's in ``headline``; ``note`` says what was measured, or why there is no point.
+    ``score`` is the run's value in ``headline``; ``note`` describes the measurement, or gives the reason of a gap.
     """
     chosen = (table.filter(pc.field("task") == config.task).to_pandas() for table in scores)
     rows = pd.concat(chosen, ignore_index=True)
@@ -245,14 +247,13 @@ def plane(
 
 
 def _colours(figure: Figure, axes: Axes, scores: pd.Series, label: str) -> list[Any]:
-    """The colours of scores, with a bar of them where there are some; none for a run without a score."""
+    """A colour for each score ("none" if it is missing); draws a colour bar if there is any score."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize
 
-    shades = ListedColormap(
-        colormaps["cividis"](np.linspace(0.12, 1, 48))
-    )  # from 50 on, the bar becomes a bitmap
+    # With 50 shades or more, matplotlib would draw the bar as a bitmap.
+    shades = ListedColormap(colormaps["cividis"](np.linspace(0.12, 1, 48)))
     source = ScalarMappable(Normalize(scores.min(), scores.max()), shades)
     if scores.notna().any():
         colour_bar(figure, source, label, ax=axes, aspect=30, pad=0.02)

@@ -1,8 +1,8 @@
-"""One look for all figures, and their SVG: the same bytes every time, readable on light and on dark paper.
+"""The common style of all figures, and their SVG: the same bytes every time, readable on light and dark pages.
 
-Text stays text, so that it can be searched and read aloud. What is drawn in ``INK`` takes the colour of the
-text around the figure (``currentColor``), light on a dark scheme; the other colours stand out from white and from
-near-black alike (contrast about 4).
+Text stays text, so it can be searched and read aloud. Everything drawn in ``INK`` takes the colour of the text around
+the figure (``currentColor``), which is light in a dark scheme. The other colours have a contrast of about 4 to both
+white and near-black.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pydantic import Field
 from workflow_scripts.config import Settings
 from workflow_scripts.settings.report import Called
 
-if TYPE_CHECKING:  # drawing loads these, and planning does not
+if TYPE_CHECKING:  # planning imports this module, and loads none of these
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
@@ -44,19 +44,19 @@ _SCHEME = (
 )
 """Colours of text and paper in both schemes."""
 COLOURS = ("#2280c3", "#cb5500", "#008a65", "#ad5f93", "#857300", "#7a7d84")
-"""After Okabe and Ito, for both papers."""
+"""Colours of lines and points, after Okabe and Ito, for light and dark paper."""
 DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, (2, 2)), (0, (7, 2, 2, 2)))
 
 _POINTS = {"text": 8.0, "small": 7.0, "title": 9.5}
 _LINE = 1.35  # height of a line of text over its size
-# Width of a letter of DejaVu Sans over its size; titles are bold.
 _LETTER = {"title": 0.64, "text": 0.55, "small": 0.59}
+"""Width of a letter of DejaVu Sans over its size; titles are bold."""
 
-_PANELS_SHARE = 0.75  # of a figure's width; names at their side, scales and gaps have the rest
-_BELOW_AXIS_INCHES = 0.5  # of a panel's height: its ticks and the label below them
+_PANELS_SHARE = 0.75  # of a figure's width; the rest is for names next to the panels, scales and gaps
+_BELOW_AXIS_INCHES = 0.5  # part of a panel's height that ticks and the horizontal axis's label take
 
 _RC: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so that text has one width everywhere
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so text is equally wide on every machine
     "font.size": _POINTS["text"],
     "axes.labelsize": _POINTS["text"],
     "axes.titlesize": _POINTS["text"],
@@ -68,7 +68,7 @@ _RC: dict[Any, Any] = {
     "axes.labelcolor": INK,
     "axes.linewidth": 0.6,
     "text.color": INK,
-    "text.parse_math": False,  # names may hold a dollar sign
+    "text.parse_math": False,  # names may contain a dollar sign
     "xtick.color": INK,
     "ytick.color": INK,
     "xtick.labelsize": _POINTS["small"],
@@ -87,7 +87,7 @@ _RC: dict[Any, Any] = {
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Draw in the project's style, whatever the user's matplotlibrc says."""
+    """Draw in the project's style, and ignore the user's matplotlibrc."""
     from matplotlib import rc_context, rcdefaults, rcParams
 
     with rc_context():
@@ -97,7 +97,7 @@ def figure_style() -> Iterator[None]:
 
 
 def line_look(index: int) -> dict[str, Any]:
-    """Colour and dashes of the line with this number: six colours, then the same with other dashes."""
+    """Colour and dashes of the line with this index: six colours, then the same colours with other dashes."""
     colour, dash = index % len(COLOURS), index // len(COLOURS)
     return {"color": COLOURS[colour], "linestyle": DASHES[dash % len(DASHES)]}
 
@@ -108,34 +108,35 @@ def new_figure(
     """A figure with a title above and texts below its panels.
 
     Args:
-        style: What all figures share.
-        panels_inches: Height that the panels share.
-        title: Printed above them.
-        notes: How the figure is drawn, printed below them.
-        footnotes: What does not concern this figure alone, such as substitutions; printed last.
+        style: Settings that all figures share.
+        panels_inches: Height of all panels together.
+        title: Text above the panels.
+        notes: Texts below the panels, on how the figure is drawn.
+        footnotes: Texts that are not about this figure alone, such as substitutions; printed last.
     """
     from matplotlib.figure import Figure
 
     width = style.width_inches
-    head, said, labels = (
+    head, middle, bottom = (
         [line for text in texts for line in _lines(text, width - 0.1, size)]
         for texts, size in (([title], "title"), (notes, "small"), (footnotes, "small"))
     )
-    top, middle, bottom = (
+    head_inches, middle_inches, bottom_inches = (
         len(lines) * _POINTS[size] * _LINE / 72 + (0.08 if lines else 0)
-        for lines, size in ((head, "title"), (said, "small"), (labels, "small"))
+        for lines, size in ((head, "title"), (middle, "small"), (bottom, "small"))
     )
-    height = panels_inches + top + middle + bottom
+    height = panels_inches + head_inches + middle_inches + bottom_inches
     figure = Figure(figsize=(width, height), dpi=72)
-    # Not the constrained layout: its solver orders by memory address, so that the last digits change.
-    rect = (0, (middle + bottom) / height, 1, 1 - top / height)
+    # Not the constrained layout: its solver orders by memory address, so its last digits would vary.
+    rect = (0, (middle_inches + bottom_inches) / height, 1, 1 - head_inches / height)
     figure.set_layout_engine("tight", rect=rect, pad=0.5, w_pad=1.2)
-    left = 0.04 / width
-    above: dict[str, Any] = {"size": _POINTS["title"], "weight": "bold", "va": "top"}
-    figure.text(left, 1 - 0.03 / height, "\n".join(head), linespacing=_LINE, **above)
-    for lines, base in ((said, bottom), (labels, 0.0)):
-        below: dict[str, Any] = {"size": _POINTS["small"], "va": "bottom"}
-        figure.text(left, (base + 0.04) / height, "\n".join(lines), linespacing=_LINE, **below)
+    for lines, y, size, weight, align in (
+        (head, 1 - 0.03 / height, "title", "bold", "top"),
+        (middle, (bottom_inches + 0.04) / height, "small", "normal", "bottom"),
+        (bottom, 0.04 / height, "small", "normal", "bottom"),
+    ):
+        font = {"size": _POINTS[size], "weight": weight}
+        figure.text(0.04 / width, y, "\n".join(lines), fontdict=font, linespacing=_LINE, va=align)
     return figure
 
 
@@ -144,48 +145,47 @@ def _lines(text: str, inches: float, size: str) -> list[str]:
 
 
 def upright(label: str, inches: float) -> str:
-    """The label of an upright axis, in lines no longer than the axis; the panel's height includes ticks and label."""
+    """Wrap the label of a vertical axis to the axis's length; ``inches`` is the panel's height with ticks and label."""
     return "\n".join(_lines(label, inches - _BELOW_AXIS_INCHES, "text"))
 
 
 def heading(label: str, style: FigureStyle, columns: int) -> str:
-    """What stands above one of several panels side by side, in lines no longer than the panel is wide."""
+    """Wrap the title of one of several panels next to each other to the panel's width."""
     return "\n".join(_lines(label, _PANELS_SHARE * style.width_inches / columns, "small"))
 
 
 class Names(NamedTuple):
-    """Names of runs as figures print them, and the footnote that says what was left out."""
+    """Names of runs as figures print them, and a footnote on the parts that are left out."""
 
     short: dict[str, str]
     footnotes: list[str]
 
 
 def short_names(runs: Sequence[str], called: Called) -> Names:
-    """Names in words, without the parts that all runs share, where the rest still tells them apart.
+    """Names in words, without the parts that all runs share.
 
-    Where even whole names in words do not, runs are called by their identifiers.
+    If short names are not unique or empty, full names are used; if these are not unique either, identifiers.
     """
-    parts = {run: run.split(".") for run in runs}
-    shared = set.intersection(*map(set, parts.values())) if len(runs) > 1 else set()
-    whole = {run: list(zip(parts[run], called.parts(run), strict=True)) for run in runs}
+    parts = {run: list(zip(run.split("."), called.parts(run), strict=True)) for run in runs}
+    shared = set.intersection(*(set(run.split(".")) for run in runs)) if len(runs) > 1 else set()
     short = {
-        run: ", ".join(text for part, text in named if part not in shared) for run, named in whole.items()
+        run: ", ".join(text for part, text in named if part not in shared) for run, named in parts.items()
     }
     if not shared or not all(short.values()) or len(set(short.values())) < len(short):
         words = {run: called.run(run) for run in runs}
         return Names(words if len(set(words.values())) == len(words) else {run: run for run in runs}, [])
-    left_out = [text for part, text in whole[runs[0]] if part in shared]
+    left_out = [text for part, text in parts[runs[0]] if part in shared]
     return Names(short, [f"Names leave out what all runs share: {', '.join(left_out)}."])
 
 
 def in_lines(name: str, inches: float) -> str:
-    """A run's name for the side of a panel of that height, with a line or more for each of its parts."""
+    """Wrap a run's name to the height of the panel that it labels; each part begins a line."""
     parts = name.replace(", ", ",\n").replace(" + ", "\n+ ").splitlines()
     return "\n".join(upright(part, inches) for part in parts)
 
 
 def log_scale(axes: Axes) -> None:
-    """Make the upright axis logarithmic, with plain numbers, since texts are not read as mathematics."""
+    """Make the vertical axis logarithmic, with plain numbers, since texts are not parsed as mathematics."""
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
     axes.set_yscale("log")
@@ -195,19 +195,19 @@ def log_scale(axes: Axes) -> None:
 
 
 def colour_bar(figure: Figure, source: ScalarMappable, label: str, **place: Any) -> None:
-    """A bar that says which colour is which number."""
+    """Draw the legend of a colour scale."""
     bar = figure.colorbar(source, **place)
     bar.set_label(label)
     assert bar.solids is not None
-    bar.solids.set_edgecolor("face")  # viewers leave gaps between its steps
+    bar.solids.set_edgecolor("face")  # else viewers leave gaps between the colours
     bar.outline.set_edgecolor(INK)
 
 
-BESIDE: Mapping[str, Any] = {
+LEGEND_AT_RIGHT: Mapping[str, Any] = {
     "loc": "center left", "bbox_to_anchor": (1, 0.5), "frameon": False,
     "fontsize": _POINTS["small"], "labelspacing": 0.4,
 }  # fmt: skip
-"""A legend at the right of its panel."""
+"""Arguments of a legend at the right of its panel."""
 
 
 def draw_lines(
@@ -218,13 +218,13 @@ def draw_lines(
     looks: Mapping[Any, dict[str, Any]],
     **more: Any,
 ) -> None:
-    """Draw a line for each value of the column ``line``; a diamond if it has one point, where no line would be seen.
+    """Draw a line for each value of the column ``line``, or a diamond if the line has a single point.
 
     Args:
         axes: The panel.
         points: Rows with a ``line``, in the order of ``x``.
-        x: Column to the right.
-        y: Column upwards.
+        x: Column of the horizontal axis.
+        y: Column of the vertical axis.
         looks: Colour and dashes of each line.
         more: Look of all lines.
     """
@@ -234,10 +234,11 @@ def draw_lines(
 
 
 def name_lines(axes: Axes) -> None:
-    """Name the lines that have labels at the panel's side, in the order of their right ends."""
+    """Add a legend at the panel's right, in the order of the lines' right ends; lines without a label are left out."""
     named = [line for line in axes.lines if not str(line.get_label()).startswith("_")]
     if named:
-        axes.legend(handles=sorted(named, key=lambda line: -np.asarray(line.get_ydata())[-1]), **BESIDE)
+        ordered = sorted(named, key=lambda line: -np.asarray(line.get_ydata())[-1])
+        axes.legend(handles=ordered, **LEGEND_AT_RIGHT)
 
 
 def to_svg(figure: Figure, name: str, title: str, description: str) -> str:
@@ -245,9 +246,9 @@ def to_svg(figure: Figure, name: str, title: str, description: str) -> str:
 
     Args:
         figure: Made by ``new_figure`` in ``figure_style``.
-        name: Begins every id, so that a page may hold several figures; letters, digits, ``_`` and ``-``.
-        title: Read aloud in place of the picture.
-        description: What the picture shows, for those who do not see it.
+        name: Prefix of every id, so that a page may contain several figures; letters, digits, ``_`` and ``-``.
+        title: Text that screen readers read in place of the picture.
+        description: A longer text for screen readers.
     """
     from matplotlib import rc_context
 
@@ -256,18 +257,18 @@ def to_svg(figure: Figure, name: str, title: str, description: str) -> str:
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with rc_context({"svg.hashsalt": name}):
         figure.savefig(buffer, format="svg", metadata=nothing)
-    # What stands between tags is text.
+    # Only tags are edited; the text between them stays.
     svg = re.sub(r"<[^>]*>", lambda tag: _restyled(tag[0], name), buffer.getvalue())
     spoken = f'<title id="{name}-title">{escape(title)}</title>\n <desc id="{name}-desc">{escape(description)}</desc>'
     scheme = _SCHEME.format(name=name)
     opening = f'role="img" aria-labelledby="{name}-title {name}-desc" version="1.1">'
-    start, found, rest = svg.partition('version="1.1">')
-    assert found, "matplotlib writes another opening tag than it did"
+    start, version, rest = svg.partition('version="1.1">')
+    assert version, "matplotlib writes another opening tag than it did"
     return f"{start}{opening}\n {spoken}\n <style>{scheme}</style>{rest}"
 
 
 def _restyled(tag: str, name: str) -> str:
-    """A tag with ids that begin with a figure's name, paths in 1/100 point, and the ink of the text around it."""
+    """Prefix a tag's ids with the figure's name, round its paths to 1/100 point, and replace ink by currentColor."""
     tag = re.sub(r'(\bid="|"#|url\(#)', rf"\g<1>{name}-", tag)
     tag = re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), tag)
     return tag.replace(INK, "currentColor").replace("stroke: #000000", "stroke: currentColor")

@@ -1,9 +1,8 @@
 """Scores over the values of swept settings, a panel per setting.
 
-The figures 5 to 7 of S2Sent, the layer-wise figure 1 of LayerAttPooler, the figure 4 of 3R and the figure 8 of
-JTCSE are of this kind. A point is one run's mean over seeds; where other settings are swept along, a value has
-several points, and the line goes through their medians, as in a box plot of few points. Numbers are in their
-order, other values as the grid lists them.
+Examples are figures 5 to 7 of S2Sent, figure 1 of LayerAttPooler (by layer), figure 4 of 3R and figure 8 of JTCSE. A
+point is one run's mean over seeds. If other settings are swept too, a value has several points, and the line goes
+through their medians, as in a box plot of few points. Numbers are sorted; other values are in the grid's order.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ from workflow_scripts.figures.base import (
 )
 from workflow_scripts.figures.style import INK, line_look, name_lines, short_names, upright
 from workflow_scripts.provenance.artefacts import read_table
-from workflow_scripts.reporting.experiment import experiment_of
+from workflow_scripts.reporting.records import experiment_of
 from workflow_scripts.settings.grids import Experiment, Point, baselines_of, points_of, runs_of
 from workflow_scripts.settings.names import Heading, Place, Refers
 
@@ -36,23 +35,21 @@ BARS = "Bars: one standard deviation over seeds."
 ONE_SEED = "Every point is a single value: all runs have one seed."
 
 _PANEL_INCHES = 2.6
-_SPREAD = 0.5  # of the distance of two values, over which the points of all series are spread
+_SPREAD = 0.5  # width of the points of all series at one value, in distances between two values
 
 Row = dict[str, Any]
 
 
 class Plot(Settings):
-    """A panel that shows a column over the values of one setting, swept or said by ``at``."""
+    """A panel of a column's scores over the values of one setting, swept or given by ``at``."""
 
     setting: Annotated[Place, Refers("grid.swept")]
     label: str = Field(description="Label of the axis, with its unit.")
-    heading: Heading | None = Field(
-        default=None, description="Column that is shown; left out for the headline."
-    )
+    heading: Heading | None = Field(default=None, description="Column of the table; by default the headline.")
 
 
 class Sweep(Settings):
-    """The settings to draw."""
+    """Settings of the sweep figure: its panels."""
 
     plots: list[Plot] = Field(min_length=1, description="Panels, one below the other.")
 
@@ -74,7 +71,7 @@ class Sweep(Settings):
     block="grids.{experiment}.sweep",
 )
 def sweep(request: Request[Sweep]) -> Drawn:
-    """Scores over the values of swept settings."""
+    """Draw scores over the values of swept settings."""
     (table,) = request.inputs["table"]
     experiment = experiment_of(table)
     points = rows_of(request.config, experiment, read_table(table, TABLE).to_pylist())
@@ -91,10 +88,10 @@ def sweep(request: Request[Sweep]) -> Drawn:
     figure = request.new_figure(height, notes)
     looks = {series: line_look(number) for number, series in enumerate(names.short)}  # the same in all panels
     for axes, plot in zip(figure.subplots(len(plots), 1, squeeze=False).flat, plots, strict=True):
-        shown = heading_of(plot, experiment)
-        own = points[(points["setting"] == plot.setting) & (points["heading"] == shown)]
+        heading = _heading(plot, experiment)
+        own = points[(points["setting"] == plot.setting) & (points["heading"] == heading)]
         axes.set_xlabel(plot.label)
-        axes.set_ylabel(upright(column_label(experiment, shown, called), _PANEL_INCHES))
+        axes.set_ylabel(upright(column_label(experiment, heading, called), _PANEL_INCHES))
         _panel(axes, own, names.short, looks)
     return Drawn(points, figure)
 
@@ -102,49 +99,48 @@ def sweep(request: Request[Sweep]) -> Drawn:
 def rows_of(config: Sweep, experiment: Experiment, table: Iterable[Row]) -> pd.DataFrame:
     """Scores over the values of swept settings, a row for each run and setting.
 
-    ``series`` is the run's name without its sweep, ``place`` the value's rank on the axis, null for a baseline; where
+    ``series`` is the run's name without its sweep; ``place`` is the value's rank on the axis, null for a baseline. If
     other settings are swept too, a value has several runs. A run without a score has a null mean.
     """
     cells = {(row["run"], row["heading"]): row for row in table}
-    points = points_of(experiment.model_dump()) | dict(_placed(experiment))
+    points = points_of(experiment.model_dump()) | dict(_runs_at(experiment))
     rows = []
     for plot in config.plots:
-        heading = heading_of(plot, experiment)
-        found = {
-            run: (series, values[plot.setting])
-            for run, (series, values) in points.items()
-            if plot.setting in values
-        }
-        order = _ordered([value for _, value in found.values()])
-        drawn = [(run, series, str(value), order.index(value)) for run, (series, value) in found.items()]
-        bases = _base_lines(experiment, {run: series for run, (series, _) in found.items()})
-        for run, series, value, place in [*drawn, *bases]:
+        heading = _heading(plot, experiment)
+        series_by_run = {run: name for run, (name, values) in points.items() if plot.setting in values}
+        values = {run: points[run][1][plot.setting] for run in series_by_run}
+        order = _ordered([*values.values()])
+        drawn = [
+            (run, name, str(values[run]), order.index(values[run])) for run, name in series_by_run.items()
+        ]
+        baselines = _baselines(experiment, series_by_run)
+        for run, series, value, place in [*drawn, *baselines]:
             scores = {key: cells[run, heading][key] for key in ("mean", "sd", "seeds")}
-            at = {"setting": plot.setting, "series": series, "value": value, "place": place}
-            rows.append(at | scores | {"run": run, "heading": heading})
+            point = {"setting": plot.setting, "series": series, "value": value, "place": place}
+            rows.append(point | scores | {"run": run, "heading": heading})
     return frame(
         rows, setting="str", series="str", value="str", place="Int64", run="str", heading="str", mean="float",
         sd="float", seeds="Int64",
     )  # fmt: skip
 
 
-def _base_lines(
-    experiment: Experiment, series_of: Mapping[str, str]
+def _baselines(
+    experiment: Experiment, series: Mapping[str, str]
 ) -> list[tuple[str, str, str | None, int | None]]:
-    """Baselines of the drawn runs: one under its own name, or where there are several one for each series."""
+    """Baselines of the drawn runs: a single one as its own series, several as one for each series."""
     baselines = baselines_of(experiment.model_dump())
-    pairs = [(base, series) for run, series in series_of.items() if (base := baselines[run])]
-    shared = len({base for base, _ in pairs}) == 1
-    return list(dict.fromkeys((base, base if shared else series, None, None) for base, series in pairs))
+    pairs = [(baseline, name) for run, name in series.items() if (baseline := baselines[run])]
+    shared = len({baseline for baseline, _ in pairs}) == 1
+    return list(dict.fromkeys((base, base if shared else name, None, None) for base, name in pairs))
 
 
-def heading_of(plot: Plot, experiment: Experiment) -> str:
-    """The column that a panel shows."""
+def _heading(plot: Plot, experiment: Experiment) -> str:
+    """Heading of the column that a panel shows."""
     return plot.heading or experiment.headline_column().heading
 
 
-def _placed(experiment: Experiment) -> Iterator[tuple[str, Point]]:
-    """Runs that lie where their block says (``at``); those that differ in tag alone are one series."""
+def _runs_at(experiment: Experiment) -> Iterator[tuple[str, Point]]:
+    """Runs whose values are given by ``at``; runs that differ only in their tags are one series."""
     for block in experiment.model_dump()["runs"]:
         if block["at"]:
             grid = experiment.model_dump(include={"title", "seeds"})
@@ -153,14 +149,15 @@ def _placed(experiment: Experiment) -> Iterator[tuple[str, Point]]:
 
 
 def _ordered(values: Sequence[Any]) -> list[Any]:
-    """Distinct values: numbers in their order, then others as they come."""
-    numbers = [value for value in values if isinstance(value, int | float)]
+    """Distinct values: numbers sorted, then other values in their order of appearance."""
+    numbers = {value for value in values if isinstance(value, int | float)}
     others = [value for value in values if not isinstance(value, int | float)]
-    return [*sorted(set(numbers)), *(value for n, value in enumerate(others) if value not in others[:n])]
+    return [*sorted(numbers), *(value for n, value in enumerate(others) if value not in others[:n])]
 
 
 def _panel(axes: Axes, points: pd.DataFrame, names: Mapping[str, str], looks: Mapping[str, Any]) -> None:
-    scored, bases = points.dropna(subset="mean"), points[points["place"].isna()]
+    """Draw one panel: points with bars, lines through medians, and dotted baselines."""
+    scored, baselines = points.dropna(subset="mean"), points[points["place"].isna()]
     placed = scored.dropna(subset="place").sort_values("place", kind="stable")
     if not len(placed):
         return
@@ -168,12 +165,12 @@ def _panel(axes: Axes, points: pd.DataFrame, names: Mapping[str, str], looks: Ma
     ticks = placed.drop_duplicates("place")
     axes.set_xticks(ticks["place"], ticks["value"])
     series = [name for name in names if name in set(placed["series"])]
-    if len(set(bases["run"])) == 1:
-        looks_of_bases = dict.fromkeys(bases["series"], INK)
+    if len(set(baselines["run"])) == 1:
+        colours = dict.fromkeys(baselines["series"], INK)
     else:
-        looks_of_bases = {name: looks[name]["color"] for name in series}
-    for base in scored.loc[scored["place"].isna() & scored["series"].isin(looks_of_bases)].itertuples():
-        axes.axhline(base.mean, color=looks_of_bases[base.series], linewidth=0.8, linestyle=(0, (1, 2)))
+        colours = {name: looks[name]["color"] for name in series}
+    for base in scored.loc[scored["place"].isna() & scored["series"].isin(colours)].itertuples():
+        axes.axhline(base.mean, color=colours[base.series], linewidth=0.8, linestyle=(0, (1, 2)))
     for number, name in enumerate(series):
         own = placed[placed["series"] == name]
         offset = _SPREAD * ((number + 0.5) / len(series) - 0.5)

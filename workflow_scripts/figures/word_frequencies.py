@@ -1,6 +1,6 @@
-"""How often the words of a corpus occur, by rank, and where the rates of change peak (3R, Table 5).
+"""Frequencies of a corpus's words by rank, and their rates of change (3R, Table 5).
 
-Words at and around the peaks are printed in the paper; they are drawn next to those of the same rank here.
+The paper prints the words at and around the peaks of these rates; they are drawn at their ranks.
 """
 
 from functools import partial
@@ -21,9 +21,9 @@ _PANEL_INCHES = 1.9
 
 
 class WordFrequencies(Settings):
-    """The most frequent words of the corpus that the grid's runs train on."""
+    """Settings of the word frequencies."""
 
-    words: int = Field(gt=1, description="Number of words that are drawn.")
+    words: int = Field(gt=1, description="Number of words to draw, the most frequent first.")
 
 
 @partial(
@@ -31,8 +31,8 @@ class WordFrequencies(Settings):
     title="Words of the corpus by frequency: {title}",
     description="Number of occurrences and rate of change over the rank of a word, the paper's as points.",
     caption=(
-        "How often the most frequent words of the corpus of {experiment} occur, and how much rarer each is than "
-        "the one before it, by rank. Points are what 3R prints in its Table 5."
+        "Number of occurrences of the most frequent words of the corpus of {experiment}, and how much rarer each "
+        "word is than the one before it, by rank. Points are the values that 3R prints in its Table 5."
     ),
     reads={
         "words": "<results>/corpora/{corpus}/words.parquet",
@@ -42,8 +42,8 @@ class WordFrequencies(Settings):
     block="grids.{experiment}.word_frequencies",
 )
 def word_frequencies(request: Request[WordFrequencies]) -> Drawn:
-    """Counts above and rates of change below, lines for the corpus and points for the paper."""
-    points = beside_printed(request)
+    """Draw counts above and rates of change below, as lines for the corpus and points for the paper."""
+    points = with_printed(request)
     figure = request.new_figure(2 * _PANEL_INCHES, [])
     above, below = figure.subplots(2, 1, sharex=True)
     for axes, name, label in ((above, "count", "occurrences"), (below, "change_rate", "rate of change")):
@@ -59,8 +59,8 @@ def word_frequencies(request: Request[WordFrequencies]) -> Drawn:
     return Drawn(points, figure)
 
 
-def beside_printed(request: Request[WordFrequencies]) -> pd.DataFrame:
-    """The most frequent words from rank 1, each with what the paper prints of its rank, where that is legible.
+def with_printed(request: Request[WordFrequencies]) -> pd.DataFrame:
+    """The most frequent words from rank 1, joined with the paper's legible values of the same ranks.
 
     Raises:
         ConfigError: if the grid's runs train on several corpora.
@@ -70,11 +70,11 @@ def beside_printed(request: Request[WordFrequencies]) -> pd.DataFrame:
         corpora = " and ".join(path.parent.name for path in (words, *others))
         raise ConfigError(
             f"word_frequencies: runs of the grid train on {corpora}, and the figure shows one corpus. "
-            "Leave the block out, or make a grid for each."
+            "Leave word_frequencies out, or make a grid for each corpus."
         )
     ranks: dict[int, dict[str, Any]] = {}
-    for one in read_printed(printed.read_bytes(), printed.as_posix()):
-        ranks.setdefault(int(one.group), {"word": one.row})[one.column] = one.value
+    for cell in read_printed(printed.read_bytes(), printed.as_posix()):
+        ranks.setdefault(int(cell.group), {"word": cell.row})[cell.column] = cell.value
     theirs = frame(
         [{"rank": rank, **row} for rank, row in ranks.items()],
         rank="int", word="str", frequency="Int64", **{"changing rate": "float"},

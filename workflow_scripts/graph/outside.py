@@ -263,18 +263,20 @@ def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None
         jobs: Jobs that are to run.
         data_root: Folder of local data.
     """
+    asked: dict[tuple[str, str], list[str]] = {}
     for rule, name in dict.fromkeys(jobs):
         match rule:
             case "translate_shard":
                 translator = config["corpora"][name]["round_trip"]["translator"]
                 block = config["translators"][translator]
-                yield from _key_findings(config, f"corpus {name}", "translators", translator)
-                yield from _key_findings(config, f"corpus {name}", "llms", block.get("llm"))
+                asked.setdefault(("translators", translator), []).append(f"corpus {name}")
+                if block.get("llm"):
+                    asked.setdefault(("llms", block["llm"]), []).append(f"corpus {name}")
                 if block["engine"] == "apertium" and not is_offline() and not shutil.which("apertium"):
                     found = f"translators.{translator}: corpus {name} needs apertium, which is not installed"
                     yield f"{found}. Install it (Debian: apertium), or name another translator."
             case "write_exemplars":
-                yield from _key_findings(config, f"pool {name}", "llms", config["exemplars"][name]["llm"])
+                asked.setdefault(("llms", config["exemplars"][name]["llm"]), []).append(f"pool {name}")
             case "read_dataset":
                 dataset = config["datasets"][name]
                 optional = dataset.get("optional")
@@ -288,12 +290,15 @@ def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None
                 sources = config["encoders"][name]["fetch"]["sources"]
                 yield from _source_findings(f"encoders.{name}", sources, data_root, "model")
                 yield from _hash_findings(f"encoders.{name}", sources, data_root, "pin this one")
+    for (section, name), users in asked.items():
+        yield from _key_findings(config, users, section, name)
 
 
-def _key_findings(config: Config, what: str, section: str, name: str | None) -> Iterator[str]:
-    variable = config[section][name].get("key_variable") if name else None
+def _key_findings(config: Config, users: Sequence[str], section: str, name: str) -> Iterator[str]:
+    variable = config[section][name].get("key_variable")
     if variable and not os.environ.get(variable, "").strip() and not is_offline():
-        found = f"{section}.{name}: {what} needs it, and environment variable {variable} is not set"
+        need = f"{users[0]} needs it" if len(users) == 1 else f"{users[0]} and {len(users) - 1} more need it"
+        found = f"{section}.{name}: {need}, and environment variable {variable} is not set"
         yield f"{found}. Set it, or run with --config offline=true if all answers are kept."
 
 

@@ -6,12 +6,11 @@ from functools import cached_property
 from typing import Any
 
 from workflow_scripts.extraction.blocks import datasets_of as extraction_datasets
-from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.figures import Figures, without_figures
 from workflow_scripts.graph.references import called, called_runs, datasets_of_corpora
-from workflow_scripts.graph.resources import CLAIMS, SIDES, comparisons
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Lookups, Study
+from workflow_scripts.settings.claims import FOLDER, Claim, Comparison, claims_in
 from workflow_scripts.settings.extraction import tables_of
 from workflow_scripts.settings.grids import PAPERS, Run, paper_of, scored_columns
 
@@ -158,47 +157,43 @@ class Claims(Lookups):
         papers, scale = (study.config["claims"][key] for key in ("papers", "scale"))
         self._scale = scale
         self.verdicts = ["<results>/claims.parquet"] if papers else []
-        contents = {paper: read_yaml(study.root / CLAIMS / f"{paper}.yaml") for paper in papers}
         self._held = [
-            {key: value for key, value in claim.items() if key != "tested"}
-            | {"paper": paper, "name": name, "compared": claim["tested"][scale]}
-            for paper, content in contents.items()
-            for name, claim in content["claims"].items()
+            Claim.parse(row, place)
+            for paper in papers
+            for place, row in claims_in(study.root / FOLDER, paper, scale).items()
         ]
         shown = study.shown_extraction
         drawn = set(shown["figures"]) & set(tables_of(study.config["extraction"]))
         made = {*study.grids, *shown["tables"], *drawn}
-        asked = (one for content in contents.values() for one in comparisons(content, scale).values())
-        self._asked = [one for one in asked if one["table"] in made]
+        asked = (claim.compared for claim in self._held if isinstance(claim.compared, Comparison))
+        self._asked = [one for one in asked if one.table in made]
 
     def settings(self) -> str:
         """The claims, what each is compared by at the study's scale, and how differences are tested."""
-        held = {"claims": self._held, "scale": self._scale}
+        held = {"claims": [claim.model_dump() for claim in self._held], "scale": self._scale}
         return as_json({"held": held, "significance": self._config["significance"]})
 
     def tables(self) -> list[str]:
         """Tables that claims are compared in."""
         drawn = self._study.shown_extraction["figures"]
-        asked = dict.fromkeys(one["table"] for one in self._asked if one["table"] not in drawn)
+        asked = dict.fromkeys(one.table for one in self._asked if one.table not in drawn)
         return [f"<results>/tables/{name}.parquet" for name in asked]
 
     def figures(self) -> list[str]:
         """The record of the extraction study's figures, where claims are compared in the data of one."""
-        drawn = {*self._study.shown_extraction["figures"]} & {one["table"] for one in self._asked}
+        drawn = {*self._study.shown_extraction["figures"]} & {one.table for one in self._asked}
         return ["<results>/figures/extraction/record.json"] if drawn else []
 
     def pairs(self) -> list[str]:
         """Scored pairs of STS of cells that are compared without seeds."""
-        in_grids = (one for one in self._asked if one["table"] in self._study.grids)
+        in_grids = (one for one in self._asked if one.table in self._study.grids)
         return [*dict.fromkeys(file for one in in_grids for file in self._pairs(one))]
 
-    def _pairs(self, compared: Mapping[str, Any]) -> Iterator[str]:
-        grid, runs = self._study.grids[compared["table"]], self._study.runs_of(compared["table"])
-        cells = [compared[side] for side in SIDES]
-        if all(runs[cell["run"]].fixed for cell in cells):
-            for cell in cells:
-                run = cell["run"]
-                suites = {column["suite"] for column in scored_columns(grid["columns"], cell["heading"])}
+    def _pairs(self, compared: Comparison) -> Iterator[str]:
+        grid, runs = self._study.grids[compared.table], self._study.runs_of(compared.table)
+        if all(runs[run].fixed for run, _ in compared.cells):
+            for run, heading in compared.cells:
+                suites = {column["suite"] for column in scored_columns(grid["columns"], heading)}
                 for suite in sorted(suites & {*grid["suites"].get("sts", [])}):
                     pattern = f"<results>/scores/sts/{suite}/{{run}}/seed{{seed}}.pairs.parquet"
                     yield from self._study.files(pattern, {run: runs[run]})

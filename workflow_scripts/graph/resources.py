@@ -12,11 +12,11 @@ from typing import Any
 from workflow_scripts.data.printed import of_cells, read_printed
 from workflow_scripts.data.published import CONFIG, SHARDS, WEIGHTS, encoder_folder, refusals
 from workflow_scripts.errors import ConfigError, DataError, advice, unknown
-from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.mistakes import mistakes
 from workflow_scripts.graph.sizes import folders_of
 from workflow_scripts.models import TOKENISER_FILES
-from workflow_scripts.settings.claims import ClaimFile
+from workflow_scripts.settings.claims import FOLDER as CLAIMS
+from workflow_scripts.settings.claims import Claim, Comparison, claims_in, papers_in
 from workflow_scripts.settings.extraction import definable_rows, tables_of
 from workflow_scripts.settings.grids import EXTRACTION, numbered_columns, runs_of
 
@@ -106,43 +106,40 @@ def data_root_findings(config: Mapping[str, Any], data_root: Path | None) -> Ite
         )
 
 
-CLAIMS = "config/claims"
-
-
-SIDES = ("ours", "theirs")
-"""Of a comparison, each a run and a heading."""
-
-
 def claim_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:
-    """What is wrong with the files of claims that a study names, and with what they name in its tables.
+    """What is wrong with the tables of claims that a study names, and with what they name in its tables.
 
     Args:
         config: The configuration, which is sound.
         grids: Its grids by name, likewise.
         root: Folder of the Snakefile.
     """
-    known = sorted(file.stem for file in (root / CLAIMS).glob("*.yaml"))
+    known, scale = papers_in(root / CLAIMS), config["claims"]["scale"]
     for paper in config["claims"]["papers"]:
         if paper not in known:
-            yield f"claims.papers: no file {paper}.yaml in {CLAIMS}. {advice(paper, known)}"
+            yield f"claims.papers: no file {paper}.csv in {CLAIMS}. {advice(paper, known)}"
             continue
         try:
-            content = read_yaml(root / CLAIMS / f"{paper}.yaml")
+            rows = claims_in(root / CLAIMS, paper, scale)
         except ConfigError as error:
             yield str(error)
             continue
-        found = mistakes(ClaimFile, content, f"claims/{paper}.yaml: ")
-        yield from found
-        for name, compared in {} if found else comparisons(content, config["claims"]["scale"]).items():
-            place = f"claims/{paper}.yaml: claims.{name}.tested.{config['claims']['scale']}"
-            yield from _cell_findings(config, grids, root, compared, place)
+        for place, row in rows.items():
+            found = mistakes(Claim, row, f"{place}: ")
+            compared = None if found else Claim.parse(row, place).compared
+            cells = (
+                _cell_findings(config, grids, root, compared, f"{place}: {scale}_")
+                if isinstance(compared, Comparison)
+                else ()
+            )
+            yield from (*found, *cells)
 
 
 def _cell_findings(
-    config: Mapping[str, Any], grids: Mapping[str, Any], root: Path, compared: Mapping[str, Any], place: str
+    config: Mapping[str, Any], grids: Mapping[str, Any], root: Path, compared: Comparison, place: str
 ) -> Iterator[str]:
     """A table that does not exist, and cells that a table of this study does not have."""
-    table, of_extraction = compared["table"], tables_of(config["extraction"])
+    table, of_extraction = compared.table, tables_of(config["extraction"])
     if table in grids:
         columns = [column for _, column in numbered_columns(grids[table]) if not column.get("measured")]
         runs: Iterable[str] = runs_of(grids[table])
@@ -153,14 +150,12 @@ def _cell_findings(
         runs, headings = definable_rows(config["extraction"], table)
     else:
         tables = {file.stem for file in (root / "config/experiments").glob("*.yaml")} | set(of_extraction)
-        yield from unknown(table, tables, f"{place}.table")
+        yield from unknown(table, tables, f"{place}table")
         return
-    for side in SIDES:
-        yield from unknown(compared[side]["run"], runs, f"{place}.{side}.run")
-        yield from unknown(compared[side]["heading"], headings, f"{place}.{side}.heading")
-
-
-def comparisons(content: Mapping[str, Any], scale: str) -> dict[str, Mapping[str, Any]]:
-    """What claims of a file are compared by at one scale; those that cannot be tested there are left out."""
-    asked = {name: claim["tested"][scale] for name, claim in content["claims"].items()}
-    return {name: compared for name, compared in asked.items() if isinstance(compared, Mapping)}
+    for column, known in (
+        ("ours", runs),
+        ("heading", headings),
+        ("theirs", runs),
+        ("their_heading", headings),
+    ):
+        yield from unknown(getattr(compared, column), known, f"{place}{column}")

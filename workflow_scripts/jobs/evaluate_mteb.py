@@ -4,9 +4,8 @@ from functools import partial
 
 from workflow_scripts.columns.tasks import TASKS
 from workflow_scripts.evaluation import mteb_tasks
-from workflow_scripts.evaluation.base import score_table
+from workflow_scripts.evaluation.base import Failures, score_table
 from workflow_scripts.evaluation.benchmarks import part_label, select
-from workflow_scripts.evaluation.failures import Failures
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites import Mteb as Config
 from workflow_scripts.settings.suites import MtebLists as Lists
@@ -44,4 +43,4 @@ def main(job: Job) -> None:
     )
     scores += mteb_tasks.means_of_lists(scores, lists, config)
     table = score_table(scores, **job.wildcards)
-    job.write({"scores": table}, labels=[config.label, part_label(config, tasks), *failures.settle(table)])
+    job.write({"scores": table}, labels=[config.label, part_label(config, tasks), *failures.labels(table)])

@@ -1,10 +1,9 @@
 """Copy one published encoder from the first of its sources that is available (rule fetch_encoder)."""
 
-from workflow_scripts.data.encoders import locate
+from workflow_scripts.data.encoders import locate, other_ids
 from workflow_scripts.data.planned import check_planned
 from workflow_scripts.data.published import copy_files, labels_of, refusals
 from workflow_scripts.data.sources import data_root
-from workflow_scripts.data.tokenisers import other_ids
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job

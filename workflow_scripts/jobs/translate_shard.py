@@ -7,9 +7,9 @@ from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
 from workflow_scripts.apis.translators import (
     Direction,
     Translator,
+    reject_swapped,
     translate_all,
     translator_of,
-    without_others,
 )
 from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.data.round_trips import round_trips, rows_of_shard, usable_answers
@@ -26,16 +26,16 @@ def main(job: Job) -> None:
     base = job.read("sentences", SENTENCES, ["sentence"]).slice(0, settings.max_sentences)
     rows = rows_of_shard(len(base), job.wildcards["scatteritem"])
     sentences = base["sentence"].slice(rows.start, len(rows)).to_pylist()
-    most_without = int(limits.refused_share * len(sentences))
+    max_unanswered = int(limits.refused_share * len(sentences))
     there = Direction(place=f"translators.{settings.translator}", source=settings.source, target=settings.via)
     offline = is_offline()
     with Ledger(ledger_path(), read_only=offline and ledger_path().exists()) as ledger:
         forth, back = (_translator(job, direction, ledger) for direction in (there, there.back))
-        pivots = translate_all(sentences, forth, ledger, offline=offline, most_without=most_without)
+        pivots = translate_all(sentences, forth, ledger, offline=offline, max_unanswered=max_unanswered)
         backs = translate_all(
-            usable_answers(pivots), back, ledger, offline=offline, most_without=most_without
+            usable_answers(pivots), back, ledger, offline=offline, max_unanswered=max_unanswered
         )
-        pivots, backs = without_others(sentences, pivots, backs, forth, ledger, most_without=most_without)
+        pivots, backs = reject_swapped(sentences, pivots, backs, forth, ledger, max_unanswered=max_unanswered)
     origin = {"forth": _source(forth, pivots), "back": _source(back, backs)}
     job.write({"trips": round_trips(rows, sentences, pivots, backs, limits)}, foreign=origin)
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 
 def cosine_matrix(left_BD: Tensor, right_CD: Tensor) -> Tensor:
-    """Cosine of every pair, shape (B, C); never in bfloat16, since a temperature of 0.05 multiplies its error by 20."""
+    """Cosine of every pair, shape (B, C); never in bfloat16, because a temperature of 0.05 makes its error 20 fold."""
     with torch.autocast(left_BD.device.type, enabled=False):
         return unit(left_BD) @ unit(right_CD).T
 

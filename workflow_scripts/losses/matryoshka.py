@@ -2,10 +2,10 @@
 
     L = sum over m in M of c_m L(h[1:m]),   c_m = 1, M holds the whole width          (Kusupati et al. 2022, Equation 1)
 
-Matryoshka Representation Learning, https://arxiv.org/abs/2205.13147. All widths count alike, as there: a weight would
-say which width is to be good, and papers have none. A sum, as there and in sentence-transformers' MatryoshkaLoss, not a
-mean: Adam divides by a gradient's size anyway, and what is added to the loss of the whole embedding, such as DiffCSE's
-discriminator, keeps its weight beside it.
+Matryoshka Representation Learning, https://arxiv.org/abs/2205.13147. All widths have the same weight, as in the paper.
+The loss is a sum, as in the paper and in sentence-transformers' MatryoshkaLoss, not a mean: Adam divides by the size of
+the gradient anyway, and other terms, such as that of DiffCSE's discriminator, keep their weight relative to the loss of
+the whole embedding.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,5 +21,5 @@ def at_widths(vectors_xD: Tensor, widths: Sequence[int]) -> Iterator[Tensor]:
 
 
 def matryoshka(loss: Callable[[Tensor], Tensor], vectors_xD: Tensor, widths: Sequence[int]) -> Tensor:
-    """Sum of a loss of vectors at each of ``widths`` and at their whole one, a scalar."""
+    """Sum of a loss over vectors cut to each of ``widths`` and whole vectors, a scalar."""
     return torch.stack([loss(narrow) for narrow in at_widths(vectors_xD, widths)]).sum()

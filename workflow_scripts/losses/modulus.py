@@ -21,8 +21,8 @@ from workflow_scripts.losses.infonce import unit
 SMALLEST_COSINE = 1e-4
 """Lower bound of cosines inside the logarithm, so that the factor is at most 9.2103404.
 
-The official code puts 1e-4 in the place of negative cosines alone: from there to 0 its factor grows without bound, and
-at 0 its loss is infinite. Here it stays where negative cosines have it."""
+The official code replaces only negative cosines by 1e-4. Between 0 and 1e-4 its factor grows without bound, and at 0
+its loss is infinite. Here the factor is the same from 1e-4 down."""
 
 
 def modulus_distance(left_BD: Tensor, right_BD: Tensor) -> Tensor:
@@ -52,10 +52,10 @@ def modulus_constraint(
 def contrast_views(
     rows_RD: Tensor, candidates_RD: Tensor, temperature: float, exchanged: Tensor | None = None
 ) -> Tensor:
-    """NT-Xent: each row's positive is the other view of its sentence, among all views except that of its own index.
+    """NT-Xent: each row's positive is the other view of its sentence, among all views except the one of its own index.
 
-    With candidates from the same sub-encoder, this is L_NCE(h_i, h_i+); with those of the other one, it is a term of
-    ICNCE (Eq. 12). Where ``exchanged``, a single bool, is true, rows and candidates change places.
+    With candidates from the same sub-encoder, this is L_NCE(h_i, h_i+); with candidates from the other one, it is a
+    term of ICNCE (Eq. 12). If ``exchanged``, a single bool, is true, rows and candidates are swapped.
     """
     with torch.autocast(rows_RD.device.type, enabled=False):
         rows_RD, candidates_RD = unit(rows_RD), unit(candidates_RD)

@@ -1,4 +1,4 @@
-"""Redundant dimensions: find the dimensions of a batch with little variation, and subtract redundancy from them.
+"""Redundant dimensions: find the dimensions with little variation in a batch, and subtract redundancy from them.
 
     sigma_d = sqrt(sum_j (h_j,d - u_d)^2 / N),   S = {d : sigma_d < c}          (3R, Eq. 3 and section 3.2)
     h^_d = h_d - hbar_d where d is in S, h_d elsewhere                           (3R, Eq. 5)
@@ -8,8 +8,8 @@ a step function, so the threshold c has no gradient, and the paper does not say 
 to treat it:
 
 * ``straight_through`` (the default): S is as in the paper, and c learns as if membership were
-  sigmoid((c - sigma) / T). Only c does: deviations are held constant there, so that the encoder's gradient is that of
-  Eq. 5 as printed, and with c = 0 that of the underlying method.
+  sigmoid((c - sigma) / T). Deviations are constants in this term, so the encoder's gradient is that of Eq. 5 as
+  printed, and with c = 0 that of the base method.
 * ``soft``: membership is that sigmoid in the forward pass as well; the encoder also learns through sigma.
 * ``frozen``: c keeps its first value (3R, Table 8).
 
@@ -36,7 +36,7 @@ class Threshold(nn.Module):
             self.c.clamp_(min=0)
 
     def forward(self, deviation_D: Tensor) -> Tensor:
-        """1 for a dimension in S and 0 for others, or values in between for ``soft``; shape (D)."""
+        """Membership of each dimension, shape (D): 1 in S and 0 elsewhere, or values in between for ``soft``."""
         hard_D = (deviation_D < self.c).to(deviation_D.dtype)
         match self._config.surrogate:
             case "frozen":
@@ -58,7 +58,7 @@ def reduce(views_VBD: Tensor, redundant_D: Tensor | None, member_D: Tensor) -> T
 
     Args:
         views_VBD: Every vector that enters the loss.
-        redundant_D: The redundant vector; None subtracts each vector's own value, which leaves 0 (3R, section 5.3,
+        redundant_D: The redundant vector; None subtracts each vector from itself, which leaves 0 (3R, section 5.3,
             "dynamic mask").
         member_D: Membership in S.
     """

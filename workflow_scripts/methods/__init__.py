@@ -1,7 +1,7 @@
 """Methods, imported by the name in the configuration.
 
-A registry that imports them all would be part of every job's code, and one new method would rerun
-every old one. ``methods.base`` says what a method is.
+A registry that imports them all would be part of every job's code, and one new method would rerun all others.
+``methods.base`` defines the interface of a method.
 """
 
 import importlib
@@ -13,19 +13,19 @@ from workflow_scripts.settings.readouts import READOUTS
 
 
 def load_method(name: str) -> Any:
-    """Import ``methods/<name>.py``, a module as ``methods.base`` describes it."""
+    """Import ``methods/<name>.py``, which has the interface that ``methods.base`` defines."""
     return importlib.import_module(f"{__name__}.{name}")
 
 
 def method_modules(block: Mapping[str, Any]) -> list[str]:
-    """Modules that training by a block of ``methods`` imports by name: method and readout, its base's too."""
-    below = method_modules(block["base"]) if "base" in block else []
+    """Modules that a training imports by name: the method of a block of ``methods``, its readout, and its base's."""
+    of_base = method_modules(block["base"]) if "base" in block else []
     own = f"settings.methods.{METHODS[block['module']].__name__}"
-    return [f"methods.{block['module']}", own, *readout_modules(block), *below]
+    return [f"methods.{block['module']}", own, *readout_modules(block), *of_base]
 
 
 def readout_modules(block: Mapping[str, Any]) -> list[str]:
-    """Modules that whoever loads what a block of ``methods`` made imports by name."""
+    """Modules that loading a model imports by name, if the model was made by a block of ``methods``."""
     if "base" in block:
         return readout_modules(block["base"])
     if "readout" not in block:

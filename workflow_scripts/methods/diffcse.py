@@ -1,25 +1,25 @@
-"""DiffCSE: SimCSE, and a discriminator that finds replaced tokens with the sentence's vector as its only clue.
+"""DiffCSE: SimCSE, and a discriminator that finds replaced tokens with the help of the sentence's vector.
 
     L = L_SimCSE + lambda L_RTD                                       (Chuang et al. 2022, section 3)
 
 https://arxiv.org/abs/2204.10298; settings of the official code. A fixed generator fills masked tokens of each
 view; the discriminator, a second copy of the encoder, reads the result with the sentence's vector in place of
-[CLS]'s embedding and says which tokens were replaced. Padding counts as not replaced, as in the code.
-ASSUME: every token but [CLS] becomes the generator's likeliest at its place (``filled: all``), as in the code, which
-puts back [CLS] alone. A word that was not chosen nearly always stays what it is; [SEP], which no generator was trained
-to predict, seldom does and then counts as replaced. In the text the chosen tokens alone are filled (``chosen``), which
-spares a vocabulary's scores for all the others.
-By default the generator is shown what BERT is trained on, and with its dropout on, as in the code, which never puts it
-into evaluation mode: of the chosen tokens 80% are [MASK], 10% random and 10% as they were (``masking: bert``). The text
-speaks of masks alone (``mask``).
-The discriminator is thrown away after training. With the readout ``layer_attention`` this is LayerAttPooler's
+[CLS]'s embedding and predicts which tokens were replaced. Padding counts as not replaced, as in the code.
+ASSUME: every token but [CLS] becomes the generator's likeliest at its position (``filled: all``), as in the code, which
+restores only [CLS]. A word that was not chosen nearly always stays the same; [SEP], which no generator was trained to
+predict, seldom does and then counts as replaced. In the text only the chosen tokens are filled (``chosen``), which
+saves the scores over the vocabulary for all others.
+By default the generator reads inputs as in BERT's training, with its dropout on, as in the code, which never puts it
+into evaluation mode: of the chosen tokens 80% are [MASK], 10% random and 10% unchanged (``masking: bert``). The text
+mentions only masks (``mask``).
+The discriminator is discarded after training. With the readout ``layer_attention`` this is LayerAttPooler's
 appendix B.
 
 The generator is the base encoder with its own masked-language-model head, since a run starts from one encoder;
-DiffCSE's is DistilBERT, so what is made here carries a label.
+DiffCSE's is DistilBERT, so runs have a label.
 
-Expected: BERT-base on a million Wikipedia sentences, seven STS tasks, 78.49 (nobody else, its author on another
-machine included, reports more than 77; DiffCSE issue 8).
+Expected: BERT-base on a million Wikipedia sentences, seven STS tasks, 78.49 (other reports, among them its author's on
+another machine, are at most 77; DiffCSE issue 8).
 
 Shape suffixes: B sentences of both views, T tokens, D width, M masked tokens.
 """
@@ -96,14 +96,14 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
 
 
 class Inputs(NamedTuple):
-    """What a step reads: both views of its sentences, whole and as the generator is shown them."""
+    """Inputs of a step: both views of its sentences, with and without masks."""
 
     batch: TokenBatch
     masked_BT: Tensor
     places_M: Tensor
-    """Places among all B * T that the generator fills."""
+    """Positions among all B * T that the generator fills."""
     counted_BT: Tensor
-    """Whether a place counts in the discriminator's loss: up to the longest sentence, padding included."""
+    """Whether a position counts in the discriminator's loss: up to the longest sentence, padding included."""
 
 
 class Objective(base.Objective):
@@ -114,12 +114,12 @@ class Objective(base.Objective):
     def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
         self.encoder = encoder
         self.project: Callable[[Tensor], Tensor] = encoder.project
-        thrown_away = nn.ModuleDict()
+        discarded = nn.ModuleDict()
         if config.projector == "batch_norm":
             width = encoder.backbone.config.hidden_size
-            self.project = thrown_away["projector"] = projector(encoder.readout.width, width)
+            self.project = discarded["projector"] = projector(encoder.readout.width, width)
         self.discriminator = Discriminator(encoder.backbone)
-        parts = {"encoder": encoder, "discriminator": self.discriminator, **thrown_away}
+        parts = {"encoder": encoder, "discriminator": self.discriminator, **discarded}
         self.module = nn.ModuleDict(parts).to(encoder.device)
         self.generator = load_masked_language_model(Path(str(encoder.backbone.name_or_path)))
         self.generator.to(encoder.device).requires_grad_(False).train(config.generator_dropout)
@@ -130,7 +130,7 @@ class Objective(base.Objective):
         self._shapes = data.shapes
 
     def inputs(self, step: int) -> Inputs:
-        """Both views of the step's sentences, tokens masked for the generator."""
+        """Both views of the step's sentences, with tokens masked for the generator."""
         whole = self._text.batch(self._sampler.rows_of(step)).repeated()
         masked_BT, chosen_BT = self.mask(whole.ids_BT, step)
         if self._config.filled == "all":
@@ -143,7 +143,7 @@ class Objective(base.Objective):
         return Inputs(batch, F.pad(masked_BT, behind), places_M, counted_BT)
 
     def loss(self, inputs: Inputs) -> base.Step:
-        """Contrast the two dropout views, and tell the tokens that the generator replaced."""
+        """Contrast the two dropout views, and find the tokens that the generator replaced."""
         batch = inputs.batch
         vectors_BD = self.project(self.encoder.read(batch))
         first_BD, second_BD = vectors_BD.chunk(2)
@@ -156,12 +156,12 @@ class Objective(base.Objective):
         filled_BT = self.fill(inputs)
         scores_BT2 = self.discriminator(batch._replace(ids_BT=filled_BT), vectors_BD)
         replaced_BT = ((filled_BT != batch.ids_BT) * batch.mask_BT).long()
-        told_BT = torch.where(inputs.counted_BT, replaced_BT, REPEATED)
-        told = F.cross_entropy(scores_BT2.flatten(0, 1), told_BT.flatten(), ignore_index=REPEATED)
-        return base.Step(contrast + self._config.weight * told)
+        target_BT = torch.where(inputs.counted_BT, replaced_BT, REPEATED)
+        detection = F.cross_entropy(scores_BT2.flatten(0, 1), target_BT.flatten(), ignore_index=REPEATED)
+        return base.Step(contrast + self._config.weight * detection)
 
     def mask(self, ids_BT: Tensor, step: int) -> tuple[Tensor, Tensor]:
-        """Ids that the generator is shown, a function of seed and step, and where they were chosen; both (B, T).
+        """Ids that the generator reads, a function of seed and step, and whether each was chosen; both (B, T).
 
         Special tokens are never chosen.
         """
@@ -172,7 +172,7 @@ class Objective(base.Objective):
 
     @torch.no_grad()
     def fill(self, inputs: Inputs) -> Tensor:
-        """The generator's likeliest token wherever it fills one in, (B, T); [CLS] and padding stay."""
+        """Ids with the generator's likeliest token at each position that it fills, (B, T); [CLS] and padding stay."""
         ids_BT = inputs.batch.ids_BT
         scores_MV = self.generator(inputs.batch._replace(ids_BT=inputs.masked_BT), inputs.places_M)
         return ids_BT.flatten().scatter(0, inputs.places_M, scores_MV.argmax(dim=-1)).view_as(ids_BT)

@@ -44,13 +44,13 @@ class Objective(base.Objective):
         if data.teacher.vectors.shape[1] != encoder.width:
             raise ConfigError(
                 f"runs: the teacher's vectors have {data.teacher.vectors.shape[1]} entries, "
-                f"the student's {encoder.width}. Take another encoder."
+                f"the student's {encoder.width}. Take an encoder of the teacher's width."
             )
         self._vectors = data.teacher.vectors
         self._divisor = data.teacher.encoders if config.target == "mean" else 1
 
     def inputs(self, step: int) -> tuple[tuple[TokenBatch, ...], Tensor]:
-        """The step's sentences in chunks, and the teacher's vectors of them, (B, D)."""
+        """The step's sentences in chunks, and their vectors by the teacher, (B, D)."""
         rows = self._sampler.rows_of(step)
         return self._ready(self._text.batch(rows)), torch.from_numpy(self._vectors[rows])
 

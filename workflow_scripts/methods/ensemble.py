@@ -1,4 +1,4 @@
-"""Finished runs added up: frozen twins, EDFSE's six encoders, fusions with a published checkpoint (+UC).
+"""Sums of finished runs: frozen twins, EDFSE's six encoders, fusions with a published checkpoint (+UC).
 
     h = sum_i w_i h_i
 

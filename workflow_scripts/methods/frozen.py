@@ -1,6 +1,6 @@
-"""An encoder as it is, with a readout and no training: what every method is compared with.
+"""An encoder with a readout and without training: the baseline of every method.
 
-Published checkpoints of other methods are read so as well, each by the readout, and in the prompt, of its authors.
+Published checkpoints of other methods are also read in this way, each with its authors' readout and prompt.
 """
 
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ from workflow_scripts.settings.methods import Frozen as Config
 
 
 def load(config: Config, folder: Path) -> tuple[TextEncoder, PreTrainedTokenizerBase]:
-    """The encoder of a folder that is evaluated and saved, and its tokeniser.
+    """The encoder of a folder, which is evaluated and saved, and its tokeniser.
 
     Raises:
-        ConfigError: if the folder lacks what is read.
-        DataError: if it cannot be loaded.
+        ConfigError: if the encoder does not fit the readout.
+        DataError: if the folder cannot be loaded.
     """
     if config.readout.needs_frozen:
         published = load_published(config.readout, folder)
@@ -30,10 +30,10 @@ def load(config: Config, folder: Path) -> tuple[TextEncoder, PreTrainedTokenizer
 
 
 def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
-    """The encoder that is evaluated and saved, of a readout that pools.
+    """The encoder that is evaluated and saved, with a readout that pools.
 
     Raises:
-        ConfigError: if its pooler is read and it has none.
+        ConfigError: if the readout needs a pooler and the encoder has none.
     """
     template = config.template
     plain = SentenceEncoder(backbone, config.readout, head=False, head_at_test=False, template=template)
@@ -41,7 +41,7 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
 
 
 def other_pooling(config: Config, folder: Path) -> Iterator[str]:
-    """A label where a readout pools other tokens than the folder's authors do."""
+    """Yield a label if the readout pools other tokens than the published model does."""
     from sentence_transformers.sentence_transformer.modules import Pooling  # slow to import
 
     for module in [] if config.readout.needs_frozen else modules_of(folder)[1:]:

@@ -1,4 +1,4 @@
-"""InforMin-CL: SimCSE, and a loss of predicting each view from the other, so that little else is kept.
+"""InforMin-CL: SimCSE, and a loss of predicting each view from the other, which discards other information.
 
     L = InfoNCE(h, h+) + w * 2 mean_i |n(h_i) - n(h_i+)|^2 / D
 

@@ -1,19 +1,18 @@
-"""JTCSE and TNCSE: two fine-tuned encoders trained together, and added up at test.
+"""JTCSE and TNCSE: two fine-tuned encoders, trained together and added up at test.
 
     L = sum_i L_NCE(h_i^L, h_i^L+) + L_ICNCE + L_ICTM                            (JTCSE, Eq. 15)
     L_ICNCE = L_NCE(h_I^L, h_II^L) + L_NCE(c_I^O, c_II^O), or with I and II swapped, by a coin    (Eq. 12)
     L_ICTM = L_TMC(h_I, h_II+) + L_TMC(h_II, h_I+)                               (Eq. 14)
 
-Joint Tensor-Modulus Constraints and Cross-Attention (Zong et al.); TNCSE is the same without cross-attention,
-always in the direction I to II, and with a dropout of its own. h are [CLS] states of the last layer, c
-those of the cross streams (``models.cross_attention``), and the moduli those of what each sub-encoder's own
-pretrained pooler makes. Both views of a batch go through both sub-encoders at once: two calls, four passes.
-The sub-encoders start from two runs of unsupervised SimCSE on round-trip translations
-(``encoders.<name>.runs``). Without ICNCE nothing reads the cross streams, and they are left out, unless ``feedback``
-makes them the primitive ones.
+Joint Tensor-Modulus Constraints and Cross-Attention (Zong et al.); TNCSE is the same without cross-attention, always
+in the direction I to II, and with another dropout. h are [CLS] states of the last layer, c [CLS] states of the cross
+streams (``models.cross_attention``), and the moduli are those of the outputs of each sub-encoder's pretrained pooler.
+Both views of a batch go through both sub-encoders at once: two calls, four passes. The sub-encoders start from two
+runs of unsupervised SimCSE on round-trip translations (``encoders.<name>.runs``). Without ICNCE the cross streams are
+not read, and not computed, unless ``feedback`` makes them the primitive ones.
 
-At test each sub-encoder is a stock encoder with the pooling of ``readout``, and their two vectors are added
-up (official code; the paper says that neither pooler nor cross-attention is needed).
+At test each sub-encoder is a stock encoder with the pooling of ``readout``, and their two vectors are added up (as in
+the official code; according to the paper, neither pooler nor cross-attention is needed).
 
 ``modulus_weight``: the official code halves the modulus term, Eq. 13 does not (reading ``paper``).
 ``modulus_of`` and ``bypassed_layernorms`` are for Fig. 8, which takes the modulus of [CLS] itself after
@@ -47,10 +46,10 @@ UNTRAINED_POOLER = "JTCSE's modulus starts from a pooler that nobody trained"
 
 
 def build(config: Config, *backbones: PreTrainedModel) -> Ensemble:
-    """The two sub-encoders, to be trained, evaluated and saved.
+    """The two sub-encoders that are trained, evaluated and saved.
 
     Raises:
-        ConfigError: if they cannot be joined, or a setting asks for what they lack.
+        ConfigError: if they cannot be joined, or do not fit the settings.
     """
     check_fit(config.misfits, *backbones)
     labels = _give_poolers(backbones) if config.reads_pooler else []
@@ -63,10 +62,10 @@ def build(config: Config, *backbones: PreTrainedModel) -> Ensemble:
 
 
 def _give_poolers(sub_encoders: Sequence[Any]) -> list[str]:
-    """Draw the poolers that are missing; returns a label if any was never trained, which its zero bias tells.
+    """Draw missing poolers; returns a label if any pooler is untrained, that is, if its bias is zero.
 
-    Transformers draws one for a checkpoint without (RoBERTa's own), and the official code takes its modulus like any
-    other. Here the draw is the same for every seed.
+    Transformers draws a pooler for a checkpoint without one (RoBERTa's), and the official code uses it like any other.
+    Here the draw is the same for every seed.
     """
     for number, sub_encoder in enumerate(sub_encoders, start=1):
         if sub_encoder.pooler is None:
@@ -80,7 +79,7 @@ def _give_poolers(sub_encoders: Sequence[Any]) -> list[str]:
 
 
 class Views(NamedTuple):
-    """What the loss reads of one sub-encoder: all first views of the sentences, then all second views, (R, D)."""
+    """Vectors of one sub-encoder that enter the loss: all first views, then all second views, (R, D)."""
 
     last_RD: Tensor
     cross_RD: Tensor | None
@@ -112,7 +111,7 @@ class Objective(base.Objective):
     def loss(self, inputs: tuple[tuple[TokenBatch, ...], Tensor]) -> base.Step:
         """Contrast within and across sub-encoders, and constrain the moduli.
 
-        Metrics are the terms, nan for those that are not asked for, and the direction.
+        Metrics are the terms, nan for terms that are switched off, and the direction.
         """
         chunks, forward = inputs
         vectors_RxD = _of_all(in_chunks(self._read, chunks))
@@ -133,7 +132,10 @@ class Objective(base.Objective):
         return bool(np.random.default_rng([self._sampler.seed, step, 5]).integers(2))
 
     def _read(self, batch: TokenBatch) -> Tensor:
-        """[CLS] of both sub-encoders, then of both cross streams and both poolers if they are read, (R, 2 to 6, D)."""
+        """[CLS] of both sub-encoders, then of both cross streams and both poolers if the loss needs them.
+
+        Shape (R, 2 to 6, D).
+        """
         states = run_twin(self._sub_encoders, batch, self._cross_every, self._config.cross_mode, first=True)
         vectors = [state_R1D[:, 0] for state_R1D in (*states.primitive, *(states.cross or ()))]
         if self._config.reads_pooler:
@@ -143,24 +145,24 @@ class Objective(base.Objective):
         return torch.stack(vectors, dim=1)
 
     def _views(self, vectors_RxD: Tensor) -> Views:
-        """What was read of one sub-encoder, (R, D) each."""
+        """Separate the vectors of one sub-encoder, (R, D) each."""
         last_RD, *others = vectors_RxD.unbind(dim=1)
         modulus_RD = others.pop() if self._config.reads_pooler else last_RD
         return Views(last_RD, others[0] if others else None, modulus_RD)
 
     def terms(self, first: Views, second: Views, forward: Tensor) -> dict[str, Tensor]:
-        """The terms of Eq. 15 that are asked for, each with weight 1."""
-        asked, temperature = self._config.terms, self._config.temperature
+        """The terms of Eq. 15 in the settings' ``terms``, each with weight 1."""
+        temperature = self._config.temperature
         terms: dict[str, Tensor] = {}
-        if "nce" in asked:
-            within = [contrast_views(one.last_RD, one.last_RD, temperature) for one in (first, second)]
+        if "nce" in self._config.terms:
+            within = [contrast_views(views.last_RD, views.last_RD, temperature) for views in (first, second)]
             terms["nce"] = within[0] + within[1]
-        if "icnce" in asked:
+        if "icnce" in self._config.terms:
             terms["icnce"] = contrast_views(first.last_RD, second.last_RD, temperature, ~forward)
             if first.cross_RD is not None and second.cross_RD is not None:
                 across = contrast_views(first.cross_RD, second.cross_RD, temperature, ~forward)
                 terms["icnce"] = terms["icnce"] + across
-        if "ictm" in asked:
+        if "ictm" in self._config.terms:
             terms["ictm"] = self._constraint(first, second) + self._constraint(second, first)
         return terms
 

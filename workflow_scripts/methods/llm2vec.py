@@ -1,17 +1,17 @@
-"""LLM2Vec's contrastive stage: SimCSE on a decoder that attends both ways, through low-rank adapters.
+"""LLM2Vec's contrastive stage: SimCSE on a decoder with bidirectional attention, through low-rank adapters.
 
 BehnamGhader et al. 2024, https://arxiv.org/abs/2404.05961: bidirectional attention, mean pooling, LoRA on every
-projection, dropout 0.3 of the attention weights for the two views, 1,000 steps of 128 sentences at 3e-5. What
-comes before it there, adaptation by masked next-token prediction, is the checkpoint that a run starts from.
-The adapters are merged before the encoder is saved, so that its folder is a plain model.
+projection, dropout 0.3 of the attention weights for the two views, 1,000 steps of 128 sentences at 3e-5. The paper's
+first stage, adaptation by masked next-token prediction, is the checkpoint that a run starts from. The adapters are
+merged before the encoder is saved, so its folder is a plain model.
 
-Weights of seven billion parameters are 27 GB in float32. They are frozen, so ``weights`` may hold them in bfloat16,
-as the official code does, and the adapters, which are trained, in float32. Merging rounds to the weights' precision,
-in which the model is saved: the official code keeps adapters apart, and adds them up in every pass. The saved model is
-computed with in float32, by whomever it is loaded.
+Weights of seven billion parameters are 27 GB in float32. They are frozen, so ``weights`` may hold them in bfloat16, as
+in the official code; the adapters, which are trained, are in float32. Merging rounds to the weights' precision, in
+which the model is saved. The official code keeps the adapters separate, and adds them in every pass. All loaders
+compute with the saved model in float32.
 
-Whoever loads that folder without this project must switch the layers' causal flag off as ``load_backbone``
-does, or pad: transformers' SDPA reads a batch without padding causally whatever the configuration says.
+To load the folder without this project, switch the layers' causal flag off as ``load_backbone`` does, or pad:
+transformers' SDPA attends causally in a batch without padding, whatever the configuration says.
 
 Expected: LLaMA-2-7B 76.15 over seven STS tasks, 77.53 with 3R (as 3R reproduces it).
 """
@@ -30,7 +30,7 @@ from workflow_scripts.training import contrastive
 
 
 def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
-    """The decoder as an encoder, its adapters alone to be trained.
+    """The decoder as an encoder, of which only the adapters are trained.
 
     Raises:
         ConfigError: if it has no projections to adapt.
@@ -47,18 +47,20 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
     try:
         inject_adapter_in_model(adapters, backbone)
     except ValueError as error:
-        raise ConfigError(f"encoders: {type(backbone).__name__} has nothing to adapt: {error}") from error
+        raise ConfigError(
+            f"encoders: {type(backbone).__name__} has no projections to adapt: {error}"
+        ) from error
     for parameter in backbone.parameters():
-        if parameter.requires_grad:  # steps of 3e-5 are lost in bfloat16's eight bits
+        if parameter.requires_grad:  # bfloat16's eight bits would lose steps of 3e-5
             parameter.data = parameter.data.float()
     return contrastive.build(config, backbone)
 
 
 class Objective(contrastive.Objective):
-    """SimCSE's loss."""
+    """SimCSE's loss on the adapted decoder."""
 
     def finish(self) -> None:
-        """Merge the adapters into the weights and take them out."""
+        """Merge the adapters into the weights and remove them."""
         backbone = self.encoder.backbone
         adapted = [(name, m) for name, m in backbone.named_modules() if isinstance(m, LoraLayer)]
         for name, module in adapted:

@@ -1,8 +1,8 @@
 """A finished run with another readout, without training it again.
 
-JTCSE, Table XI: the same twin by its [CLS] states, by means of its tokens, and by means of its first and last
-layers. A head that was trained on the old readout is left out, but for the readout ``cls``, which is read through
-it, or through the pooler that the encoder came with.
+JTCSE, Table XI: the same twin with its [CLS] states, means of its tokens, and means of its first and last layers. A
+head that was trained with the old readout is left out. Only the readout ``cls`` uses it, or else the encoder's own
+pooler.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from workflow_scripts.settings.methods import Repooled as Config
 
 
 def build(config: Config, encoders: Sequence[TextEncoder], _tokenizers: object = ()) -> TextEncoder:
-    """The run's encoder with the readout of ``config``; every sub-encoder of an ensemble is read by it."""
+    """The run's encoder with the readout of ``config``, or an ensemble whose sub-encoders all have this readout."""
     (run,) = encoders
     encoder = run.read_by(config.readout)
     if not config.keeps_prompt:

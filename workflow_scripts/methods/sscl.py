@@ -8,8 +8,8 @@ where g_j^{m,v} is the readout of hidden state m of sentence j in view v. Allevi
 Sentence Representation, Chen et al. 2023, https://aclanthology.org/2023.acl-long.197; its script takes hidden states
 -2 and -3, mean pooling, batch size 64, rate 3e-5. The half of plain SimCSE is the official code's, not the text's.
 
-That script keeps the checkpoint of the best average on seven transfer tasks; here it is STS-B's development part that
-chooses, as for every other method.
+That script keeps the checkpoint with the best average on seven transfer tasks; here STS-B's development part chooses
+it, as for all other methods.
 
 Expected: BERT-base 76.10 over seven STS tasks (as 3R prints it; its cells average 75.95).
 """
@@ -35,7 +35,7 @@ __all__ = ["Objective", "build"]
 
 
 class Objective(contrastive.Objective):
-    """SimCSE's loss with a sentence's intermediate layers among its negatives."""
+    """SimCSE's loss with the intermediate layers of all sentences among the negatives."""
 
     reads_once = False
 
@@ -46,17 +46,17 @@ class Objective(contrastive.Objective):
         self._readouts = [config.readout.model_copy(update={"layers": (layer,)}) for layer in layers]
 
     def views(self, inputs: Any) -> Tensor:
-        """Both views of every layer that is read, the embedding's own first: (2 + 2M, B, D)."""
+        """Both views of the embedding, then both views of each intermediate layer: (2 + 2M, B, D)."""
         layers_BLD = in_chunks(self._read_layers, inputs)
         return torch.cat([self.of_all_processes(layer_BD) for layer_BD in layers_BLD.unbind(dim=1)])
 
     def _read_layers(self, batch: TokenBatch) -> Tensor:
-        """Every layer that is read, the embedding's own first, (B, 1 + M, D)."""
+        """The embedding, then the intermediate layers, (B, 1 + M, D)."""
         states = hidden_states(self.encoder.backbone, batch, "all")
         return torch.stack([pool(states, batch.mask_BT, readout) for readout in self._readouts], dim=1)
 
     def contrast(self, views_VBD: Tensor) -> Tensor:
-        """Mean of SimCSE's loss, and of that with every vector of the intermediate layers as a candidate, a scalar."""
+        """Mean of SimCSE's loss, and of the loss that also has all intermediate vectors as candidates, a scalar."""
         first_BD, second_BD = views_VBD[:2]
         layers_CD = views_VBD[2:].flatten(0, 1)
         plain_BB = cosine_matrix(first_BD, second_BD) / self._temperature

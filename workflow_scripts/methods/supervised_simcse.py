@@ -1,4 +1,4 @@
-"""Supervised SimCSE: what a premise entails is its positive, what it contradicts its hard negative.
+"""Supervised SimCSE: a premise's entailed sentence is its positive, its contradiction is its hard negative.
 
 Gao et al. 2021, https://arxiv.org/abs/2104.08821, section 4. All sentences of a step go through the encoder in one
 call. Without hard negatives it is the supervised loss with in-batch negatives alone (LayerAttPooler, Eq. 6);
@@ -20,7 +20,7 @@ __all__ = ["Objective", "build"]
 
 
 class Objective(contrastive.Objective):
-    """Contrasts a step's anchors with its positives and hard negatives; for a corpus of triples, or of pairs."""
+    """Contrast of a step's anchors with its positives and hard negatives; for a corpus of triples, or of pairs."""
 
     def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
         super().__init__(config, encoder, data)

@@ -1,38 +1,38 @@
-"""3R: redundant dimensions of a batch lose what frequent words alone would say, while training.
+"""3R: in training, a vector of frequent words or exemplars is subtracted from the redundant dimensions of a batch.
 
 3R: Enhancing Sentence Representation Learning via Redundant Representation Reduction. It wraps another
-contrastive method: every vector that enters that method's loss is reduced first (``losses.reduction``),
-with one set S and one redundant vector a step. At test nothing is reduced and the encoder is the other
-method's. No code is public; what the text leaves open is a setting, its default argued for here:
+contrastive method: every vector that enters the base method's loss is reduced first (``losses.reduction``),
+with one set S and one redundant vector a step. At test nothing is reduced, and the encoder is the base
+method's. No code is public; each question that the text leaves open is a setting, with reasons for its default here:
 
 * ``k`` exemplars a step, drawn without repetition as a function of seed and step; the redundant vector is
-  the mean of their embeddings, in training mode, through the head where there is one, gradient kept
-  ("input to the encoder"). Their dropout is drawn apart, so the other method sees the random numbers that
-  it would see alone.
+  the mean of their embeddings, in training mode, through the head if there is one, with gradient
+  ("input to the encoder"). Their dropout has keys of its own, so the base method draws the same random numbers as
+  without 3R.
 * ``identify``: deviations of the first view (``batch``, Eq. 3), of both (``both_views``), of the embeddings
   of frequent words ("static identification": ``words_each_step``, ``words_at_start``), or every dimension
   (``all``: "overall subtraction").
   ASSUME: "static identification" embeds the words at every step, as "token subtraction" does. The paper says that
-  its dimensions are the same among different batches; they depend on no batch, but on the encoder, and on c, which
-  is learnt there too, so that no reading keeps them the same from step to step. Before the first step there is
-  nothing to find: the head has random weights, dropout is on, and all of MiniLM's 384 deviations lie between .040
-  and .065, below nearly every c that is drawn from U(0, 1). ``words_at_start`` keeps those, and is "overall
-  subtraction" until c is lower, if it ever is.
+  its dimensions are the same among different batches. They depend on no batch, but on the encoder and on c, which is
+  learnt too, so no reading keeps them the same from step to step. Before the first step they would be arbitrary:
+  the head has random weights, dropout is on, and all of MiniLM's 384 deviations are between .040 and .065, below
+  nearly every c that is drawn from U(0, 1). ``words_at_start`` keeps those deviations, and is "overall subtraction"
+  until c is lower, if it ever is.
 * ``subtract``: the mean of ``exemplars``; of frequent words, each encoded as a text (``words``: "token
-  subtraction") or looked up in the embedding matrix (``word_rows``); or nothing is kept there at all
+  subtraction") or looked up in the embedding matrix (``word_rows``); or each vector itself, which leaves 0
   (``own``: "dynamic mask").
-* ``where``: after the head, on what enters Eq. 4, or before it, on the readout itself.
+* ``where``: after the head, on the vectors in Eq. 4, or before it, on the readout's vectors.
 * c starts anywhere in U(0, 1) (appendix C). Its learning rate is not printed, but its path is (table 7, an epoch of
   15,625 steps): from 1 it falls by .135, .123, .111, .099, .086, ... a tenth of an epoch, until it stays at .273.
   ASSUME: rates that decay linearly and add up to .75, which is 9.6e-5 at first on BERT-base and keeps within .014 of
   that path, since Adam's steps are about its rate. From 1e-5 it rises by .020, .011, .005 and .002 up to the end of the
   epoch and by .012 after it: the schedule begins again (``training.restart_every`` in the grid of table 7). ``travel``
-  is the sum of one schedule, whatever the number of steps: 1e-4 itself moves c by .098 at most at RoBERTa's batches of
-  512, and by .05 in LLM2Vec's 1,000 steps, so that it would stay where it was drawn.
+  is the sum of one schedule for any number of steps. A rate of 1e-4 would move c by at most .098 at RoBERTa's batches
+  of 512, and by .05 in LLM2Vec's 1,000 steps, so c would stay near its start.
 
-``metrics.parquet`` of a run holds c and the number of dimensions in S at every step. A run is labelled if S held
-nothing or everything for a tenth of its steps, which makes it the method underneath or "overall subtraction" there, and
-if c was still on its way when the training ended.
+``metrics.parquet`` of a run holds c and the number of dimensions in S at every step. A run is labelled if S was empty
+or full for a tenth of its steps, in which it is the base method or "overall subtraction", and if c was still moving in
+one direction when the training ended.
 
 Expected: SimCSE on BERT-base 75.21 without and 77.52 with it (the paper, five runs); c ends at 0.273.
 """
@@ -58,16 +58,16 @@ from workflow_scripts.training import contrastive
 from workflow_scripts.training.data import TrainingData
 
 FEW = 0.1
-"""Share of the steps from which on an empty or a full S is worth a label."""
+"""A run is labelled if S is empty, or full, in at least this share of its steps."""
 LAST = 0.2
-"""Share of the steps, the last ones, in which c must have turned round for having settled."""
+"""Share of the steps, at the end, in which c must reverse its direction to count as settled."""
 EMPTY = "3R: for a tenth of the steps or more no dimension was redundant, so that nothing was subtracted"
 FULL = "3R: for a tenth of the steps or more every dimension was redundant (overall subtraction)"
 ON_ITS_WAY = "3R: its threshold c had not settled when the training ended"
 
 
 def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
-    """The encoder of the method underneath."""
+    """The encoder of the base method."""
     encoder: SentenceEncoder = load_method(config.base.module).build(config.base, backbone)
     return encoder
 
@@ -75,38 +75,41 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
 def path_findings(
     threshold_S: NDArray[np.float64], reduced_S: NDArray[np.float64], width: int
 ) -> Sequence[str]:
-    """What the path of c over S steps says against the run, as labels.
+    """Labels of a run, from the path of c over S steps.
 
-    ASSUME: c has settled if over the last fifth of the steps it ended up less than half as far away as it moved in
-    all, that is, if it turned round.
+    ASSUME: c has settled if over the last fifth of the steps its net change is at most half of the sum of its
+    changes' sizes, that is, if it reversed its direction.
 
     Args:
         threshold_S: c at every step.
-        reduced_S: Dimensions in S at every step.
-        width: Dimensions in all.
+        reduced_S: Number of dimensions in S at every step.
+        width: Number of all dimensions.
     """
     moves = np.diff(threshold_S[-max(2, round(LAST * len(threshold_S))) :])
-    on_its_way = abs(moves.sum()) > np.abs(moves).sum() / 2
-    found = {EMPTY: (reduced_S == 0).mean() >= FEW, FULL: (reduced_S == width).mean() >= FEW}
-    return [label for label, holds in (found | {ON_ITS_WAY: on_its_way}).items() if holds]
+    holds = {
+        EMPTY: (reduced_S == 0).mean() >= FEW,
+        FULL: (reduced_S == width).mean() >= FEW,
+        ON_ITS_WAY: abs(moves.sum()) > np.abs(moves).sum() / 2,
+    }
+    return [label for label in holds if holds[label]]
 
 
 class Inputs(NamedTuple):
-    """What a step reads."""
+    """Inputs of a step."""
 
     own: Any
-    """Inputs of the method underneath, or chunks of its sentences followed by the exemplars."""
+    """Inputs of the base method, or chunks of its sentences followed by the exemplars."""
     exemplars: tuple[TokenBatch, ...] | None
-    """Chunks of the exemplars, where they are read apart."""
+    """Chunks of the exemplars, if they have a pass of their own."""
     words: tuple[TokenBatch, ...] | None
-    apart: Keys
-    """What exemplars and words that are read apart draw by."""
+    own_keys: Keys
+    """Keys of the dropout of exemplars and words in passes of their own."""
     together: int | None
-    """The sentences that are followed by exemplars, where these are read in the same pass."""
+    """The number of sentences that the exemplars follow, if both are read in one pass."""
 
 
 class Objective(base.Objective):
-    """Loss of the method underneath on reduced vectors."""
+    """Loss of the base method on reduced vectors."""
 
     def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
         self._config = config
@@ -126,7 +129,7 @@ class Objective(base.Objective):
         self.rate_budgets = {"threshold.c": travel} if travel else {}
         self._exemplars = data.tokenised("exemplar") if config.subtract == "exemplars" else None
         if self._exemplars is not None and config.k > len(self._exemplars):
-            raise ConfigError(f"methods: k is {config.k}; the pool has {len(self._exemplars)}. Lower it.")
+            raise ConfigError(f"methods: k is {config.k}; the pool has {len(self._exemplars)}. Lower k.")
         self._words = None
         if config.reads_words:
             words = data.tokenised("word")
@@ -134,21 +137,21 @@ class Objective(base.Objective):
         if config.identify == "words_at_start":
             assert self._words is not None
             encoder.train()
-            with torch.no_grad():  # before the first step, which a resumed training finds again
-                words_RD = self._embedded(*onto((self._words, self._keys_apart(0)), encoder.device))
+            with torch.no_grad():  # before the first step, and the same when a training is resumed
+                words_RD = self._embedded(*onto((self._words, self._own_keys(0)), encoder.device))
             self._deviation_at_start = deviation(words_RD)
 
     def inputs(self, step: int) -> Inputs:
-        """The step's sentences and exemplars, in one batch where encoder and method read them in one pass."""
-        apart = self._keys_apart(step)
+        """The step's sentences and exemplars, in one batch if encoder and method can read them in one pass."""
+        keys = self._own_keys(step)
         if self._exemplars is None:
-            return Inputs(self.under.inputs(step), None, self._words, apart, None)
+            return Inputs(self.under.inputs(step), None, self._words, keys, None)
         exemplars = self._exemplars.batch(self.exemplars_of(step))
         if not (self.under.reads_once and self._encoder.tells_sentences_apart):
-            return Inputs(self.under.inputs(step), self._ready(exemplars), self._words, apart, None)
+            return Inputs(self.under.inputs(step), self._ready(exemplars), self._words, keys, None)
         own = self.under.batch(step)
         both = self._ready(own.followed_by(exemplars))
-        return Inputs(both, None, self._words, apart, len(own.ids_BT))
+        return Inputs(both, None, self._words, keys, len(own.ids_BT))
 
     def loss(self, inputs: Inputs) -> base.Step:
         """Reduce the step's vectors, then compare them; metrics are threshold c and the number of dimensions in S."""
@@ -166,7 +169,7 @@ class Objective(base.Objective):
         }
         return base.Step(loss, measured)
 
-    def _keys_apart(self, step: int) -> Keys:
+    def _own_keys(self, step: int) -> Keys:
         depth = max(leaf.backbone.config.num_hidden_layers for leaf in self._encoder.leaves)
         return keys_of(self._seed, step, 4, passes=1, places=PLACES * depth)
 
@@ -176,23 +179,23 @@ class Objective(base.Objective):
             views_VBR = self.under.views(inputs.own)
             if inputs.exemplars is None:
                 return views_VBR, None
-            return views_VBR, self._embedded(inputs.exemplars, inputs.apart)
+            return views_VBR, self._embedded(inputs.exemplars, inputs.own_keys)
         views_xR, exemplars_KR = self.under.read(inputs.own).tensor_split([inputs.together])
         return self.under.of_all_processes(views_xR), self._placed(exemplars_KR)
 
     @property
     def scored(self) -> TextEncoder | None:
-        """That of the method underneath."""
+        """The encoder that the base method scores."""
         return self.under.scored
 
     def findings(self, metrics: base.Metrics) -> Sequence[str]:
-        """That S was empty or full for long, or that c was still on its way."""
+        """Labels if S was empty or full for long, or if c had not settled (``path_findings``)."""
         if self._config.identify == "all":
             return []
         return path_findings(metrics["threshold"], metrics["reduced_dimensions"], self._encoder.width)
 
     def finish(self) -> None:
-        """What the method underneath does."""
+        """Finish the base method."""
         self.under.finish()
 
     def _members(self, views_VBD: Tensor, inputs: Inputs) -> Tensor:
@@ -207,7 +210,7 @@ class Objective(base.Objective):
                 deviation_D = self._deviation_at_start
             case "words_each_step":
                 assert inputs.words is not None
-                deviation_D = deviation(self._embedded(inputs.words, inputs.apart))
+                deviation_D = deviation(self._embedded(inputs.words, inputs.own_keys))
         member_D: Tensor = self.threshold(deviation_D)
         return member_D
 
@@ -220,7 +223,7 @@ class Objective(base.Objective):
                 vectors_KD = exemplars_KD
             case "words":
                 assert inputs.words is not None
-                vectors_KD = self._embedded(inputs.words, inputs.apart)
+                vectors_KD = self._embedded(inputs.words, inputs.own_keys)
             case "word_rows":
                 assert inputs.words is not None
                 vectors_KD = torch.cat([self._word_rows(chunk) for chunk in inputs.words])
@@ -228,22 +231,22 @@ class Objective(base.Objective):
         return redundant_D.detach() if self._config.detach else redundant_D
 
     def exemplars_of(self, step: int) -> np.ndarray[Any, Any]:
-        """Rows of the pool that ``step`` takes, sorted: with all of them, always the same."""
+        """Rows of the pool for a step, sorted, so that a step with the whole pool is always the same."""
         assert self._exemplars is not None
         draw = np.random.default_rng([self._seed, step, 2])
         return np.sort(draw.choice(len(self._exemplars), self._config.k, replace=False))
 
     def _embedded(self, chunks: tuple[TokenBatch, ...], keys: Keys) -> Tensor:
-        """Vectors as those of the batch are made, their dropout drawn apart."""
+        """Vectors made like those of the batch, with dropout by keys of their own."""
         with keyed(keys):
             return self._placed(self.under.read(chunks))
 
     def _placed(self, vectors_xR: Tensor) -> Tensor:
-        """Vectors where they are reduced: after the head, or before it."""
+        """Vectors at the point where they are reduced: after the head, or before it."""
         return self._encoder.project(vectors_xR) if self._config.where == "after_head" else vectors_xR
 
     def _word_rows(self, words: TokenBatch) -> Tensor:
-        """Mean row of the embedding matrix over each word's pieces, special tokens left out."""
+        """Mean row of the embedding matrix over each word's pieces, without special tokens."""
         ids_BT, mask_BT, _ = words
         pieces_BT = mask_BT.cumsum(dim=1)
         inside_BT = (pieces_BT > 1) & (pieces_BT < mask_BT.sum(dim=1, keepdim=True)) & mask_BT.bool()

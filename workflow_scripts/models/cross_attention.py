@@ -1,4 +1,4 @@
-"""Two encoders side by side, joined by cross-attention without any weights of its own.
+"""Two encoders, joined by cross-attention that has no weights of its own.
 
     L = {i : i mod k = 0}                                                       (JTCSE, Eq. 7)
     SA_I = softmax((Q_I HD_I) (K_I HD_I)^T / sqrt(d))                           (Eq. 8)
@@ -6,22 +6,22 @@
     CACT_I = SA_I (V_II HD_II)                                                  (Eq. 10), II likewise
 
 JTCSE: Joint Tensor-Modulus Constraints and Cross-Attention for Unsupervised Contrastive Learning of Sentence
-Embeddings, section III-B. The primitive streams are two encoders by themselves (``models.packed``), whose attention
-weights and values are what cross-attention needs. The layer's code is not public. Three modes say where CACT goes:
+Embeddings, section III-B. The primitive streams are the two encoders by themselves (``models.packed``); cross-attention
+uses their attention weights and values. The layer's code is not public. There are three modes of using CACT:
 
-* ``parallel`` (the default): each sub-encoder carries a second, cross stream. It forks at the first layer of L, takes
-  CACT at layers of L and SA_I (V_I x) of its own state x at the others, always through the rest of the layer
-  (output projection, residual of its own, LayerNorm, feed-forward), and its last state is "the
+* ``parallel`` (the default): each sub-encoder has a second, cross stream. It forks at the first layer of L, takes
+  CACT at layers of L and SA_I (V_I x) of its own state x at the others, always followed by the rest of the layer
+  (output projection, residual of its own state, LayerNorm, feed-forward), and its last state is "the
   cross-attention's last hidden state" of Fig. 4. Inference by two stock encoders (section III-C) and an
   effect of k (Table IX) both follow. ASSUME: its attention weights are those of the primitive stream in every
   layer, since section VI-B keeps "the attention pattern of the current encoder".
-* ``literal``: CACT of the last layer alone reaches the loss, for Eqs. 8 to 10 have primitive states on every
+* ``literal``: only CACT of the last layer reaches the loss, because Eqs. 8 to 10 have primitive states on every
   right-hand side. k then changes nothing.
-* ``feedback``: after a layer of L the next layer goes on from the cross output ("when it is propagated
-  forward to the next EncoderLayer", section VI-B). Two stock encoders are then not what was trained.
+* ``feedback``: after a layer of L, the next layer continues from the cross output ("when it is propagated
+  forward to the next EncoderLayer", section VI-B). Inference by two stock encoders then differs from training.
 
-In all of them identical sub-encoders in evaluation mode have equal cross and primitive outputs. sqrt(d) is that of a
-head, as in every implementation; dropout of the weights is drawn once for both contexts.
+In all modes, identical sub-encoders in evaluation mode have equal cross and primitive outputs. d in sqrt(d) is the
+width of a head, as in every implementation; dropout of the weights is drawn once for both contexts.
 
 Shape suffixes: B sentences, H heads, T tokens, D width.
 """
@@ -47,7 +47,7 @@ class TwinStates(NamedTuple):
 
 
 def cross_layers(depth: int, every: int) -> list[int]:
-    """Numbers, from 1, of the layers that attend across (Eq. 7); the last is one of them if k divides the depth."""
+    """Numbers, from 1, of the layers with cross-attention (Eq. 7), the last among them if k divides the depth."""
     return list(range(every, depth + 1, every))
 
 
@@ -62,11 +62,11 @@ def run_twin(
     """Run both sub-encoders over a batch.
 
     Args:
-        sub_encoders: Two of them.
-        batch: The same for both.
-        every: k of Eq. 7; None joins nothing.
-        mode: Where the cross-attention goes.
-        first: Whether the first tokens are all that is wanted; states of padding are arbitrary otherwise.
+        sub_encoders: Two encoders.
+        batch: The sentences, the same for both.
+        every: k of Eq. 7; None for no cross-attention.
+        mode: The use of cross-attention's outputs.
+        first: Whether to compute only the first tokens of the last layer; otherwise states of padding are arbitrary.
     """
     for sub_encoder in sub_encoders:
         check_length(sub_encoder, batch.ids_BT)
@@ -83,7 +83,7 @@ def run_twin(
     joined = cross_layers(depth, every) if every else []
     if mode == "literal":
         joined = joined[-1:]
-    # A stream drops on its own, so that the cross streams are passes of their own.
+    # Each stream has its own dropout, so the cross streams are passes of their own.
     crossing = streams() if joined else []
     states = [one.embedded(batch.ids_BT), other.embedded(batch.ids_BT)]
     cross: list[Tensor] = []
@@ -100,7 +100,7 @@ def run_twin(
         ]
         if number + 1 in joined:
             values = [seen[1].values, seen[0].values]
-            # Where the cross streams fork, they go on from the primitive states.
+            # At their fork, the cross streams continue from the primitive states.
             cross = before if not cross or mode == "feedback" else cross
         elif cross and mode == "parallel":
             values = [
@@ -110,7 +110,7 @@ def run_twin(
         else:
             continue
         cross = [
-            # Values weighed as this layer weighed its own, then the rest of it on top of the stream's own state.
+            # The values under the layer's own attention weights, then the rest of the layer on the stream's state.
             stream.finished(number, stream.weighed(own, its.weights_BHQT), state, first=narrow)
             for stream, own, its, state in zip(crossing, values, seen, cross, strict=True)
         ]

@@ -1,4 +1,4 @@
-"""The device that a job encodes on, and in what precision it multiplies; weights stay in float32."""
+"""The device on which a job encodes, and the precision of its products; weights stay in float32."""
 
 import os
 import sys
@@ -9,25 +9,26 @@ import torch
 from workflow_scripts.settings.names import Precision
 
 KERNELS = 128
-"""Kernels that oneDNN keeps for later products of the same shapes, a megabyte or more each.
+"""Number of kernels that oneDNN keeps for later products of the same shapes, a megabyte or more each.
 
-It would keep 1,024, but no two batches have the same number of tokens: 160 steps of MiniLM took 2.6 GB so, and 2.0 GB
-and no more time with these.
+The default is 1,024, but batches seldom have the same number of tokens: 160 steps of MiniLM took 2.6 GB with it, and
+2.0 GB, and no more time, with 128.
 """
 
 
 def granted_device(gpus: int) -> torch.device:
-    """The GPU that a job was granted, where this machine has one; else the CPU, even beside a GPU that others use.
+    """The GPU if the job requested one and the machine has one, else the CPU.
 
     On a GPU, algorithms are deterministic, and float32 products have all their digits.
 
     Args:
-        gpus: What the job asked for, 0 or 1.
+        gpus: Number of GPUs that the job requested, 0 or 1.
     """
     if not gpus:
         return torch.device("cpu")
     if not torch.cuda.is_available():
-        print("this job asked for a GPU, and none is here: encoding on the CPU", file=sys.stderr)  # noqa: T201
+        message = "this job requested a GPU, but the machine has none: encoding on the CPU"
+        print(message, file=sys.stderr)  # noqa: T201
         return torch.device("cpu")
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # required by deterministic algorithms
     torch.use_deterministic_algorithms(True)
@@ -36,13 +37,13 @@ def granted_device(gpus: int) -> torch.device:
 
 
 def mixed_precision(precision: Precision, device: torch.device) -> AbstractContextManager[object]:
-    """Within it, products on ``device`` have the precision that is asked for.
+    """A block in which products on ``device`` have this precision.
 
-    bfloat16 takes half the time on processors that have it, and much longer on others; ``auto`` leaves CPUs alone,
-    so that they all give the same numbers.
+    bfloat16 takes half the time on processors that support it, and much longer on others. On CPUs, ``auto`` keeps
+    float32, so that they all give the same numbers.
     """
-    of_itself = precision == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
-    if of_itself or precision == "bfloat16":
+    automatic = precision == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
+    if automatic or precision == "bfloat16":
         os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(KERNELS))  # read at the first product
         return torch.autocast(device.type, torch.bfloat16)
     return nullcontext()

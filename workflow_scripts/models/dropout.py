@@ -1,14 +1,14 @@
-"""Dropout whose masks are a function of what they drop: key, pass, place, sentence, token and feature.
+"""Keyed dropout: masks are a function of key, pass, place, sentence, token and feature.
 
-A key is made from the numbers that the training loop gives, seed and step. There is no generator whose state a
-checkpoint must hold; a mask does not depend on padding, on how tokens are packed, on which process computes a sentence,
-or on whether a layer computes all tokens or the first alone. The law is that of ``torch.nn.functional.dropout``, the
-probability rounded to a multiple of 2^-32: every element has 32 bits of SplitMix64's output for its number (Steele, Lea
-and Flood, 2014, https://doi.org/10.1145/2660193.2660195), computed in PyTorch's integers, so that a GPU draws what a
-CPU draws. One thread takes a quarter of the time of PyTorch's own generator.
+A key is made from seed and step. There is no generator whose state a checkpoint would have to save. A mask does not
+depend on padding, on the packing of tokens, on the process that computes a sentence, or on whether a layer computes all
+tokens or only the first. The distribution is that of ``torch.nn.functional.dropout``, with the probability rounded to a
+multiple of 2^-32: every element has 32 bits of SplitMix64's output for its number (Steele, Lea and Flood, 2014,
+https://doi.org/10.1145/2660193.2660195), computed in PyTorch's integers, so a GPU and a CPU draw the same. One thread
+takes a quarter of the time of PyTorch's own generator.
 
 Modules that were written for PyTorch's generator (layers of Transformers, RReLU) draw by the same keys inside
-``answering``. Keys are tensors: a compiled or captured step reads those of the step that it replays.
+``answering``. Keys are tensors: a replayed step reads its own keys, not those with which it was compiled or captured.
 
 Shape suffixes: P passes, K places, N tokens, B sentences, H heads, Q query and T key tokens, D width.
 """
@@ -30,10 +30,10 @@ from workflow_scripts.models.tokens import Packing
 
 T = TypeVar("T")
 LONGEST = 1 << 16
-"""More tokens than any sentence has: the stride from one sentence's numbers to the next one's."""
+"""Stride from one sentence's numbers to the next one's, larger than the number of tokens of any sentence."""
 _SHARED = 1 << 24
 _WORDS_AT_ONCE = 1 << 15
-"""On a processor, whose cache then holds them from one operation of ``splitmix`` to the next."""
+"""Words per call of ``splitmix`` on a CPU, few enough to stay in its cache from one operation to the next."""
 _WORD = 1 << 64
 _GAMMA = 0x9E3779B97F4A7C15
 _FACTORS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
@@ -44,19 +44,19 @@ class Keys(NamedTuple):
 
     passes_P: Tensor
     places_PK: Tensor
-    """Of each place where a packed encoder drops."""
+    """A key for each place of a packed encoder at which it drops values."""
 
 
 def keys_of(*numbers: int, passes: int = 8, places: int = 64) -> Keys:
-    """Keys as a function of ``numbers``, which are not negative, such as seed and step."""
-    of_passes = [_hashed(*numbers, number) for number in range(passes)]
-    of_places = [[_signed(_hashed(key, place)) for place in range(places)] for key in of_passes]
-    return Keys(torch.tensor([_signed(key) for key in of_passes]), torch.tensor(of_places))
+    """Keys as a function of non-negative ``numbers``, such as seed and step."""
+    pass_keys = [_hashed(*numbers, number) for number in range(passes)]
+    place_keys = [[_signed(_hashed(key, place)) for place in range(places)] for key in pass_keys]
+    return Keys(torch.tensor([_signed(key) for key in pass_keys]), torch.tensor(place_keys))
 
 
 @dataclass
 class _Draws:
-    """The keys in force, which process draws by them, and how many passes have begun."""
+    """The current keys, the process that draws by them, and the number of passes that have begun."""
 
     keys: Keys
     rank: int = 0
@@ -72,8 +72,8 @@ def keyed(keys: Keys, rank: int = 0, ranks: int = 1) -> Iterator[None]:
     """Draw by ``keys`` inside the block, pass after pass.
 
     Args:
-        keys: The same in every process of a training, on the device that draws.
-        rank: Of this process, whose sentence i is number ``i * ranks + rank`` of all processes' batch.
+        keys: Keys, the same in every process of a training, on the device that draws.
+        rank: Number of this process; its sentence i is number ``i * ranks + rank`` of the whole batch.
         ranks: Number of processes.
     """
     _draws.append(_Draws(keys, rank, ranks))
@@ -84,25 +84,25 @@ def keyed(keys: Keys, rank: int = 0, ranks: int = 1) -> Iterator[None]:
 
 
 def _current() -> _Draws:
-    """The innermost keys; outside a training every pass draws something else, as PyTorch's own layers do."""
+    """The keys of the innermost block; without one, new random keys, so that passes differ as in PyTorch's layers."""
     if _draws:
         return _draws[-1]
     return _Draws(keys_of(int(torch.randint(1 << 62, ())), passes=1, places=256))
 
 
 def with_one_draw(read: Callable[[T], Tensor]) -> Callable[[T], Tensor]:
-    """``read`` such that all calls draw what the next one would, after the block of the keys has ended, too.
+    """Make all calls of ``read`` draw the same random numbers, even after the block of ``keyed`` has ended.
 
-    However many calls there are, they count as one where passes are counted.
+    All calls together count as one pass.
     """
     draws = _current()
     first = draws.passes
 
-    def repeatable(what: T) -> Tensor:
+    def repeatable(batch: T) -> Tensor:
         draws.passes = first
         _draws.append(draws)
         try:
-            return read(what)
+            return read(batch)
         finally:
             _draws.pop()
 
@@ -127,12 +127,12 @@ class Masks:
         return self._places_K[first : first + count]
 
     def next_call(self) -> Tensor:
-        """The key of the next call that ``answering`` answers."""
+        """The key of the next random function that ``answering`` replaces."""
         self._calls += 1
         return splitmix(self._key.new_full((), self._calls), self._key)
 
     def hidden(self, key: Tensor, p: float, width: int, *, first: bool = False) -> Tensor:
-        """Factors of hidden states: 0 or 1 / (1 - p), of each token or of the first of each sentence, (N or B, D)."""
+        """Factors of hidden states, 0 or 1 / (1 - p), for all tokens, (N, D), or the first of each sentence, (B, D)."""
         packing = self._packing
         token_N = self._sentences(packing.token_rows) * LONGEST + packing.token_columns
         if first:
@@ -140,56 +140,56 @@ class Masks:
         return _drawn(token_N * _words(width), key, width, partial(_factors, p))
 
     def attention(self, key: Tensor, p: float, heads: int, *, first: bool = False) -> Tensor:
-        """Factors of attention weights, of each query or of the first of each sentence, (B, H, T or 1, T)."""
+        """Factors of attention weights for all queries, or the first of each sentence, (B, H, T or 1, T)."""
         width = self._packing.width
         shape = (len(self._packing.first_B), heads, 1 if first else width, width)
         return self.of_shape(key, shape, partial(_factors, p))
 
     def of_shape(self, key: Tensor, shape: Sequence[int], values: Callable[[Tensor], Tensor]) -> Tensor:
-        """Values for every element of a tensor, each by its sentence and its place in it.
+        """Values for every element of a tensor, each by its sentence and its position in the sentence.
 
         Args:
-            key: Of the tensor.
-            shape: Of the tensor: sentences first, and tokens, if they have an axis, last but one.
-            values: Makes values of 32 random bits, int32.
+            key: Key of the tensor.
+            shape: Shape of the tensor: sentences first, and tokens, if they have an axis, last but one.
+            values: Function from 32 random bits, int32, to values.
         """
         rows, *others, width = shape
         row_R = torch.arange(rows, device=key.device)
         number = self._sentences(row_R) if rows == len(self._packing.first_B) else row_R
         for size, stride in zip(others, [*others[:-1], LONGEST][: len(others)], strict=True):
             number = number[..., None] * stride + torch.arange(size, device=key.device)
-        # Where there are more axes, the last one may be of tokens, too: attention weights.
+        # With more axes, the last one may be of tokens, too: attention weights.
         return _drawn(number * (LONGEST // 2 if len(others) > 1 else _words(width)), key, width, values)
 
     def _sentences(self, row_x: Tensor) -> Tensor:
-        """Numbers of sentences: of the batch of all processes, and behind them of what every process has."""
+        """Numbers of sentences: first those of the batch of all processes, then those that all processes share."""
         rank, ranks = self._ranks
         own, row_x = self._packing.own, row_x + self._packing.start
         return torch.where(row_x < own, row_x * ranks + rank, row_x - own + _SHARED)
 
 
 def _words(values: int) -> int:
-    """The 64-bit words that hold so many 32-bit values."""
+    """Number of 64-bit words for this number of 32-bit values."""
     return (values + 1) // 2
 
 
 def _factors(p: float, bits_x: Tensor) -> Tensor:
     """Random bits as factors of dropout: 0 with probability ``p``, else 1 / (1 - p)."""
-    # A comparison that writes numbers: as truth values first, it takes a CPU four times as long.
+    # The comparison writes numbers: writing truth values first takes four times as long on a CPU.
     factors_x = torch.empty(bits_x.shape, device=bits_x.device)
     return torch.ge(bits_x, round(p * (1 << 32)) - (1 << 31), out=factors_x).mul_(1 / (1 - p))
 
 
 def _uniform(low: float, high: float, bits_x: Tensor) -> Tensor:
-    """Random bits as numbers that are uniform over [low, high), of 24 bits."""
+    """Random bits as uniform numbers in [low, high), of 24 bits."""
     return low + (high - low) / (1 << 24) * ((bits_x >> 8) & 0xFFFFFF)
 
 
 def _drawn(start_x: Tensor, key: Tensor, size: int, values: Callable[[Tensor], Tensor]) -> Tensor:
-    """``size`` values for each of ``start_x``, (..., size), two to a word, whose words are numbered from it.
+    """``size`` values for each of ``start_x``, (..., size), two from each word, with words numbered from ``start_x``.
 
-    On a processor eagerly, some rows at a time; else as operations on single elements, which a compiler joins with
-    whatever multiplies by them, so that no mask is ever stored.
+    On a CPU, some rows are computed at a time. Otherwise all operations are element-wise, so that a compiler fuses them
+    with the multiplication, and the mask is never stored.
     """
     if start_x.is_cuda or torch.compiler.is_compiling():
         column_S = torch.arange(size, device=start_x.device)
@@ -205,7 +205,7 @@ def _drawn(start_x: Tensor, key: Tensor, size: int, values: Callable[[Tensor], T
 
 
 def splitmix(counter: Tensor, key: Tensor) -> Tensor:
-    """64 bits for each number, as int64: SplitMix64's output after so many steps from the state ``key``."""
+    """64 bits for each number n, as int64: SplitMix64's output after n steps from the state ``key``."""
     state = (counter * _signed(_GAMMA)).add_(key)
     for shift, factor in _FACTORS:
         state.bitwise_xor_((state >> shift).bitwise_and_((1 << (64 - shift)) - 1))  # a logical shift
@@ -220,20 +220,20 @@ def _signed(word: int) -> int:
 
 
 def _hashed(*numbers: int) -> int:
-    """64 bits for a list of numbers, whose length counts, since seeds are filled up with zeros."""
+    """64 bits for a list of numbers; the list's length is hashed too, because seeds are padded with zeros."""
     return int(np.random.SeedSequence((len(numbers), *numbers)).generate_state(1, np.uint64)[0])
 
 
-# Functions of PyTorch that draw
+# Random functions of PyTorch
 
 
 def answering(masks: Masks | None) -> AbstractContextManager[object]:
-    """Inside the block, functions of PyTorch that draw from its generator draw by the keys of ``masks``, if any."""
+    """A block in which random functions of PyTorch draw by the keys of ``masks``, if there are any."""
     return nullcontext() if masks is None else _Answering(masks)
 
 
 class _Answering(TorchFunctionMode):
-    """Answers the functions of ``_ANSWERS``, whose tensors hold a batch's sentences along their first axis."""
+    """Replaces the functions of ``_ANSWERS``; the first axis of their tensors is a batch's sentences."""
 
     def __init__(self, masks: Masks) -> None:
         super().__init__()
@@ -243,8 +243,10 @@ class _Answering(TorchFunctionMode):
         self, function: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         if function in _REFUSED:
-            reason = f"in training the encoder draws by {function.__name__}, which no key decides"
-            raise ConfigError(f"encoders: {reason}. Name another encoder.")
+            raise ConfigError(
+                f"encoders: in training the encoder draws by {function.__name__}, which has no keyed replacement. "
+                "Name another encoder."
+            )
         answer = _ANSWERS.get(function)
         return answer(self._masks, *args, **kwargs or {}) if answer else function(*args, **kwargs or {})
 
@@ -252,7 +254,7 @@ class _Answering(TorchFunctionMode):
 def _dropout(
     masks: Masks, input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """``F.dropout``, each element of each sentence by its place."""
+    """``F.dropout`` with a factor for each element by its sentence and position."""
     if not (training and p):
         return input
     factors = masks.of_shape(masks.next_call(), input.shape, partial(_factors, p))
@@ -267,7 +269,7 @@ def _rrelu(
     training: bool = False,
     inplace: bool = False,
 ) -> Tensor:
-    """``F.rrelu``, each negative element with a slope of its own (Xu et al. 2015, section 2.4)."""
+    """``F.rrelu`` with a random slope for each negative element (Xu et al. 2015, section 2.4)."""
     if not training:
         return F.rrelu(input, lower, upper)
     slopes = masks.of_shape(masks.next_call(), input.shape, partial(_uniform, lower, upper))
@@ -285,13 +287,13 @@ def _attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """``F.scaled_dot_product_attention``, written out where weights are dropped."""
+    """``F.scaled_dot_product_attention``, with keyed dropout of the weights."""
     if not dropout_p:
         return F.scaled_dot_product_attention(
             query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
         )
-    again = query.shape[1] // key.shape[1]
-    key, value = key.repeat_interleave(again, dim=1), value.repeat_interleave(again, dim=1)
+    groups = query.shape[1] // key.shape[1]
+    key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
     scores_BHQT = query @ key.transpose(2, 3) * (scale or query.shape[-1] ** -0.5)
     if is_causal:
         attn_mask = scores_BHQT.new_ones(scores_BHQT.shape[2:], dtype=torch.bool).tril()

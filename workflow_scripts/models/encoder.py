@@ -26,9 +26,10 @@ from workflow_scripts.settings.readouts import ReadoutConfig
 from workflow_scripts.settings.start import Size, Start
 from workflow_scripts.settings.templates import Template
 
-_OF_A_LAYER = re.compile(r"\blayers?\.\d+\.")  # a weight's name
+_LAYER_WEIGHT = re.compile(r"\blayers?\.\d+\.")
+"""Part of the name of a weight of a layer."""
 
-# Bars of loading weights drown those of the work.
+# Progress bars of loading weights would hide those of the work.
 transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
@@ -41,24 +42,24 @@ class Head(nn.Module):
         draw_linear_layers(self)
 
     def forward(self, vectors_xR: Tensor) -> Tensor:
-        """Map vectors to as many of width D, each entry in (-1, 1), in float32 at least."""
+        """Map vectors to width D, with entries in (-1, 1), in float32 or more precisely."""
         with torch.autocast(vectors_xR.device.type, enabled=False):
             return torch.tanh(self.dense(vectors_xR))
 
 
 class TextEncoder(nn.Module):
-    """What embeds sentences: one encoder, or several that are added up (``models.ensemble``)."""
+    """An encoder of sentences: a single one, or a sum of several (``models.ensemble``)."""
 
     width: int
-    """Entries of an embedding at test."""
+    """Number of entries of an embedding at test."""
     template: Template | None
-    """The prompt that sentences are put into."""
+    """The prompt around each sentence."""
     labels: Sequence[str] = ()
-    """What a reader of any number made with it must know, beyond what its settings say."""
+    """Labels for every number made with the encoder, in addition to those of its settings."""
     tokenizers: Sequence[PreTrainedTokenizerBase] = ()
-    """One for each of its sub-encoders, where they read different tokens; none where all read the same."""
+    """The tokeniser of each sub-encoder, if they read different tokens; empty if all read the same."""
     tokenizer: PreTrainedTokenizerBase | None = None
-    """The tokeniser that an encoder as published was loaded with; None for others (``load_tokenizer``)."""
+    """The tokeniser of an encoder as published; None for others (``load_tokenizer``)."""
 
     @property
     def device(self) -> torch.device:
@@ -67,21 +68,21 @@ class TextEncoder(nn.Module):
 
     @property
     def leaves(self) -> list["SentenceEncoder"]:
-        """The encoders that it consists of, first to last."""
+        """All single encoders, first to last."""
         raise NotImplementedError
 
     def read_by(self, readout: ReadoutConfig) -> "TextEncoder":
-        """The same backbones with another readout, and no head but the pooler that they have (``own_pooler``)."""
+        """The same backbones with another readout, without a head other than their poolers (``own_pooler``)."""
         raise NotImplementedError
 
 
 class SentenceEncoder(TextEncoder):
-    """Backbone, readout and head; the head runs while training and, if ``head_at_test``, at test.
+    """Backbone, readout and head; the head runs in training and, if ``head_at_test``, at test.
 
-    With a ``template``, whoever tokenises for this encoder puts sentences into it (``templates.tokenise_in``).
+    With a ``template``, callers must tokenise sentences inside it (``templates.tokenise_in``).
 
     Raises:
-        ConfigError: if the backbone lacks what the readout's settings ask for.
+        ConfigError: if the backbone does not fit the readout's settings.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class SentenceEncoder(TextEncoder):
         return [self]
 
     def read_by(self, readout: ReadoutConfig) -> "SentenceEncoder":
-        """The same backbone with another readout, and no head but the pooler that it has (``own_pooler``)."""
+        """The same backbone with another readout, without a head other than its pooler (``own_pooler``)."""
         head = readout.reads_pooler
         other = SentenceEncoder(self.backbone, readout, head=head, head_at_test=head, template=self.template)
         if other.head is not None:
@@ -117,9 +118,9 @@ class SentenceEncoder(TextEncoder):
         return other
 
     def own_pooler(self) -> nn.Linear:
-        """The linear map of the pooler: of the head that a method trained, else the one that the backbone came with.
+        """The pooler's linear map: that of the trained head, or else the backbone's own.
 
-        BERT's pooler and SimCSE's head are the same map, and official checkpoints have the head in its place.
+        BERT's pooler and SimCSE's head have the same form, and official checkpoints store the head as the pooler.
 
         Raises:
             ConfigError: if the encoder has neither.
@@ -135,9 +136,9 @@ class SentenceEncoder(TextEncoder):
 
     @property
     def tells_sentences_apart(self) -> bool:
-        """Whether nothing of a sentence changes with others that follow it in a batch (``TokenBatch.followed_by``).
+        """Whether vectors are independent of sentences that follow in the batch (``TokenBatch.followed_by``).
 
-        False if sentences of a batch meet in the readout.
+        False if the readout mixes sentences of a batch, or needs padded states.
         """
         return self.readout.is_independent and self.readout.reads != "padded"
 
@@ -150,34 +151,38 @@ class SentenceEncoder(TextEncoder):
         return vectors_BR.to(torch.promote_types(vectors_BR.dtype, torch.float32))
 
     def project(self, vectors_xR: Tensor) -> Tensor:
-        """Vectors through the head where it runs, of any leading shape."""
+        """Apply the head if it is used in this mode; vectors may have any leading shape."""
         if self.head is not None and (self.training or self.head_at_test):
             return self.head(vectors_xR)  # type: ignore[no-any-return]
         return vectors_xR
 
 
 def check_fit(misfits: Callable[[Start], Iterable[str]], *backbones: PreTrainedModel) -> None:
-    """Refuse settings that ask for what encoders lack, as their ``misfits`` say.
+    """Check that encoders fit settings.
+
+    Args:
+        misfits: Messages about settings that the sizes of encoders do not fit.
+        backbones: The encoders.
 
     Raises:
-        ConfigError: with the first such setting.
+        ConfigError: with the first message.
     """
     sizes = [
         Size(
-            one.config.num_hidden_layers,
-            one.config.hidden_size,
-            kind=one.config.model_type,
-            drops=has_dropout(one),
-            causal=is_causal(one),
+            backbone.config.num_hidden_layers,
+            backbone.config.hidden_size,
+            kind=backbone.config.model_type,
+            drops=has_dropout(backbone),
+            causal=is_causal(backbone),
         )
-        for one in backbones
+        for backbone in backbones
     ]
-    if found := next(iter(misfits(Start(sizes=sizes))), None):
-        raise ConfigError(found)
+    if message := next(iter(misfits(Start(sizes=sizes))), None):
+        raise ConfigError(message)
 
 
 def is_causal(backbone: PreTrainedModel) -> bool:
-    """Whether a token's state depends on those before it alone: its layers say so, or else the first state does."""
+    """Whether tokens attend only to earlier ones: from flags of the layers, or else by changing a second token."""
     if flags := [module.is_causal for module in backbone.modules() if hasattr(module, "is_causal")]:
         return True in flags
     last = backbone.config.vocab_size - 1
@@ -199,17 +204,17 @@ def hidden_states(
     positions_BT: Tensor | None = None,
     masks: Masks | None = None,
 ) -> tuple[Tensor, ...]:
-    """States of the embedding output and each layer, (B, T, D), or those of them that ``reads`` asks for.
+    """Hidden states: the embedding output and each layer, (B, T, D), or the part that ``reads`` selects.
 
     Args:
         backbone: Any encoder; families of ``models.packed`` are computed on packed tokens.
         batch: The sentences.
-        reads: What is wanted; states of padding are arbitrary unless it is ``padded``.
+        reads: The states to return; states of padding are arbitrary unless it is ``padded``.
         positions_BT: Positions other than 0, 1, 2, ...
-        masks: Random numbers of the pass; None drops nothing unless the encoder is in training mode.
+        masks: Random numbers of the pass; with None there is no dropout, unless the encoder is in training mode.
 
     Raises:
-        ConfigError: if a sentence is longer than the encoder takes.
+        ConfigError: if a sentence has more tokens than the encoder has positions.
     """
     check_length(backbone, batch.ids_BT)
     positions = None if positions_BT is None else positions_BT + position_offset(backbone)
@@ -234,10 +239,11 @@ def hidden_states(
 
 
 def attention_mask(backbone: PreTrainedModel, batch: TokenBatch) -> Tensor:
-    """The mask of a batch as Transformers reads it without a wait.
+    """The mask of a batch, in a form that Transformers reads without waiting for the GPU.
 
-    Of a mask (B, T) on a GPU it would ask whether anything is padded; one with four axes it takes as it is. That holds
-    for encoders that compute positions otherwise than from the mask, and attend to all tokens or to those before.
+    For a mask (B, T) on a GPU, Transformers waits to learn whether there is padding; a mask with four axes it uses
+    directly. That is possible for encoders that do not compute positions from the mask, and attend to all tokens or to
+    all earlier ones.
     """
     config, mask_BT, length = backbone.config, batch.mask_BT, batch.mask_BT.shape[1]
     known = config.model_type in FAMILIES or hasattr(backbone, "rotary_emb")
@@ -250,7 +256,7 @@ def attention_mask(backbone: PreTrainedModel, batch: TokenBatch) -> Tensor:
 
 
 _DROPOUT = re.compile(r"(?!classifier|summary|pooler|qa|seq_)\w*(dropout|pdrop)\w*")
-"""Names that families of encoders have for the dropout of hidden states and attention."""
+"""Configuration entries of dropout of hidden states and attention, in all families of encoders."""
 
 
 def load_backbone(
@@ -264,27 +270,28 @@ def load_backbone(
 
     Args:
         folder: A folder as ``save_pretrained`` writes it, weights in safetensors.
-        dropout: Of hidden states and attention while training; None keeps the model's own.
-        dtype: Of the weights; auto keeps that of the file, which many encoders of the Hub have in half precision.
+        dropout: Dropout of hidden states and attention in training; None keeps the model's own.
+        dtype: Precision of the weights; auto keeps the file's, which is half precision for many encoders of the Hub.
         overrides: Entries of the model's configuration to replace.
 
     Raises:
-        ConfigError: if the folder has settings that sentence-transformers alone applies, or the model's modules
-            cannot be given the dropout.
-        DataError: if the folder holds no usable model, not all of its weights, or more layers than it says.
+        ConfigError: if the folder has settings that only sentence-transformers applies, or some modules do not take
+            their dropout from the configuration.
+        DataError: if the folder has no usable model, lacks weights, or has weights of more layers than its
+            configuration.
     """
-    if found := next(applied_as_published(folder), None):
+    if setting := next(applied_as_published(folder), None):
         raise ConfigError(
-            f"encoders: {found}, applied by readout as_published alone. Take the method frozen."
+            f"encoders: {setting}, applied by readout as_published alone. Take the method frozen."
         )
-    place = encoder_folder(folder)
+    backbone_folder = encoder_folder(folder)
     try:
         if dropout is not None:
-            known = AutoConfig.from_pretrained(place, local_files_only=True).to_dict()
-            numbers = (name for name, value in known.items() if type(value) in (int, float))
+            entries = AutoConfig.from_pretrained(backbone_folder, local_files_only=True).to_dict()
+            numbers = (name for name, value in entries.items() if type(value) in (int, float))
             overrides |= {name: dropout for name in numbers if _DROPOUT.fullmatch(name)}
-        model, found = AutoModel.from_pretrained(
-            place,
+        model, loading = AutoModel.from_pretrained(
+            backbone_folder,
             use_safetensors=True,
             local_files_only=True,
             dtype=dtype,
@@ -293,43 +300,49 @@ def load_backbone(
         )
     except (OSError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
         raise unreadable(folder, "encoder", error) from error
-    check_whole(folder, found)
-    if unused := sorted(name for name in found["unexpected_keys"] if _OF_A_LAYER.search(name)):
+    check_whole(folder, loading)
+    if unused := sorted(name for name in loading["unexpected_keys"] if _LAYER_WEIGHT.search(name)):
         more = f"its config.json has no place for {len(unused)} weights of layers, {unused[0]} first"
         raise DataError(f"{folder}: {more}. Get the model again.")
-    if found["missing_keys"]:
+    if loading["missing_keys"]:
         model.pooler = None
     if not getattr(model.config, "is_causal", True):
         attend_both_ways(model)
     if dropout is not None and dropout_rates(model) | {0.0} != {0.0, dropout}:
         rates = ", ".join(f"{rate:g}" for rate in sorted(dropout_rates(model))) or "nothing"
-        found = f"{dropout:g}; modules of {model.config.model_type} drop {rates} whatever their settings say"
-        raise ConfigError(f"method.dropout: {found}. Set it to null, or take another encoder.")
+        raise ConfigError(
+            f"method.dropout: {dropout:g}; modules of {model.config.model_type} drop {rates} whatever their settings "
+            "say. Set it to null, or take another encoder."
+        )
     model.eval()
     return model  # type: ignore[no-any-return]
 
 
-def check_whole(folder: Path, found: Mapping[str, Iterable[str]]) -> None:
-    """Refuse weights that a folder lacks, which Transformers draws at random: all but a pooler's, which few read.
+def check_whole(folder: Path, loading: Mapping[str, Iterable[str]]) -> None:
+    """Check that a folder has all weights except the pooler's, since Transformers would draw missing ones at random.
+
+    Args:
+        folder: The folder, for the message.
+        loading: Transformers' report on loading it.
 
     Raises:
-        DataError: naming the first.
+        DataError: naming the first missing weight.
     """
-    if missing := sorted(name for name in found["missing_keys"] if not name.startswith("pooler.")):
+    if missing := sorted(name for name in loading["missing_keys"] if not name.startswith("pooler.")):
         raise DataError(
             f"{folder}: {len(missing)} weights are missing, {missing[0]} first. Get the model again."
         )
 
 
 def attend_both_ways(model: nn.Module) -> None:
-    """Switch off the causal flag of a decoder's layers, which rules where a batch has no padding to mask."""
+    """Switch off the causal flag of a decoder's layers, which takes effect in batches without padding."""
     for module in model.modules():
         if hasattr(module, "is_causal"):
             setattr(module, "is_causal", False)  # noqa: B010  (torch types attributes as tensors or modules)
 
 
 def dropout_rates(backbone: nn.Module) -> set[float]:
-    """Rates at which modules drop states or attention while training; 0 for those that drop nothing."""
+    """Probabilities of dropout of hidden states and attention in training, 0 among them if modules drop nothing."""
     modules = [*backbone.modules()]
     layers = {module.p for module in modules if isinstance(module, nn.Dropout)}
     return layers | {
@@ -341,25 +354,25 @@ def dropout_rates(backbone: nn.Module) -> set[float]:
 
 
 def has_dropout(backbone: PreTrainedModel) -> bool:
-    """Whether two passes over a sentence differ while training."""
+    """Whether two passes over a sentence differ in training."""
     return any(dropout_rates(backbone))
 
 
 def max_position_embeddings(backbone: PreTrainedModel) -> int | None:
-    """Tokens that the encoder has embeddings of positions for; None for rotary ones, which have no such limit."""
+    """Number of tokens for which the encoder has position embeddings; None for rotary ones, which have no limit."""
     positions = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
     return None if positions is None else int(positions.num_embeddings) - position_offset(backbone)
 
 
 def position_offset(backbone: PreTrainedModel) -> int:
-    """The position id of a first token: RoBERTa counts from one past its padding."""
+    """The position id of a first token: 0, or in RoBERTa one more than the id of padding."""
     positions = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
     padding = getattr(positions, "padding_idx", None)
     return 0 if padding is None else int(padding) + 1
 
 
 def check_length(backbone: PreTrainedModel, ids_BT: Tensor) -> None:
-    """Refuse more tokens than the encoder has positions for.
+    """Check that sentences have no more tokens than the encoder has positions.
 
     Raises:
         ConfigError: naming both numbers.
@@ -367,22 +380,22 @@ def check_length(backbone: PreTrainedModel, ids_BT: Tensor) -> None:
     limit = max_position_embeddings(backbone)
     if limit is not None and ids_BT.shape[1] > limit:
         raise ConfigError(
-            f"max_tokens: a sentence of {ids_BT.shape[1]} tokens; the encoder takes {limit}. Lower it."
+            f"max_tokens: a sentence of {ids_BT.shape[1]} tokens; the encoder takes {limit}. Lower max_tokens."
         )
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """Load the fast tokeniser of a model folder; texts are as long at most as the encoder was published for.
+    """Load the fast tokeniser of a model folder, with the longest input for which the encoder was published.
 
     Raises:
-        DataError: if there is none, or it has no token to pad with.
+        DataError: if there is none, or it has no padding token.
     """
-    place = encoder_folder(folder)
-    if not any((place / name).exists() for name in TOKENISER_FILES):  # else an empty one is made up
+    files = encoder_folder(folder)
+    if not any((files / name).exists() for name in TOKENISER_FILES):  # else Transformers makes an empty one
         raise DataError(f"{folder}: no tokeniser; none of {', '.join(TOKENISER_FILES)}. Get the model again.")
     try:
-        tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True, use_fast=True)
-    except Exception as error:  # of whatever library reads one of its files
+        tokenizer = AutoTokenizer.from_pretrained(files, local_files_only=True, use_fast=True)
+    except Exception as error:  # raised by any of the libraries that read its files
         raise unreadable(folder, "tokeniser", error) from error
     if tokenizer.pad_token_id is None:
         raise DataError(f"{folder}: the tokeniser has no padding token. Name one in tokenizer_config.json.")
@@ -391,7 +404,7 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 
 
 def shared_tokenizer(folders: Sequence[Path]) -> PreTrainedTokenizerBase:
-    """The one tokeniser of several model folders.
+    """The common tokeniser of several model folders.
 
     Raises:
         ConfigError: if they have different vocabularies.
@@ -405,5 +418,5 @@ def shared_tokenizer(folders: Sequence[Path]) -> PreTrainedTokenizerBase:
 
 
 def have_one_vocabulary(tokenizers: Sequence[PreTrainedTokenizerBase]) -> bool:
-    """Whether the first one's tokens are those of all."""
+    """Whether all tokenisers have the same vocabulary."""
     return all(other.get_vocab() == tokenizers[0].get_vocab() for other in tokenizers[1:])

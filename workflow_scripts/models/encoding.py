@@ -1,4 +1,4 @@
-"""Sentences to vectors at test: tokenised once, batched by length under a token budget."""
+"""Encoding of sentences at test: tokenised once, batched by length under a budget of tokens."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -18,11 +18,11 @@ from workflow_scripts.models.tokens import TokenisedText
 from workflow_scripts.progress import Progress
 
 TOKENS_PER_BATCH = 1024
-"""On a CPU, where the states of so few stay in its caches: 4096 take 1.2 times as long (MiniLM, one thread, STS-B)."""
+"""Budget on a CPU, whose caches then hold the states: 4096 take 1.2 times as long (MiniLM, one thread, STS-B)."""
 TOKENS_PER_BATCH_ON_GPU = 65_536
-"""Assumed: so many that the host keeps up, and states of BERT-base take a gigabyte."""
+"""Budget on a GPU, assumed to be enough for the host to keep up; states of BERT-base then take a gigabyte."""
 COMPILED_FROM = 200_000
-"""Sentences from which compiling the layers is assumed to pay on a GPU: it takes up to a minute (H200)."""
+"""Number of sentences from which compiling is assumed to pay on a GPU: it takes up to a minute (H200)."""
 
 
 def encode(
@@ -31,26 +31,26 @@ def encode(
     sentences: Sequence[str],
     max_tokens: int,
 ) -> NDArray[np.float32]:
-    """Embed ``sentences``, inside the encoder's template if it has one, dropout off.
+    """Embed ``sentences``, inside the encoder's template if it has one, without dropout.
 
     Returns:
-        Vectors of shape (N, D), float32, in the order of ``sentences``, not normalised. A vector does
-        not depend on what else is encoded (up to float32 rounding).
+        Vectors of shape (N, D), float32, in the order of ``sentences``, not normalised. A vector does not depend on
+        other sentences (up to float32 rounding).
     """
-    several: Any = encoder
-    if encoder.tokenizer is not None:  # one as it was published
-        return several.encode(sentences, max_tokens)  # type: ignore[no-any-return]
-    if encoder.tokenizers:  # an ensemble: nothing else has sub-encoders
+    special: Any = encoder
+    if encoder.tokenizer is not None:  # an encoder as published
+        return special.encode(sentences, max_tokens)  # type: ignore[no-any-return]
+    if encoder.tokenizers:  # an ensemble of several tokenisers
         vectors = [
-            weight * encode(part, own, sentences, max_tokens)
-            for weight, part, own in zip(several.weights, several.members, several.tokenizers, strict=True)
+            weight * encode(member, own, sentences, max_tokens)
+            for weight, member, own in zip(special.weights, special.members, special.tokenizers, strict=True)
         ]
         return np.sum(vectors, axis=0, dtype=np.float32)  # type: ignore[no-any-return]
     return encode_tokens(encoder, tokenise_in(encoder.template, tokenizer, sentences, max_tokens))
 
 
 def encode_tokens(encoder: TextEncoder, text: TokenisedText) -> NDArray[np.float32]:
-    """As ``encode``, for sentences that are tokenised already."""
+    """Embed tokenised sentences; the same vectors as from ``encode``."""
     vectors = np.empty((len(text), encoder.width), dtype=np.float32)
     was_training = encoder.training
     encoder.eval()
@@ -60,34 +60,31 @@ def encode_tokens(encoder: TextEncoder, text: TokenisedText) -> NDArray[np.float
         compiled() if compiles else nullcontext(),
         Progress(len(text), "encode", "sentence", hidden=len(text) < 1000, brief=True) as progress,
     ):
-        ahead: list[tuple[NDArray[np.int64], Tensor]] = []  # a batch that a GPU may not have finished
+        last: tuple[NDArray[np.int64], Tensor] | None = None  # a batch that a GPU may not have finished
         for rows in batches_by_length(text.lengths, tokens_per_batch(encoder.device)):
-            ahead.append((rows, encoder(*text.batch(rows).to(encoder.device)).float()))
-            if len(ahead) > 1:
-                _bring(vectors, *ahead.pop(0))
+            vectors_BD = encoder(*text.batch(rows).to(encoder.device)).float()
+            if last is not None:
+                vectors[last[0]] = last[1].cpu().numpy()
+            last = rows, vectors_BD
             progress.update(len(rows))
-        for rows, found_BD in ahead:
-            _bring(vectors, rows, found_BD)
+        if last is not None:
+            vectors[last[0]] = last[1].cpu().numpy()
     encoder.train(was_training)
     return vectors
 
 
-def _bring(vectors: NDArray[np.float32], rows: NDArray[np.int64], found_BD: Tensor) -> None:
-    """Copy the vectors of a batch to the host, which waits for them."""
-    vectors[rows] = found_BD.cpu().numpy()
-
-
 def check_tells_apart(encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Refuse a readout by which all sentences have one vector; asked of words all over the vocabulary.
+    """Check that a readout does not give all sentences the same vector, by words from the whole vocabulary.
 
     Raises:
-        ConfigError: if the vectors are equal, or there are no words.
+        ConfigError: if the vectors are equal, or the vocabulary has fewer than two words.
     """
     before, after = pieces(encoder.template or PLAIN, tokenizer)
     words = [number for number in range(len(tokenizer)) if number not in tokenizer.all_special_ids]
     if len(words) < 2:
-        found = f"the tokeniser has {len(words)} words beside its special tokens"
-        raise ConfigError(f"encoders: {found}. Name another encoder.")
+        raise ConfigError(
+            f"encoders: the tokeniser has {len(words)} words beside its special tokens. Name another encoder."
+        )
     rows = [[*before, word, *after] for word in words[:: max(1, len(words) // 8)]]
     starts = np.arange(len(rows) + 1) * len(rows[0])
     vectors = encode_tokens(encoder, TokenisedText(np.array(rows, np.int32).ravel(), starts, 0))
@@ -96,12 +93,12 @@ def check_tells_apart(encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase) 
 
 
 def tokens_per_batch(device: torch.device) -> int:
-    """The budget of a batch, padding included."""
+    """Budget of tokens in a batch, padding included."""
     return TOKENS_PER_BATCH if device.type == "cpu" else TOKENS_PER_BATCH_ON_GPU
 
 
 def batches_by_length(lengths: NDArray[np.int64], budget: int) -> Iterator[NDArray[np.int64]]:
-    """Split rows, longest first, so that no batch holds more than ``budget`` tokens with its padding."""
+    """Split rows into batches, longest first, of at most ``budget`` tokens including padding."""
     order = np.argsort(-lengths, kind="stable")
     start = 0
     while start < len(order):

@@ -1,6 +1,6 @@
-"""Encoders whose vectors are added up: twins, larger ensembles, fusions with a published encoder.
+"""Ensembles, whose vectors are sums over encoders: twins, larger ensembles, fusions with a published encoder.
 
-Whoever loads a model folder imports this module by name, and only for a folder of several encoders.
+``models.folders`` imports this module by name, and only for a folder of several encoders.
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ from workflow_scripts.settings.readouts import ReadoutConfig
 class Ensemble(TextEncoder):
     """Weighted sum of the vectors of its sub-encoders, each an encoder or an ensemble.
 
-    All read the same tokens, or each those of its own tokeniser, where the first one's tokens are not those of all.
+    All read the same tokens, or, if their vocabularies differ, each reads those of its own tokeniser.
 
     Args:
-        sub_encoders: Encoders of one width and one template.
-        weights: Of the sub-encoders, in their order.
-        bypassed_layernorms: Last layers of every sub-encoder whose LayerNorms are left out.
-        tokenizers: Of the sub-encoders; none where all are known to have the same.
+        sub_encoders: Encoders of the same width and template.
+        weights: Weights of the sub-encoders, in their order.
+        bypassed_layernorms: Number of last layers of every sub-encoder whose LayerNorms are left out.
+        tokenizers: Tokenisers of the sub-encoders; empty if all have the same.
 
     Raises:
-        ConfigError: if widths or templates differ, or one is read as it was published.
+        ConfigError: if widths or templates differ, or one is an encoder as published.
     """
 
     def __init__(
@@ -41,19 +41,19 @@ class Ensemble(TextEncoder):
     ) -> None:
         super().__init__()
         first, *others = sub_encoders
-        if any(one.tokenizer for one in sub_encoders):
+        if any(sub_encoder.tokenizer for sub_encoder in sub_encoders):
             raise ConfigError(
-                "encoders: a run as it was published is not added up. Take frozen_avg or frozen_cls."
+                "encoders: an encoder as published cannot be added up. Take a run of frozen_avg or frozen_cls."
             )
-        for what in ("width", "template"):
-            if any(getattr(other, what) != getattr(first, what) for other in others):
-                raise ConfigError(f"encoders: sub-encoders that differ in {what} cannot be added up.")
+        for name in ("width", "template"):
+            if any(getattr(other, name) != getattr(first, name) for other in others):
+                raise ConfigError(f"encoders: sub-encoders that differ in {name} cannot be added up.")
         self.sub_encoders = nn.ModuleList(sub_encoders)
         self.weights = tuple(weights)
         self.bypassed_layernorms = bypassed_layernorms
         self.width = first.width
         self.template = first.template
-        if not have_one_vocabulary(tokenizers) or any(one.tokenizers for one in sub_encoders):
+        if not have_one_vocabulary(tokenizers) or any(part.tokenizers for part in sub_encoders):
             self.tokenizers = tokenizers
         if bypassed_layernorms:
             for leaf in self.leaves:
@@ -66,7 +66,7 @@ class Ensemble(TextEncoder):
 
     @property
     def leaves(self) -> list[SentenceEncoder]:
-        """Encoders that are no ensembles themselves, first to last."""
+        """All single encoders, first to last."""
         return [leaf for sub_encoder in self.members for leaf in sub_encoder.leaves]
 
     def read_by(self, readout: ReadoutConfig) -> "Ensemble":
@@ -82,7 +82,7 @@ class Ensemble(TextEncoder):
         """
         if self.tokenizers:
             raise ConfigError(
-                "encoders: sub-encoders of several tokenisers embed sentences, not tokens. Take one that shares them."
+                "encoders: sub-encoders of several tokenisers embed sentences, not tokens. Take sub-encoders of one."
             )
         vectors = [
             weight * sub_encoder(ids_BT, mask_BT, packing)
@@ -91,7 +91,7 @@ class Ensemble(TextEncoder):
         return torch.stack(vectors).sum(dim=0)
 
     def sentence_module(self, parts: list[Any]) -> nn.Module:
-        """What computes the sum in sentence-transformers, of the ``SentenceTransformer`` of each sub-encoder."""
+        """The sum as a module of sentence-transformers, from the ``SentenceTransformer`` of each sub-encoder."""
         from workflow_scripts.models.readouts.encoder_sum import EncoderSum
 
         return EncoderSum(list(self.weights), self.bypassed_layernorms, parts)

@@ -1,13 +1,13 @@
-"""Model folders: what ``SentenceTransformer`` loads, and the pipeline, and ``AutoModel`` where it can.
+"""Model folders, which ``SentenceTransformer`` and this pipeline load, and, if possible, ``AutoModel``.
 
-A model is written as modules of sentence-transformers, built-in ones wherever they do. Other readouts, prompts and
-ensembles are modules of ``models.readouts``, the readout that was trained among them, whose files are copied into the
-folder; ``SentenceTransformer`` runs them for who trusts remote code. This project's own loader takes classes by the
-names of its settings, and never runs code of a folder.
+Models are saved as modules of sentence-transformers, built-in ones where they exist. Other readouts, prompts and
+ensembles are modules of ``models.readouts``, whose files are copied into the folder; ``SentenceTransformer`` loads them
+with ``trust_remote_code=True``. This project's own loader finds classes by the names in its settings, and never runs
+code from a folder.
 
-The backbone is in the folder's root, where ``AutoModel`` finds it, if a pooling of its hidden states is all that
-follows. Elsewhere the backbone alone would be taken for the model: it is in the folder of the first module, and the
-root's ``config.json`` makes ``AutoModel`` say so.
+The backbone is in the folder's root, where ``AutoModel`` finds it, if only a pooling of its hidden states follows.
+Otherwise the backbone would be mistaken for the whole model: it is in the folder of the first module, and the root's
+``config.json`` makes ``AutoModel`` stop with an explanation.
 """
 
 import importlib
@@ -44,24 +44,24 @@ NO_AUTO_MODEL = {
 
 
 class SavedEncoder(Settings):
-    """What a model folder adds to its backbone."""
+    """Settings of a saved encoder, in addition to its backbone."""
 
     readout: AnyReadout
     head_at_test: bool = Field(description="Whether the head is part of the embedding.")
-    template: Template | None = Field(description="Prompt that sentences are put into; null for none.")
+    template: Template | None = Field(description="Prompt around each sentence; null for none.")
 
 
 def load_encoder(
     folder: Path, readout: ReadoutConfig | None = None
 ) -> tuple[TextEncoder, PreTrainedTokenizerBase]:
-    """Load a run's model folder after checking every file in it.
+    """Load a run's model folder after verifying every file in it.
 
     Args:
-        folder: Of the model.
-        readout: Read the backbones by this, which has no parameters, in place of the run's own readouts and heads.
+        folder: The model folder.
+        readout: A readout without parameters that replaces the run's own readouts and heads.
 
     Raises:
-        DataError: if the folder is not what a run wrote.
+        DataError: if the folder was not written by a run, or changed since.
     """
     identity(folder)
     encoder = _load(folder)
@@ -72,25 +72,25 @@ def load_encoder(
 def _load(folder: Path) -> TextEncoder:
     if (folder / SUM_FILE).exists():
         saved = json.loads((folder / SUM_FILE).read_text("utf-8"))
-        places = _members(folder, len(saved["weights"]))
-        # By its name, so that an edit of it changes no run of one encoder.
+        members = _members(folder, len(saved["weights"]))
+        # Imported by name, so that an edit of it changes no run of a single encoder.
         kind = importlib.import_module("workflow_scripts.models.ensemble").Ensemble
-        tokenizers = list(map(load_tokenizer, places))
-        ensemble: TextEncoder = kind(list(map(_load, places)), tokenizers=tokenizers, **saved)
+        tokenizers = list(map(load_tokenizer, members))
+        ensemble: TextEncoder = kind(list(map(_load, members)), tokenizers=tokenizers, **saved)
         return ensemble
     if not (folder / ENCODER_FILE).exists():
         raise DataError(
-            f"{folder}: no {ENCODER_FILE}; an encoder, not a run's model. Name the model of a run."
+            f"{folder}: no {ENCODER_FILE}, so this is not the model of a run. Name the model folder of a run."
         )
-    own = SavedEncoder.model_validate_json((folder / ENCODER_FILE).read_text("utf-8"))
-    if own.readout.needs_frozen:
-        return readouts.load_published(own.readout, folder)  # type: ignore[no-any-return]
+    settings = SavedEncoder.model_validate_json((folder / ENCODER_FILE).read_text("utf-8"))
+    if settings.readout.needs_frozen:
+        return readouts.load_published(settings.readout, folder)  # type: ignore[no-any-return]
     encoder = SentenceEncoder(
         load_backbone(folder),
-        own.readout,
+        settings.readout,
         head=(folder / HEAD_FILE).exists(),
-        head_at_test=own.head_at_test,
-        template=own.template,
+        head_at_test=settings.head_at_test,
+        template=settings.template,
     )
     if encoder.head is not None:
         encoder.head.load_state_dict(load_file(folder / HEAD_FILE))
@@ -104,7 +104,7 @@ def _members(folder: Path, count: int) -> list[Path]:
 
 
 def save_encoder(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Write ``encoder`` into ``folder``; its embeddings are the same through every loader."""
+    """Write ``encoder`` into ``folder``; all loaders give the same embeddings."""
     if encoder.tokenizer is not None:
         published: Any = encoder
         published.save(folder)
@@ -113,10 +113,10 @@ def save_encoder(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokeni
         )
         return
     _write(folder, encoder, tokenizer).save_pretrained(str(folder), create_model_card=False)
-    for file in folder.rglob(MODULES_FILE):  # a class is named by its file in the folder
+    for file in folder.rglob(MODULES_FILE):  # refers to a class by its file in the folder
         file.write_text(file.read_text("utf-8").replace(f'"{readouts.__name__}.', '"'), "utf-8")
     for file in folder.rglob(CONFIG_FILE):
-        # Loaders follow the file's precision, and in half precision a sentence has other vectors in another batch.
+        # Loaders follow the file's precision, and in half precision a sentence's vector depends on its batch.
         config = json.loads(file.read_text("utf-8"))
         if config.get("dtype", "float32") != "float32":
             text = json.dumps(config | {"dtype": "float32"}, indent=2, sort_keys=True)
@@ -124,7 +124,7 @@ def save_encoder(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokeni
 
 
 def _write(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase) -> Any:
-    """Write what the pipeline loads; returns the ``SentenceTransformer``, which writes the rest."""
+    """Write the files of this pipeline's loader; returns the ``SentenceTransformer``, which writes the others."""
     from sentence_transformers import SentenceTransformer
 
     folder.mkdir(exist_ok=True)
@@ -132,10 +132,10 @@ def _write(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokenizerBas
     if isinstance(encoder, SentenceEncoder):
         modules = _sentence_modules(folder, encoder, tokenizer)
     else:
-        several: Any = encoder
-        tokenizers = several.tokenizers or [tokenizer] * len(several.members)
-        parts = map(_write, _members(folder, len(tokenizers)), several.members, tokenizers)
-        modules = [several.sentence_module(list(parts))]
+        ensemble: Any = encoder
+        tokenizers = ensemble.tokenizers or [tokenizer] * len(ensemble.members)
+        parts = map(_write, _members(folder, len(tokenizers)), ensemble.members, tokenizers)
+        modules = [ensemble.sentence_module(list(parts))]
     if not (folder / CONFIG_FILE).exists():
         (folder / CONFIG_FILE).write_text(json.dumps(NO_AUTO_MODEL) + "\n", "utf-8")
     return SentenceTransformer(modules=modules, device="cpu")
@@ -167,26 +167,26 @@ def _sentence_modules(
 def _transformer(
     folder: Path, encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, following: list[nn.Module]
 ) -> nn.Module:
-    """The backbone, with the hidden states to keep and the prompt to fill in."""
+    """The backbone as a module, with its prompt, and with all hidden states if the readout needs them."""
     from sentence_transformers.base.modules import Transformer
 
     from workflow_scripts.models.readouts.prompted_transformer import PromptedTransformer
 
-    # As many tokens as the encoder has positions for and the tokeniser allows.
+    # As many tokens as the encoder has positions and the tokeniser allows.
     positions = max_position_embeddings(encoder.backbone) or encoder.backbone.config.max_position_embeddings
     options: dict[str, Any] = {"max_seq_length": int(min(positions, tokenizer.model_max_length))}
     if encoder.readout.reads in ("all", "padded"):
         options["config_kwargs"] = {"output_hidden_states": True}
-    prompted = encoder.template is not None
+    kind: Any = Transformer
     if encoder.template is not None:
+        kind = PromptedTransformer
         before, after = encoder.template.sides(tokenizer.mask_token)
         options |= {"before": before, "after": after, "add_period": encoder.template.add_period}
-    kind: Any = PromptedTransformer if prompted else Transformer
     poolings = ("Pooling", "WeightedLayerPooling")
-    in_root = encoder.template is None and all(type(one).__name__ in poolings for one in following)
-    place = folder if in_root else folder / f"0_{kind.__name__}"
-    encoder.backbone.save_pretrained(place)
-    tokenizer.save_pretrained(place)
-    transformer: nn.Module = kind(str(place), **options)
+    in_root = encoder.template is None and all(type(module).__name__ in poolings for module in following)
+    subfolder = folder if in_root else folder / f"0_{kind.__name__}"
+    encoder.backbone.save_pretrained(subfolder)
+    tokenizer.save_pretrained(subfolder)
+    transformer: nn.Module = kind(str(subfolder), **options)
     transformer.save_in_root = in_root  # type: ignore[assignment]
     return transformer

@@ -1,13 +1,13 @@
 """BERT, RoBERTa, MPNet and ModernBERT over packed tokens: weights of a Transformers model, sentences end to end.
 
-Only attention sees padding; everything else has no row for it. One product makes queries, keys and values; dropout is
-keyed (``models.dropout``); and where a readout takes nothing but the first token, the last layer computes nothing else.
-Outputs are those of the Transformers model within 1e-5, which other architectures go through themselves. MPNet (Song et
-al. 2020, https://arxiv.org/abs/2004.09297) adds a bias by distance to scores; ModernBERT (Warner et al. 2024,
-https://arxiv.org/abs/2412.13663) turns queries and keys by their places, attends to neighbours alone in most layers,
-and normalises before a map instead of behind the residual.
+Only attention has rows for padding. One product makes queries, keys and values; dropout is keyed (``models.dropout``);
+if a readout uses only the first token, the last layer computes nothing else. Outputs equal those of the Transformers
+model within 1e-5. Other architectures are computed by Transformers. MPNet (Song et al. 2020,
+https://arxiv.org/abs/2004.09297) adds a bias by distance to scores; ModernBERT (Warner et al. 2024,
+https://arxiv.org/abs/2412.13663) rotates queries and keys by their positions, attends only to neighbours in most
+layers, and normalises before a map instead of after the residual.
 
-Shape suffixes: B sentences, T tokens of the longest, N tokens in all, Q queries (T, or 1 for the first token), H heads,
+Shape suffixes: B sentences, T tokens of the longest, N tokens of all, Q queries (T, or 1 for the first token), H heads,
 E width of a head, D width.
 """
 
@@ -27,10 +27,10 @@ from workflow_scripts.models.tokens import Packing
 from workflow_scripts.settings.start import BUILT_AS_BERT
 
 PLACES = 4
-"""Places of dropout for each layer: the embeddings' (of the first layer alone), weights, and both sums."""
-_ATTENTION, _PROJECTED, _FED = 0, 1, 2  # where a layer drops, from place 1 on
+"""Places of dropout in each layer: embeddings (in the first layer only), attention weights, and both sums."""
+_ATTENTION, _PROJECTED, _FED = 0, 1, 2  # indices of a layer's own places, which begin with place 1
 _FAR = -1e30
-"""Added to scores of tokens outside a window, whose weights are 0; of infinities alone, padding would be NaN."""
+"""Added to scores of tokens outside a window, so that their weights are 0; infinities would make padding NaN."""
 
 _unpacked: list[bool] = []
 _compiling: list[bool] = []
@@ -38,7 +38,7 @@ _compiling: list[bool] = []
 
 @contextmanager
 def unpacked() -> Iterator[None]:
-    """Let Transformers compute every model inside, so that hooks on its layers see all that they do."""
+    """A block in which Transformers computes all models, so that hooks on layers get complete outputs."""
     _unpacked.append(True)
     try:
         yield
@@ -48,7 +48,7 @@ def unpacked() -> Iterator[None]:
 
 @contextmanager
 def compiled() -> Iterator[None]:
-    """Let PyTorch compile the layers that run inside, once for all layers and shapes: for long work on a GPU."""
+    """A block in which layers are compiled by PyTorch, once for all layers and shapes: for long work on a GPU."""
     _compiling.append(True)
     try:
         yield
@@ -62,34 +62,34 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def packs(backbone: Any) -> bool:
-    """Whether a family computes what this model does: not with adapters, or weights in half precision."""
+    """Whether the model can run on packed tokens: not with adapters, or with weights in half precision."""
     family = FAMILIES.get(backbone.config.model_type)
     if _unpacked or not family or getattr(backbone.config, "is_decoder", False):
         return False
-    maps = [one for layer in family.layers_of(backbone) for one in family.parts(layer).maps]
-    return all(type(one) is nn.Linear and one.weight.dtype.itemsize >= 4 for one in maps)
+    maps = [linear for layer in family.layers_of(backbone) for linear in family.parts(layer).maps]
+    return all(type(linear) is nn.Linear and linear.weight.dtype.itemsize >= 4 for linear in maps)
 
 
 def packed(backbone: PreTrainedModel, packing: Packing, masks: Masks | None) -> "PackedEncoder":
-    """One pass of a batch through a model that ``packs``."""
+    """One pass of a batch through a model for which ``packs`` is true."""
     return FAMILIES[backbone.config.model_type](backbone, packing, masks)
 
 
 class Parts(NamedTuple):
-    """Modules of a layer's attention, whatever its family calls them, and their probabilities of dropout."""
+    """Modules of a layer's attention under common names, and their probabilities of dropout."""
 
     maps: Sequence[nn.Linear]
-    """To queries, keys and values, or one to all of them."""
+    """Maps to queries, keys and values, or one map to all of them."""
     norm: nn.Module
-    """Of attention: behind the residual, or before the maps."""
+    """LayerNorm of attention: after the residual, or before the maps."""
     output: nn.Linear
     p: float
-    """Of weights."""
+    """Dropout of attention weights."""
     output_p: float
 
 
 class Maps(NamedTuple):
-    """To queries, keys and values of each head."""
+    """Linear maps to queries, keys and values of each head."""
 
     weight_3HED: Tensor
     bias_3HE: Tensor
@@ -100,12 +100,12 @@ class Maps(NamedTuple):
 
 
 class Values(NamedTuple):
-    """Values of a layer, to be weighed by attention: computed, or as states that they are made of once weighed."""
+    """Values of a layer before attention: the values, or states that become values after weighting."""
 
     rows: Tensor
     """Values of each head, (B, H, T, E), or states, (B, T, D)."""
     maps: Maps | None = None
-    """Of the states to values."""
+    """Maps from states to values; None if ``rows`` are values."""
 
 
 class Attended(NamedTuple):
@@ -113,32 +113,32 @@ class Attended(NamedTuple):
 
     context_ND: Tensor
     weights_BHQT: Any
-    """A tensor, after dropout; None where it was not asked for and nothing is dropped."""
+    """Attention weights after dropout; None if they were not requested and there is no dropout."""
     values: Values
 
 
 class Layer(NamedTuple):
-    """A layer of the model and all that it reads beside states."""
+    """A layer of the model, and its inputs other than states."""
 
     module: Any
     keys_K: Tensor | None
-    """Of its places of dropout; None where nothing is dropped."""
+    """Keys of its places of dropout; None without dropout."""
     bias_xxxT: Tensor
     """Added to scores: minus infinity for padding, (B, H or 1, T or 1, T)."""
     is_masked: bool
-    """Whether the bias is anywhere other than 0."""
+    """Whether the bias may differ from 0."""
     is_last: bool
 
 
 class PackedEncoder:
-    """One pass of a batch through a model that is built as BERT.
+    """One pass of a batch through a model of BERT's architecture.
 
-    A layer is a function of tensors: its weights, states, bias and keys. Inside ``compiled`` PyTorch compiles it.
+    A layer is a function of tensors: its weights, states, bias and keys. Inside ``compiled``, PyTorch compiles it.
 
     Args:
-        backbone: The model, whose modules it calls, so that hooks on them act.
+        backbone: The model; its modules are called, so hooks on them run.
         packing: The batch.
-        masks: What is dropped, if anything is.
+        masks: Random numbers of dropout; None for no dropout.
     """
 
     def __init__(self, backbone: PreTrainedModel, packing: Packing, masks: Masks | None) -> None:
@@ -165,17 +165,17 @@ class PackedEncoder:
 
     @staticmethod
     def parts(layer: Any) -> Parts:
-        """What a layer's attention consists of."""
+        """Modules and dropout of a layer's attention."""
         own, output = layer.attention.self, layer.attention.output
         maps = own.query, own.key, own.value
         return Parts(maps, output.LayerNorm, output.dense, own.dropout.p, output.dropout.p)
 
     def biases(self, layers: Sequence[Any]) -> Sequence[Tensor]:
-        """What each layer adds to its scores (``Layer.bias_xxxT``)."""
+        """The bias that each layer adds to its scores (``Layer.bias_xxxT``)."""
         return [self._packing.bias_B11T] * len(layers)
 
     def states(self, ids_BT: Tensor, positions_BT: Tensor | None, reads: Reads) -> Iterator[Tensor]:
-        """Hidden states that ``reads`` asks for, padded, (B, T, D), or (B, 1, D) of the first token."""
+        """Hidden states that ``reads`` selects, padded, (B, T, D), or (B, 1, D) of the first token."""
         state_ND = self.embedded(ids_BT, positions_BT)
         depth = len(self._layers)
         for number in range(depth):
@@ -187,7 +187,7 @@ class PackedEncoder:
         yield state_ND[:, None] if reads == "first" else self._packing.rows(state_ND)
 
     def embedded(self, ids_BT: Tensor, positions_BT: Tensor | None = None) -> Tensor:
-        """The embedding output of the tokens, (N, D); positions are those of the model where none are given."""
+        """The embedding output of the tokens, (N, D); the model's own positions by default."""
         embeddings, packing = self._backbone.embeddings, self._packing
         ids_N = ids_BT.flatten()[packing.places_N]
         if positions_BT is None:
@@ -202,11 +202,11 @@ class PackedEncoder:
 
     @property
     def _first_key(self) -> Tensor | None:
-        """That of the embeddings' dropout."""
+        """The key of the embeddings' dropout."""
         return None if self._masks is None else self._masks.places(0, 1)[0]
 
     def _positions(self, ids_BT: Tensor) -> Tensor:
-        """BERT counts places of a row; others count tokens that are not their padding, from one past its id."""
+        """Position ids: columns of the batch in BERT; in others tokens are counted from one more than padding's id."""
         padding = self._backbone.embeddings.position_embeddings.padding_idx
         if padding is None:
             return self._packing.token_columns
@@ -218,7 +218,7 @@ class PackedEncoder:
         self, number: int, state_ND: Tensor, *, first: bool = False, weights: bool = False
     ) -> Attended:
         """Self-attention of layer ``number`` (from 0), before its output projection."""
-        attend = type(self)._attend  # of the class, so that it is compiled once for all batches
+        attend = type(self)._attend  # the class's function is compiled once for all batches
         return (_compile(attend) if _compiling else attend)(
             self, self._layers[number], state_ND, first, weights
         )
@@ -226,7 +226,8 @@ class PackedEncoder:
     def finished(self, number: int, context_ND: Tensor, state_ND: Tensor, *, first: bool = False) -> Tensor:
         """The rest of layer ``number`` on ``state_ND``: output projection, residual, LayerNorm, feed-forward.
 
-        States after it, (N, D), or of the first token of each sentence, (B, D).
+        Returns:
+            The layer's states, (N, D), or those of the first token of each sentence, (B, D).
         """
         finish = type(self)._finish
         return (_compile(finish) if _compiling else finish)(
@@ -252,7 +253,7 @@ class PackedEncoder:
         return Attended(self.weighed(values, weights_BHQT), weights_BHQT, values)
 
     def values(self, number: int, state_ND: Tensor, *, first: bool = False) -> Values:
-        """The values that layer ``number`` makes of some states."""
+        """The values of layer ``number`` for other states than its own."""
         layer = self._layers[number]
         maps, state_ND = self._maps(layer), self._entering(layer, state_ND)
         if first:
@@ -260,10 +261,10 @@ class PackedEncoder:
         return Values(self._packing.heads(maps.of(2, state_ND), 1, self._heads)[0])
 
     def weighed(self, values: Values, weights_BHQT: Tensor) -> Tensor:
-        """Values weighed by attention, all heads side by side, (N, D), or of the first tokens, (B, D)."""
+        """Values under attention weights, heads concatenated, (N, D), or for the first tokens, (B, D)."""
         if values.maps is None:
             return self._packing.joined(weights_BHQT.to(values.rows.dtype) @ values.rows)
-        # Weights times (V x + b) are V times the weighed x, and b times the sum of the weights.
+        # The weighted sum of V x + b is V times the weighted sum of x, plus b times the sum of the weights.
         weights_BHT = weights_BHQT[:, :, 0]
         weighed_BHD = weights_BHT.to(values.rows.dtype) @ values.rows
         context_BHE = torch.einsum("bhd,hed->bhe", weighed_BHD, values.maps.weight_3HED[2])
@@ -271,7 +272,7 @@ class PackedEncoder:
         return context_BHE.flatten(1)
 
     def _entering(self, layer: Layer, state_ND: Tensor) -> Tensor:
-        """What the maps of attention are applied to."""
+        """The input of attention's maps."""
         return state_ND
 
     @property
@@ -280,9 +281,9 @@ class PackedEncoder:
 
     def _maps(self, layer: Layer) -> Maps:
         maps = self.parts(layer.module).maps
-        weight = torch.cat([one.weight for one in maps])
+        weight = torch.cat([linear.weight for linear in maps])
         has_bias = maps[0].bias is not None
-        bias = torch.cat([one.bias for one in maps]) if has_bias else weight.new_zeros(len(weight))
+        bias = torch.cat([linear.bias for linear in maps]) if has_bias else weight.new_zeros(len(weight))
         return Maps(weight.view(3, self._heads, -1, weight.shape[1]), bias.view(3, self._heads, -1))
 
     def _projections(self, layer: Layer, state_ND: Tensor) -> tuple[Tensor, ...]:
@@ -292,7 +293,7 @@ class PackedEncoder:
         return self._packing.heads(together_ND, 3, self._heads).unbind()
 
     def _scores(self, queries_BHTE: Tensor, keys_BHTE: Tensor, bias_xxxT: Tensor) -> Tensor:
-        """Products of queries and keys over sqrt(E), (B, H, T, T), and the bias."""
+        """Products of queries and keys over sqrt(E), plus the bias, (B, H, T, T)."""
         scores_xTT = torch.baddbmm(
             bias_xxxT.expand(*queries_BHTE.shape[:2], -1, -1).flatten(0, 1).to(queries_BHTE.dtype),
             queries_BHTE.flatten(0, 1),
@@ -302,17 +303,17 @@ class PackedEncoder:
         return scores_xTT.view(*queries_BHTE.shape[:3], -1)
 
     def _scores_of_first(self, layer: Layer, values: Values, state_ND: Tensor) -> Tensor:
-        """Scores of the first tokens, (B, H, 1, T), without keys of the others.
+        """Scores of the first tokens, (B, H, 1, T), without computing keys.
 
-        A first token asks once: q (K x + b) is (q K) x + q b. So K is applied to each sentence instead of each token.
+        With a single query, q (K x + b) is (q K) x + q b. So K is applied once per sentence instead of once per token.
         """
         rows_BTD, maps = values
         assert maps is not None
         queries_BHE = self._queries_of_first(maps, state_ND)
-        asked_BHD = torch.einsum("bhe,hed->bhd", queries_BHE, maps.weight_3HED[1])
+        products_BHD = torch.einsum("bhe,hed->bhd", queries_BHE, maps.weight_3HED[1])
         offsets_BH = torch.einsum("bhe,he->bh", queries_BHE, maps.bias_3HE[1])
         scale: float = queries_BHE.shape[-1] ** -0.5
-        scores_BHT = (asked_BHD @ rows_BTD.transpose(1, 2) + offsets_BH[..., None]) * scale
+        scores_BHT = (products_BHD @ rows_BTD.transpose(1, 2) + offsets_BH[..., None]) * scale
         return scores_BHT[:, :, None] + layer.bias_xxxT[:, :, :1]
 
     def _queries_of_first(self, maps: Maps, state_ND: Tensor) -> Tensor:
@@ -339,13 +340,13 @@ class PackedEncoder:
         return finished_ND
 
     def _projected(self, layer: Layer, context_ND: Tensor, state_ND: Tensor, first: bool) -> Tensor:
-        """The context through the output projection, and the residual."""
+        """The context after the output projection, plus the residual."""
         residual_ND = state_ND[self._packing.first_B] if first else state_ND
         parts = self.parts(layer.module)
         return self._added(layer, _PROJECTED, parts.output_p, parts.output(context_ND), residual_ND, first)
 
     def _dropped(self, key: Tensor | None, p: float, state_ND: Tensor, first: bool = False) -> Tensor:
-        """What is left of a state after dropout."""
+        """A state after dropout."""
         if key is None or not p:
             return state_ND
         assert self._masks is not None
@@ -354,7 +355,7 @@ class PackedEncoder:
     def _added(
         self, layer: Layer, place: int, p: float, state_ND: Tensor, residual_ND: Tensor, first: bool
     ) -> Tensor:
-        """What is left of a state after dropout, and the residual."""
+        """A state after dropout, plus the residual."""
         if layer.keys_K is None or not p:
             return residual_ND + state_ND
         assert self._masks is not None
@@ -363,20 +364,19 @@ class PackedEncoder:
 
 
 class PackedMPNet(PackedEncoder):
-    """MPNet: BERT without token types, whose layers share a bias of each head by the distance of two tokens."""
+    """MPNet: BERT without token types, with a bias for each head by the distance of tokens, the same in all layers."""
 
     @staticmethod
     def parts(layer: Any) -> Parts:
-        """What a layer's attention consists of."""
+        """Modules and dropout of a layer's attention."""
         attention, own = layer.attention, layer.attention.attn
         return Parts((own.q, own.k, own.v), attention.LayerNorm, own.o, own.dropout.p, attention.dropout.p)
 
     def biases(self, layers: Sequence[Any]) -> Sequence[Tensor]:
-        """By distance, the same for all layers, and padding's."""
+        """The bias by distance, the same for all layers, plus the bias of padding."""
         padding_B11T = self._packing.bias_B11T
-        relative_1HTT: Tensor = self._backbone.encoder.compute_position_bias(
-            padding_B11T[:1, 0, 0]
-        )  # of its shape
+        # Only the argument's shape matters.
+        relative_1HTT: Tensor = self._backbone.encoder.compute_position_bias(padding_B11T[:1, 0, 0])
         return [relative_1HTT + padding_B11T] * len(layers)
 
 
@@ -391,13 +391,13 @@ class PackedModernBert(PackedEncoder):
 
     @staticmethod
     def parts(layer: Any) -> Parts:
-        """What a layer's attention consists of; what drops nothing was made without a module for it."""
+        """Modules and dropout of a layer's attention; models without dropout have no module for it."""
         own = layer.attn
         p = getattr(own.out_drop, "p", 0.0)
         return Parts((own.Wqkv,), layer.attn_norm, own.Wo, own.attention_dropout, p)
 
     def embedded(self, ids_BT: Tensor, positions_BT: Tensor | None = None) -> Tensor:
-        """The embedding output of the tokens, (N, D); positions are places in a row where none are given."""
+        """The embedding output of the tokens, (N, D); positions are columns of the batch by default."""
         embeddings = self._backbone.embeddings
         state_ND = embeddings.norm(embeddings.tok_embeddings(ids_BT.flatten()[self._packing.places_N]))
         if positions_BT is None:
@@ -413,34 +413,34 @@ class PackedModernBert(PackedEncoder):
         return normed_ND
 
     def biases(self, layers: Sequence[Any]) -> Sequence[Tensor]:
-        """Padding's, and beyond it that of tokens outside the window for layers that attend to neighbours alone."""
-        whole_B11T, window = self._packing.bias_B11T, int(self._backbone.config.sliding_window)
+        """The bias of padding, plus that of tokens outside the window in layers that attend only to neighbours."""
+        padding_B11T, window = self._packing.bias_B11T, int(self._backbone.config.sliding_window)
         if self._packing.width <= window + 1:
-            return [whole_B11T] * len(layers)
-        place_T = torch.arange(self._packing.width, device=whole_B11T.device)
-        windows_B1TT = whole_B11T + _FAR * ((place_T[:, None] - place_T).abs() > window)
-        return [whole_B11T if one.attention_type == "full_attention" else windows_B1TT for one in layers]
+            return [padding_B11T] * len(layers)
+        column_T = torch.arange(self._packing.width, device=padding_B11T.device)
+        window_B1TT = padding_B11T + _FAR * ((column_T[:, None] - column_T).abs() > window)
+        return [padding_B11T if layer.attention_type == "full_attention" else window_B1TT for layer in layers]
 
     def _projections(self, layer: Layer, state_ND: Tensor) -> tuple[Tensor, ...]:
-        """Queries and keys, turned, and values, (B, H, T, E)."""
+        """Rotated queries and keys, and values, (B, H, T, E)."""
         queries_BHTE, keys_BHTE, values_BHTE = super()._projections(layer, state_ND)
-        return self._turned(layer, queries_BHTE), self._turned(layer, keys_BHTE), values_BHTE
+        return self._rotated(layer, queries_BHTE), self._rotated(layer, keys_BHTE), values_BHTE
 
-    def _turned(self, layer: Layer, vectors_BHTE: Tensor) -> Tensor:
-        """Pairs of entries E/2 apart, each turned by its angle (Su et al. 2021); of the first tokens where T is 1."""
+    def _rotated(self, layer: Layer, vectors_BHTE: Tensor) -> Tensor:
+        """Rotate pairs of entries at distance E/2 by their angles (Su et al. 2021); T may be 1, for first tokens."""
         cos_xTE, sin_xTE = (
-            one[:, None, : vectors_BHTE.shape[2]] for one in self._angles[layer.module.attention_type]
+            angles[:, None, : vectors_BHTE.shape[2]] for angles in self._angles[layer.module.attention_type]
         )
-        one, other = vectors_BHTE.chunk(2, dim=-1)
-        turned = vectors_BHTE * cos_xTE + torch.cat([-other, one], dim=-1) * sin_xTE
-        return turned.to(vectors_BHTE.dtype)
+        left, right = vectors_BHTE.chunk(2, dim=-1)
+        rotated = vectors_BHTE * cos_xTE + torch.cat([-right, left], dim=-1) * sin_xTE
+        return rotated.to(vectors_BHTE.dtype)
 
     def _scores_of_first(self, layer: Layer, values: Values, state_ND: Tensor) -> Tensor:
-        """Scores of the first tokens, (B, H, 1, T); keys are turned, so every token needs its own."""
+        """Scores of the first tokens, (B, H, 1, T); keys are rotated, so they must be computed for every token."""
         assert values.maps is not None
-        queries_BH1E = self._turned(layer, self._queries_of_first(values.maps, state_ND)[:, :, None])
+        queries_BH1E = self._rotated(layer, self._queries_of_first(values.maps, state_ND)[:, :, None])
         keys_BHTE = self._packing.heads(values.maps.of(1, state_ND), 1, self._heads)[0]
-        return self._scores(queries_BH1E, self._turned(layer, keys_BHTE), layer.bias_xxxT[:, :, :1])
+        return self._scores(queries_BH1E, self._rotated(layer, keys_BHTE), layer.bias_xxxT[:, :, :1])
 
     def _finish(self, layer: Layer, context_ND: Tensor, state_ND: Tensor, first: bool) -> Tensor:
         attended_ND = self._projected(layer, context_ND, state_ND, first)
@@ -456,4 +456,4 @@ FAMILIES: Mapping[str, type[PackedEncoder]] = dict.fromkeys(BUILT_AS_BERT, Packe
     "mpnet": PackedMPNet,
     "modernbert": PackedModernBert,
 }
-"""Model types of Transformers that run on packed tokens."""
+"""Classes for the model types of Transformers that run on packed tokens."""

@@ -1,9 +1,8 @@
 """Sentences inside a prompt. The bytes of every template are data in the configuration.
 
-``[X]`` is where the sentence goes and ``[MASK]`` becomes the tokeniser's own mask. PromptBERT (Jiang et al.
-2022) writes a blank before its colon and appends a full stop to a sentence that ends in none of . ? " ' (its
-evaluation.py); other studies do neither. That changes STS by points (Prompt-BERT issue 22), so both are part
-of a template.
+``[X]`` is replaced by the sentence and ``[MASK]`` by the tokeniser's own mask. PromptBERT (Jiang et al. 2022) writes a
+blank before its colon and appends a full stop to sentences that do not end in . ? " or ' (its evaluation.py); other
+studies do neither. That changes STS by points (Prompt-BERT issue 22), so both are part of a template.
 """
 
 from collections.abc import Sequence
@@ -18,11 +17,11 @@ from workflow_scripts.settings.templates import SENTENCE, Template
 __all__ = ["PLAIN", "Template", "cut", "fill", "most_tokens", "pieces", "tokenise_in"]
 
 PLAIN = Template(text=SENTENCE, add_period=False)
-"""The sentence itself."""
+"""The template that adds nothing to a sentence."""
 
 
 def fill(template: Template, sentence: str, mask_token: str | None) -> str:
-    """Put ``sentence`` into ``template``; a sentence that itself says [MASK] or [X] is left as it is.
+    """Put ``sentence`` into ``template``; [MASK] or [X] in the sentence itself is not replaced.
 
     Raises:
         ConfigError: if the template has masks and the tokeniser has none.
@@ -31,7 +30,7 @@ def fill(template: Template, sentence: str, mask_token: str | None) -> str:
 
 
 def pieces(template: Template, tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
-    """Token ids before and after the sentence, [CLS] and [SEP] included, or what a tokeniser adds in their place."""
+    """Token ids before and after the sentence, with [CLS] and [SEP] or the tokeniser's other special tokens."""
     left, right = template.sides(tokenizer.mask_token)
     word = tokenizer("a", return_special_tokens_mask=True)
     special, first = word["special_tokens_mask"], word["special_tokens_mask"].index(0)
@@ -41,18 +40,18 @@ def pieces(template: Template, tokenizer: PreTrainedTokenizerBase) -> tuple[list
 
 
 def most_tokens(template: Template, tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> int:
-    """More tokens than a filled template has: a word that was cut may take more pieces than it had."""
+    """An upper bound of the tokens of a filled template; a cut word may have more pieces than before."""
     return 2 * max_tokens + sum(map(len, pieces(template, tokenizer)))
 
 
 def tokenise_in(
     template: Template | None, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], max_tokens: int
 ) -> TokenisedText:
-    """Tokenise ``sentences`` inside ``template``; without one, as they are.
+    """Tokenise ``sentences``, inside ``template`` if there is one.
 
-    ``max_tokens`` limits the sentence with [CLS] and [SEP], as it does without a template, and the template's own
-    tokens come on top. Cutting the filled template instead would take away its mask. An encoder that was published
-    for fewer tokens reads no more than those.
+    ``max_tokens`` limits the sentence with [CLS] and [SEP], as it does without a template; the template's own tokens
+    are not counted. Cutting the filled template instead could remove its mask. If the encoder was published for fewer
+    tokens, that limit applies.
 
     Raises:
         DataError: if a sentence has no token.
@@ -66,6 +65,8 @@ def tokenise_in(
         text = tokenise(tokenizer, texts, most_tokens(template, tokenizer, max_tokens))
     if not text.lengths.all():
         number = int(text.lengths.argmin())
-        found = f"sentence {number + 1} of {len(sentences)}: '{sentences[number]}' has no token"
-        raise DataError(f"{found}. Leave it out of the data, or take an encoder that adds tokens of its own.")
+        raise DataError(
+            f"sentence {number + 1} of {len(sentences)}: '{sentences[number]}' has no token. "
+            "Remove it from the data, or take an encoder that adds special tokens."
+        )
     return text

@@ -1,4 +1,4 @@
-"""Sentences as token ids: tokenised once, kept without padding, padded batch by batch, or packed end to end."""
+"""Sentences as token ids: tokenised once, stored without padding, padded batch by batch, or packed end to end."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -12,18 +12,18 @@ from torch.utils._pytree import tree_map_only
 from transformers import PreTrainedTokenizerBase
 
 Rows = Sequence[int] | NDArray[np.int64]
-_SLICE = 10_000  # sentences handed to the tokeniser at once; bounds the memory of its Python objects
+_SLICE = 10_000  # sentences per call of the tokeniser; bounds the memory of its Python objects
 
 
 class Shapes(NamedTuple):
-    """How batches are rounded up, so that few shapes occur; a captured step is replayed for each."""
+    """Multiples to which the shapes of batches are rounded up, so that few shapes occur and have to be captured."""
 
     tokens: int = 1
-    """Of which the number of packed tokens is a multiple."""
+    """The number of packed tokens is a multiple of this."""
     width: int = 1
-    """Of which the padded length is a multiple."""
+    """The padded length is a multiple of this."""
     longest: int | None = None
-    """The greatest padded length, where the encoder has one."""
+    """The encoder's largest padded length; None if it has none."""
 
 
 NATURAL = Shapes()
@@ -31,34 +31,34 @@ NATURAL = Shapes()
 
 
 class Packing(NamedTuple):
-    """Sentences end to end: the places of a batch's tokens, padding left out; every sentence holds at least one.
+    """Positions of a batch's tokens, without padding: sentences end to end, each with at least one token.
 
-    Made where the mask lies: on a GPU that means waiting for it, hence ``TokenBatch.ready``. Where the number of tokens
-    is rounded up, those behind the last are padding, which nothing reads.
+    It is computed on the mask's device, which would make the host wait for a GPU; ``TokenBatch.ready`` computes it on
+    the host. If the number of tokens is rounded up, tokens after the last are padding, which is never read.
 
-    Shape suffixes: B sentences, T tokens of the longest, N tokens in all.
+    Shape suffixes: B sentences, T tokens of the longest, N tokens of all.
     """
 
     width: int
     """T."""
     places_N: Tensor
-    """Of each token among the B * T padded places."""
+    """Position of each token among the B * T padded positions."""
     token_of_BT: Tensor
-    """Of each padded place its token, flat; padding names the first token of all, to be masked."""
+    """Token of each padded position, flat; padding refers to the first token of the batch, and is masked."""
     first_B: Tensor
     """The first token of each sentence."""
     bias_B11T: Tensor
-    """To add to scores of attention: 0 for a token, minus infinity for padding."""
+    """Added to attention scores: 0 for a token, minus infinity for padding."""
     padded: bool
-    """Whether there is padding at all."""
+    """Whether there is any padding."""
     own: int
-    """The sentences that this process alone has; those after them every process of a training has alike."""
+    """Number of this process's own sentences; the sentences after them are shared by all processes of a training."""
     start: int = 0
-    """The number of the first sentence, where these are a chunk of a batch; ``own`` counts from the batch's first."""
+    """The number of the first sentence in its batch, if this is a chunk; ``own`` counts from the batch's first."""
 
     @classmethod
     def of(cls, mask_BT: Tensor, own: int | None = None, start: int = 0, multiple: int = 1) -> "Packing":
-        """Find the tokens of a mask: 1 for a token, 0 for padding; all sentences are a process's own if not said.
+        """Find the tokens of a mask (1 for a token, 0 for padding); by default all sentences are this process's own.
 
         The number of tokens is rounded up to a ``multiple``, as far as there is padding.
         """
@@ -89,46 +89,51 @@ class Packing(NamedTuple):
 
     @property
     def token_columns(self) -> Tensor:
-        """The place of each token in its row, from 0, (N)."""
+        """The column of each token, from 0, (N)."""
         return self.places_N % self.width
 
     def rows(self, tokens_Nx: Tensor) -> Tensor:
-        """Tokens in padded rows, (B, T, ...); what stands in padding is arbitrary."""
+        """Tokens in padded rows, (B, T, ...); padding is arbitrary."""
         if self.padded:
             tokens_Nx = _Moved.apply(tokens_Nx, self.token_of_BT, self.places_N, None)  # type: ignore[no-untyped-call]
         return tokens_Nx.view(-1, self.width, *tokens_Nx.shape[1:])
 
     def heads(self, tokens_ND: Tensor, parts: int, heads: int) -> Tensor:
-        """Padded rows of each head of each part, (parts, B, heads, T, E), in one move; padding is arbitrary."""
+        """Padded rows of each head of each part, (parts, B, heads, T, E); padding is arbitrary."""
         token_BT, pieces = self.token_of_BT.view(-1, self.width), parts * heads
         part = torch.arange(parts, device=token_BT.device)[:, None]
         piece = part * heads + torch.arange(heads, device=token_BT.device)  # of a token
         order = token_BT[:, None] * pieces + piece[:, None, :, None]
-        back = part * order[0].numel() + self._places_of_heads(heads)[:, None]
-        source = tokens_ND.reshape(len(tokens_ND) * pieces, -1)
-        moved: Tensor = _Moved.apply(source, order.flatten(), back.flatten(), None)  # type: ignore[no-untyped-call]
+        moved = tokens_ND.reshape(len(tokens_ND) * pieces, -1)
+        if torch.is_grad_enabled():
+            back = part * order[0].numel() + self._places_of_heads(heads)[:, None]
+            moved = _Moved.apply(moved, order.flatten(), back.flatten(), None)  # type: ignore[no-untyped-call]
+        else:
+            moved = moved.index_select(0, order.flatten())
         return moved.view(*order.shape, -1)
 
     def joined(self, rows_BHTE: Tensor) -> Tensor:
-        """The tokens of padded rows of heads, all heads side by side, (N, D)."""
+        """The tokens of padded rows, with their heads concatenated, (N, D)."""
         heads = rows_BHTE.shape[1]
         order_NH = self._places_of_heads(heads)
-        head_H1 = torch.arange(heads, device=order_NH.device)[:, None]
-        back_BHT = self.token_of_BT.view(-1, 1, self.width) * heads + head_H1
-        is_token_BHT = (self.bias_B11T[:, :, 0] == 0).expand_as(back_BHT) if self.padded else None
-        moved: Tensor = _Moved.apply(  # type: ignore[no-untyped-call]
-            rows_BHTE.flatten(0, 2), order_NH.flatten(), back_BHT.flatten(), is_token_BHT
-        )
+        moved = rows_BHTE.flatten(0, 2)
+        if torch.is_grad_enabled():
+            head_H1 = torch.arange(heads, device=order_NH.device)[:, None]
+            back_BHT = self.token_of_BT.view(-1, 1, self.width) * heads + head_H1
+            is_token_BHT = (self.bias_B11T[:, :, 0] == 0).expand_as(back_BHT) if self.padded else None
+            moved = _Moved.apply(moved, order_NH.flatten(), back_BHT.flatten(), is_token_BHT)  # type: ignore[no-untyped-call]
+        else:
+            moved = moved.index_select(0, order_NH.flatten())
         return moved.view(len(order_NH), -1)
 
     def _places_of_heads(self, heads: int) -> Tensor:
-        """Where each head of each token stands among B * heads * T padded places, (N, heads)."""
+        """Position of each head of each token among B * heads * T padded positions, (N, heads)."""
         head = torch.arange(heads, device=self.places_N.device)
         return (self.token_rows[:, None] * heads + head) * self.width + self.token_columns[:, None]
 
 
 def onto(tree: Any, device: torch.device) -> Any:
-    """Copy every tensor of nested tuples to ``device``; to a GPU from pinned memory, so that nobody waits for it."""
+    """Copy every tensor of nested tuples to ``device``; to a GPU through pinned memory, without waiting for it."""
 
     def copied(tensor: Tensor) -> Tensor:
         if device.type == "cuda" and tensor.device.type == "cpu":
@@ -139,22 +144,22 @@ def onto(tree: Any, device: torch.device) -> Any:
 
 
 class _Moved(torch.autograd.Function):
-    """Rows in another order, each at most once, so that the gradient is moved back instead of added up.
+    """Rows in another order, each used at most once, so that the backward pass moves gradients instead of adding them.
 
-    ``back`` says where each row went, one place where it went to several; ``went`` says which rows went anywhere, if
-    not all did. Gradients of padding are left out: nothing that is read depends on it.
+    ``back`` is the new position of each row, or one of them for rows that padding repeats. ``used`` is false for rows
+    that are left out; None if all are used. Gradients of padding are dropped, since no output depends on padding.
     """
 
     @staticmethod
-    def forward(context: Any, source: Tensor, order: Tensor, back: Tensor, went: Tensor | None) -> Tensor:
-        context.back, context.went = back, went
+    def forward(context: Any, source: Tensor, order: Tensor, back: Tensor, used: Tensor | None) -> Tensor:
+        context.back, context.used = back, used
         return source.index_select(0, order)
 
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> Any:
         moved = gradient.index_select(0, context.back)
-        if context.went is not None:
-            moved = moved.masked_fill_(~context.went.reshape(-1, 1), 0)
+        if context.used is not None:
+            moved = moved.masked_fill_(~context.used.reshape(-1, 1), 0)
         return moved, None, None, None
 
 
@@ -167,7 +172,7 @@ class TokenBatch(NamedTuple):
     ids_BT: Tensor
     mask_BT: Tensor
     packing: Packing | None = None
-    """Where its tokens are, once it is ``ready``."""
+    """Positions of its tokens, once it is ``ready``."""
 
     def to(self, device: torch.device) -> "TokenBatch":
         """Copy to ``device`` with its packing, without waiting for it."""
@@ -175,7 +180,7 @@ class TokenBatch(NamedTuple):
         return batch
 
     def ready(self, shapes: Shapes = NATURAL) -> "TokenBatch":
-        """The batch with its packing, both of a shape that is rounded up as ``shapes`` says."""
+        """The batch with its packing, both rounded up to ``shapes``."""
         if self.packing and shapes == NATURAL:
             return self
         behind = -self.mask_BT.shape[1] % shapes.width
@@ -186,12 +191,12 @@ class TokenBatch(NamedTuple):
         return TokenBatch(F.pad(self.ids_BT, (0, behind)), mask_BT, packing)
 
     def packed(self) -> Packing:
-        """Where its tokens are."""
+        """Positions of its tokens."""
         return self.packing or Packing.of(self.mask_BT)
 
     @classmethod
     def joined(cls, batches: Sequence["TokenBatch"], pad_id: int = 0) -> "TokenBatch":
-        """The sentences of ``batches`` one after the other, padded to the longest of all."""
+        """The sentences of ``batches`` one after another, padded to the longest."""
         width = max(batch.ids_BT.shape[1] for batch in batches)
         padding = [(0, width - batch.ids_BT.shape[1]) for batch in batches]
         ids = [F.pad(batch.ids_BT, pad, value=pad_id) for batch, pad in zip(batches, padding, strict=True)]
@@ -199,12 +204,12 @@ class TokenBatch(NamedTuple):
         return cls(torch.cat(ids), torch.cat(masks))
 
     def followed_by(self, shared: "TokenBatch") -> "TokenBatch":
-        """This process's sentences, and behind them some that every process of a training has alike."""
+        """The batch's sentences, this process's own, followed by sentences that all processes of a training share."""
         both = self.joined([self, shared])
         return both._replace(packing=Packing.of(both.mask_BT, own=len(self.ids_BT)))
 
     def chunks(self, size: int) -> Iterator["TokenBatch"]:
-        """So many sentences at a time, as wide as the batch, each known by its number in the batch."""
+        """The batch in parts of ``size`` sentences, as wide as the batch; sentences keep their numbers."""
         own = self.packing.own if self.packing else len(self.ids_BT)
         for start in range(0, len(self.ids_BT), size):
             rows = slice(start, start + size)
@@ -212,12 +217,12 @@ class TokenBatch(NamedTuple):
             yield TokenBatch(self.ids_BT[rows], mask_BT, Packing.of(mask_BT, own, start))
 
     def repeated(self) -> "TokenBatch":
-        """The batch twice, one after the other: (2B, T)."""
+        """The batch's sentences twice: (2B, T)."""
         return self.joined([self, self])
 
 
 class TokenisedText:
-    """Token ids of many sentences end to end, 4 bytes a token; sentence ``n`` begins at ``starts[n]``."""
+    """Token ids of many sentences end to end, 4 bytes each; sentence ``n`` begins at ``starts[n]``."""
 
     def __init__(self, ids: NDArray[np.int32], starts: NDArray[np.int64], pad_id: int) -> None:
         self.ids = ids
@@ -261,10 +266,9 @@ def tokenise(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], max_t
     ids: list[NDArray[np.int32]] = []
     lengths: list[int] = []
     for start in range(0, len(sentences), _SLICE):
-        piece = list(sentences[start : start + _SLICE])
-        rows = tokenizer(piece, truncation=True, max_length=max_tokens, return_attention_mask=False)[
-            "input_ids"
-        ]
+        part = list(sentences[start : start + _SLICE])
+        encoded = tokenizer(part, truncation=True, max_length=max_tokens, return_attention_mask=False)
+        rows = encoded["input_ids"]
         lengths.extend(map(len, rows))
         ids.extend(np.asarray(row, dtype=np.int32) for row in rows)
     starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])

@@ -1,1 +1,1 @@
-"""What made an artefact: records, embedded checksums, code closures, the command line of a job."""
+"""Provenance of artefacts: records, embedded checksums, keys, the cache, the code of a job."""

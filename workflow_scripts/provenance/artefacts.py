@@ -1,14 +1,14 @@
-"""Checksummed artefacts: written whole or not at all, carrying their record, and checked when read.
+"""Checksummed artefacts: written whole or not at all, with their record inside, and checked when read.
 
-A checksummed file holds, near its end, a seal of fixed width: ``semblance-identity:`` and the sha256 of what it holds
-besides its record, which is how a job that reads it names it; ``semblance-checksum:`` and the sha256 of the whole file
-with zeros for this very hash. One changed byte anywhere breaks it, and no second file is needed to notice. A file that
-is made again elsewhere, or by other code, with the same contents keeps its identity, and its readers stay as they are.
-Three kinds of file are checksummed:
+A checksummed file ends with a seal, two hashes of fixed width. ``semblance-identity:`` is the sha256 of the file's
+contents without its record; jobs identify their inputs by it. ``semblance-checksum:`` is the sha256 of the whole file,
+with zeros in place of this hash. The checksum breaks if a single byte changes. A file that is made again with the same
+contents, on another machine or by other code, keeps its identity, so the jobs that read it are not run again. Three
+kinds of file are checksummed:
 
 * Parquet: record and seal are key-value metadata of the footer;
-* text that readers open (SVG, HTML, Markdown): both are in a comment at the end;
-* ``record.json`` of a folder, such as a model or an experiment's figures, which lists the sha256 of every other file.
+* pages (SVG, HTML, Markdown): record and seal are in a comment at the end;
+* ``record.json`` of a folder, such as a model or an experiment's figures: it lists the sha256 of every other file.
 """
 
 import errno
@@ -28,29 +28,29 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workflow_scripts.errors import DataError, how_to_make
+from workflow_scripts.errors import DataError, how_to_make, how_to_repair
 from workflow_scripts.provenance.closure import meanings, packages
 from workflow_scripts.provenance.key import canonical, job_key
 from workflow_scripts.provenance.record import Input, Record, origin_of_this_process, sha256_of
 from workflow_scripts.provenance.snapshot import check_code
 
 OUTSIDE = ("package:", "hub:", "local:", "translator:", "llm:")
-"""How a record names a source from outside the pipeline, which no file below the working directory is."""
+"""Prefixes of the names of sources from outside the pipeline in a record; other names are paths of files."""
 RECORD_KEY = "semblance.record"
 RECORD_FILE = "record.json"
 _NOTE_START = f"<!-- {RECORD_KEY} ".encode()
 _SEAL_KEY = "semblance.seal"
 _SEAL = re.compile(
     rb"semblance-identity:(?P<identity>[0-9a-f]{64}) semblance-checksum:(?P<checksum>[0-9a-f]{64})"
-)  # source code may name the marks, and holds no seal
-_NOT_YET = "0" * 64
-_UNSIGNED = f"semblance-identity:{_NOT_YET} semblance-checksum:{_NOT_YET}"
+)  # with hashes, since source code may contain the two words
+_BLANK = "0" * 64
+_UNSIGNED = f"semblance-identity:{_BLANK} semblance-checksum:{_BLANK}"
 CHECKSUMMED_SUFFIXES = {".parquet", ".svg", ".html", ".md"}
-_NEAR_BYTES = 64 << 10  # the seal follows the record, so it is seldom further than this from the end
-_TAIL_BYTES = 4 << 20  # record and seal are in a Parquet footer or in a closing comment: both far smaller
+_NEAR_BYTES = 64 << 10  # the seal follows the record, and is seldom further than this from the end
+_TAIL_BYTES = 4 << 20  # far more than a Parquet footer or a closing comment, which hold record and seal
 _CHUNK_BYTES = 1 << 20
 _DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_TIMESTAMP = ".snakemake_timestamp"  # Snakemake leaves one, empty, in every directory() output
+_TIMESTAMP = ".snakemake_timestamp"  # Snakemake writes one, empty, into every directory() output
 
 
 def job_record(
@@ -65,21 +65,21 @@ def job_record(
     foreign: Mapping[str, Input] | None = None,
     labels: Iterable[str] = (),
 ) -> Record:
-    """Describe a job by what it is given, its key included; labels of the inputs are inherited.
+    """The record of a job, with its key; labels of the inputs are inherited.
 
     Args:
         rule: Name of the rule and of its entry script.
-        settings: The slice of the configuration that the job was given.
+        settings: The job's slice of the configuration.
         inputs: Role to artefact; a model folder stands for its record.
         outputs: Every artefact the job writes.
-        wildcards: What distinguishes this job from others of its rule.
-        meaning: Files of its code and the hashes of their meaning; left out: the code of the rule's script alone.
-        versions: Of the packages that can change its numbers; left out: those behind the rule's script alone.
+        wildcards: Values that distinguish this job from others of its rule.
+        meaning: Hashes of the syntax trees of its code, by file; by default of the code of the rule's script.
+        versions: Versions of packages that can change its numbers; by default of the packages of the rule's script.
         foreign: Role to a source from outside the pipeline (a package's file, a Hub revision).
         labels: Substitutions made by this job itself.
 
     Raises:
-        DataError: if an input is missing, damaged, or made for another place.
+        DataError: if an input is missing, damaged, or written for another path.
     """
     used = {role: Input(path=path.as_posix(), sha256=identity(path)) for role, path in inputs.items()}
     records = filter(None, map(_record_in_place, inputs.values()))
@@ -90,7 +90,7 @@ def job_record(
         "meaning": dict(meaning if meaning is not None else meanings(f"jobs.{rule}")),
         "packages": dict(versions if versions is not None else packages(f"jobs.{rule}")),
     }
-    identities = {role: given.sha256 for role, given in used.items()}
+    identities = {role: source.sha256 for role, source in used.items()}
     return Record(
         rule=rule,
         key=job_key(rule, inputs=identities, **decides),
@@ -103,12 +103,12 @@ def job_record(
 
 
 def identity(path: Path) -> str:
-    """How a job that reads ``path`` names it: the hash of its contents and labels.
+    """The identity of an input: the hash of an artefact's contents and labels, or of the bytes of any other file.
 
-    The checksum is checked first. Of a file that is no artefact, it is the sha256 of its bytes.
+    An artefact's checksum is verified first.
 
     Raises:
-        DataError: if the file is missing or damaged; a table or page without a checksum is damaged, not foreign.
+        DataError: if the file is missing or damaged; a table or page without a checksum counts as damaged.
     """
     if not path.exists():
         raise DataError(f"{path}: no such file. {how_to_make(path)}")
@@ -121,7 +121,7 @@ def identity(path: Path) -> str:
 
 _State = tuple[tuple[str, int, int, int], ...]
 _identities: dict[_State, str] = {}
-"""Identities found by this process, so that a job can look again before it writes without reading all bytes."""
+"""Identities that this process has computed, so a second check before a job writes need not read all bytes."""
 
 
 def _state(path: Path) -> _State:
@@ -140,29 +140,31 @@ def _identity(path: Path) -> str:
 
 
 def _check_unchanged(record: Record) -> None:
-    """Check that what a record names is still what the job has read.
+    """Check that the code and the inputs in a record have not changed since the job read them.
 
     Raises:
-        DataError: naming the first file that was changed since.
+        DataError: naming the first file that has changed.
     """
     check_code(record.meaning)
-    for given in record.inputs.values():
-        inside = not given.path.startswith(OUTSIDE)
-        if inside and (not Path(given.path).exists() or identity(Path(given.path)) != given.sha256):
-            raise DataError(f"{given.path}: changed while this job was running. Run it again.")
+    for source in record.inputs.values():
+        path = Path(source.path)
+        inside = not source.path.startswith(OUTSIDE)
+        if inside and (not path.exists() or identity(path) != source.sha256):
+            raise DataError(f"{path}: changed while this job was running. Run the job again.")
 
 
 def _record_in_place(path: Path) -> Record | None:
     """The record of an input, if it has one.
 
     Raises:
-        DataError: if the record belongs to another place: two seeds' models that were swapped are whole, each of them.
+        DataError: if the record was written for another path, such as after the models of two seeds were swapped; their
+            checksums would not reveal that.
     """
     record = read_record(path)
-    if record is None or path.is_absolute() or any(Path(place).is_absolute() for place in record.outputs):
+    if record is None or path.is_absolute() or any(Path(output).is_absolute() for output in record.outputs):
         return record
-    places = {place for name in record.outputs for place in (name, name.removesuffix(f"/{RECORD_FILE}"))}
-    if record.outputs and path.as_posix() not in places:
+    outputs = {name for file in record.outputs for name in (file, file.removesuffix(f"/{RECORD_FILE}"))}
+    if outputs and path.as_posix() not in outputs:
         raise DataError(
             f"{path}: copied or moved here, since its record names {', '.join(record.outputs)}. "
             f"Delete it. {how_to_make(path)}"
@@ -174,31 +176,31 @@ def _record_in_place(path: Path) -> Record | None:
 
 
 class Seal(NamedTuple):
-    """What stands at the end of a checksummed file."""
+    """The two hashes at the end of a checksummed file, and their position in it."""
 
     position: int
     identity: str
     checksum: str
 
     def to_bytes(self) -> bytes:
-        """The seal as it stands there."""
+        """The seal's bytes in the file."""
         return f"semblance-identity:{self.identity} semblance-checksum:{self.checksum}".encode()
 
 
 def seal_of(path: Path) -> Seal | None:
-    """The last seal in a file, not checked; None where it has none."""
+    """The last seal in a file, not verified; None if there is none."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         for length in (_NEAR_BYTES, _TAIL_BYTES):
             start = file.seek(max(0, size - length))
-            if found := list(_SEAL.finditer(file.read())):
-                last = found[-1]
+            if seals := list(_SEAL.finditer(file.read())):
+                last = seals[-1]
                 return Seal(start + last.start(), last["identity"].decode(), last["checksum"].decode())
     return None
 
 
 def identity_of(contents: Iterable[bytes], labels: Iterable[str]) -> str:
-    """The identity of an artefact: of what it holds besides its record, and of the labels that its readers inherit."""
+    """The identity of an artefact: the hash of its contents without the record, and of the labels it passes on."""
     sha = hashlib.sha256(json.dumps(list(labels)).encode())
     for piece in contents:
         sha.update(piece)
@@ -206,14 +208,14 @@ def identity_of(contents: Iterable[bytes], labels: Iterable[str]) -> str:
 
 
 def contents_of(path: Path, record: Record) -> Iterator[bytes]:
-    """What an artefact holds besides its record, in pieces; of a model folder's record, the hashes of its files."""
+    """An artefact's contents without its record, in pieces; for a model folder, the hashes of its files."""
     if path.name == RECORD_FILE:
         return iter([_listed(record)])
     return _table_contents(path) if path.suffix == ".parquet" else iter([page_text(path)])
 
 
 def _table_contents(path: Path) -> Iterator[bytes]:
-    """Columns and pages of a Parquet file, without its footer, which holds the record."""
+    """Schema and pages of a Parquet file, without the footer that holds the record."""
     yield pq.read_schema(path).remove_metadata().serialize().to_pybytes()
     with path.open("rb") as file:
         file.seek(-8, os.SEEK_END)
@@ -228,8 +230,8 @@ def _listed(record: Record) -> bytes:
 
 
 def _digest(path: Path, seal: Seal) -> str:
-    """The sha256 of a file with this seal, but for its checksum."""
-    blank = seal._replace(checksum=_NOT_YET).to_bytes()
+    """The sha256 of a file with a seal, with zeros in place of the seal's checksum."""
+    blank = seal._replace(checksum=_BLANK).to_bytes()
     sha = hashlib.sha256()
     with path.open("rb") as file:
         for piece in _pieces(file, seal.position):
@@ -249,30 +251,29 @@ def _pieces(file: BinaryIO, length: int) -> Iterator[bytes]:
 
 def _sign(path: Path, identity: str) -> None:
     """Write identity and checksum into a file's seal."""
-    found = seal_of(path)
-    assert found is not None, path
-    seal = found._replace(identity=identity)
+    blank = seal_of(path)
+    assert blank is not None, path
+    seal = blank._replace(identity=identity)
     with path.open("r+b") as file:
         file.seek(seal.position)
         file.write(seal._replace(checksum=_digest(path, seal)).to_bytes())
 
 
 def verify_checksum(path: Path) -> Seal:
-    """The seal of ``path``, whose checksum holds.
+    """Verify a file's checksum; returns its seal.
 
     Raises:
-        DataError: if the file is not what was written, or has no checksum.
+        DataError: if the file was changed after it was written, or has no checksum.
     """
-    found = seal_of(path)
-    if found is None:
+    seal = seal_of(path)
+    if seal is None:
         raise DataError(
-            f"{path}: truncated, or not written by this pipeline (no checksum). Delete it and rerun."
+            f"{path}: truncated, or not written by this pipeline (no checksum). {how_to_repair(path)}"
         )
-    if _digest(path, found) != found.checksum:
-        raise DataError(
-            f"{path}: changed since it was written (checksum {found.checksum[:12]} broken). Delete it and rerun."
-        )
-    return found
+    if _digest(path, seal) != seal.checksum:
+        broken = f"changed since it was written (checksum {seal.checksum[:12]} broken)"
+        raise DataError(f"{path}: {broken}. {how_to_repair(path)}")
+    return seal
 
 
 # Writing
@@ -280,11 +281,11 @@ def verify_checksum(path: Path) -> Seal:
 
 @contextmanager
 def _naming_a_full_disk(path: Path) -> Iterator[None]:
-    """Give the errors of a full disk the name of ``path``; writers leave it out."""
+    """Add the name of ``path`` to errors of a full disk; writers leave it out."""
     try:
         yield
     except Exception as error:
-        rust = re.search(r"\(os error (\d+)\)", str(error))  # safetensors has a class of its own for them
+        rust = re.search(r"\(os error (\d+)\)", str(error))  # safetensors raises its own class of error
         number = error.errno if isinstance(error, OSError) else int(rust[1]) if rust else None
         if number not in _DISK_IS_FULL or getattr(error, "filename", None):
             raise
@@ -293,7 +294,7 @@ def _naming_a_full_disk(path: Path) -> Iterator[None]:
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """Give a temporary name in the folder of ``path``; on success sync it and rename it, on failure remove it."""
+    """Yield a temporary file next to ``path``; sync and rename it on success, remove it on failure."""
     with claimed(path, Path.touch) as temporary:
         yield temporary
         _sync(temporary)
@@ -303,9 +304,9 @@ def atomic(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def claimed(path: Path, make: Callable[[Path], None]) -> Iterator[Path]:
-    """Make a temporary for ``path`` and remove it at the end, if it is there; what killed writers left goes first.
+    """Create a temporary next to ``path``; remove leftovers of killed writers first, and the temporary on exit.
 
-    The lock on it is taken back by the kernel when this process dies, however it dies.
+    The kernel releases the temporary's lock whenever this process ends.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path.parent, path.name)
@@ -326,7 +327,7 @@ def claimed(path: Path, make: Callable[[Path], None]) -> Iterator[Path]:
 
 
 def _lock(temporary: Path) -> int | None:
-    """The handle of a lock; None where another writer took ``temporary`` for a dead one's, and has swept it away."""
+    """The handle of a lock on ``temporary``; None if another writer has removed it as a leftover in the meantime."""
     with suppress(FileNotFoundError):
         handle = os.open(temporary, os.O_RDONLY)
         with suppress(OSError):  # a file system without locks
@@ -338,13 +339,13 @@ def _lock(temporary: Path) -> int | None:
 
 
 def sweep(folder: Path, name: str = "") -> None:
-    """Remove what killed writers of one or any file left in a folder; without file locks, leave it for `verify`."""
-    for left in folder.glob(f".{glob.escape(name) or '*'}.*.tmp"):
+    """Remove temporaries that killed writers of one file, or of any, left in a folder; keep them without file locks."""
+    for temporary in folder.glob(f".{glob.escape(name) or '*'}.*.tmp"):
         with suppress(OSError):
-            handle = os.open(left, os.O_RDONLY)
+            handle = os.open(temporary, os.O_RDONLY)
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # which a living writer holds
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if the writer is alive
+                shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()
             finally:
                 os.close(handle)
 
@@ -358,7 +359,7 @@ def _sync(path: Path) -> None:
 
 
 def write_table(path: Path, table: pa.Table, record: Record) -> None:
-    """Write ``table`` with its record in the Parquet footer; equal inputs give equal bytes."""
+    """Write a table with its record in the Parquet footer; equal arguments give equal bytes."""
     with writing_table(path, table.schema, record) as writer:
         writer.write_table(table)
 
@@ -367,20 +368,19 @@ def write_table(path: Path, table: pa.Table, record: Record) -> None:
 def writing_table(
     path: Path, schema: pa.Schema, record: Record, *, split_bytes: bool = False
 ) -> Iterator[pq.ParquetWriter]:
-    """Open a Parquet artefact to be written batch by batch.
+    """Open a Parquet artefact to write it batch by batch.
 
     Args:
         path: The artefact.
         schema: Its columns.
         record: Its record.
-        split_bytes: Compress the first bytes of all numbers of a column together, then the second ones and so on:
-            for numbers that seldom repeat.
+        split_bytes: Compress the first bytes of all numbers of a column together, then the second bytes and so on,
+            which is smaller for numbers that seldom repeat.
     """
     with atomic(path) as temporary:
-        bare = schema.remove_metadata()  # pandas leaves its own there
         with pq.ParquetWriter(
             temporary,
-            bare,
+            schema.remove_metadata(),  # pandas adds its own
             compression="zstd",
             use_dictionary=not split_bytes,
             use_byte_stream_split=split_bytes,
@@ -393,9 +393,9 @@ def writing_table(
 
 
 def write_page(path: Path, text: str, record: Record) -> None:
-    """Write an SVG, HTML or Markdown file whose closing comment holds record and seal."""
+    """Write an SVG, HTML or Markdown file with record and seal in a closing comment."""
     _check_unchanged(record)
-    note = record.to_json().replace("--", "-\\u002d")  # a comment may not hold two hyphens
+    note = record.to_json().replace("--", "-\\u002d")  # a comment must not contain two hyphens
     with atomic(path) as temporary:
         temporary.write_text(f"{text.rstrip()}\n{_NOTE_START.decode()}{note} {_UNSIGNED} -->\n", "utf-8")
         _sign(temporary, identity_of([page_text(temporary)], record.labels))
@@ -403,7 +403,7 @@ def write_page(path: Path, text: str, record: Record) -> None:
 
 @contextmanager
 def writing_model_folder(folder: Path, record: Record) -> Iterator[Path]:
-    """Give an empty folder to fill; on success hash its files, checksum its record and put it in place."""
+    """Yield an empty folder to fill; on success, hash its files, add the checksummed record and put it in place."""
     with claimed(folder, Path.mkdir) as temporary:
         yield temporary
         _check_unchanged(record)
@@ -411,34 +411,34 @@ def writing_model_folder(folder: Path, record: Record) -> Iterator[Path]:
         hashes = {path.relative_to(temporary).as_posix(): sha256_of(path) for path in files}
         _write_record_file(temporary / RECORD_FILE, record.model_copy(update={"files": hashes}))
         for path in files:
-            path.chmod(temporary.stat().st_mode & 0o666)  # safetensors writes files that nobody else may read
+            path.chmod(temporary.stat().st_mode & 0o666)  # safetensors makes them readable for the owner only
         for path in (*files, temporary):
             _sync(path)
         put_in_place(temporary, folder)
 
 
 def put_in_place(temporary: Path, path: Path) -> None:
-    """Give a file or folder its name, in the place of what has it."""
+    """Rename a temporary file or folder to ``path``, and remove an earlier folder of that name."""
     if path.is_dir():
-        path.rename(temporary.with_suffix(".old"))  # a removal that stops half-way would lose both
+        path.rename(temporary.with_suffix(".old"))  # removing it first could lose both
     temporary.replace(path)
     _sync(path.parent)
-    for old in path.parent.glob(f".{glob.escape(path.name)}.*.old"):  # a killed writer's among them
+    for old in path.parent.glob(f".{glob.escape(path.name)}.*.old"):  # killed writers may have left more
         shutil.rmtree(old, ignore_errors=True)
 
 
 def give_record(path: Path, record: Record) -> None:
-    """Say of an artefact with equal contents that the job of ``record`` made it; labels and origin stay."""
-    was = read_record(path)
-    assert was is not None, path
-    made = record.model_copy(update={"labels": was.labels, "origin": was.origin})
-    if made == was.model_copy(update={"files": {}}):
+    """Replace the record of an artefact that an equal job made; labels and origin stay."""
+    old = read_record(path)
+    assert old is not None, path
+    new = record.model_copy(update={"labels": old.labels, "origin": old.origin, "files": old.files})
+    if new == old:
         return
-    if was.files:
+    if old.files:
         with atomic(path / RECORD_FILE) as temporary:
-            _write_record_file(temporary, made.model_copy(update={"files": was.files}))
+            _write_record_file(temporary, new)
     else:
-        write_table(path, read_table(path, pq.read_schema(path).remove_metadata()), made)
+        write_table(path, read_table(path, pq.read_schema(path).remove_metadata()), new)
 
 
 def _write_record_file(path: Path, record: Record) -> None:
@@ -452,18 +452,19 @@ def _write_record_file(path: Path, record: Record) -> None:
 
 
 def read_table(path: Path, schema: pa.Schema, columns: list[str] | None = None) -> pa.Table:
-    """Read a Parquet artefact after checking its checksum and its columns.
+    """Read a Parquet artefact after verifying its checksum and its columns.
 
     Raises:
-        DataError: if the file is missing, damaged, or lacks a column of ``schema``.
+        DataError: if the file is missing or damaged, or its columns differ from ``schema``.
     """
     if not path.exists():
         raise DataError(f"{path}: no such file. {how_to_make(path)}")
     verify_checksum(path)
-    found = pq.read_schema(path).remove_metadata()
-    if not found.equals(schema):
+    columns_there = pq.read_schema(path).remove_metadata()
+    if not columns_there.equals(schema):
         raise DataError(
-            f"{path}: columns {_describe(found)}; expected {_describe(schema)}. Rerun the rule that makes it."
+            f"{path}: columns {_describe(columns_there)}; expected {_describe(schema)}. "
+            "Rerun the rule that makes it."
         )
     return pq.read_table(path, columns=columns).replace_schema_metadata(None)
 
@@ -473,7 +474,7 @@ def _describe(schema: pa.Schema) -> str:
 
 
 def read_record(path: Path) -> Record | None:
-    """The record that an artefact carries; None for a file that carries none."""
+    """The record inside an artefact; None for a file without one."""
     if path.is_dir():
         path /= RECORD_FILE
     if path.suffix == ".parquet":
@@ -481,25 +482,21 @@ def read_record(path: Path) -> Record | None:
     elif path.name == RECORD_FILE:
         return Record.model_validate(json.loads(path.read_text("utf-8"))["record"])
     else:
-        # The last one: a report may have figures drawn into it, each with a record of its own.
-        _, found, note = _tail(path).rpartition(_NOTE_START)
-        text = note.rpartition(b" semblance-identity:")[0] if found else None
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            # The last note: a report may contain figures, each with a record of its own.
+            _, mark, note = file.read().rpartition(_NOTE_START)
+        text = note.rpartition(b" semblance-identity:")[0] if mark else None
     return Record.model_validate(json.loads(text)) if text else None
 
 
 def page_text(path: Path) -> bytes:
-    """What a page holds besides its record."""
+    """The text of a page without its record."""
     return path.read_bytes().rpartition(_NOTE_START)[0]
 
 
-def _tail(path: Path) -> bytes:
-    with path.open("rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
-        return file.read()
-
-
 def is_timestamp(file: Path) -> bool:
-    """Whether ``file`` is the empty one in which Snakemake keeps the date of a folder."""
+    """Whether a file is the empty one that Snakemake writes into folders."""
     return file.name == _TIMESTAMP and file.stat().st_size == 0
 
 
@@ -511,17 +508,18 @@ def check_model_folder(folder: Path) -> Record:
     """
     record_file = folder / RECORD_FILE
     if not record_file.exists():
-        raise DataError(f"{folder}: no {RECORD_FILE}; not a finished model folder. Delete it and rerun.")
+        raise DataError(
+            f"{folder}: no {RECORD_FILE}; not a finished model folder. {how_to_repair(record_file)}"
+        )
     verify_checksum(record_file)
     record = read_record(record_file)
     assert record is not None
     for name, recorded in record.files.items():
         file = folder / name
-        if not file.is_file() or sha256_of(file) != recorded:
-            found = (
-                "changed since it was written" if file.is_file() else f"missing, but listed in {record_file}"
-            )
-            raise DataError(f"{file}: {found}. Delete {record_file} and rerun.")
+        if not file.is_file():
+            raise DataError(f"{file}: missing, but listed in {record_file}. {how_to_repair(record_file)}")
+        if sha256_of(file) != recorded:
+            raise DataError(f"{file}: changed since it was written. {how_to_repair(record_file)}")
     listed = {*record.files, RECORD_FILE}
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         if file.relative_to(folder).as_posix() not in listed and not is_timestamp(file):

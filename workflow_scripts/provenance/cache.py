@@ -1,14 +1,14 @@
-"""The one cache: what a job, a task of a suite or a figure made, found again by the key of all that decides it.
+"""The cache of finished work: outputs of jobs, tasks of suites and figures, each under its key.
 
-An entry is a folder, ``<cache>/<two digits>/<key>``, with the files by name and ``entry.json``, which lists their
-hashes. Files are shared and not copied: as reflinks where the file system has these, else as hard links, else (another
-disk, some network disks) they are copies. A hard link is edited by whoever edits the output in place, and Snakemake
-takes a read-only output for one that it must not make again. So files are hashed before they are used: an entry that is
-not as it was put is deleted, and its work is done again.
+An entry is a folder, ``<cache>/<two digits>/<key>``, with the files by name and ``entry.json``, a list of their hashes.
+Entries and outputs share their bytes: by reflinks if the file system has them, else by hard links; on another disk, and
+on some network disks, they are copies. Editing an output in place also edits its hard link, and read-only files are no
+remedy, because Snakemake does not make a read-only output again. So files are hashed before they are used; a damaged
+entry is deleted, and its work is done again.
 
-Any number of jobs, studies and clones may share a cache. An entry appears whole, by one rename, and of two jobs that
-finish the same key the first stays. What leaves is renamed before it is deleted: a job that is restoring it either has
-links to all of its files by then, or finds nothing and computes.
+Any number of jobs, studies and clones may share a cache. An entry appears by one rename, complete; if two jobs finish
+the same key, the first one's entry stays. Entries are renamed before they are deleted, so a job that is restoring one
+either has links to all of its files already, or finds nothing and computes.
 """
 
 import fcntl
@@ -25,28 +25,28 @@ from workflow_scripts.provenance.artefacts import claimed, put_in_place, sweep
 from workflow_scripts.provenance.record import sha256_of
 
 FOLDER, GIGABYTES = "SEMBLANCE_CACHE", "SEMBLANCE_CACHE_GIGABYTES"
-"""Variables that say where the cache is and how large it may grow, which the settings ``cache`` and
-``cache_gigabytes`` set; where the first is empty, nothing is cached."""
+"""Environment variables with the folder of the cache and its largest size, from the settings ``cache`` and
+``cache_gigabytes``; without a folder, nothing is cached."""
 _GIGABYTE = 10**9
 _LIST = "entry.json"
 _FICLONE = 0x40049409
 """Linux's request for a reflink."""
 _ROUNDS = 20
-"""About how often the sizes of all entries are added up while as much is put as the cache may hold."""
+"""Approximate number of times that the sizes of all entries are added up while an empty cache fills."""
 
 
 def entry_of(key: str) -> Path | None:
-    """The place of an entry; None where nothing is cached."""
+    """The folder of an entry, whether it exists or not; None without a cache."""
     folder = os.environ.get(FOLDER)
     return Path(folder, key[:2], key) if folder else None
 
 
 def restore(key: str, files: Mapping[str, Path]) -> bool:
-    """Put what is cached under a key in its places, each file or folder at once; returns whether it was there, whole.
+    """Restore the files and folders of an entry, each by one rename; returns False if there is no intact entry.
 
     Args:
-        key: Of all that decides the contents of the files.
-        files: Place of each file or folder, by its name in the entry.
+        key: Hash of everything that decides the contents of the files.
+        files: Path of each file or folder, by its name in the entry.
     """
     entry = entry_of(key)
     if entry is None or not entry.exists():
@@ -57,23 +57,23 @@ def restore(key: str, files: Mapping[str, Path]) -> bool:
                 name: stack.enter_context(claimed(path, partial(_share, entry / name)))
                 for name, path in files.items()
             }
-            whole = (entry / _LIST).read_bytes() == _listed(key, staged)
+            intact = (entry / _LIST).read_bytes() == _list_of(key, staged)
         except FileNotFoundError:
-            whole = False
-        if whole:
+            intact = False
+        if intact:
             for name, path in files.items():
                 put_in_place(staged[name], path)
-            with suppress(OSError):  # deleted meanwhile, or another user's
+            with suppress(OSError):  # another job has deleted the entry, or another user owns it
                 os.utime(entry)
             return True
-    if entry.exists():  # else another job has made room
-        print(f"{entry}: not as it was put there. It is deleted, and made again.")  # noqa: T201
+    if entry.exists():  # else another job has deleted it to make room
+        print(f"{entry}: damaged; the entry is deleted, and its work is done again.")  # noqa: T201
         forget(key)
     return False
 
 
 def put(key: str, files: Mapping[str, Path]) -> None:
-    """Cache files and folders under a key, unless they are; then make room. A full disk costs the entry alone."""
+    """Cache files and folders under a key, and make room; a full disk only loses the entry."""
     entry = entry_of(key)
     if entry is None or entry.exists():
         return
@@ -81,15 +81,15 @@ def put(key: str, files: Mapping[str, Path]) -> None:
         with claimed(entry, Path.mkdir) as temporary:
             for name, path in files.items():
                 _share(path, temporary / name)
-            (temporary / _LIST).write_bytes(_listed(key, {name: temporary / name for name in files}))
+            (temporary / _LIST).write_bytes(_list_of(key, {name: temporary / name for name in files}))
             _, size = _use(temporary)
-            with suppress(OSError):  # an equal job was first
+            with suppress(OSError):  # an equal job was faster
                 temporary.rename(entry)
     except OSError as error:
         print(f"{entry}: not cached: {error.strerror}.")  # noqa: T201
         return
     limit = float(os.environ[GIGABYTES]) * _GIGABYTE
-    draw = int(key[:8], 16) / 16**8  # from 0 to 1, evenly, and the same on every run
+    draw = int(key[:8], 16) / 16**8  # uniform from 0 to 1, and the same in every run
     if draw < _ROUNDS * size / limit:
         _make_room(entry.parent.parent, limit)
 
@@ -101,19 +101,19 @@ def forget(key: str) -> None:
 
 
 def faults(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Each entry of a cache that is not as it was put, and what is wrong with it."""
+    """Each damaged entry of a cache, with a description of the damage."""
     for entry in _entries(folder):
         files = {path.name: path for path in entry.iterdir() if path.name != _LIST}
         try:
-            whole = (entry / _LIST).read_bytes() == _listed(entry.name, files)
+            intact = (entry / _LIST).read_bytes() == _list_of(entry.name, files)
         except FileNotFoundError:
-            whole = not entry.exists()  # another job has made room
-        if not whole:
+            intact = not entry.exists()  # another job has deleted it to make room
+        if not intact:
             yield entry, f"not as {_LIST} lists it"
 
 
-def _listed(key: str, files: Mapping[str, Path]) -> bytes:
-    """Key and hashes of an entry, as they stand in it."""
+def _list_of(key: str, files: Mapping[str, Path]) -> bytes:
+    """Contents of ``entry.json``: the key and the hashes of all files."""
     hashes = {
         (Path(name) / path.relative_to(top)).as_posix(): sha256_of(path)
         for name, top in files.items()
@@ -124,7 +124,7 @@ def _listed(key: str, files: Mapping[str, Path]) -> bytes:
 
 
 def _share(source: Path, target: Path) -> None:
-    """Make a file, or all files of a folder, share the bytes of another."""
+    """Make ``target`` a file or folder that shares the bytes of ``source``."""
     if source.is_dir():
         target.mkdir()
         for path in source.iterdir():
@@ -145,9 +145,9 @@ def _share(source: Path, target: Path) -> None:
 
 
 def _make_room(folder: Path, limit: float) -> None:
-    """Delete the entries that were not used for longest until the others fit, and what killed jobs left."""
-    for left in folder.glob("??"):
-        sweep(left)
+    """Delete the least recently used entries until the others fit, and leftovers of killed jobs."""
+    for prefix in folder.glob("??"):
+        sweep(prefix)
     for (_, size), entry in sorted(((_use(entry), entry) for entry in _entries(folder)), reverse=True):
         limit -= size
         if limit < 0:
@@ -159,7 +159,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _use(entry: Path) -> tuple[float, int]:
-    """When an entry was last used, and its bytes; zeros of one that another job is deleting."""
+    """The time of an entry's last use, and its bytes; zeros if another job is deleting it."""
     with suppress(FileNotFoundError):
         return entry.stat().st_mtime, sum(path.stat().st_size for path in entry.rglob("*"))
     return 0, 0
@@ -167,6 +167,6 @@ def _use(entry: Path) -> tuple[float, int]:
 
 def _remove(entry: Path) -> None:
     gone = entry.with_name(f".{entry.name}.{uuid4().hex}.tmp")
-    with suppress(OSError):  # another job was first
+    with suppress(OSError):  # another job was faster
         entry.rename(gone)
         shutil.rmtree(gone, ignore_errors=True)

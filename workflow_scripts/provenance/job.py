@@ -1,8 +1,8 @@
-"""A job as its rule hands it over: settings, code, packages, wildcards, files in and out.
+"""A job with everything its rule passes to it: settings, code, packages, wildcards, inputs and outputs.
 
-The call of a job is JSON (``graph.call`` writes it): ``settings``, the slice of the configuration that it reads;
-``packages`` and their versions; and ``files``, which holds ``wildcards``, ``inputs`` and ``outputs`` by role, and
-``operational``, how it is to run, which decides no result. An input with one path is a file, one with a list several.
+The call of a job is JSON, written by ``graph.call``. ``settings`` is the slice of the configuration that the job reads,
+``packages`` has versions, and ``files`` has ``wildcards``, ``inputs`` and ``outputs`` by role, and ``operational``, the
+settings that decide no result. The value of an input is the path of a file, or a list of paths.
 """
 
 import atexit
@@ -31,26 +31,26 @@ from workflow_scripts.provenance.record import Input, Record, origin_of_this_pro
 from workflow_scripts.provenance.snapshot import IS_JOB, check_code, check_loaded, check_packages
 
 TIMINGS = ("speed", "times")
-"""Roles of outputs that hold speeds: they differ from run to run, so that they are no artefacts."""
+"""Roles of outputs with speeds, which are not artefacts because they differ from run to run."""
 ALWAYS_RUN = ("drop_models", "fetch_tasks", "translate_shard", "write_exemplars")
-"""Rules of jobs that are never cached: they delete, fetch, or ask services whose answers no key knows."""
+"""Rules that are never cached: they delete, fetch, or call services whose answers are not in the key."""
 ANYWHERE = ("continue_mlm", "train_encoder")
-"""Rules whose outputs do not say where they were made: what one study has trained, any other takes."""
+"""Rules whose cached outputs are used by other studies too, because they do not depend on paths."""
 _STDOUT = 1
 
 
 class Job(NamedTuple):
-    """What a rule handed to its entry script."""
+    """Everything that a rule passes to its entry script."""
 
     start: Record
-    """What is known of its artefacts before it begins."""
+    """The record of its artefacts before the job begins."""
     inputs: dict[str, Path]
-    """By role, or by role and path where a role may have several files."""
+    """Paths by role, or by role and path if the role may have several files."""
     outputs: dict[str, Path]
     operational: dict[str, Any]
-    """Settings that decide no result (``config.OPERATIONAL``), and are no part of the key."""
+    """Settings that decide no result (``config.OPERATIONAL``), and are not in the key."""
     failed: dict[str, str]
-    """Parts of it that failed, and why; where there is one, what it makes is not cached."""
+    """Parts that failed, with reasons; if there are any, the outputs are not cached."""
 
     @property
     def rule(self) -> str:
@@ -59,7 +59,7 @@ class Job(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Hash of all that decides what the job makes (``provenance.key``)."""
+        """Hash of everything that decides the job's result (``provenance.key``)."""
         return self.start.key
 
     @property
@@ -69,40 +69,40 @@ class Job(NamedTuple):
 
     @property
     def wildcards(self) -> dict[str, str]:
-        """What distinguishes it from other jobs of its rule."""
+        """Values that distinguish the job from others of its rule."""
         return self.start.wildcards
 
     @property
     def name(self) -> str:
-        """Rule and wildcards, by which a line of a log says whose it is."""
+        """Rule and wildcards, for lines of logs."""
         return " ".join([self.rule, *self.wildcards.values()])
 
     @property
     def artefacts(self) -> list[Path]:
-        """What it writes that carries a record; a model folder stands for its files."""
-        return [path for role, path in self._made.items() if role not in TIMINGS]
+        """Outputs that contain a record; a model folder stands for its files."""
+        return [path for role, path in self._outputs.items() if role not in TIMINGS]
 
     @property
-    def _made(self) -> dict[str, Path]:
-        """Files and model folders that it writes, by their roles."""
+    def _outputs(self) -> dict[str, Path]:
+        """Files and model folders that the job writes, by role."""
         return {
             role: path.parent if path.name == RECORD_FILE else path for role, path in self.outputs.items()
         }
 
     def restore(self) -> bool:
-        """Put in place what an equal job has made before, if it is cached."""
-        if self.rule in ALWAYS_RUN or not cache.restore(key := cache_key(self.start), self._made):
+        """Restore the outputs of an earlier job with the same key; returns False if they are not cached."""
+        if self.rule in ALWAYS_RUN or not cache.restore(key := cache_key(self.start), self._outputs):
             return False
         if self.rule in ANYWHERE:
             for path in self.artefacts:
                 give_record(path, self.start)
-        print(f"{self.name}: done before, taken from {cache.entry_of(key)}; delete that to do it again")  # noqa: T201
+        print(f"{self.name}: restored from {cache.entry_of(key)}; delete this entry to run the job again")  # noqa: T201
         return True
 
     def keep(self) -> None:
-        """Cache what it has made, all of it."""
+        """Cache all outputs, unless a part of the job failed."""
         if self.rule not in ALWAYS_RUN and not self.failed:
-            cache.put(cache_key(self.start), self._made)
+            cache.put(cache_key(self.start), self._outputs)
 
     def record(
         self, *, foreign: Mapping[str, Input] | None = None, labels: Sequence[str | None] = ()
@@ -111,10 +111,10 @@ class Job(NamedTuple):
 
         Args:
             foreign: Role to a source from outside the pipeline (a package's file, a Hub revision).
-            labels: Substitutions made by this job itself, None or empty where there is none; those of its inputs are
+            labels: Substitutions made by this job itself; None and empty labels are skipped. Labels of inputs are
                 inherited.
         """
-        if IS_JOB:  # a process of its own, which has loaded what it needs and nothing else
+        if IS_JOB:  # other processes, such as tests, load more modules than a job
             check_loaded(self.start.meaning)
         more = {
             "inputs": self.start.inputs | dict(foreign or {}),
@@ -123,9 +123,9 @@ class Job(NamedTuple):
         }
         return self.start.model_copy(update=more)
 
-    def read(self, role: str, columns: Any, names: list[str] | None = None) -> Any:
-        """The table of an input, checked (``artefacts.read_table``): all of its columns, or some."""
-        return read_table(self.inputs[role], columns, names)
+    def read(self, role: str, schema: Any, names: list[str] | None = None) -> Any:
+        """The table of an input, verified (``artefacts.read_table``): all columns of ``schema``, or those named."""
+        return read_table(self.inputs[role], schema, names)
 
     def write(
         self,
@@ -134,31 +134,33 @@ class Job(NamedTuple):
         foreign: Mapping[str, Input] | None = None,
         labels: Sequence[str | None] = (),
     ) -> None:
-        """Write tables by the roles of their outputs, all with the one record of this job."""
+        """Write tables by the roles of their outputs, all with the record of this job."""
         record = self.record(foreign=foreign, labels=labels)
         for role, table in tables.items():
             write_table(self.outputs[role], table, record)
 
     def many(self, role: str) -> list[Path]:
-        """The files of an input that may be several, in the order in which the rule names them."""
+        """All files of an input role, in the order of the rule."""
         return [path for name, path in self.inputs.items() if name.partition("/")[0] == role]
 
 
 def by_name(roles: Mapping[str, str | Sequence[str]]) -> dict[str, Path]:
-    """The files of a call's roles, each by its role, or by role and path where the role has a list of them."""
+    """Files of a call by role, or by role and path if the role has a list of files."""
     named: dict[str, Path] = {}
     for role, paths in roles.items():
-        several = {f"{role}/{path}": Path(path) for path in paths}
-        named |= {role: Path(paths)} if isinstance(paths, str) else several
+        if isinstance(paths, str):
+            named[role] = Path(paths)
+        else:
+            named |= {f"{role}/{path}": Path(path) for path in paths}
     return named
 
 
 def begin(rule: str, call: Mapping[str, Any]) -> Job:
-    """The job of a call, about to do its work.
+    """Lock the job of a call, check its code, packages and inputs, and return it.
 
     Raises:
-        DataError: if this very job is running already, an input is missing, damaged or made for another place,
-            or code or packages differ from those the job was planned with.
+        DataError: if the same job is running already, an input is missing, damaged or written for another path, or code
+            or packages differ from those the job was planned with.
     """
     _acquire_job_lock()
     files = call["files"]
@@ -188,39 +190,43 @@ def _print_summary(job: Job, began: float, began_at: float) -> None:
 
 
 def cache_key(record: Record) -> str:
-    """The key of what a job makes: of a training that of what it reads, wherever it lies; else also of all places."""
-    inside = [(role, one) for role, one in record.inputs.items() if not one.path.startswith(OUTSIDE)]
-    read = {f"{role.partition('/')[0]}/{number}": one.sha256 for number, (role, one) in enumerate(inside)}
-    places = [] if record.rule in ANYWHERE else [record.outputs, [one.path for _, one in inside]]
-    return hashlib.sha256(json.dumps([record.key_with(read), *places]).encode()).hexdigest()
+    """The key of a job's outputs in the cache: the job's key without paths, and, except for trainings, all paths."""
+    inside = [(role, source) for role, source in record.inputs.items() if not source.path.startswith(OUTSIDE)]
+    identities = {
+        f"{role.partition('/')[0]}/{number}": source.sha256 for number, (role, source) in enumerate(inside)
+    }
+    paths = [] if record.rule in ANYWHERE else [record.outputs, [source.path for _, source in inside]]
+    return hashlib.sha256(json.dumps([record.key_with(identities), *paths]).encode()).hexdigest()
 
 
 def _log() -> Path | None:
-    """The log of the running job; None for one that is started by hand."""
+    """The log of the running job; None if the job was started by hand."""
     log = Path(f"/proc/self/fd/{_STDOUT}").resolve()
     return log if log.suffix == ".log" and log.exists() else None
 
 
 def _acquire_job_lock() -> None:
-    """Hold a lock next to the job's log until this process ends, however it ends.
+    """Hold a lock next to the job's log until this process ends.
 
-    A job goes on when Snakemake is killed, and the next run would start a second one at the same time.
+    A job continues after Snakemake was killed, and the next run would start it a second time.
 
     Raises:
-        DataError: if another process holds it.
+        DataError: if another process holds the lock.
     """
     log = _log()
-    if log is None or os.environ.get("RANK", "0") != "0":  # which torchrun gives the processes of one job
+    if log is None or os.environ.get("RANK", "0") != "0":  # set by torchrun in the processes of one job
         return
-    lock = os.open(f"{log}.lock", os.O_RDWR | os.O_CREAT, 0o644)  # left open, so that the kernel keeps it
+    lock = os.open(f"{log}.lock", os.O_RDWR | os.O_CREAT, 0o644)  # stays open until the process ends
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         holder = os.pread(lock, 200, 0).decode(errors="replace")
-        found = f"this job is running already, {holder}, left by a run that was killed or started twice"
-        raise DataError(f"{log}.lock: {found}. Wait for it or end it, and run again.") from error
+        raise DataError(
+            f"{log}.lock: this job is running already, {holder}, because a run was killed or started twice. "
+            "Wait for that process or end it, and run snakemake again."
+        ) from error
     except OSError:  # a file system without locks
         return
-    ours = f"process {os.getpid()} on {socket.gethostname()}".encode()
-    os.pwrite(lock, ours, 0)  # before anything is cut off: who looks meanwhile is to find a process
-    os.truncate(lock, len(ours))
+    process = f"process {os.getpid()} on {socket.gethostname()}".encode()
+    os.pwrite(lock, process, 0)  # before truncating: a concurrent reader must always find a process
+    os.truncate(lock, len(process))

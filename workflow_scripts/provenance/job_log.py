@@ -1,4 +1,4 @@
-"""The last lines of a job's log: what it read and wrote, how many rows, and how long it took."""
+"""The last lines of a job's log: the files that it read and wrote, their rows, and its time."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -8,29 +8,29 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 _SHOWN = 3
-"""Files of one role that are named; of more, the number and their rows together."""
+"""Largest number of files of a role that are listed one by one; of more, only the number and all rows are shown."""
 
 
 def summary(
     name: str, inputs: Mapping[str, Path], outputs: Mapping[str, Path], *, seconds: float, began_at: float
 ) -> list[str]:
-    """Lines about a finished job's files: what was read, what was written, and the time; none about one that failed.
+    """Lines about the files and the time of a finished job; no lines for a failed one, whose error comes last.
 
     Args:
-        name: Of the job.
+        name: Name of the job.
         inputs: Files read, by role.
-        outputs: Files written, by role; older ones were not written by it.
-        seconds: That it took.
-        began_at: Seconds since the epoch at its start.
+        outputs: Files written, by role; the job has failed if one is missing or older than the job.
+        seconds: Time that the job took.
+        began_at: Start of the job, in seconds since the epoch.
     """
     if not all(path.exists() and path.stat().st_mtime >= int(began_at) for path in outputs.values()):
-        return []  # so that its error is the last line
+        return []
     lines = [f"{name}: read {_files(inputs)}"] if inputs else []
     return [*lines, f"{name}: wrote {_files(outputs)} in {seconds:.1f} s"]
 
 
 def _files(files: Mapping[str, Path]) -> str:
-    """Files by role, those of one role that has several together."""
+    """Files by role, in one line."""
     roles: dict[str, list[Path]] = defaultdict(list)
     for name, path in files.items():
         roles[name.partition("/")[0]].append(path)
@@ -44,9 +44,9 @@ def _role(role: str, paths: list[Path]) -> str:
 
 
 def _rows(paths: Iterable[Path]) -> str:
-    """Rows of tables, in brackets; nothing for other files."""
+    """Number of rows of tables, in parentheses; empty for other files."""
     try:
         counts = [pq.read_metadata(path).num_rows for path in paths if path.suffix == ".parquet"]
-    except (OSError, pa.ArrowInvalid):  # missing or damaged, which the job itself reports
+    except (OSError, pa.ArrowInvalid):  # missing or damaged; the job itself reports that
         return ""
     return f" ({sum(counts):,} rows)" if counts else ""

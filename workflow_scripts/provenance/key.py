@@ -1,7 +1,7 @@
-"""The key of a job: one hash of everything that decides what it makes, known before the job begins.
+"""The key of a job: one hash of everything that decides its result, known before the job begins.
 
-Two jobs with the same key make the same files. Whoever asks whether something has to be made again compares this key
-and nothing else: checkpoints, the cache, and the audit.
+Two jobs with the same key make the same files. Checkpoints, the cache, ``stale`` and ``verify`` compare this key and
+nothing else.
 """
 
 import hashlib
@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-_LARGEST_EXACT = 2**53  # above, not every whole number has a float of its own
+_LARGEST_EXACT = 2**53  # larger whole numbers may have the same float
 
 
 def job_key(
@@ -21,18 +21,18 @@ def job_key(
     meaning: Mapping[str, str],
     packages: Mapping[str, str],
 ) -> str:
-    """Hash what decides a job's result; 64 hexadecimal digits.
+    """Hash everything that decides a job's result; 64 hexadecimal digits.
 
     Args:
         rule: Name of the rule.
-        wildcards: What distinguishes the job from others of its rule.
+        wildcards: Values that distinguish the job from others of its rule.
         settings: The slice of the configuration that it reads.
-        inputs: Role to the identity of each input (``artefacts.identity``); of files that share a role, which are named
-            ``role/path``, the order counts.
-        meaning: Each file of its code to the hash of its meaning (``closure.meanings``).
+        inputs: Role to the identity of each input (``artefacts.identity``). Several files of a role are named
+            ``role/path``; their order counts.
+        meaning: File to the hash of its syntax tree, for each file of the job's code (``closure.meanings``).
         packages: Versions of the packages that can change a number (``closure.packages``).
     """
-    by_role = sorted(inputs.items(), key=lambda given: given[0].partition("/")[0])
+    by_role = sorted(inputs.items(), key=lambda item: item[0].partition("/")[0])
     decides = {
         "rule": rule,
         "wildcards": dict(wildcards),
@@ -45,12 +45,12 @@ def job_key(
 
 
 def canonical(value: Any) -> Any:
-    """Settings in the one form that equal ones share: a number without a fraction is whole, so that 0.0 is 0."""
+    """Settings in one form for equal settings: floats without a fraction become integers, so 0.0 is 0."""
     match value:
         case Mapping():
-            return {key: canonical(below) for key, below in value.items()}
+            return {key: canonical(item) for key, item in value.items()}
         case list() | tuple():
-            return [canonical(below) for below in value]
+            return [canonical(item) for item in value]
         case float() if value.is_integer() and abs(value) < _LARGEST_EXACT:
             return int(value)
         case _:

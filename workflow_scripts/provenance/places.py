@@ -1,8 +1,8 @@
-"""Where a job's modules may come from: the standard library, installed packages and this package, and nowhere else.
+"""Permitted origins of a job's modules: the standard library, installed packages and this package.
 
-A ``statistics.py`` in the working folder, in the clone's root or on PYTHONPATH would else take the place of Python's
-own, and change numbers of which no key, record or audit knows. What is imported here is loaded when Python starts, so
-that no such file can take its place.
+Otherwise a ``statistics.py`` in the working folder, in the clone's root or on PYTHONPATH would replace Python's own,
+and change numbers without a trace in keys and records. Python loads the modules that this one imports when it starts,
+so no such file can replace them.
 """
 
 import os
@@ -15,15 +15,17 @@ _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def installed_first(places: list[str]) -> None:
-    """Sort the places in which Python looks for modules: those of installed ones first, else in their order."""
+    """Sort Python's search path: folders of installed modules first, otherwise in their order."""
     places.sort(key=lambda place: not (_is_below(place, _STANDARD) or os.path.basename(place) in _INSTALLED))
 
 
 def strangers() -> Iterator[tuple[str, str]]:
-    """Name and file of each module that this process has loaded from anywhere else."""
+    """Name and file of each loaded module of another origin."""
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if file and os.path.isfile(file) and not _may_be_loaded(file):  # PyTorch names some that are no files
+        if (
+            file and os.path.isfile(file) and not _may_be_loaded(file)
+        ):  # PyTorch has modules without such a file
             yield name, file
 
 

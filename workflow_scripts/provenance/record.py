@@ -1,8 +1,8 @@
-"""The record that every artefact carries: the rule, settings, code, data and packages that made it.
+"""The record inside every artefact: the rule, settings, code, data and packages that made it.
 
-A record holds nothing that depends on time or dictionary order, so that the same inputs, settings and code give the
-same bytes at the same commit on the same machine. An input is named by what it holds (``artefacts.identity``): whatever
-made it, a reader of the same contents makes the same.
+Nothing in a record depends on time or the order of dictionaries, so the same inputs, settings and code give the same
+bytes at the same commit on the same machine. Inputs are identified by their contents (``artefacts.identity``), because
+a job that reads the same contents has the same result, no matter how they were made.
 """
 
 import hashlib
@@ -24,10 +24,10 @@ from workflow_scripts.provenance.key import job_key
 
 
 class Input(Settings):
-    """One file that a job read."""
+    """A file that a job read."""
 
     path: str = Field(
-        description="Relative to the working directory, or package:, hub: or local: and a name."
+        description="Path relative to the working directory, or package:, hub: or local: and a name."
     )
     sha256: str = Field(
         description="Hash of an artefact's contents and labels, or of the bytes of any other file."
@@ -35,43 +35,43 @@ class Input(Settings):
 
 
 class Origin(Settings):
-    """Where an artefact was made.
+    """The machine and commit at which an artefact was made.
 
-    None of this decides what is made, so it is no part of a file's identity or of a job's key: a job gives files of the
-    same identity at another commit or on another machine, and their readers stay as they are.
+    They do not decide the result, so they are not part of a file's identity or of a job's key: a job at another commit,
+    or on another machine, writes files of the same identity, and the jobs that read them are not run again.
     """
 
     commit: str | None = Field(description="Git commit; None outside a repository.")
     dirty: bool = Field(description="Whether files of code differed from the commit, or were not in it.")
     python: str
     processor: str
-    capability: str = Field(description="Instructions that PyTorch uses; empty where it is not loaded.")
-    threads: int = Field(description="That PyTorch computes with, or else the libraries of linear algebra.")
+    capability: str = Field(description="Instruction set that PyTorch uses; empty if PyTorch was not loaded.")
+    threads: int = Field(description="Threads of PyTorch, or of linear algebra if PyTorch was not loaded.")
     blas: str = Field(description="Libraries of linear algebra, their versions and kernels.")
-    gpu: str = Field(default="", description="The GPU that was computed on; empty for the processor alone.")
+    gpu: str = Field(default="", description="Name of the GPU; empty if the job used none.")
 
 
 class Record(Settings):
-    """What made an artefact."""
+    """A description of an artefact's making."""
 
     rule: str
-    key: str = Field(description="Hash of all that decides the job's result (provenance.key).")
+    key: str = Field(description="Hash of everything that decides the job's result (provenance.key).")
     wildcards: dict[str, str]
     settings: dict[str, Any] = Field(description="The slice of the configuration that the rule read.")
-    inputs: dict[str, Input] = Field(description="In the order in which the job was given them.")
+    inputs: dict[str, Input] = Field(description="Inputs by role, in the order of the job's call.")
     outputs: list[str] = Field(description="All artefacts of the job, so that a missing one is noticed.")
     meaning: dict[str, str] = Field(
-        description="Hash of what Python runs of each project file that the job imports and that can decide a result."
+        description="Hash of the syntax tree of each project file that the job imports and that can decide a result."
     )
     packages: dict[str, str] = Field(
-        description="Versions of the packages behind it that can change a number."
+        description="Versions of the imported packages that can change a number."
     )
-    labels: list[str] = Field(description="Substitutions that reach this artefact, its inputs' included.")
-    files: dict[str, str] = Field(default={}, description="sha256 of the files beside a folder's record.")
-    origin: Origin = Field(description="Where it was made, which decides nothing.")
+    labels: list[str] = Field(description="Substitutions of the job and of its inputs.")
+    files: dict[str, str] = Field(default={}, description="sha256 of the other files of a folder.")
+    origin: Origin = Field(description="Machine and commit of the job, which decide nothing.")
 
     def key_with(self, inputs: Mapping[str, str]) -> str:
-        """The key of the job that the record tells of, computed again with the identities of some inputs by role."""
+        """The key of the record's job, computed again with these identities of inputs, by role."""
         return job_key(
             self.rule,
             wildcards=self.wildcards,
@@ -84,9 +84,8 @@ class Record(Settings):
     def to_json(self) -> str:
         """Write the record as JSON; equal records give equal text."""
         content = self.model_dump()
-        inputs = content.pop("inputs")  # whose order counts
-        ordered = json.loads(json.dumps(content, sort_keys=True))
-        return json.dumps({**ordered, "inputs": inputs})
+        inputs = content.pop("inputs")  # keeps its order, which counts
+        return json.dumps(json.loads(json.dumps(content, sort_keys=True)) | {"inputs": inputs})
 
 
 def sha256_of(path: Path) -> str:
@@ -96,20 +95,21 @@ def sha256_of(path: Path) -> str:
 
 
 def origin_of_this_process() -> Origin:
-    """Describe the running process."""
+    """The origin of artefacts that this process makes."""
     commit, dirty = git_state()
-    torch = sys.modules.get("torch")  # what a job has not loaded has computed nothing
+    torch = sys.modules.get("torch")  # not imported: a job without it has not computed with it
     libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
-    kernels = {f"{one['internal_api']} {one['version']} {one.get('architecture', '')}" for one in libraries}
+    kernels = {
+        f"{blas['internal_api']} {blas['version']} {blas.get('architecture', '')}" for blas in libraries
+    }
+    threads = max((blas["num_threads"] for blas in libraries), default=1)
     return Origin(
         commit=commit,
         dirty=dirty,
         python=platform.python_version(),
         processor=processor(),
         capability=torch.backends.cpu.get_cpu_capability() if torch else "",
-        threads=torch.get_num_threads()
-        if torch
-        else max((one["num_threads"] for one in libraries), default=1),
+        threads=torch.get_num_threads() if torch else threads,
         blas=", ".join(sorted(kernels)),
         gpu=torch.cuda.get_device_name() if torch and torch.cuda.is_initialized() else "",
     )
@@ -117,7 +117,7 @@ def origin_of_this_process() -> Origin:
 
 @cache
 def processor() -> str:
-    """The processor's name as Linux knows it; elsewhere its kind."""
+    """The processor's name from /proc/cpuinfo, or else its architecture."""
     information = Path("/proc/cpuinfo")
     lines = information.read_text("utf-8").splitlines() if information.exists() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
@@ -125,12 +125,12 @@ def processor() -> str:
 
 
 _CODE = ("Snakefile", "rules", "workflow_scripts")
-"""What makes artefacts; settings are in each record, wherever they come from."""
+"""Paths of code; settings are not among them, because each record contains its own."""
 
 
 @cache
 def git_state() -> tuple[str | None, bool]:
-    """The commit that is checked out, and whether code differs from it or is not in it; (None, False) without git."""
+    """The current commit, and whether files of code differ from it or are not in it; (None, False) without git."""
     commit = _git("rev-parse", "HEAD")
     return commit, bool(commit and _git("status", "--porcelain", "--", *_CODE))
 

@@ -1,10 +1,10 @@
-"""The project's code as it was when this process started: what is loaded later may have been edited by then.
+"""A snapshot of the project's code at the start of this process, since files may be edited before they are loaded.
 
-``workflow_scripts.jobs`` imports this before anything else, so that an edit that arrives while PyTorch is being loaded,
-or while a job computes, cannot pass for the code that made its numbers.
+``workflow_scripts.jobs`` imports this module before anything else. An edit during the import of PyTorch, or while the
+job computes, is therefore noticed, and the job's numbers are not attributed to the wrong code.
 
-It also stops Python from looking for garbage among what a job loads, until all is loaded (``jobs.__main__``). There is
-none, and looking for it takes a fifth of the time that PyTorch and Transformers load.
+Garbage collection is off while a job imports its modules (``jobs.__main__`` turns it on): imports create no garbage,
+and collecting takes a fifth of the import time of PyTorch and Transformers.
 """
 
 import gc
@@ -19,23 +19,23 @@ from workflow_scripts.provenance.closure import PACKAGE, ROOT, SETTINGS, UNKEYED
 from workflow_scripts.provenance.places import strangers
 
 IS_JOB = sys.argv[0] == "-m"
-"""Whether this process is a job: what `python -m` has there while it looks for its module."""
+"""Whether this process is a job: `python -m` sets this argument while it looks for its module."""
 if IS_JOB:
     gc.disable()
 
 _STARTER = PACKAGE / "jobs/__main__.py"
-"""What starts every job, and is imported by none."""
+"""The module that starts every job; no other module imports it."""
 _AT_START = {path: path.read_bytes() for path in PACKAGE.rglob("*.py")}
 
 
 def check_code(meaning: Mapping[str, str]) -> None:
-    """Check that files of the project mean what a job's key says: when this process started, and now.
+    """Check that the project's files had the planned syntax trees when this process started, and have them now.
 
     Args:
-        meaning: File, relative to the repository's root, or a definition of one, to the hash of its meaning.
+        meaning: File, relative to the repository's root, or a definition of one, to the hash of its syntax tree.
 
     Raises:
-        DataError: naming the first that was edited, added or removed; an edited comment is no edit.
+        DataError: naming the first file that was edited, added or removed; edited comments do not count.
     """
     for file, planned in meaning.items():
         path = ROOT / file.partition(":")[0]
@@ -47,10 +47,10 @@ def check_code(meaning: Mapping[str, str]) -> None:
 
 
 def check_packages(versions: Mapping[str, str]) -> None:
-    """Check that the packages of a job's key are those that are installed where it runs.
+    """Check that the packages of a job's key are installed here in the same versions.
 
     Raises:
-        DataError: naming the first that is another one here.
+        DataError: naming the first package whose version differs.
     """
     for name, planned in versions.items():
         try:
@@ -64,17 +64,17 @@ def check_packages(versions: Mapping[str, str]) -> None:
 
 
 def check_loaded(files: Iterable[str]) -> None:
-    """Check that this process has loaded installed modules, of the project ``files`` and those that decide nothing.
+    """Check that all loaded modules are installed ones, ``files`` of the project, or project files that decide nothing.
 
-    Only a lookup of the graph that forgets a module which is imported by name can break the latter.
+    An unlisted project file is a bug: the graph has forgotten a module that is imported by name.
 
     Raises:
-        DataError: naming a module that was loaded from anywhere else.
+        DataError: naming a module that was loaded from elsewhere.
     """
-    for name, place in strangers():
+    for name, foreign in strangers():
         raise DataError(
-            f"{place}: loaded as {name} by a job, which takes modules from Python, installed packages and its clone "
-            "alone. Rename or remove it, or take its folder out of PYTHONPATH."
+            f"{foreign}: loaded as {name} by a job. Jobs may load modules of Python, installed packages and their "
+            "clone only. Rename or remove this file, or take its folder out of PYTHONPATH."
         )
     settings = (ROOT / SETTINGS).rglob("*.py")
     known = {_STARTER, *settings, *(ROOT / file for file in (*files, *UNKEYED_FILES))}

@@ -1,4 +1,4 @@
-"""The cells of all tables: one kind of row, whoever computes it (``columns.tables.TABLE``)."""
+"""The cells of all tables: one kind of row, whoever computes it (``columns.tables.TABLE``), and its numbers as text."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from workflow_scripts.data.printed import Printed
 from workflow_scripts.evaluation.significance import summarise
 
+GAP = "gap"
+MINUS = "\N{MINUS SIGN}"
 Row = dict[str, Any]
 
 
@@ -66,3 +68,67 @@ def paired(sides: Sequence[Mapping[int, float]], fixed: Sequence[bool]) -> dict[
     if fixed[0]:
         return {seed: (fmean(ours.values()), value) for seed, value in theirs.items()}
     return {seed: (ours[seed], theirs[seed]) for seed in ours if seed in theirs}
+
+
+def text_of(row: Mapping[str, Any], alpha: float) -> Row:
+    """The texts of one cell, empty where there is nothing to show.
+
+    Args:
+        row: The cell.
+        alpha: Level below which a difference has a star.
+    """
+    digits, p = row["digits"], row["p_value"]
+    plain = {"detectable_text": row["detectable"], "paper": row["published"]}
+    return {name: "" if value is None else number(value, digits) for name, value in plain.items()} | {
+        "score": score_text(row["mean"], row["sd"], digits),
+        "difference_text": ""
+        if row["difference"] is None
+        else number(row["difference"], digits, signed=True),
+        "p_text": "" if p is None else p_equation(p),
+        "star": "*" if p is not None and p < alpha else "",
+    }
+
+
+def number(value: float, digits: int, *, signed: bool = False) -> str:
+    """A number with a true minus sign; zero has no sign."""
+    rounded = round(value, digits) + 0.0  # -0.0 becomes 0.0
+    sign = MINUS if rounded < 0 else "+" if signed and rounded else ""
+    return f"{sign}{abs(rounded):.{digits}f}"
+
+
+def score_text(mean: float | None, sd: float | None, digits: int) -> str:
+    """Mean and standard deviation; the word gap if there is no mean."""
+    if mean is None:
+        return GAP
+    return number(mean, digits) if sd is None else f"{number(mean, digits)} ± {number(sd, digits)}"
+
+
+def p_text(p: float | None) -> str:
+    """A p-value of a claim with two significant digits, or as <.001; empty where nothing was tested."""
+    if p is None:
+        return ""
+    return "<.001" if p < 0.001 else f"{p:.2g}".replace("0.", ".", 1)
+
+
+def p_equation(p: float) -> str:
+    """A p-value of a table in the usual notation, with = or <."""
+    return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1)
+
+
+def brief(value: float) -> str:
+    """A number with two decimals, or with two significant digits where it is small."""
+    return f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}"
+
+
+def between(values: Sequence[float]) -> str:
+    """The lowest and the highest of some whole numbers: 150 to 1,650; empty where there is none."""
+    ends = (f"{end:,.0f}" for end in (min(values), max(values))) if values else ()
+    return " to ".join(dict.fromkeys(ends))
+
+
+def printed_sides(row: Mapping[str, Any]) -> str:
+    """A paper's two numbers, of a row of ``columns.claims.CLAIMS``: 78.5 against 76.21."""
+    sides = [row["printed_ours"], row["printed_theirs"]]
+    if sides == [None, None]:
+        return ""
+    return " against ".join("not printed" if side is None else f"{side:g}" for side in sides)

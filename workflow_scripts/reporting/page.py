@@ -33,11 +33,9 @@ from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting import coverage
-from workflow_scripts.reporting.cells import Row
-from workflow_scripts.reporting.experiment import experiment_of
-from workflow_scripts.reporting.layout import Sheet, lay_out, view_of
-from workflow_scripts.reporting.numbers import between, number, p_text, printed_sides
-from workflow_scripts.reporting.records import kept, record_of, split_labels, steps, wildcard
+from workflow_scripts.reporting.cells import Row, between, number, p_text, printed_sides
+from workflow_scripts.reporting.records import experiment_of, kept, record_of, split_labels, steps, wildcard
+from workflow_scripts.reporting.sheets import Sheet, sheet_of
 from workflow_scripts.settings.grids import PAPERS, Experiment, runs_of
 from workflow_scripts.settings.report import Called
 from workflow_scripts.settings.report import Page as Config
@@ -157,19 +155,20 @@ class Axis(NamedTuple):
         return [(self.place(count * step), number(count * step, digits)) for count in steps]
 
 
-def compare_runs(sheet: Sheet, rows: Sequence[Row]) -> dict[str, Any]:
+def compare_runs(sheet: Sheet, heading: str) -> dict[str, Any]:
     """The runs of a table by one of its columns, as the template draws them: a dot and an interval each.
 
     The interval of a mean over seeds is Student's, at one less the level of the table's tests; one seed has none.
 
     Args:
         sheet: The table.
-        rows: Cells of the column (``columns.tables.TABLE``), a run each, in the order of the table.
+        heading: Of the column.
 
     Returns:
         Nothing where no run has a value.
     """
-    alpha = sheet.view.alpha
+    alpha, column = sheet.alpha, sheet.headings.index(heading)
+    rows = [line["cells"][column] for line in sheet.lines]
     reaches = [0 if row["sd"] is None else half_width(row["sd"], row["seeds"], alpha) for row in rows]
     ends = [
         (row["mean"] - reach, row["mean"] + reach) if row["mean"] is not None else (None, None)
@@ -180,7 +179,6 @@ def compare_runs(sheet: Sheet, rows: Sequence[Row]) -> dict[str, Any]:
         return {}
     printed = [row["published"] for row in rows if row["published"] is not None]
     axis = Axis.over(values + printed)
-    column = next(place for place, head in enumerate(sheet.heads) if head.text == rows[0]["heading"])
     return {
         "head": sheet.heads[column],
         "level": f"{1 - alpha:.0%}",
@@ -190,7 +188,7 @@ def compare_runs(sheet: Sheet, rows: Sequence[Row]) -> dict[str, Any]:
         "runs": [
             {
                 "line": line,
-                "cell": line.cells[column],
+                "cell": row,
                 "at": axis.place(row["mean"]),
                 "ends": [axis.place(end) for end in pair],
                 "printed_at": axis.place(row["published"]),
@@ -224,30 +222,27 @@ def _section(
     figures: Mapping[str, Sequence[Shown]],
 ) -> Shown:
     """One table: its cells, what they rest on, how its runs were trained, its figures."""
-    view = view_of(path, next((one for one in job.many("times") if one.stem == path.stem), None))
+    times = next((one for one in job.many("times") if one.stem == path.stem), None)
+    sheet = sheet_of(path, times, {run: called.run(run) for run in called.runs})
     experiment = experiment_of(path) if "experiment" in record_of(path).settings else None
-    sheet = lay_out(view, {run: called.run(run) for run in called.runs})
     trained = {
-        line.run: [one for one in histories[line.run] if int(wildcard(one, "seed")) in experiment.seeds]
-        for line in sheet.lines
-        if experiment and line.run in histories
+        run: [one for one in histories[run] if int(wildcard(one, "seed")) in experiment.seeds]
+        for run in sheet.cells["run"].unique()
+        if experiment and run in histories
     }
     lines = [_training(job, run, paths) for run, paths in trained.items()]
     records = [record_of(one) for paths in trained.values() for one in paths]
-    headline = experiment and experiment.headline_column().heading
     datasets = {wildcard(one, "dataset") for one in job.many("datasets")}
     return {
-        "name": view.name,
-        "settings": view.settings,
         "sheet": sheet,
         "experiment": experiment,
-        "rests_on": rests_on(lines, view.rows, called, datasets),
-        "headline": [row for row in view.rows if row["heading"] == headline],
+        "rests_on": rests_on(lines, sheet.rows, called, datasets),
+        "headline": experiment and experiment.headline_column().heading,
         "table": _linked(path, job.outputs["report"]),
         "trainings": lines,
         "environments": dict.fromkeys(map(_trained_with, records)),
         "machines": dict.fromkeys(one.origin.gpu or one.origin.processor for one in records),
-        "drawings": figures.get(view.name, ()),
+        "drawings": figures.get(sheet.name, ()),
     }
 
 

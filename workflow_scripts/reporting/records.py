@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_record, read_table
 from workflow_scripts.provenance.record import Record
+from workflow_scripts.settings.grids import Experiment
 
 
 class RunTable(NamedTuple):
@@ -30,6 +31,11 @@ def record_of(path: Path) -> Record:
     if record is None:
         raise DataError(f"{path}: no record, so not made by this pipeline. Delete it and rerun.")
     return record
+
+
+def experiment_of(table: Path) -> Experiment:
+    """The grid that the table at ``table`` was made for, as its record tells."""
+    return Experiment.parse(record_of(table).settings["experiment"], f"{table}: experiment")
 
 
 def wildcard(path: Path, name: str) -> str:

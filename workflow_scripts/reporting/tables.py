@@ -6,12 +6,13 @@ seed of another run, which makes the test a one-sample t-test. One that is made 
 Columns that are computed from others are computed seed by seed.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from statistics import fmean
 from typing import Any, NamedTuple
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -117,15 +118,13 @@ class _Table:
     ) -> None:
         grid = experiment.model_dump()
         self.columns = {column.heading: column for column in experiment.columns}
-        self.labels: dict[str, set[str]] = defaultdict(set)
         self._baselines = baselines_of(grid)
         self._fixed = {name for name, run in runs_of(grid).items() if run.fixed}
         self._histories, self._place = list(histories), place
-        self._scores: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
-        for file in files:
-            for row in file.scores.to_pylist():
-                self._scores[row["run"], row["suite"], row["task"]].append(row)
-                self.labels[row["run"]].update(file.labels)
+        rows = [row | {"labels": file.labels} for file in files for row in file.scores.to_pylist()]
+        frame = pd.DataFrame(rows, dtype=object)
+        self._scores = dict(iter(frame.groupby(["run", "suite", "task"])))
+        self.labels = {run: set(chain(*own)) for run, own in frame.groupby("run")["labels"]}
         self.values = cache(self._values)  # of a run and a heading
 
     def _values(self, run: str, heading: str) -> Values:
@@ -147,25 +146,26 @@ class _Table:
     def _scored(self, run: str, column: Column) -> Values:
         """Values of one run in one column, multiplied by its scale."""
         where = f"{self._place}.columns, {column.heading}: "
-        rows = self._scores[run, column.suite, column.task]
-        if not rows:
+        if (run, column.suite, column.task) not in self._scores:
             raise DataError(f"{where}no scores of run {run} on {column.suite}. Rerun its evaluation.")
-        asked = (column.aggregation, column.metric)
-        exact = [row for row in rows if (row["aggregation"], row["metric"]) == asked]
-        found = {row["seed"]: row for row in exact if row["value"] is not None}
-        sizes = {row["n"] for row in found.values()}
+        rows = self._scores[run, column.suite, column.task]
+        exact = rows[(rows["aggregation"] == column.aggregation) & (rows["metric"] == column.metric)]
+        found = exact[exact["value"].notna()].sort_values("seed")
+        sizes = sorted({*found["n"]})
         if len(sizes) > 1:
-            raise DataError(f"{where}seeds of {run} have different data, n {sorted(sizes)}. Rerun them.")
-        if len({row["seed"] for row in exact}) < len(exact):
+            raise DataError(f"{where}seeds of {run} have different data, n {sizes}. Rerun them.")
+        if exact["seed"].duplicated().any():
             raise DataError(f"{where}run {run} has two values for one seed. Remove one of its score files.")
         notes = ["measured on this machine"] if column.measured else []
-        notes += [row["note"] for row in rows if row["value"] is None]
-        if not exact and not notes:
-            known = sorted({row["aggregation"] for row in rows if row["metric"] == column.metric})
+        notes += [*rows["note"][rows["value"].isna()]]
+        if exact.empty and not notes:
+            known = sorted({*rows["aggregation"][rows["metric"] == column.metric]})
             notes = [f"{column.task} has no aggregation {column.aggregation}; has {', '.join(known)}"]
-        notes += [row["note"] for row in found.values() if row["note"]]
-        values = {seed: found[seed]["value"] * column.scale for seed in sorted(found)}
-        return Values(values, min(sizes, default=0), tuple(dict.fromkeys(notes)))
+        notes += filter(None, found["note"])
+        values = {
+            seed: value * column.scale for seed, value in zip(found["seed"], found["value"], strict=True)
+        }
+        return Values(values, sizes[0] if sizes else 0, tuple(dict.fromkeys(notes)))
 
     def _path(self, run: str, column: PathColumn) -> Values:
         """A training's own metric at one step; runs without it have none."""
@@ -245,37 +245,31 @@ _TASKS: dict[type, str] = {
 
 def _mean(parts: Mapping[str, Values]) -> Values:
     """Mean over columns, for the seeds that all of them have; a gap in one of them is a gap."""
-    seeds = _shared_seeds(parts)
-    return Values(
-        by_seed={seed: fmean(part.by_seed[seed] for part in parts.values()) for seed in seeds},
-        n=sum(part.n for part in parts.values()) if seeds else 0,
-        notes=_lacking(parts),
-    )
+    shared, lacking = _shared(parts)
+    means = {seed: fmean(values) for seed, values in shared.items()}
+    return Values(means, sum(part.n for part in parts.values()) if means else 0, lacking)
 
 
 def _ratio(parts: Mapping[str, Values]) -> Values:
     """First column over second, for the seeds that both have; nothing over 0."""
-    above, below = parts.values()
-    shared = _shared_seeds(parts)
-    seeds = [seed for seed in shared if below.by_seed[seed]]
-    return Values(
-        by_seed={seed: above.by_seed[seed] / below.by_seed[seed] for seed in seeds},
-        n=above.n if seeds else 0,
-        notes=_lacking(parts) or (() if len(seeds) == len(shared) else (f"{list(parts)[1]} is 0",)),
-    )
+    shared, lacking = _shared(parts)
+    ratios = {seed: above / below for seed, (above, below) in shared.items() if below}
+    of_zero = () if len(ratios) == len(shared) else (f"{list(parts)[1]} is 0",)
+    return Values(ratios, next(iter(parts.values())).n if ratios else 0, lacking or of_zero)
 
 
-def _shared_seeds(parts: Mapping[str, Values]) -> list[int]:
-    return sorted(set.intersection(*(set(part.by_seed) for part in parts.values())))
-
-
-def _lacking(parts: Mapping[str, Values]) -> tuple[str, ...]:
-    """Why a cell that needs all of ``parts`` has no value, or none for some seed; nothing if it has all."""
-    lacking = [heading for heading, part in parts.items() if not part.by_seed]
-    if lacking:
-        return (f"needs {', '.join(lacking)}",)
-    shared, every = _shared_seeds(parts), set.union(*(set(part.by_seed) for part in parts.values()))
+def _shared(parts: Mapping[str, Values]) -> tuple[dict[int, list[float]], tuple[str, ...]]:
+    """Values of several columns for the seeds that all of them have, and why there is none, or none for some seed."""
+    every = sorted({seed for part in parts.values() for seed in part.by_seed})
+    fewer = {heading: [seed for seed in every if seed not in part.by_seed] for heading, part in parts.items()}
+    shared = {
+        seed: [part.by_seed[seed] for part in parts.values()]
+        for seed in every
+        if not any(seed in gone for gone in fewer.values())
+    }
+    if gaps := [heading for heading, part in parts.items() if not part.by_seed]:
+        return shared, (f"needs {', '.join(gaps)}",)
     if not shared:
-        return ("no seed has all of its columns",)
-    fewer = [heading for heading, part in parts.items() if len(part.by_seed) < len(every)]
-    return (f"over {len(shared)} of {len(every)} seeds, which {', '.join(fewer)} has",) if fewer else ()
+        return shared, ("no seed has all of its columns",)
+    having = ", ".join(heading for heading, gone in fewer.items() if gone)
+    return shared, (f"over {len(shared)} of {len(every)} seeds, which {having} has",) if having else ()

@@ -11,7 +11,6 @@ claim: its few steps, seeds and documents are none of the scale that a paper spe
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
@@ -34,36 +33,22 @@ from workflow_scripts.evaluation.significance import (
 )
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.reporting.cells import Row, paired
-from workflow_scripts.reporting.experiment import experiment_of
-from workflow_scripts.reporting.numbers import brief
-from workflow_scripts.reporting.records import record_of, wildcard
-from workflow_scripts.settings.claims import Comparison, Expects, Held, HeldClaim, Scale
+from workflow_scripts.reporting.cells import Row, brief, paired
+from workflow_scripts.reporting.records import experiment_of, record_of, wildcard
+from workflow_scripts.settings.claims import Claim, Comparison, Expects, Held, Scale
 from workflow_scripts.settings.grids import AnyColumn, Column, Experiment, runs_of
 from workflow_scripts.settings.report import Significance
 
 Kind = Literal["supported", "contradicted", "undecided"]
 
 
-class Table(NamedTuple):
-    """A table, or the data of a figure that is drawn from one, by its cells."""
-
-    grid: Experiment | None
-    """None for one of the extraction study."""
-    cells: Mapping[tuple[str, str], Row]
-    """Run and heading to what ``columns.tables.TABLE`` has of them."""
-
-    @classmethod
-    def of(cls, made_by: Path, table: pa.Table) -> "Table":
-        """A table; the record of ``made_by`` says what made it."""
-        grid = experiment_of(made_by) if record_of(made_by).rule == "make_table" else None
-        return cls(grid, {(row["run"], row["heading"]): row for row in table.to_pylist()})
-
-
 class Material(NamedTuple):
     """What a study has made that claims are compared by."""
 
-    tables: Mapping[str, Table]
+    cells: Mapping[tuple[str, str, str], Row]
+    """Table (or figure that is drawn from cells of one), run and heading to a cell (``columns.tables.TABLE``)."""
+    grids: Mapping[str, Experiment]
+    """Of tables; those of the extraction study have none."""
     pairs: Mapping[tuple[str, str], pa.Table]
     """Scored pairs, by run and suite."""
 
@@ -91,12 +76,24 @@ def of_job(job: Job) -> pa.Table:
         (wildcard(path, "run"), wildcard(path, "suite")): read_table(path, SIMILARITIES)
         for path in job.many("pairs")
     }
-    tables = {path.stem: Table.of(path, read_table(path, TABLE)) for path in job.many("tables")}
+    tables = {path.stem: (path, read_table(path, TABLE)) for path in job.many("tables")}
     for record in job.many("figures"):
         for path in record.parent.glob("*.parquet"):
             if pq.read_schema(path).remove_metadata() == TABLE:  # drawn from the cells of a table
-                tables[path.stem] = Table.of(record, pq.read_table(path))
-    material = Material(tables, pairs)
+                tables[path.stem] = (record, pq.read_table(path))
+    material = Material(
+        cells={
+            (name, row["run"], row["heading"]): row
+            for name, (_, table) in tables.items()
+            for row in table.to_pylist()
+        },
+        grids={
+            name: experiment_of(made_by)
+            for name, (made_by, _) in tables.items()
+            if record_of(made_by).rule == "make_table"
+        },
+        pairs=pairs,
+    )
     found = [compare(claim, material, significance) for claim in held.claims]
     return judged(held, found, significance)
 
@@ -111,16 +108,7 @@ def judged(held: Held, found: Sequence[Compared | str], significance: Significan
     """
     p_values = corrected([None if isinstance(one, str) else one.evidence.p for one in found])
     rows = [
-        {
-            "paper": claim.paper,
-            "claim": claim.name,
-            "place": claim.where,
-            "says": claim.says,
-            "expects": claim.expects,
-            "margin": claim.margin,
-            "printed_ours": claim.printed.ours,
-            "printed_theirs": claim.printed.theirs,
-        }
+        claim.model_dump(exclude={"compared"})
         | (
             {"verdict": NOT_RUN, "reason": one, "labels": []}
             if isinstance(one, str)
@@ -148,7 +136,7 @@ def verdict(
 
 
 def _compared(
-    claim: HeldClaim, found: Compared, p: float | None, significance: Significance, scale: Scale
+    claim: Claim, found: Compared, p: float | None, significance: Significance, scale: Scale
 ) -> Row:
     evidence, comparison = found.evidence, claim.compared
     assert isinstance(comparison, Comparison)
@@ -156,12 +144,12 @@ def _compared(
     kind = verdict(evidence.difference, decides, claim.expects, claim.margin or 0, significance.alpha)
     return {
         "verdict": kind,
-        "reason": reason(found, kind, comparison.differs, significance.alpha, scale),
+        "reason": reason(found, kind, comparison.note, significance.alpha, scale),
         "table": comparison.table,
-        "run": comparison.ours.run,
-        "heading": comparison.ours.heading,
-        "baseline": comparison.theirs.run,
-        "baseline_heading": comparison.theirs.heading,
+        "run": comparison.ours,
+        "heading": comparison.heading,
+        "baseline": comparison.theirs,
+        "baseline_heading": comparison.their_heading,
         "ours": found.means[0],
         "theirs": found.means[1],
         "difference": evidence.difference,
@@ -176,7 +164,7 @@ def _compared(
     }
 
 
-def reason(found: Compared, kind: Kind, differs: str | None, alpha: float, scale: Scale) -> str:
+def reason(found: Compared, kind: Kind, note: str, alpha: float, scale: Scale) -> str:
     """What a verdict rests on, in one line."""
     evidence = found.evidence
     direction = "higher" if evidence.difference > 0 else "lower"
@@ -195,30 +183,31 @@ def reason(found: Compared, kind: Kind, differs: str | None, alpha: float, scale
         elif kind == "undecided":
             least = brief(evidence.detectable or 0)
             parts.append(f"even alone, a true difference below {least} would mostly go unseen")
-    return "; ".join([*parts, *filter(None, [differs])])
+    return "; ".join([*parts, *filter(None, [note])])
 
 
-def compare(claim: HeldClaim, material: Material, significance: Significance) -> Compared | str:
+def compare(claim: Claim, material: Material, significance: Significance) -> Compared | str:
     """The evidence on one claim, or why there is none."""
     comparison = claim.compared
     if isinstance(comparison, str):
         return comparison
-    table = material.tables.get(comparison.table)
-    if table is None:
+    if comparison.table not in {table for table, _, _ in material.cells}:
         return f"this study makes no table {comparison.table}"
-    asked = [(cell.run, cell.heading) for cell in (comparison.ours, comparison.theirs)]
-    for run, heading in asked:
-        if (run, heading) not in table.cells:
+    sides = []
+    for run, heading in comparison.cells:
+        side = material.cells.get((comparison.table, run, heading))
+        if side is None:
             return f"{comparison.table} of this study has no cell {run}, {heading}"
-        if table.cells[run, heading]["mean"] is None:
-            return f"{run}, {heading}: {table.cells[run, heading]['note'] or 'no value'}"
-    return _tested([table.cells[cell] for cell in asked], table.grid, claim, material, significance)
+        if side["mean"] is None:
+            return f"{run}, {heading}: {side['note'] or 'no value'}"
+        sides.append(side)
+    return _tested(sides, material.grids.get(comparison.table), claim, material, significance)
 
 
 def _tested(
     sides: Sequence[Row],
     grid: Experiment | None,
-    claim: HeldClaim,
+    claim: Claim,
     material: Material,
     significance: Significance,
 ) -> Compared:

@@ -352,7 +352,7 @@ def read_by(column: AnyColumn) -> list[str]:
 
 
 class RunBlock(Settings):
-    """Some runs of a grid, expanded by ``settings.runs.runs_of``; an axis may list several values."""
+    """Some runs of a grid, expanded by ``runs_of``; an axis may list several values."""
 
     method: Annotated[Defined, Refers("methods")]
     encoder: Annotated[Defined, Refers("encoders")]

@@ -1,1 +1,1 @@
-"""Training: settings, batches, the loop, its checkpoints."""
+"""Training: batches, the loop, its steps and checkpoints."""

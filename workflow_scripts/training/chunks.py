@@ -3,14 +3,15 @@
     u = dL/dh,   dL/dw = sum over chunks of  (du.h)/dw                 (Gao et al. 2021, Equations 5 to 7)
 
 Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup (GradCache), https://arxiv.org/abs/2101.06983.
-A first pass encodes the batch chunk by chunk and keeps the vectors alone; the loss sees all of them, those of other
-processes too, and its gradient by each vector is all that a chunk needs; a second pass encodes each chunk again, with
-what it needs of its intermediate states, and takes that gradient back to the weights. Only one chunk's states are in
-memory at a time, for a second forward pass: about 4/3 of a step's time.
+A first pass encodes the batch chunk by chunk and keeps only the vectors. The loss is computed from all vectors, those
+of other processes too, and its gradient by each vector is all that a chunk needs. A second pass encodes each chunk
+again, now with its intermediate states, and takes that gradient back to the weights. Only one chunk's states are in
+memory at a time. The price is a second forward pass: about 4/3 of a step's time.
 
-The two passes are those of PyTorch's checkpoints, a chunk each: loss and backward pass are written as without chunks.
-They draw the same (``models.dropout.with_one_draw``), and draw what the whole batch draws, as a mask depends on a
-sentence's number. Methods that look at a whole batch are refused (``MethodConfig.unchunkable``).
+The two passes are those of PyTorch's checkpoints, one for each chunk, so loss and backward pass are written as without
+chunks. Both passes have the same dropout (``models.dropout.with_one_draw``), which is also that of the whole batch,
+because a mask depends on a sentence's number. Methods that look at a whole batch are refused
+(``MethodConfig.unchunkable``).
 """
 
 from collections.abc import Callable, Sequence

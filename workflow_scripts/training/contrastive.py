@@ -25,7 +25,7 @@ def build(
     """The encoder that is trained, evaluated and saved; ``head`` is false for methods with a projector of their own.
 
     Raises:
-        ConfigError: if the encoder lacks what the settings ask for, such as dropout of its own.
+        ConfigError: if the encoder does not fit the settings, for example because it has no dropout.
     """
     check_fit(config.misfits, backbone)
     return SentenceEncoder(
@@ -38,13 +38,13 @@ def build(
 
 
 class Objective(base.Objective):
-    """Contrasts views of a step's sentences: the columns that the method reads, or a single one twice.
+    """Contrast between views of a step's sentences: the columns that the method reads, or a single one twice.
 
     The loss has two halves, ``views`` and ``contrast``, between which another method (``three_r``) can change vectors.
     """
 
     reads_once = True
-    """Whether ``views`` reads ``inputs`` once and as they are, so that other sentences can be read in the same pass."""
+    """Whether ``views`` encodes ``inputs`` once and unchanged, so that other sentences can join the same pass."""
 
     def __init__(self, config: Contrastive, encoder: SentenceEncoder, data: TrainingData) -> None:
         self.module = self.encoder = encoder
@@ -56,7 +56,7 @@ class Objective(base.Objective):
         self._views = [*texts] * 2 if len(texts) == 1 else texts
 
     def texts(self, config: Any, data: TrainingData) -> Sequence[TokenisedText]:
-        """What each view is made of; all of the same length and in the same order."""
+        """The texts of each view, all of the same length and in the same order."""
         return [data.tokenised(column) for column in config.read_columns]
 
     def inputs(self, step: int) -> Any:
@@ -82,11 +82,11 @@ class Objective(base.Objective):
         return in_chunks(self.encoder.read, chunks)
 
     def of_all_processes(self, vectors_xR: Tensor) -> Tensor:
-        """Views one after the other in every process, as (V, B, R) of all processes."""
+        """Gather the views of all processes: (V * b, R) of this process to (V, B, R)."""
         return torch.stack([gathered(view_BR) for view_BR in vectors_xR.chunk(len(self._views))])
 
     def contrast_at_widths(self, views_VBD: Tensor) -> Tensor:
-        """What ``contrast`` makes of the views, and of their first entries at the widths of ``matryoshka``, summed."""
+        """Sum of ``contrast`` over whole vectors, and vectors cut to the widths of ``matryoshka``."""
         return matryoshka(self.contrast, views_VBD, self._widths)
 
     def contrast(self, views_VBD: Tensor) -> Tensor:

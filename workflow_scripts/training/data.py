@@ -1,4 +1,4 @@
-"""What a method trains on: the columns of its corpus, which are tokenised on request."""
+"""Training data of a method: the columns of its corpus, tokenised on request, and auxiliary texts and vectors."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ class Teacher(NamedTuple):
 
 
 class TrainingData(NamedTuple):
-    """Texts to train on, and which of them each step uses.
+    """Texts to train on, and the sampler of their rows.
 
     ``columns`` holds ``anchor`` and, if the corpus has them, ``positive`` and ``negative``, all of the same length and
     in the same order; ``exemplar`` (a pool) and ``word`` (frequent words) are auxiliary columns of other lengths.
@@ -40,9 +40,9 @@ class TrainingData(NamedTuple):
     sampler: Sampler
     teacher: Teacher | None = None
     chunk: int | None = None
-    """Sentences that are read at a time (``training.chunks``)."""
+    """Number of sentences that are encoded at a time (``training.chunks``); None for the whole batch."""
     shapes: Shapes = NATURAL
-    """How the batches of a step are rounded up."""
+    """Multiples to which the shapes of batches are rounded up."""
 
     def ready(self, batch: TokenBatch) -> tuple[TokenBatch, ...]:
         """The chunks of a batch, or the whole batch, ready for the device."""
@@ -54,12 +54,12 @@ class TrainingData(NamedTuple):
         """Token ids of one column, with each text inside ``template`` if there is one.
 
         Raises:
-            ConfigError: if there is no such column.
+            ConfigError: if the corpus has no such column.
         """
         if column not in self.columns:
             raise ConfigError(
                 f"runs: the method reads the column {column}; its corpus has {', '.join(self.columns)}. "
-                "Name another corpus, or another method."
+                "Name another corpus or another method."
             )
         return tokenise_in(template, self.tokenizer, self.columns[column], self.max_tokens)
 
@@ -73,11 +73,14 @@ def read_columns(corpus: Path) -> dict[str, list[str]]:
     if corpus.exists() and pq.read_schema(corpus).names == SENTENCES.names:
         return {"anchor": read_table(corpus, SENTENCES)["sentence"].to_pylist()}
     table = read_table(corpus, TRIPLES)
-    found = {name: table[name].to_pylist() for name in TRIPLES.names if table[name].null_count < len(table)}
-    for name, texts in found.items():
+    columns = {name: table[name].to_pylist() for name in TRIPLES.names if table[name].null_count < len(table)}
+    for name, texts in columns.items():
         if None in texts:
-            raise DataError(f"{corpus}: row {texts.index(None)} has no {name}, others have. Drop or fill it.")
-    return found
+            row = texts.index(None)
+            raise DataError(
+                f"{corpus}: row {row} has no {name}, but other rows have. Drop the row or fill it in."
+            )
+    return columns
 
 
 def read_auxiliary(
@@ -88,7 +91,7 @@ def read_auxiliary(
     Args:
         exemplars: No file, or a pool of exemplars.
         words: No file, or the word counts of a corpus.
-        most_frequent: Length of the list of words; they are read as pools of exemplars read theirs.
+        most_frequent: Number of words; they are chosen and cleaned in the same way as those of exemplar pools.
 
     Raises:
         DataError: if a file is missing or damaged, or has fewer words.
@@ -113,7 +116,7 @@ def read_teacher(files: Sequence[Path], rows: int) -> Teacher | None:
         table = read_table(path, TEACHER)
         if len(table) != rows:
             raise DataError(
-                f"{path}: {len(table)} vectors; the corpus has {rows} rows. Rerun encode_teacher."
+                f"{path}: {len(table)} vectors; the corpus has {rows} rows. Run rule encode_teacher again."
             )
         flat = table["vector"].combine_chunks().flatten().to_numpy()
         return Teacher(flat.reshape(rows, -1), int(table["encoders"][0].as_py()))

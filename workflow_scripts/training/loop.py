@@ -1,11 +1,11 @@
-"""The training loop: optimiser steps with evaluation and checkpoints, resumable bit for bit; and what is around it.
+"""The training loop: optimiser steps with evaluation and checkpoints, resumable bit for bit.
 
-A resumed training needs little state by design. Batches, learning rate and dropout are functions of seed and step; what
-remains are weights, optimiser moments, the best weights so far and the history. Every checkpoint holds all of this, so
+A resumed training needs little state by design. Batches, learning rate and dropout are functions of seed and step; the
+state is weights, optimiser moments, the best weights so far and the history. Every checkpoint contains all of them, so
 a training that is killed at any point and restarted ends with the same bytes as an uninterrupted one.
 
-The host never waits for a GPU within a step (``training.step``): losses, norms and metrics stay there until some steps
-are read at once, and a checkpoint, copied to the host, is written by a thread.
+The host never waits for a GPU within a step (``training.step``). Losses, norms and metrics stay on the GPU until
+several steps are read at once; a checkpoint is copied to the host and written by a thread.
 """
 
 import os
@@ -49,13 +49,13 @@ from workflow_scripts.training.checkpoints import (
 from workflow_scripts.training.step import Update, ahead, host_half, step_runner
 
 STEPS_READ_AT_ONCE = {"cuda": 50}
-"""On a GPU, where reading means waiting for all that it was given to do; elsewhere every step is read."""
-ASKED_EVERY = {"cuda": 10}
-"""Steps after which processes ask one another whether to stop, which their hosts wait for."""
+"""Number of steps by type of device; on others, every step is read. Reading waits for all pending work of the GPU."""
+VOTE_EVERY = {"cuda": 10}
+"""Steps between votes of several processes on stopping, for which their hosts wait; on other devices, every step."""
 
 
-class Preempted(Exception):  # noqa: N818  (a request, no error)
-    """The job has been asked to stop, and its state is saved."""
+class Preempted(Exception):  # noqa: N818  (a request, not an error)
+    """A request to stop has arrived, and the job's state is saved."""
 
 
 def prepare(settings: Training, seed: int) -> torch.device:
@@ -63,7 +63,7 @@ def prepare(settings: Training, seed: int) -> torch.device:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # required by deterministic algorithms
     torch.set_num_threads(settings.cpu_threads)
     torch.use_deterministic_algorithms(True)
-    # Only shows who reads memory that nobody wrote, at a fiftieth of a step.
+    # It would only help to find reads of uninitialised memory, and takes a fiftieth of a step.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     torch.manual_seed(seed)
     return ranks.device()
@@ -75,17 +75,19 @@ def development_score(
     """A function that scores ``encoder`` in its current state: Spearman over all ``pairs`` (``columns.corpora.PAIRS``).
 
     Raises:
-        DataError: if there are no pairs, or all are judged alike.
+        DataError: if there are no pairs, or all have the same judgement.
     """
     if not len(pairs):
         raise DataError(
-            "development set: no pairs. Name a dataset in `development`, or, where the corpus has documents of "
-            "several sentences, set corpora.<name>.dev_sentences."
+            "development set: no pairs. Name a dataset in `development`, or, if the corpus has documents of several "
+            "sentences, set corpora.<name>.dev_sentences."
         )
     gold = pairs["score"].to_numpy()
     if gold.min() == gold.max():
-        found = f"all {len(gold)} judgements are {gold[0]:g}, by which no checkpoint can be chosen"
-        raise DataError(f"development set: {found}. Name another dataset in `development`.")
+        raise DataError(
+            f"development set: all {len(gold)} judgements are {gold[0]:g}, so no checkpoint can be chosen. "
+            "Name another dataset in `development`."
+        )
     left, right = pairs["sentence1"].to_pylist(), pairs["sentence2"].to_pylist()
     row = {text: number for number, text in enumerate(dict.fromkeys(left + right))}
     left_P, right_P = ([row[text] for text in side] for side in (left, right))
@@ -99,17 +101,17 @@ def development_score(
 
 
 class Outcome(NamedTuple):
-    """What a training leaves beside its weights."""
+    """Results of a training other than its weights."""
 
     history: pa.Table
     metrics: pa.Table
     paths: Metrics
     seconds: dict[int, float]
-    """Of the steps that this process took."""
+    """Seconds of each step that this process took."""
 
 
 class State:
-    """Everything that changes during training."""
+    """The state of a training."""
 
     def __init__(self, objective: Objective, settings: Training, steps: int) -> None:
         self.module = objective.module
@@ -117,36 +119,34 @@ class State:
         self.update = Update(objective, settings, steps)
         self.optimiser = self.update.optimiser
         self.step = 0
-        self.unread: list[
-            tuple[int, float, Tensor]
-        ] = []  # number, rate; loss, norm and metrics on the device
+        self.unread: list[tuple[int, float, Tensor]] = []  # step, rate; loss, norm and metrics on the device
         self.unread_since = time.monotonic()
         self.seconds: dict[int, float] = {}
-        self.rows: list[tuple[float, ...]] = []  # HISTORY; nan where there was no evaluation
+        self.rows: list[tuple[float, ...]] = []  # HISTORY; nan without an evaluation
         self.metrics: list[tuple[float, ...]] = []  # a row per step, a value per metric
         self.metric_names: list[str] = []
         self.best_score = -float("inf")
         self.best: Tensors = {}
 
     def read(self) -> None:
-        """Bring what the last steps left to the host.
+        """Copy the results of the last steps to the host.
 
         Raises:
             TrainingError: at the first loss or gradient that is not finite.
         """
         now = time.monotonic()
-        values = torch.stack([left for *_, left in self.unread]).tolist() if self.unread else []
-        for (number, rate, _), (loss, norm, *metrics) in zip(self.unread, values, strict=True):
-            _check_finite("loss", loss, number)
-            _check_finite("gradient norm", norm, number)
-            self.rows.append((number, loss, rate, norm, float("nan")))
+        values = torch.stack([results for *_, results in self.unread]).tolist() if self.unread else []
+        for (step, rate, _), (loss, norm, *metrics) in zip(self.unread, values, strict=True):
+            _check_finite("loss", loss, step)
+            _check_finite("gradient norm", norm, step)
+            self.rows.append((step, loss, rate, norm, float("nan")))
             if metrics:
                 self.metrics.append(tuple(metrics))
-            self.seconds[number] = (now - self.unread_since) / len(self.unread)
+            self.seconds[step] = (now - self.unread_since) / len(self.unread)
         self.unread, self.unread_since = [], now
 
     def score(self, score: float) -> None:
-        """Note the last step's development score, and keep the weights if it is the best.
+        """Record the last step's development score, and keep the weights if it is the best.
 
         Raises:
             TrainingError: if it is not finite.
@@ -161,23 +161,23 @@ class State:
             self.best = {name: tensor.detach().clone() for name, tensor in self.changing().items()}
 
     def changing(self) -> Tensors:
-        """Whatever of the module's state a step changes: not weights that are frozen."""
+        """The module's state without frozen weights."""
         frozen = {name for name, parameter in self.module.named_parameters() if not parameter.requires_grad}
         return {name: tensor for name, tensor in self.module.state_dict().items() if name not in frozen}
 
-    def shown(self) -> str:
-        """Loss of the last step that was read, and the best development score once there is one."""
+    def note(self) -> str:
+        """A note for the progress bar: the last loss on the host, and the best development score so far."""
         if not self.rows:
             return ""
         scored = f", best dev {self.best_score:.4f}" if self.best else ""
         return f"loss {self.rows[-1][1]:.4f}{scored}"
 
     def to_checkpoint(self) -> Checkpoint:
-        """All of it, copied to the host."""
+        """The state, copied to the host."""
         moments = {
             f"{number}/{key}": value
-            for number, of_parameter in self.optimiser.state_dict()["state"].items()
-            for key, value in of_parameter.items()
+            for number, parameter_state in self.optimiser.state_dict()["state"].items()
+            for key, value in parameter_state.items()
         }
         state = {
             "rows": torch.tensor(self.rows, dtype=torch.float64),
@@ -188,7 +188,7 @@ class State:
         return Checkpoint(self.step, {name: in_host_memory(tensors) for name, tensors in groups.items()})
 
     def resume(self, checkpoint: Checkpoint) -> None:
-        """Go on from a checkpoint."""
+        """Continue from a checkpoint."""
         groups = checkpoint.groups
         self.step = checkpoint.step
         self.module.load_state_dict(groups["model"], strict=False)
@@ -214,18 +214,19 @@ def train(
     fingerprint: str,
     shapes: Shapes = NATURAL,
 ) -> Outcome:
-    """Train ``objective.module`` in place and leave it with the weights that scored best on the dev set.
+    """Train ``objective.module`` in place, ending with the weights of the best development score.
 
     Args:
         objective: The modules to train and their loss.
         settings: Learning rates, lengths and intervals.
         steps: Number of optimiser steps.
-        seed: Of dropout.
-        development: The number of steps between evaluations (there is one after the last step, too), and the score,
-            higher is better; None keeps the last weights.
-        checkpoints: Folder of this training's checkpoints, created by the loop; whoever has kept the outcome clears it.
-        fingerprint: Identifies everything that the training depends on; other checkpoints are ignored.
-        shapes: How the objective's batches are rounded up (``training.step.shapes_for``).
+        seed: Seed of dropout.
+        development: The number of steps between evaluations (the last step has one, too), and the score, higher is
+            better; None keeps the last weights.
+        checkpoints: Folder of this training's checkpoints, created by the loop; the caller deletes it after saving the
+            outcome.
+        fingerprint: Hash of everything that the training depends on; other checkpoints are ignored.
+        shapes: Multiples to which the shapes of batches are rounded up (``training.step.shapes_for``).
 
     Raises:
         TrainingError: at the first loss, gradient, development score or weight that is not finite, or if a step takes
@@ -233,10 +234,10 @@ def train(
         Preempted: after SIGTERM, SIGUSR1 or Ctrl-C, once a checkpoint is written.
     """
     state = State(objective, settings, steps)
-    # Rounding differs between kinds of devices, and the order of summation with the number of processes and in chunks.
+    # Rounding depends on the kind of device; the order of summation on chunks and the number of processes.
     fingerprint = f"{fingerprint} {state.device.type} {ranks.world()} {settings.chunk}"
-    if found := load_checkpoint(checkpoints, fingerprint):
-        state.resume(found)
+    if checkpoint := load_checkpoint(checkpoints, fingerprint):
+        state.resume(checkpoint)
     at_once = STEPS_READ_AT_ONCE.get(state.device.type, 1)
     run = step_runner(state.update, shapes, steps)
     with (
@@ -249,17 +250,17 @@ def train(
             state.step += 1
             rate = settings.rate(state.step, steps)
             with _memory_explained(settings):
-                left, state.metric_names = run(next(inputs), rate)
-            state.unread.append((state.step, rate, left))
+                results, state.metric_names = run(next(inputs), rate)
+            state.unread.append((state.step, rate, results))
             scored = development and (state.step % development[0] == 0 or state.step == steps)
-            asks = ranks.world() == 1 or state.step % ASKED_EVERY.get(state.device.type, 1) == 0
-            stops, is_due = ranks.any_rank(stop_requested(), writer.is_due()) if asks else (False, False)
+            votes = ranks.world() == 1 or state.step % VOTE_EVERY.get(state.device.type, 1) == 0
+            stops, is_due = ranks.any_rank(stop_requested(), writer.is_due()) if votes else (False, False)
             if scored or stops or is_due or len(state.unread) >= at_once or state.step == steps:
                 state.read()
             if scored:
                 assert development
                 state.score(development[1]())
-            progress.update(note=state.shown())
+            progress.update(note=state.note())
             if (stops or is_due) and state.step < steps:
                 writer.write(state.to_checkpoint())
             if stops and state.step < steps:
@@ -281,19 +282,20 @@ def _check_finite(name: str, value: float, step: int) -> None:
 
 @contextmanager
 def _memory_explained(settings: Training) -> Iterator[None]:
+    """Turn PyTorch's error of a full GPU into a ``TrainingError`` with a remedy."""
     try:
         yield
     except torch.OutOfMemoryError as error:
-        held = settings.chunk or settings.batch_size
-        reason = (
-            f"{held} sentences at a time of a batch of {settings.batch_size} do not fit into the GPU's memory"
-        )
-        advice = f"Set training.chunk to {max(1, held // 2)} or less, which changes no result, or take a larger GPU"
-        raise TrainingError(f"training: {reason}. {advice}.") from error
+        chunk = settings.chunk or settings.batch_size
+        raise TrainingError(
+            f"training: {chunk} sentences at a time of a batch of {settings.batch_size} do not fit into the GPU's "
+            f"memory. Set training.chunk to {max(1, chunk // 2)} or less, which changes no result, or take a "
+            "larger GPU."
+        ) from error
 
 
 class _Writer:
-    """Writes checkpoints by a thread, one at a time, once some minutes have passed since the last."""
+    """A thread that writes checkpoints, one at a time, and a clock for the next one."""
 
     def __init__(self, folder: Path, fingerprint: str, minutes: float) -> None:
         self._folder = folder
@@ -307,10 +309,10 @@ class _Writer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Wait for the last one.
+        """Wait for the last checkpoint.
 
         Raises:
-            OSError: if it cannot be written.
+            OSError: if it could not be written.
         """
         self._thread.shutdown()
         self._writing.result()
@@ -326,7 +328,7 @@ class _Writer:
         return time.monotonic() - self._last >= self._seconds
 
     def write(self, checkpoint: Checkpoint) -> None:
-        """Write one after the last is finished; only rank 0 does."""
+        """Write a checkpoint once the last one is finished; ranks other than 0 write nothing."""
         self._last = time.monotonic()
         if ranks.rank() == 0:
             self._writing.result()
@@ -335,16 +337,16 @@ class _Writer:
 
 @contextmanager
 def _stop_requests() -> Iterator[Callable[[], bool]]:
-    """Catch Ctrl-C, and SIGTERM and SIGUSR1, which schedulers send before a kill, and report whether one arrived."""
-    noted: list[int] = []
+    """Catch Ctrl-C, SIGTERM and SIGUSR1, which schedulers send before a kill; yields a function that reports them."""
+    received: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:
-        noted.append(number)
+        received.append(number)
 
     signals = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
     before = {number: signal.signal(number, note) for number in signals}
     try:
-        yield lambda: bool(noted)
+        yield lambda: bool(received)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -352,13 +354,12 @@ def _stop_requests() -> Iterator[Callable[[], bool]]:
 
 def _history(rows: list[tuple[float, ...]]) -> pa.Table:
     columns = zip(np.array(rows).T, HISTORY.types, strict=True)
-    return pa.table(
-        [pa.array(column, kind, from_pandas=True) for column, kind in columns], schema=HISTORY
-    )  # nan becomes null
+    arrays = [pa.array(column, kind, from_pandas=True) for column, kind in columns]  # nan becomes null
+    return pa.table(arrays, schema=HISTORY)
 
 
 def _metrics(paths: Metrics, steps: int) -> pa.Table:
-    """Long form: the metrics of step 1, then those of step 2, and so on."""
+    """Metrics in long form: all of step 1, then all of step 2, and so on."""
     numbers = np.repeat(np.arange(1, steps + 1, dtype=np.int32), len(paths))
     values = np.array([*paths.values()], dtype=np.float64).T.ravel()
     arrays = [pa.array(numbers), pa.array([*paths] * steps, pa.string())]
@@ -366,7 +367,7 @@ def _metrics(paths: Metrics, steps: int) -> pa.Table:
 
 
 def write_speed(path: Path, seconds: dict[int, float], batch_size: int) -> None:
-    """Write the sentences per second of each step, as if all batches had one size; not an artefact: runs differ."""
+    """Write the sentences per second of each step, assuming full batches; not an artefact, since runs differ."""
     path.parent.mkdir(parents=True, exist_ok=True)
     speed = [batch_size / s for s in seconds.values()]
     pq.write_table(pa.table({"step": list(seconds), "sentences_per_second": speed}), path)
@@ -378,7 +379,7 @@ def try_again_when_stopped() -> Iterator[None]:
     try:
         yield
     except (Preempted, KeyboardInterrupt) as stop:
-        # By Ctrl-C before the first step or after the last.
-        what = str(stop) or "stopped outside the training's steps; run the job again to go on"
-        print(f"Preempted: {what}.", file=sys.stderr)  # noqa: T201
+        # Ctrl-C before the first step or after the last has no message.
+        message = str(stop) or "stopped outside the training's steps; run the job again to go on"
+        print(f"Preempted: {message}.", file=sys.stderr)  # noqa: T201
         sys.exit(EXIT_TRY_AGAIN)

@@ -1,4 +1,4 @@
-"""What makes a folder a checkpoint: a manifest of its files, read without PyTorch."""
+"""The manifest of a checkpoint's files; this module does not import PyTorch."""
 
 import hashlib
 from pathlib import Path
@@ -10,9 +10,10 @@ MANIFEST = "COMPLETE.json"
 
 
 class Manifest(Settings):
-    """What makes a folder a checkpoint."""
+    """The files of a complete checkpoint."""
 
     fingerprint: str
+    """Hash of everything that the training depends on."""
     files: dict[str, str]
     """Name of each other file to its sha256."""
     checksum: str = ""
@@ -23,18 +24,18 @@ class Manifest(Settings):
         return self.model_copy(update={"checksum": hashlib.sha256(content.encode()).hexdigest()})
 
 
-def read_manifest(place: Path) -> Manifest | None:
-    """The manifest of a checkpoint; None where the folder has no valid one."""
+def read_manifest(folder: Path) -> Manifest | None:
+    """The manifest of a checkpoint; None if the folder has no valid one."""
     try:
-        found = Manifest.model_validate_json((place / MANIFEST).read_text("utf-8"))
-    except (OSError, ValueError):  # killed before or while it was written, or damaged since
+        manifest = Manifest.model_validate_json((folder / MANIFEST).read_text("utf-8"))
+    except (OSError, ValueError):  # the writer was killed, or the file was damaged later
         return None
-    return found if found == found.checksummed() else None
+    return manifest if manifest == manifest.checksummed() else None
 
 
-def damaged_file(place: Path, manifest: Manifest) -> str | None:
-    """The first file of a checkpoint that is missing or not as its manifest says; None where all are."""
+def damaged_file(folder: Path, manifest: Manifest) -> str | None:
+    """The first file of a checkpoint that is missing or differs from its manifest; None if all are intact."""
     for name, recorded in manifest.files.items():
-        if not (place / name).is_file() or sha256_of(place / name) != recorded:
+        if not (folder / name).is_file() or sha256_of(folder / name) != recorded:
             return name
     return None

@@ -1,4 +1,4 @@
-"""Masked-language-model training of an encoder on a corpus: of one that exists, or of one from scratch.
+"""Masked-language-model training on a corpus, of an existing encoder or of one from scratch.
 
 Devlin et al. 2019, https://arxiv.org/abs/1810.04805: 15% of the tokens are chosen; of these, 80% become [MASK], 10% a
 random token, and 10% stay as they are. The head is newly initialised (dense, GELU, LayerNorm, decoder tied to the word
@@ -35,7 +35,7 @@ from workflow_scripts.training.sampler import Sampler
 
 HEAD_FILE = "mlm_head.safetensors"
 REPEATED = -1
-"""In the place of the token to predict where a place is repeated."""
+"""Target of a repeated position, which the loss ignores."""
 
 
 def from_scratch(base: Path, sizes: Sizes) -> PreTrainedModel:
@@ -44,7 +44,7 @@ def from_scratch(base: Path, sizes: Sizes) -> PreTrainedModel:
     The weights come from torch's generator, by the architecture's own initialisation.
 
     Raises:
-        ConfigError: if the architecture names its sizes otherwise than BERT does.
+        ConfigError: if the architecture's names of its sizes differ from BERT's.
     """
     config = AutoConfig.from_pretrained(base, local_files_only=True)
     values = {
@@ -65,7 +65,7 @@ def from_scratch(base: Path, sizes: Sizes) -> PreTrainedModel:
 
 
 class MaskedLanguageModel(nn.Module):
-    """An encoder with a newly initialised prediction head; a published one's LayerNorm has its encoder's epsilon."""
+    """An encoder with a newly initialised prediction head."""
 
     def __init__(self, backbone: PreTrainedModel, norm_epsilon: float = 1e-5) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class MaskedLanguageModel(nn.Module):
         words: Any = backbone.get_input_embeddings()
         if words.embedding_dim != width:
             found = f"{backbone.config.model_type} embeds words at width {words.embedding_dim}, its states have {width}"
-            raise ConfigError(f"encoders: {found}, and embeddings predict the words. Name another.")
+            raise ConfigError(f"encoders: {found}, and embeddings predict the words. Name another encoder.")
         self.backbone = backbone
         self.dense = nn.Linear(width, width)
         nn.init.normal_(self.dense.weight, std=0.02)
@@ -84,7 +84,7 @@ class MaskedLanguageModel(nn.Module):
             backbone.pooler.requires_grad_(False)  # not part of this loss; saved unchanged
 
     def forward(self, batch: TokenBatch, places_M: Tensor) -> Tensor:
-        """Scores over the vocabulary at the chosen ones of the B * T places, shape (M, V)."""
+        """Scores over the vocabulary at M of the B * T positions, shape (M, V)."""
         (states_BTD,) = hidden_states(self.backbone, batch, "last")
         chosen_MD = states_BTD.flatten(0, 1).index_select(0, places_M)
         hidden_MD = self.norm(F.gelu(self.dense(chosen_MD)))
@@ -100,7 +100,7 @@ def save_head(folder: Path, model: MaskedLanguageModel) -> None:
 
 
 def load_masked_language_model(folder: Path) -> MaskedLanguageModel:
-    """An encoder with its own head, which continue_mlm or its publisher trained, in evaluation mode.
+    """An encoder with the head that continue_mlm or its publisher trained, in evaluation mode.
 
     Raises:
         DataError: if the folder has no head.
@@ -110,11 +110,11 @@ def load_masked_language_model(folder: Path) -> MaskedLanguageModel:
         model = MaskedLanguageModel(backbone)
         model.load_state_dict(load_file(folder / HEAD_FILE), strict=False)
         return model.eval()
-    whole, found = AutoModelForMaskedLM.from_pretrained(
+    published, loading = AutoModelForMaskedLM.from_pretrained(
         folder, use_safetensors=True, local_files_only=True, output_loading_info=True
     )
-    head = whole.cls.predictions if hasattr(whole, "cls") else getattr(whole, "lm_head", None)
-    if head is None or any(name.startswith(("cls.", "lm_head.")) for name in found["missing_keys"]):
+    head = published.cls.predictions if hasattr(published, "cls") else getattr(published, "lm_head", None)
+    if head is None or any(name.startswith(("cls.", "lm_head.")) for name in loading["missing_keys"]):
         raise DataError(
             f"{folder}: no masked-language-model head. "
             "Start from an encoder that has one, or adapt this one (continue_mlm)."
@@ -127,13 +127,13 @@ def load_masked_language_model(folder: Path) -> MaskedLanguageModel:
 
 
 def places_of(chosen_BT: Tensor, multiple: int = 1) -> Tensor:
-    """Places among all B * T that are chosen; their number is rounded up to a ``multiple`` by repeating the first."""
+    """Chosen positions among all B * T; their number is rounded up to a ``multiple`` by repeating the first."""
     places_M = chosen_BT.flatten().nonzero().squeeze(1)
     return torch.cat([places_M, places_M[:1].expand(-len(places_M) % multiple)])
 
 
 class Masking:
-    """Which tokens of a step are to be predicted, and what becomes of them, as functions of seed and step.
+    """Choice and corruption of the tokens to predict, as functions of seed and step.
 
     Raises:
         ConfigError: if the tokeniser has no mask.
@@ -142,7 +142,7 @@ class Masking:
     def __init__(self, tokenizer: PreTrainedTokenizerBase, probability: float, seed: int) -> None:
         if tokenizer.mask_token_id is None:
             raise ConfigError(
-                "encoders: tokens are to be masked, and the tokeniser has no mask. Name another."
+                "encoders: tokens are to be masked, and the tokeniser has no mask. Name another encoder."
             )
         self.mask_id = int(tokenizer.mask_token_id)
         self._special = torch.tensor(sorted(tokenizer.all_special_ids))
@@ -151,9 +151,11 @@ class Masking:
         self._seed = seed
 
     def chosen(self, ids_BT: Tensor, step: int) -> tuple[Tensor, Tensor, np.random.Generator]:
-        """Which tokens are chosen, never a special one; the numbers that chose them, lowest first, both (B, T).
+        """Choose tokens with the lowest random numbers, never special ones.
 
-        The generator that drew them is the third, for ``corrupted``.
+        Returns:
+            Whether each token is chosen, the random numbers (above 1 for special tokens), both (B, T), and the
+            generator that drew them, for ``corrupted``.
         """
         draw = np.random.default_rng([self._seed, step, 1])
         chance_BT = torch.from_numpy(draw.random(tuple(ids_BT.shape)))
@@ -161,7 +163,7 @@ class Masking:
         return chance_BT < self._probability, chance_BT, draw
 
     def corrupted(self, ids_BT: Tensor, chosen_BT: Tensor, draw: np.random.Generator) -> Tensor:
-        """Ids after 80% of the chosen ones became [MASK] and 10% a random one of the vocabulary, (B, T)."""
+        """Ids with 80% of the chosen ones replaced by [MASK], and 10% by random ones of the vocabulary, (B, T)."""
         kind_BT = torch.from_numpy(draw.random(tuple(ids_BT.shape)))
         random_BT = torch.from_numpy(draw.integers(self._vocabulary, size=tuple(ids_BT.shape)))
         masked_BT = torch.where(chosen_BT & (kind_BT < 0.8), self.mask_id, ids_BT)
@@ -169,7 +171,7 @@ class Masking:
 
 
 class Objective(base.Objective):
-    """Loss of one step: cross-entropy of the true tokens at the chosen positions."""
+    """Masked-language modelling on a corpus."""
 
     def __init__(
         self,
@@ -187,7 +189,7 @@ class Objective(base.Objective):
         self._shapes = shapes
 
     def inputs(self, step: int) -> tuple[TokenBatch, Tensor, Tensor]:
-        """The step's sentences after masking, the chosen places, and their true tokens or ``REPEATED``."""
+        """The step's sentences after masking, the chosen positions, and their true tokens or ``REPEATED``."""
         text = self._text.batch(self._sampler.rows_of(step))
         chosen_BT, masked_BT = self.mask(text.ids_BT, step)
         whole, masked = (
@@ -200,7 +202,7 @@ class Objective(base.Objective):
         return masked, places_M, true_M
 
     def loss(self, inputs: tuple[TokenBatch, Tensor, Tensor]) -> base.Step:
-        """Predict the tokens that were masked."""
+        """Cross-entropy of the true tokens at the chosen positions."""
         batch, places_M, true_M = inputs
         return base.Step(F.cross_entropy(self.module(batch, places_M), true_M, ignore_index=REPEATED))
 
@@ -215,6 +217,9 @@ class Objective(base.Objective):
         """
         chosen_BT, chance_BT, draw = self._masking.chosen(ids_BT, step)
         if bool((chance_BT > 1).all()):
-            raise TrainingError(f"continue_mlm: no token to predict at step {step}. Check the corpus.")
+            raise TrainingError(
+                f"continue_mlm: no token to predict at step {step}; all are special. "
+                "Remove empty sentences from the corpus."
+            )
         chosen_BT.view(-1)[chance_BT.argmin()] = True
         return chosen_BT, self._masking.corrupted(ids_BT, chosen_BT, draw)

@@ -1,4 +1,4 @@
-"""Several processes that train one model, each with a GPU, started by torchrun; without torchrun there is only one.
+"""Several processes that train one model, each on its own GPU, started by torchrun; without torchrun there is only one.
 
 Each rank embeds its part of a step's rows, gathers the vectors of all ranks, and computes the loss of the whole batch:
 negatives and the logged loss are the same as in one process with the same batch. Every rank computes the full loss, and
@@ -52,20 +52,20 @@ def device() -> torch.device:
 
 
 def share(batch_size: int) -> slice:
-    """This rank's part of a step's rows: every world-th, from its own number on, so that dropout finds a row's number.
+    """This rank's part of a step's rows: every world-th row, beginning with the rank's number (as dropout assumes).
 
     Raises:
         ConfigError: if the batch cannot be divided evenly.
     """
     if batch_size % world():
         raise ConfigError(
-            f"training.batch_size: {batch_size} rows for {world()} processes. Make it a multiple."
+            f"training.batch_size: {batch_size} rows for {world()} processes. Set it to a multiple of {world()}."
         )
     return slice(rank(), None, world())
 
 
 def gathered(local_BD: Tensor) -> Tensor:
-    """Rows of all ranks in the batch's order, (world * B, D), differentiable in each; alone, its own rows."""
+    """Rows of all ranks in the batch's order, (world * B, D), differentiable; with a single rank, its own rows."""
     if world() == 1:
         return local_BD
     rows_BD: Tensor = _Gather.apply(local_BD)  # type: ignore[no-untyped-call]
@@ -78,9 +78,9 @@ class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, local_BD: Tensor) -> Tensor:
         local_BD = local_BD.contiguous()
-        of_ranks = [torch.empty_like(local_BD) for _ in range(world())]
-        dist.all_gather(of_ranks, local_BD)
-        return torch.stack(of_ranks, dim=1).flatten(0, 1)
+        rows = [torch.empty_like(local_BD) for _ in range(world())]
+        dist.all_gather(rows, local_BD)
+        return torch.stack(rows, dim=1).flatten(0, 1)
 
     @staticmethod
     def backward(context: Any, gradient_BD: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Which rows a step trains on: a function of seed and step alone, so there is no state to save."""
+"""The rows of each training step: a function of seed and step, so there is no state to save."""
 
 from functools import lru_cache
 
@@ -34,7 +34,7 @@ class Sampler:
         return np.random.default_rng([self.seed, epoch]).permutation(self._rows)
 
     def rows_of(self, step: int) -> NDArray[np.int64]:
-        """This rank's rows of ``step`` (from 1), or all rows of the step if it is the only rank; never just one."""
+        """This rank's rows of ``step`` (from 1); all rows of the step if there is only one rank; never a single row."""
         epoch, batch = divmod(step - 1, self._per_epoch)
         start = batch * self._batch_size
         return self._order(epoch)[start : start + self._batch_size][self._share]

@@ -1,9 +1,9 @@
-"""One step of training: inputs made on the host, and the update that the device computes from them alone.
+"""One step of training: inputs made on the host, and the update that the device computes only from them.
 
-On a GPU whose host does all that it can, most of a step's time goes by between kernels (BERT-base, 64 sentences: 88%).
-So the host makes a step's inputs in a thread while the device computes the step before, and after some steps the whole
-update (forward and backward pass, clipping, AdamW) is a CUDA graph for each of the few shapes that inputs have, which
-one call replays. Long trainings compile the encoder's layers, too. A CPU runs the same functions as they are.
+If a GPU's kernels are launched one by one, the GPU is idle for most of a step (BERT-base, 64 sentences: 88%). So a
+thread of the host makes a step's inputs while the device computes the step before. After some steps, the whole update
+(forward and backward pass, clipping, AdamW) is a CUDA graph for each of the few shapes of inputs, which one call
+replays. Long trainings compile the encoder's layers, too. A CPU runs the same functions directly.
 """
 
 import sys
@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -31,23 +32,23 @@ from workflow_scripts.training import ranks
 CAPTURED_FROM, COMPILED_FROM = 100, 5_000
 """Steps of a training from which capturing and compiling pay: a second for each shape, and up to a minute (H200)."""
 MOST_GRAPHS = 12
-"""Shapes that are captured; steps of other shapes run as they are."""
+"""Number of shapes that are captured; steps of other shapes run eagerly."""
 ROUNDED = Shapes(tokens=256, width=32)
 
 _NO_SENTENCES = Packing.of(torch.ones(1, 1))
 
 Inputs = tuple[Any, Keys]
-"""An objective's inputs and the keys of a step's draws."""
-Left = tuple[Tensor, list[str]]
+"""An objective's inputs of a step, and the step's keys of dropout."""
+Results = tuple[Tensor, list[str]]
 """Loss, norm of the gradient and metrics of a step in one tensor, in float64, and the names of the metrics."""
 
 
 def shapes_for(device: torch.device, module: nn.Module, chunk: int | None) -> Shapes:
-    """How batches are rounded up: on a GPU so that steps of ``module`` can be captured, if they can be."""
-    backbones = [one for one in module.modules() if isinstance(one, PreTrainedModel)]
-    reads_padding = any(getattr(one, "reads", None) == "padded" for one in module.modules())
-    whole = ranks.world() == 1 and chunk is None
-    if device.type == "cpu" or not whole or reads_padding or not all(map(packs, backbones)):
+    """Multiples for the shapes of batches: on a GPU larger than 1 if steps of ``module`` can be captured."""
+    backbones = [part for part in module.modules() if isinstance(part, PreTrainedModel)]
+    reads_padding = any(getattr(part, "reads", None) == "padded" for part in module.modules())
+    single = ranks.world() == 1 and chunk is None
+    if device.type == "cpu" or not single or reads_padding or not all(map(packs, backbones)):
         if device.type == "cuda":
             reason = "several processes, chunks, or an encoder or readout that is not packed"
             print(f"steps are not captured: {reason}", file=sys.stderr)  # noqa: T201
@@ -57,30 +58,34 @@ def shapes_for(device: torch.device, module: nn.Module, chunk: int | None) -> Sh
 
 
 def host_half(objective: Objective, seed: int, step: int) -> Inputs:
-    """All that ``step`` reads, on the host."""
-    models = [one for one in objective.module.modules() if isinstance(one, PreTrainedModel)]
-    depth = max((int(one.config.num_hidden_layers) for one in models), default=0)
+    """Inputs and keys of a step, on the host."""
     passes = objective.passes + draws_outside(objective.module)
-    return objective.inputs(step), keys_of(seed, step, passes=passes, places=PLACES * depth)
+    return objective.inputs(step), keys_of(
+        seed, step, passes=passes, places=PLACES * _depth(objective.module)
+    )
 
 
+@lru_cache(maxsize=1)  # called at every step
+def _depth(module: nn.Module) -> int:
+    """Layers of the deepest encoder."""
+    models = (part for part in module.modules() if isinstance(part, PreTrainedModel))
+    return max((int(model.config.num_hidden_layers) for model in models), default=0)
+
+
+@lru_cache(maxsize=1)  # called at every step
 def draws_outside(module: nn.Module) -> bool:
-    """Whether anything outside of encoders draws, such as dropout in a head that a method adds."""
-    inside = {
-        part
-        for whole in module.modules()
-        if isinstance(whole, TextEncoder | PreTrainedModel)
-        for part in whole.modules()
-    }
+    """Whether modules outside of encoders draw random numbers, such as dropout in a method's own head."""
+    encoders = (part for part in module.modules() if isinstance(part, TextEncoder | PreTrainedModel))
+    inside = {part for encoder in encoders for part in encoder.modules()}
     return any(isinstance(part, nn.Dropout | nn.RReLU) for part in {*module.modules()} - inside)
 
 
 def ahead(
     make: Callable[[int], Inputs], device: torch.device, done: int, steps: int
 ) -> Generator[Inputs, None, None]:
-    """Inputs of the steps that are left, on the host.
+    """Inputs of the remaining steps, on the host.
 
-    For a GPU, a thread makes those of the next step meanwhile, in pinned memory; a CPU has no time to spare.
+    For a GPU, a thread makes the next step's inputs in pinned memory while a step runs; on a CPU that saves no time.
     """
     numbers = range(done + 1, steps + 1)
     if device.type != "cuda":
@@ -97,14 +102,14 @@ def ahead(
             later.append(thread.submit(pinned, step))
             if len(later) > 1:
                 yield later.popleft().result()
-        yield from (one.result() for one in later)
+        yield from (inputs.result() for inputs in later)
 
 
 class Update:
     """The device's half of a step: from inputs to updated weights.
 
     Raises:
-        KeyError: if a rate budget names no parameter.
+        KeyError: if a rate budget is for an unknown parameter.
     """
 
     def __init__(self, objective: Objective, settings: Training, steps: int) -> None:
@@ -114,14 +119,14 @@ class Update:
         budgets = objective.rate_budgets
         self._common = [p for name, p in self._trainable.items() if name not in budgets]
         cycle = range(1, settings.cycle(steps) + 1)
-        whole = sum(settings.rate(step, steps) for step in cycle) if budgets else 1.0
+        total = sum(settings.rate(step, steps) for step in cycle) if budgets else 1.0
         groups = [{"params": self._common, "share": 1.0}] + [
-            {"params": [self._trainable[name]], "share": travel / whole, "weight_decay": 0.0}
-            for name, travel in budgets.items()
+            {"params": [self._trainable[name]], "share": budget / total, "weight_decay": 0.0}
+            for name, budget in budgets.items()
         ]
         self._outside = onto(_NO_SENTENCES, self.device) if draws_outside(objective.module) else None
         on_gpu = self.device.type == "cuda"
-        # It says so of every step that runs as it is, such as the first one of a shape.
+        # PyTorch warns at every eager step, such as the first of a shape.
         warnings.filterwarnings("ignore", "This instance was constructed with capturable=True")
         for group in groups if on_gpu else ():
             group["lr"] = torch.tensor(settings.learning_rate, device=self.device)
@@ -134,7 +139,7 @@ class Update:
         )
 
     def begin(self, rate: float) -> None:
-        """Set the learning rate of the next step, and training mode, which an evaluation may have ended."""
+        """Set the learning rate of the next step, and training mode, since an evaluation may have switched it off."""
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(rate * group["share"])
@@ -142,7 +147,7 @@ class Update:
                 group["lr"] = rate * group["share"]
         self.objective.module.train()
 
-    def __call__(self, inputs: Inputs) -> Left:
+    def __call__(self, inputs: Inputs) -> Results:
         """Update the weights once."""
         own, keys = inputs
         self.optimiser.zero_grad(set_to_none=True)
@@ -156,39 +161,40 @@ class Update:
         ranks.average_gradients(self._trainable.values())
         norm = nn.utils.clip_grad_norm_(self._common, self.settings.max_gradient_norm)
         self.optimiser.step()
-        left = (step.loss.detach(), norm, *step.metrics.values())
-        return torch.stack([value.double() for value in left]), list(step.metrics)
+        results = (step.loss.detach(), norm, *step.metrics.values())
+        return torch.stack([value.double() for value in results]), list(step.metrics)
 
 
 class Eager:
-    """Steps that run as they are; compiled layers where ``compiles``."""
+    """Steps that run eagerly, with compiled layers if ``compiles``."""
 
     def __init__(self, update: Update, compiles: bool) -> None:
         self._update, self._compiles = update, compiles
 
-    def __call__(self, inputs: Inputs, rate: float) -> Left:
+    def __call__(self, inputs: Inputs, rate: float) -> Results:
         """Take a step from inputs on the host."""
         self._update.begin(rate)
         return self._run(onto(inputs, self._update.device))
 
-    def _run(self, inputs: Inputs) -> Left:
+    def _run(self, inputs: Inputs) -> Results:
         with compiled() if self._compiles else nullcontext():
             return self._update(inputs)
 
 
 class Graph(NamedTuple):
-    """A captured update: it reads its inputs and leaves its results at fixed addresses."""
+    """A captured update; its inputs and results have fixed addresses."""
 
     graph: torch.cuda.CUDAGraph
     inputs: Inputs
-    left: Left
+    results: Results
 
 
 class Captured(Eager):
     """Steps that are captured as CUDA graphs, each when its shape occurs for the second time, and then replayed.
 
-    The first step of a shape runs as it is, which makes ready whatever is made at first use: optimiser state, compiled
-    layers, workspaces. All run on one stream, since no part of a captured backward pass may belong to the default one.
+    The first step of a shape runs eagerly, and creates everything that is created at first use: optimiser state,
+    compiled layers, workspaces. All steps run on one stream, because no part of a captured backward pass may belong to
+    the default stream.
     """
 
     def __init__(self, update: Update, compiles: bool) -> None:
@@ -198,16 +204,16 @@ class Captured(Eager):
         self._graphs: dict[Hashable, Graph] = {}
         self._pool: Any = None
 
-    def __call__(self, inputs: Inputs, rate: float) -> Left:
+    def __call__(self, inputs: Inputs, rate: float) -> Results:
         """Take a step from inputs on the host."""
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
             self._update.begin(rate)
-            left, names = self._replayed(inputs)
+            results = self._replayed(inputs)
         torch.cuda.current_stream().wait_stream(self._stream)
-        return left, names
+        return results
 
-    def _replayed(self, inputs: Inputs) -> Left:
+    def _replayed(self, inputs: Inputs) -> Results:
         shape = _shape(inputs)
         if shape not in self._graphs:
             if shape not in self._seen or len(self._graphs) == MOST_GRAPHS:
@@ -215,30 +221,30 @@ class Captured(Eager):
                 return self._run(onto(inputs, self._update.device))
             self._graphs[shape] = self._capture(inputs)
         captured = self._graphs[shape]
-        for fixed, given in zip(tree_leaves(captured.inputs), tree_leaves(inputs), strict=True):
+        for fixed, value in zip(tree_leaves(captured.inputs), tree_leaves(inputs), strict=True):
             if isinstance(fixed, Tensor):
-                fixed.copy_(given, non_blocking=True)
+                fixed.copy_(value, non_blocking=True)
         captured.graph.replay()
-        left, names = captured.left
-        return left.clone(), names
+        values, names = captured.results
+        return values.clone(), names
 
     def _capture(self, inputs: Inputs) -> Graph:
         graph, fixed = torch.cuda.CUDAGraph(), onto(inputs, self._update.device)
-        # thread_local, since a thread pins the next inputs meanwhile (``ahead``), which would end a global capture.
+        # thread_local: pinning the next inputs in another thread (``ahead``) would end a global capture.
         with torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"):
-            left = self._run(fixed)
+            results = self._run(fixed)
         self._pool = self._pool or graph.pool()
-        return Graph(graph, fixed, left)
+        return Graph(graph, fixed, results)
 
 
 def _shape(inputs: Inputs) -> Hashable:
-    """Shapes of all tensors and whatever else inputs consist of."""
+    """Structure of inputs, with the shapes of all tensors and the values of other leaves."""
     leaves, structure = tree_flatten(inputs)
-    return str(structure), tuple(tuple(one.shape) if isinstance(one, Tensor) else one for one in leaves)
+    return str(structure), tuple(tuple(leaf.shape) if isinstance(leaf, Tensor) else leaf for leaf in leaves)
 
 
 def step_runner(update: Update, shapes: Shapes, steps: int) -> Eager:
-    """What takes the steps of a training of ``steps``: captured ones if shapes are rounded up for that."""
+    """The runner of a training's steps: captured if shapes are rounded up and the training is long enough."""
     compiles = update.device.type == "cuda" and steps >= COMPILED_FROM
     captures = shapes != NATURAL and steps >= CAPTURED_FROM
     return (Captured if captures else Eager)(update, compiles)

@@ -1,7 +1,7 @@
-"""List or show what translators and language models were asked, and what they answered.
+"""List the requests to translators and language models, with their answers and costs.
 
     stats     rows and cost by engine, direction, status and reason; requests of the last day
-    show      rows; with --json all that is known of each, as many as --most says
+    show      rows; with --json everything known of each, as many as --most says
 
 Rows are chosen by --status, --reason, --engine and --matching, a regular expression searched in text and answer. Both
 commands read rows with their checksums, and end with an error at a damaged one.
@@ -12,11 +12,12 @@ commands read rows with their checksums, and end with an error at a damaged one.
 import argparse
 import json
 import re
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from workflow_scripts.apis.ledger import Ledger, Row, ledger_path
 from workflow_scripts.errors import DataError
@@ -37,22 +38,24 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 def stats(path: Path, _given: Given) -> Answer:
     """Counts, cost and budgets."""
-    rows, cost = Counter[tuple[str, ...]](), defaultdict[tuple[str, ...], float](float)
+    names = ["engine", "model", "direction", "status", "reason"]
     with Ledger(path) as ledger:
-        for row in ledger.rows():
-            direction = f"{row.request.source} to {row.request.target}" if row.request.target else "prompts"
-            kind = (row.request.engine, row.request.model, direction, row.status, row.reason)
-            rows[kind] += 1
-            cost[kind] += row.cost_usd or 0.0
+        each = [(*_kind(row), 1, row.cost_usd or 0.0) for row in ledger.rows()]
         lines = [f"{provider}: {sent:,} requests on {day} (UTC)" for provider, day, sent in ledger.spent()]
-    names = ("engine", "model", "direction", "status", "reason", "rows", "USD")
+    frame = pd.DataFrame(each, columns=[*names, "rows", "USD"])
+    rows = frame.groupby(names, as_index=False).sum().to_dict("records")
     counted = [
-        dict(zip(names, (*kind, count, cost[kind] or None), strict=True))
-        for kind, count in sorted(rows.items())
+        {str(name): value or None if name == "USD" else value for name, value in row.items()} for row in rows
     ]
-    size = path.stat().st_size / 1e6
-    said = f"{rows.total():,} rows, {sum(cost.values()):.4f} USD where known, {size:.1f} MB"
+    said = f"{len(each):,} rows, {frame['USD'].sum():.4f} USD where known, {path.stat().st_size / 1e6:.1f} MB"
     return Answer(said, parts=[Rows("answers", counted), *lines])
+
+
+def _kind(row: Row) -> tuple[str, ...]:
+    """The values that rows are counted by."""
+    asked = row.request
+    direction = f"{asked.source} to {asked.target}" if asked.target else "prompts"
+    return asked.engine, asked.model, direction, row.status, row.reason
 
 
 def show(path: Path, given: Given) -> Answer:
@@ -82,13 +85,13 @@ COMMANDS: dict[str, Callable[[Path, Given], Answer]] = {"stats": stats, "show": 
 
 
 ARGUMENTS = (
-    argument("command", choices=COMMANDS, help="see above"),
-    argument("--ledger", type=Path, help="file; default: the one that jobs use"),
+    argument("command", choices=COMMANDS, help="what to print, as above"),
+    argument("--ledger", type=Path, metavar="FILE", help="default: the one that jobs use"),
     argument("--status", choices=["usable", "rejected", "refused", "failed"]),
     argument("--reason", help="the whole reason, as stats prints it"),
     argument("--engine", help="google, libretranslate, apertium, openai, llm"),
-    argument("--matching", type=_pattern, help="searched in text and answer"),
-    argument("--most", type=int, default=20, help="rows to show (default: %(default)s)"),
+    argument("--matching", type=_pattern, metavar="PATTERN", help="searched in text and answer"),
+    argument("--most", type=int, default=20, metavar="N", help="rows to show; default: %(default)s"),
 )
 
 

@@ -8,16 +8,14 @@ A study is the folder of its results, such as results/demo. --markdown prints it
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
 from workflow_scripts.errors import ConfigError, DataError, refuse, unknown
-from workflow_scripts.graph.configuration import read_yaml
-from workflow_scripts.graph.resources import CLAIMS as FOLDER
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.reporting.numbers import brief, p_text, printed_sides
-from workflow_scripts.settings.claims import Claim, ClaimFile, Comparison
+from workflow_scripts.reporting.cells import brief, p_text, printed_sides
+from workflow_scripts.settings.claims import FOLDER, Claim, Comparison, Scale, claims_in, papers_in
 from workflow_scripts.settings.grids import PAPERS
 from workflow_scripts.verbs.printing import Answer, Rows, argument, markdown_of
 from workflow_scripts.verbs.records import study_folder
@@ -26,41 +24,34 @@ Row = dict[str, Any]
 VERDICTS = ("supported", "contradicted", "undecided", NOT_RUN)
 
 
-def read_claims(papers: Sequence[str]) -> dict[str, ClaimFile]:
-    """The claims of some papers, or of all.
+def listed(papers: Sequence[str]) -> list[Row]:
+    """Claims of some papers, or of all, with the table that each is compared in at each scale.
 
     Raises:
-        ConfigError: if a paper has no file of claims, or its file is not one.
+        ConfigError: if a paper has no table of claims, or a table is not as it should be.
     """
-    known = {file.stem: file for file in sorted((ROOT / FOLDER).glob("*.yaml"))}
+    known = papers_in(ROOT / FOLDER)
     refuse(finding for paper in papers for finding in unknown(paper, known, FOLDER))
-    return {
-        paper: ClaimFile.parse(read_yaml(file), f"claims/{file.name}")
-        for paper, file in known.items()
-        if not papers or paper in papers
-    }
+    rows = []
+    for paper in papers or known:
+        at = {scale: _claims(paper, scale) for scale in get_args(Scale)}
+        for claim, *tested in zip(at["paper"], *at.values(), strict=True):
+            tables = [one.compared.table if isinstance(one.compared, Comparison) else "-" for one in tested]
+            rows.append(
+                {
+                    "paper": PAPERS.get(paper, paper),
+                    "place": claim.place,
+                    "claim": claim.says,
+                    "expects": claim.expects if claim.margin is None else f"same, within {claim.margin:g}",
+                    "printed": printed_sides(claim.model_dump()),
+                }
+                | dict(zip(("paper scale", *list(at)[1:]), tables, strict=True))
+            )
+    return rows
 
 
-def listed(files: dict[str, ClaimFile]) -> list[Row]:
-    """Claims with the paper's numbers and the table that each is compared in at each scale."""
-    return [_listed(paper, claim) for paper, file in files.items() for claim in file.claims.values()]
-
-
-def _listed(paper: str, claim: Claim) -> Row:
-    printed = {"printed_ours": claim.printed.ours, "printed_theirs": claim.printed.theirs}
-    tested = {
-        "paper scale": claim.tested.paper,
-        "laboratory": claim.tested.laboratory,
-        "demo": claim.tested.demo,
-    }
-    return {
-        "paper": PAPERS.get(paper, paper),
-        "place": claim.where,
-        "claim": claim.says,
-        "expects": claim.expects if claim.margin is None else f"same, within {claim.margin:g}",
-        "printed": printed_sides(printed),
-        **{at: one.table if isinstance(one, Comparison) else "-" for at, one in tested.items()},
-    }
+def _claims(paper: str, scale: Scale) -> list[Claim]:
+    return [Claim.parse(row, place) for place, row in claims_in(ROOT / FOLDER, paper, scale).items()]
 
 
 def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:
@@ -127,7 +118,9 @@ def left_out(rows: Sequence[Row]) -> list[Row]:
 
 
 ARGUMENTS = (
-    argument("papers", nargs="*", metavar="PAPER", help=f"files in {FOLDER}, such as jtcse; all if left out"),
+    argument(
+        "papers", nargs="*", metavar="PAPER", help=f"tables in {FOLDER}, such as jtcse; all if left out"
+    ),
     argument("--study", type=study_folder, help="folder of a study's results, such as results/demo"),
     argument("--markdown", action="store_true", help="print verdicts as tables of Markdown"),
 )
@@ -137,9 +130,9 @@ def answer(papers: list[str], study: Path | None, markdown: bool) -> Answer:
     """The claims, or a study's verdicts on them."""
     if markdown and not study:
         raise ConfigError("--markdown: verdicts alone are printed so. Give --study results/<study>.")
-    files = read_claims(papers)
+    claimed = listed(papers)
     if not study:
-        return Answer(parts=[Rows("what the papers claim", listed(files))])
+        return Answer(parts=[Rows("what the papers claim", claimed)])
     rows = verdicts(study, papers)
     counts, here = counted(rows), compared(rows)
     if markdown:

@@ -1,4 +1,4 @@
-"""In what two records, or the contents of two artefacts, differ: behind diff, stale, rebuild and lock."""
+"""The facts of records, such as settings, inputs and code, and the one comparison of facts behind the audit's verbs."""
 
 import re
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ HASHES = ("code", "input", "source")
 """Sections whose values are hashes of files."""
 _SHOWN_DIGITS = 12
 _VARIES = re.compile(rb'<(td|span) class="varies[a-z ]*">[^<]*</\1>')
-"""What a page shows that differs from run to run: seconds, the machine and the commit."""
+"""Elements of a page that differ from run to run: seconds, the machine and the commit."""
 
 Facts = Mapping[str, Mapping[str, object]]
-"""What can be compared of a record: sections, such as setting or code, and the entries of each."""
+"""Sections, such as setting or code, and the entries of each."""
 
 
 class Change(NamedTuple):
-    """One entry in which two records differ."""
+    """One entry that differs."""
 
     section: str
     key: str
@@ -36,14 +36,14 @@ class Change(NamedTuple):
 
 
 def facts(record: Record) -> Facts:
-    """All that is compared of a record; what it is called and where it was made come last."""
+    """All that is compared of a record; places and labels come last."""
     return {
         "rule": {"": record.rule},
         "wildcard": record.wildcards,
         "setting": flat(record.settings),
         "code": record.meaning,
         "package": record.packages,
-        "input": {_role(role, given): given.sha256 for role, given in record.inputs.items()},
+        "input": {role: given.sha256 for role, given in inputs_by_role(record).items()},
         "machine": record.origin.model_dump(include=_MACHINE),
         "commit": {"": record.origin.commit},
         "uncommitted changes": {"": record.origin.dirty},
@@ -52,7 +52,7 @@ def facts(record: Record) -> Facts:
 
 
 def compare(a: Facts, b: Facts) -> list[Change]:
-    """Every entry that differs, or that one of the two lacks, section by section."""
+    """Every entry that differs or that one side lacks, section by section."""
     return [
         Change(section, key, one, two)
         for section in a
@@ -62,21 +62,19 @@ def compare(a: Facts, b: Facts) -> list[Change]:
 
 
 def inputs_by_role(record: Record) -> dict[str, Input]:
-    """The inputs by the names under which ``facts`` has them."""
-    return {_role(role, given): given for role, given in record.inputs.items()}
+    """The inputs by role; a role that contains a path, as one with several files, is without the study's name."""
+    return {_role(role, given.path): given for role, given in record.inputs.items()}
 
 
-def _role(role: str, given: Input) -> str:
-    """A role; where it contains a path, as for several files, without the study's name."""
-    parts = Path(given.path).parts
-    inside = "/".join(parts[2:]) if parts[0] == "results" else given.path
-    return role.removesuffix(given.path) + inside if role.endswith(f"/{given.path}") else role
+def _role(role: str, path: str) -> str:
+    inside = re.sub(r"^results/[^/]+/", "", path)
+    return role.removesuffix(path) + inside if role.endswith(f"/{path}") else role
 
 
 def contents_hash(path: Path, record: Record) -> str:
-    """Hash of what every run of its job gives alike, computed anew: what was sealed again may claim another.
+    """Hash of an artefact without its record and without the elements of a page that differ from run to run.
 
-    This leaves out an artefact's record, and of a page what varies.
+    It is computed anew: a file that was sealed again may claim another.
     """
     pieces = contents_of(path, record)  # a page is one piece
     return identity_of(

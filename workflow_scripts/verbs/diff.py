@@ -1,8 +1,10 @@
-"""Explain why two artefacts differ: settings, inputs, code, packages, commit, labels, contents; and by how much.
+"""Explain why two artefacts differ, and by how much.
 
-Of tables it says how many cells of each column differ, and the largest and the mean absolute difference of numbers; of
-models the same of their weights. Where inputs differ, the first of them is followed down to the cause of the
-difference. Exit code 1 if records or contents differ.
+Begins with a sentence on the cause. Then it compares settings, inputs, code, packages, commit, labels and contents: for
+each column of a table, and each file of weights, the number of cells that differ and the largest and the mean absolute
+difference. If inputs differ, it follows the first of them down to the cause.
+
+Exit code 1 if records or contents differ.
 
   python -m workflow_scripts diff results/demo/tables/demo.parquet results/other/tables/demo.parquet
 """
@@ -19,12 +21,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from safetensors import SafetensorError, safe_open
 
-from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import RECORD_FILE, identity, read_record
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.verbs.compare import HASHES, Change, compare, contents_hash, facts, inputs_by_role
 from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
-from workflow_scripts.verbs.records import artefact_of, artefact_record, is_outside, name_of
+from workflow_scripts.verbs.records import artefact_of, artefact_record, name_of, state_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,62 +59,46 @@ class Step(NamedTuple):
 
 
 def diff(a: Path, b: Path) -> list[Step]:
-    """Compare two artefacts and, where inputs differ, the first of them, and so on.
+    """Compare two artefacts and, if inputs differ, the first of them, and so on.
 
     Raises:
         DataError: if one is missing, damaged, or not an artefact.
     """
-    pair: tuple[str, ...] = (artefact_of(name_of(a)), artefact_of(name_of(b)))
+    paths = [Path(artefact_of(name_of(path))) for path in (a, b)]
     steps: list[Step] = []
-    while pair:
-        step, pair = _step(*pair)
-        steps.append(step)
+    while paths:
+        records = [artefact_record(path) for path in paths]
+        for path in paths:
+            identity(path)  # raises if it is damaged
+        changes = compare(*map(facts, records))
+        equal = contents_equal(*paths)
+        numbers = [] if equal else numeric_differences(*paths)
+        roles = [change.key for change in changes if change.section == "input"]
+        followed, following, not_followed = _followed(records, roles)
+        one, two = map(str, paths)
+        steps.append(Step(one, two, equal, changes, numbers, not_followed, followed))
+        paths = following
     return steps
 
 
-def _step(a: str, b: str) -> tuple[Step, tuple[str, ...]]:
-    """How two artefacts differ, and the differing inputs to be compared next, if any."""
-    records = [artefact_record(Path(name)) for name in (a, b)]
-    for name in (a, b):
-        identity(Path(name))
-    changes = compare(*map(facts, records))
-    equal = contents_equal(Path(a), Path(b))
-    numbers = [] if equal else numeric_differences(Path(a), Path(b))
-    not_followed: list[str] = []
-    for role in (change.key for change in changes if change.section == "input"):
-        try:
-            pair = tuple(_as_it_was_read(record, role) for record in records)
-        except DataError as error:
-            not_followed.append(f"{role}: {error}")
-        else:
-            return Step(a, b, equal, changes, numbers, not_followed, role), pair
-    return Step(a, b, equal, changes, numbers, not_followed, ""), ()
-
-
-def _as_it_was_read(record: Record, role: str) -> str:
-    """The input of a role.
-
-    Raises:
-        DataError: if it is no artefact, or not the one that was read.
-    """
-    given = inputs_by_role(record).get(role)
-    if given is None or is_outside(given.path):
-        raise DataError("a source outside the pipeline" if given else "only one of the two has this input")
-    if identity(Path(given.path)) != given.sha256:
-        raise DataError(f"{given.path} has been rebuilt since")
-    artefact_record(Path(given.path))
-    return given.path
+def _followed(records: Sequence[Record], roles: Iterable[str]) -> tuple[str, list[Path], list[str]]:
+    """The first differing input that both have as it was read: its role and paths; and the states of others."""
+    reasons: list[str] = []
+    for role in roles:
+        pair = [given for record in records if (given := inputs_by_role(record).get(role))]
+        states = [state_of(given.path, given.sha256)[0] for given in pair]
+        if states == ["as recorded"] * 2:
+            return role, [Path(given.path) for given in pair], reasons
+        reasons.append(f"{role}: {' and '.join(states)}{' on one side alone' * (len(pair) == 1)}")
+    return "", [], reasons
 
 
 def contents_equal(a: Path, b: Path) -> bool:
     """Whether two artefacts have the same contents, apart from their records and what differs from run to run."""
     if {a.suffix, b.suffix} == {".parquet"}:
         one, two = pq.read_table(a), pq.read_table(b)
-        return (
-            bool(one.schema.equals(two.schema))
-            and one.num_rows == two.num_rows
-            and not numeric_differences(a, b)
-        )
+        same = one.schema.equals(two.schema) and one.num_rows == two.num_rows
+        return bool(same) and not numeric_differences(a, b)
     records = read_record(a), read_record(b)
     assert records[0] and records[1], "not an artefact"
     return contents_hash(a, records[0]) == contents_hash(b, records[1])
@@ -128,12 +113,24 @@ def numeric_differences(a: Path, b: Path) -> list[Difference]:
     Nothing can be said of tables of different lengths, of columns and tensors that one of the two lacks, and of pages.
     """
     if a.name == b.name == RECORD_FILE:
-        found: Iterable[Difference] = [*_weights(a.parent, b.parent), *_points(a.parent, b.parent)]
+        found: Iterable[Difference] = _beside(a.parent, b.parent)
     elif {a.suffix, b.suffix} == {".parquet"}:
         found = _columns(pq.read_table(a), pq.read_table(b))
     else:
         found = []
     return [one for one in found if one.differing]
+
+
+def _beside(a: Path, b: Path) -> Iterator[Difference]:
+    """Files of weights, and columns of the data beside figures, that two folders have."""
+    for file in sorted(a.rglob("*")):
+        name = file.relative_to(a).as_posix()
+        if (b / name).is_file() and file.suffix == ".safetensors":
+            with suppress(SafetensorError):  # of another form
+                yield _difference(name, _tensors(file, b / name))
+        elif (b / name).is_file() and file.suffix == ".parquet":
+            for column in _columns(pq.read_table(file), pq.read_table(b / name)):
+                yield column._replace(name=f"{name}: {column.name}")
 
 
 def _columns(a: pa.Table, b: pa.Table) -> Iterator[Difference]:
@@ -157,25 +154,6 @@ def _floats(column: pa.Array) -> Floats:
     filled = pc.if_else(pc.is_null(column), float("inf"), column.cast(pa.float64(), safe=False))
     values: Floats = filled.to_numpy(zero_copy_only=False)
     return values
-
-
-def _in_both(a: Path, b: Path, suffix: str) -> list[str]:
-    """Files with this suffix that two folders have below them."""
-    names = (file.relative_to(a).as_posix() for file in sorted(a.rglob(f"*{suffix}")))
-    return [name for name in names if (b / name).is_file()]
-
-
-def _weights(a: Path, b: Path) -> Iterator[Difference]:
-    for file in _in_both(a, b, ".safetensors"):
-        with suppress(SafetensorError):  # of another form
-            yield _difference(file, _tensors(a / file, b / file))
-
-
-def _points(a: Path, b: Path) -> Iterator[Difference]:
-    """Columns of the data beside figures."""
-    for file in _in_both(a, b, ".parquet"):
-        for column in _columns(pq.read_table(a / file), pq.read_table(b / file)):
-            yield column._replace(name=f"{file}: {column.name}")
 
 
 def _tensors(a: Path, b: Path) -> Iterator[tuple[Floats, Floats]]:

@@ -27,32 +27,26 @@ def answers(config: Mapping[str, Any], jobs: Iterable[PlannedJob]) -> Iterator[t
     engines: dict[str, Engine] = {}
     with TemporaryDirectory() as folder, Ledger(Path(folder, "probe.sqlite")) as ledger:
         for rule, name in sorted(asked):
-            make = _translator if rule == "translate_shard" else _llm
             try:
-                place, engine = make(config, str(name), ledger)
+                engine = (_translator if rule == "translate_shard" else _llm)(config, str(name), ledger)
+                engines[engine.place] = engine
             except SemblanceError as error:
                 yield False, str(error)
-            else:
-                engines[place] = engine
         for place, engine in engines.items():
-            yield _asked(place, engine)
+            try:
+                row = probe(engine, SENTENCE)
+            except SemblanceError as error:
+                yield False, str(error)
+                continue
+            said = repr(" ".join((row.answer or "").split())[:60])
+            if row.status == "usable":
+                yield True, f"{place}: answers, {said}"
+            else:
+                found = f"{place}: {row.status}, {row.reason}: {said}"
+                yield False, f"{found}. Start the service, or correct its block in config/apis.yaml."
 
 
-def _asked(place: str, engine: Engine) -> tuple[bool, str]:
-    try:
-        row = probe(engine, SENTENCE)
-    except SemblanceError as error:
-        return False, str(error)
-    said = " ".join((row.answer or "").split())[:60]
-    if row.status == "usable":
-        return True, f"{place}: answers, {said!r}"
-    return (
-        False,
-        f"{place}: {row.status}, {row.reason}: {said!r}. Start the service, or correct its block in config/apis.yaml.",
-    )
-
-
-def _translator(config: Mapping[str, Any], corpus: str, ledger: Ledger) -> tuple[str, Engine]:
+def _translator(config: Mapping[str, Any], corpus: str, ledger: Ledger) -> Engine:
     trip = config["corpora"][corpus]["round_trip"]
     place = f"translators.{trip['translator']}"
     block = TranslatorSlice.parse({"translator": config["translators"][trip["translator"]]}, place).translator
@@ -61,11 +55,9 @@ def _translator(config: Mapping[str, Any], corpus: str, ledger: Ledger) -> tuple
         llm = LlmBlock.parse(config["llms"][block.llm], f"llms.{block.llm}")
         prompt = (ROOT / f"resources/prompts/{block.prompt}.txt").read_text("utf-8")
     direction = Direction(place=place, source=trip["source"], target=trip["via"])
-    engine = translator_of(block, direction, ledger, llm=llm, prompt=prompt)
-    return place, engine
+    return translator_of(block, direction, ledger, llm=llm, prompt=prompt)
 
 
-def _llm(config: Mapping[str, Any], pool: str, ledger: Ledger) -> tuple[str, Engine]:
+def _llm(config: Mapping[str, Any], pool: str, ledger: Ledger) -> Engine:
     name = config["exemplars"][pool]["llm"]
-    engine = Llm(LlmBlock.parse(config["llms"][name], f"llms.{name}"), f"llms.{name}", ledger)
-    return f"llms.{name}", engine
+    return Llm(LlmBlock.parse(config["llms"][name], f"llms.{name}"), f"llms.{name}", ledger)

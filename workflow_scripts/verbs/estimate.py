@@ -8,10 +8,11 @@ import math
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from workflow_scripts.data.planned import NOTHING
 from workflow_scripts.graph.requests import size_of
 from workflow_scripts.graph.sizes import folders_of, parts_of
 from workflow_scripts.graph.study import Study, data_root_of
@@ -212,16 +213,44 @@ def by_rule(study: Study, jobs: Iterable[PlannedJob]) -> list[Row]:
     ]
 
 
+READERS = {
+    "fetch_encoder": "encoders",
+    "read_dataset": "datasets",
+    "read_word_vectors": "extraction.representations",
+}
+"""Rules that read outside data, and the section of the configuration that their source is in."""
+
+
 def read_from(jobs: Iterable[PlannedJob]) -> list[Row]:
     """Files, or repositories at commits, that every dataset and encoder would be read from now."""
-    read = [job for job in jobs if job.rule in ("fetch_encoder", "read_dataset", "read_word_vectors")]
-    rows = [{"of": " ".join(job.wildcards.values()), "read from": _places(job)} for job in read]
+    rows = [
+        {"of": " ".join(job.wildcards.values()), "read from": _places(job)}
+        for job in jobs
+        if job.rule in READERS
+    ]
     return sorted(rows, key=lambda row: row["of"])
+
+
+def may_lack(job: PlannedJob) -> bool:
+    """Whether a job leaves a gap if its source is not there."""
+    return job.rule == "read_word_vectors" or bool(job.settings.get("dataset", {}).get("optional"))
 
 
 def _places(job: PlannedJob) -> str:
     """The files of a job's source without their hashes; for an encoder, their folder."""
-    files = re.sub(r" sha256:\w+", "", job.settings["source"]).split("; ")
+    planned: str = job.settings["source"]
+    if planned == NOTHING:
+        return "nothing is there: a gap" if may_lack(job) else "nothing is there"
+    files = re.sub(r" sha256:\w+", "", planned).replace("@None", " (no revision set)").split("; ")
     if len(files) > 1 and job.rule == "fetch_encoder":
         files = [os.path.commonpath(files)]
     return ", ".join(files).replace("local:", f"{os.environ.get('SEMBLANCE_DATA')}/")
+
+
+def without_revision(jobs: Iterable[PlannedJob]) -> Iterator[str]:
+    """A finding for each job that would ask the Hub for a repository without naming a commit."""
+    for job in jobs:
+        if job.rule in READERS and "@None" in job.settings["source"] and not may_lack(job):
+            place = ".".join([READERS[job.rule], *job.wildcards.values()])
+            found = f"{place}: no revision is set for {job.settings['source'].replace('@None', '')}"
+            yield f"{found}, so that its job stops and names the newest commit. Write a revision into the block."

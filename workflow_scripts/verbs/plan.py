@@ -4,20 +4,21 @@ import contextlib
 import io
 import json
 import logging
+import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError, refuse
 from workflow_scripts.graph.call import CALLS
-from workflow_scripts.graph.configuration import read_layers
+from workflow_scripts.graph.configuration import as_in_a_file, load_config, read_layers
 from workflow_scripts.graph.place import STUDIES, Call, last_call
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.job import TIMINGS
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.verbs.printing import argument
+from workflow_scripts.verbs.records import studies_of, study_folder
 
 
 class PlannedJob(NamedTuple):
@@ -29,19 +30,14 @@ class PlannedJob(NamedTuple):
     """Its slice of the configuration."""
     inputs: Sequence[str]
     outputs: Sequence[str]
-    operational: Mapping[str, Any] = {}
-    """Settings that decide no result, such as the least rows of a dataset."""
     queued: Mapping[str, Any] = {}
-    """Its resources, as an executor is told them; what a profile says is among them."""
-    log: str = ""
-    times: str = ""
-    """The file of its time and memory."""
+    """Its resources as an executor sees them, those of a profile included."""
     roles: Mapping[str, str | list[str]] = {}
     """Its inputs by role, one path or several, without the list of its code."""
     timings: Sequence[str] = ()
-    """Those of its outputs that hold speeds."""
+    """Outputs that hold speeds."""
     meaning: Mapping[str, str] = {}
-    """Files of its code and the hashes of their meaning."""
+    """Files of its code and the hashes of their syntax trees."""
     packages: Mapping[str, str] = {}
     """Versions of the packages behind it."""
     call: str = ""
@@ -53,15 +49,11 @@ class Graph:
 
     def __init__(self, jobs: Iterable[PlannedJob]) -> None:
         self.jobs = list(jobs)
-        self._makers = {file: number for number, job in enumerate(self.jobs) for file in job.outputs}
-
-    def maker(self, file: str) -> PlannedJob | None:
-        """The job that makes a file; None for a file that no job makes."""
-        return self.jobs[self._makers[file]] if file in self._makers else None
+        self._makers = {file: job for job in self.jobs for file in job.outputs}
 
     def writer(self, record: Record) -> PlannedJob | None:
-        """The job that would write the artefact of a record; None where none would."""
-        job = self.maker(record.outputs[0])
+        """The job that would write the artefact of a record; None if there is none."""
+        job = self._makers.get(record.outputs[0])
         return job if job and job.rule == record.rule and {*record.outputs} <= {*job.outputs} else None
 
 
@@ -72,56 +64,63 @@ class _Listener(logging.Filter):
         super().__init__()
         self.jobs: list[PlannedJob] = []
         self.complaints: list[str] = []
-        self._listed = cache(
-            lambda code: json.loads(Path(code).read_text("utf-8"))
-        )  # jobs of a rule share theirs
+        self._codes: dict[str, Mapping[str, str]] = {}
+        """Content of the lists of code, which jobs of a rule share."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno >= logging.ERROR:
             self.complaints += [line for line in record.getMessage().splitlines() if line.strip()]
         elif getattr(getattr(record, "event", None), "value", None) == "job_info" and record.shellcmd:  # type: ignore[attr-defined]
-            self.jobs.append(_job(record, self._listed))
+            self.jobs.append(self._job(record))
         return True
 
-
-def _job(record: Any, listed: Callable[[str], Mapping[str, str]]) -> PlannedJob:
-    """The job of a message of Snakemake's; ``listed`` reads the meaning of its code from a file."""
-    found = CALLS.search(record.shellcmd)
-    assert found, f"rule {record.rule_name}: a command that calls no entry script"
-    call = json.loads(found[2])
-    files, roles = call["files"], call["files"]["inputs"]
-    return PlannedJob(
-        rule=record.rule_name,
-        wildcards=files["wildcards"],
-        settings=call["settings"],
-        inputs=list(record.input),
-        outputs=list(record.output),
-        operational=files["operational"],
-        queued=dict(record.resources.items()),
-        log=next(iter(record.log or ()), ""),
-        times=record.benchmark or "",
-        meaning=listed(roles.pop("code")),
-        roles=roles,
-        timings=[path for role, path in files["outputs"].items() if role in TIMINGS],
-        packages=call["packages"],
-        call=found[2],
-    )
+    def _job(self, record: Any) -> PlannedJob:
+        found = CALLS.search(record.shellcmd)
+        assert found, f"rule {record.rule_name}: a command that calls no entry script"
+        call = json.loads(found[2])
+        files, roles = call["files"], call["files"]["inputs"]
+        code = roles.pop("code")
+        if code not in self._codes:
+            self._codes[code] = json.loads(Path(code).read_text("utf-8"))
+        return PlannedJob(
+            rule=record.rule_name,
+            wildcards=files["wildcards"],
+            settings=call["settings"],
+            inputs=list(record.input),
+            outputs=list(record.output),
+            queued=dict(record.resources.items()),
+            roles=roles,
+            timings=[path for role, path in files["outputs"].items() if role in TIMINGS],
+            meaning=self._codes[code],
+            packages=call["packages"],
+            call=found[2],
+        )
 
 
-CONFIGFILE = argument(
-    "--configfile",
-    nargs="+",
-    default=[],
-    metavar="FILE",
-    help="as for snakemake, such as config/demo.yaml; -- ends them; default: as the last run in this folder",
-)
 CONFIGURATION = (
-    CONFIGFILE,
+    argument(
+        "--configfile",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="as for snakemake, such as config/demo.yaml; -- ends them; default: as in the last run in this folder",
+    ),
     argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help="as for snakemake"),
 )
 """Arguments of a verb that select a study's configuration."""
 TARGETS = argument("targets", nargs="*", metavar="TARGET", help="files or rules; default: the whole study")
 """The argument of a verb that plans targets of a study."""
+FOLDERS = (
+    argument(
+        "studies",
+        nargs="*",
+        type=study_folder,
+        metavar="FOLDER",
+        help="results of a study; default: those of the given configuration, or else all below results/",
+    ),
+    *CONFIGURATION,
+)
+"""Arguments of a verb that audits studies."""
 
 
 def call_of(configfiles: Sequence[str], config: Sequence[str], study: str | None = None) -> Call:
@@ -132,7 +131,8 @@ def call_of(configfiles: Sequence[str], config: Sequence[str], study: str | None
     """
     if configfiles or config:
         refuse(f"--config {word}: no '='. Write KEY=VALUE." for word in config if "=" not in word)
-        return Call([*configfiles], dict(word.split("=", 1) for word in config))
+        given = (word.split("=", 1) for word in config)
+        return Call([*configfiles], {key: _as_snakemake_reads(text) for key, text in given})
     last = max(STUDIES.glob("*.json"), key=lambda note: note.stat().st_mtime, default=None)
     name = study or (last.stem if last else "")
     if found := last_call(name):
@@ -142,31 +142,49 @@ def call_of(configfiles: Sequence[str], config: Sequence[str], study: str | None
     return Call([], {})
 
 
+def _as_snakemake_reads(text: str) -> Any:
+    """The value of a --config: a number, or else YAML."""
+    for number in (int, float):
+        with contextlib.suppress(ValueError):
+            return number(text)
+    return as_in_a_file(text)
+
+
+def config_of(call: Call) -> dict[str, Any]:
+    """The whole configuration of a call.
+
+    Raises:
+        ConfigError: if it has mistakes.
+    """
+    return load_config(ROOT, call.configfiles, as_in_a_file(call.config))
+
+
+def folders_of(studies: Sequence[Path], configfile: Sequence[str], config: Sequence[str]) -> list[Path]:
+    """The folders to audit: those that are named, or that of the given configuration, or each below ``results``."""
+    if not studies and (configfile or config):
+        studies = [Path("results", config_of(call_of(configfile, config))["name"])]
+    return studies_of(studies)
+
+
 def planned(
-    targets: Sequence[str],
-    configfiles: Sequence[str],
-    *,
-    config: Mapping[str, Any] | None = None,
-    from_nothing: bool = True,
-    profile: str | None = None,
+    targets: Sequence[str], call: Call, *, from_nothing: bool = True, profile: str | None = None
 ) -> Graph:
     """The job graph in the working directory.
 
     Args:
         targets: Files or rules; empty for the whole study.
-        configfiles: As for snakemake's --configfile.
-        config: As for snakemake's --config.
+        call: The configuration.
         from_nothing: Whether to plan as if no file existed yet, instead of what is left to do.
         profile: As for snakemake's --profile.
 
     Raises:
         ConfigError: if a file cannot be read, Snakemake does not accept the configuration, or knows no such target.
     """
-    read_layers(configfiles)  # of a mistake, Snakemake would name neither file nor line
+    read_layers(call.configfiles)  # of a mistake, Snakemake would name neither file nor line
     options = ["--dry-run", *(["--forceall"] if from_nothing else [])]
     options += [] if Path("Snakefile").is_file() else ["--snakefile", str(ROOT / "Snakefile")]
     options += ["--profile", profile] if profile else []
-    return Graph(_dry_run([*options, *words_of(Call([*configfiles], dict(config or {}))), "--", *targets]))
+    return Graph(_dry_run([*options, *words_of(call), "--", *targets]))
 
 
 def words_of(call: Call) -> list[str]:
@@ -177,9 +195,12 @@ def words_of(call: Call) -> list[str]:
 
 
 def first_error(printed: Sequence[str]) -> str:
-    """What Snakemake says of a dry run that failed: its first line with an error, and the next where that is a name."""
-    found = next((place for place, line in enumerate(printed) if "Error" in line), max(0, len(printed) - 1))
-    name = "".join(printed[found : found + 1]).strip().endswith("Error:")
+    """What Snakemake says of a dry run that failed: its first error, with the next line if it is a name alone."""
+    errors = (
+        place for place, line in enumerate(printed) if re.match(r"\s*[\w.]*(Error|Exception)\b.*:", line)
+    )
+    found = next(errors, max(0, len(printed) - 1))
+    name = "".join(printed[found : found + 1]).strip().endswith(":")
     return " ".join(line.strip() for line in printed[found : found + 1 + name])
 
 

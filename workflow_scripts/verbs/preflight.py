@@ -2,11 +2,13 @@
 
 Checks packages, the configuration with every run and column, keys, engines and data of the jobs that are left, and disk
 space; with --profile slurm, it has sbatch test each distinct request. Every translator and language model is asked one
-question, unless --offline leaves that out. A failed check is a red line that says what to do; the exit code is then 1.
+question, unless --offline leaves that out. A failed check is a red line that ends with a remedy.
 
 The tables have jobs by rule, GPU hours of trainings (steps times the milliseconds that a step of SimCSE took), disk,
 requests with days at a service's limits and dollars at its prices, and the place that each dataset and encoder would be
 read from. An empty cell is an unknown number.
+
+Exit code 1 if a check fails.
 
   python -m workflow_scripts preflight jtcse --offline
 """
@@ -21,12 +23,11 @@ from rich.text import Text
 
 from workflow_scripts.apis.ledger import is_offline
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.outside import NAMED_BY, need_findings
 from workflow_scripts.graph.study import Study, data_root_of, open_study
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.verbs import cluster, engines, estimate
-from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, call_of, planned
+from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, call_of, config_of, planned
 from workflow_scripts.verbs.printing import Answer, Rows, argument
 
 Check = tuple[bool, str]
@@ -35,7 +36,7 @@ Check = tuple[bool, str]
 ARGUMENTS = (
     TARGETS,
     *CONFIGURATION,
-    argument("--profile", help="as for snakemake: ask the cluster that it submits to, too"),
+    argument("--profile", metavar="NAME", help="as for snakemake; ask its cluster as well"),
     argument("--offline", action="store_true", help="ask no translator and no language model"),
 )
 
@@ -48,10 +49,8 @@ def answer(
     tables: list[Rows] = []
     try:
         call = call_of(configfile, config)
-        jobs = planned(
-            targets, call.configfiles, config=call.config, from_nothing=False, profile=profile
-        ).jobs
-        study = open_study(load_config(ROOT, call.configfiles, as_in_a_file(call.config)), ROOT)
+        jobs = planned(targets, call, from_nothing=False, profile=profile).jobs
+        study = open_study(config_of(call), ROOT)
         found += checks(study, jobs, profile, ask=not (offline or study.config["offline"] or is_offline()))
         tables = tables_of(study, jobs)
     except ConfigError as error:
@@ -79,11 +78,14 @@ def checks(study: Study, jobs: Sequence[PlannedJob], profile: str | None, *, ask
     yield True, f"configuration of {study.config['name']}: sound; {len(jobs):,} jobs are left to do"
     needed = [(job.rule, job.wildcards[NAMED_BY[job.rule]]) for job in jobs if job.rule in NAMED_BY]
     needs = [*need_findings(study.config, needed, data_root_of(study.config))]
+    failed = {line.partition(": ")[0] for line in needs}
+    needs += [line for line in estimate.without_revision(jobs) if line.partition(": ")[0] not in failed]
     yield from _checked(
         needs, f"keys, engines, data: there for the {len(set(needed))} sources and requests that are left"
     )
     if ask:
-        yield from engines.answers(study.config, jobs)
+        asked = engines.answers(study.config, jobs)
+        yield from (one for one in asked if one[1].partition(": ")[0] not in failed)
     wanted = sum(estimate.gigabytes(study, job) for job in jobs)
     yield from _checked(
         disk_findings(wanted, shutil.disk_usage(".").free / 1e9), "disk: enough, as far as is known"

@@ -1,8 +1,9 @@
 """Make an artefact again in a temporary folder, and compare it with the one that exists.
 
-Runs its job on the inputs below results/, where nothing is changed, by default with the configuration of the study's
-last run in this folder. Exit code 1 if the contents of a rebuilt artefact differ; a record that differs although the
-contents agree is reported, but is no failure.
+Runs its job on the inputs below results/, where nothing is changed. The configuration is that of the study's last run
+in this folder, unless it is given. A record that differs although the contents agree is reported, and is no fault.
+
+Exit code 1 if the contents of a rebuilt artefact differ.
 
   python -m workflow_scripts rebuild results/demo/tables/demo.parquet
 """
@@ -13,17 +14,16 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
 
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.call import FOLDER as CODE
 from workflow_scripts.graph.place import Call
 from workflow_scripts.provenance.artefacts import RECORD_FILE, seal_of
 from workflow_scripts.provenance.cache import FOLDER as CACHE
-from workflow_scripts.verbs.compare import Change, compare, facts
+from workflow_scripts.verbs.compare import compare, facts
 from workflow_scripts.verbs.diff import contents_equal
 from workflow_scripts.verbs.plan import CONFIGURATION, PlannedJob, call_of, planned
-from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
+from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, rows_of
 from workflow_scripts.verbs.records import artefact_of, artefact_record, made_by, name_of
 
 # Sums of floats depend on the number of threads. Snakemake gives a job the threads of its rule: one, except for
@@ -31,45 +31,26 @@ from workflow_scripts.verbs.records import artefact_of, artefact_record, made_by
 _THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
-class Rebuilt(NamedTuple):
-    """One artefact that was made again, compared with the first."""
-
-    path: str
-    job: str
-    identical: bool
-    contents_equal: bool
-    changes: list[Change]
-
-    def as_row(self) -> dict[str, str]:
-        """The artefact as people read of it."""
-        keys = ", ".join(f"{change.section} {change.key}".strip() for change in self.changes)
-        return {
-            "path": self.path,
-            "by": self.job,
-            "contents": "equal" if self.contents_equal else "differ",
-            "record": "identical" if self.identical else f"differs: {keys}",
-        }
-
-
-def rebuild(path: Path, call: Call) -> list[Rebuilt]:
-    """Run the job that wrote ``path`` again.
+def rebuild(path: Path, call: Call) -> list[Row]:
+    """Run the job that wrote ``path`` again; each of its artefacts, compared with the first.
 
     Raises:
         DataError: if ``path`` is not an artefact, no job writes it, or the job fails.
+        ConfigError: if no rule of the configuration makes such a file.
     """
     name = artefact_of(name_of(path))
     record = artefact_record(Path(name))
-    job = planned([], call.configfiles, config=call.config).writer(record)
+    job = planned([name], call).writer(record)
     if job is None:
         raise DataError(
             f"{name}: no job of this configuration writes it. Give the right configuration with --configfile."
         )
     with tempfile.TemporaryDirectory() as temporary:
-        _run(job, made_by(record), Path(temporary))
+        _run(job, Path(temporary))
         return [_compared(Path(output), Path(temporary, output)) for output in record.outputs]
 
 
-def _run(job: PlannedJob, what: str, folder: Path) -> None:
+def _run(job: PlannedJob, folder: Path) -> None:
     """Run a job in ``folder``, with links to its inputs and the list of its code.
 
     Speeds are copied: a page shows those of trainings, and the job that measures them writes them over.
@@ -94,17 +75,28 @@ def _run(job: PlannedJob, what: str, folder: Path) -> None:
     )
     if ended.returncode != 0:
         last = (ended.stderr.strip() or ended.stdout.strip() or "nothing printed").splitlines()[-1]
+        what = made_by(job.rule, job.wildcards)
         raise DataError(f"{what}: the rebuild failed with exit code {ended.returncode}: {last}")
 
 
-def _compared(first: Path, again: Path) -> Rebuilt:
+def _compared(first: Path, again: Path) -> Row:
     was, now = artefact_record(first), artefact_record(again)
     identical = seal_of(first) == seal_of(again)
-    equal = identical or contents_equal(first, again)
-    return Rebuilt(first.as_posix(), made_by(now), identical, equal, compare(facts(was), facts(now)))
+    changes = compare(facts(was), facts(now))
+    keys = ", ".join(f"{change.section} {change.key}".strip() for change in changes)
+    return {
+        "path": first.as_posix(),
+        "by": made_by(now.rule, now.wildcards),
+        "contents": "equal" if identical or contents_equal(first, again) else "differ",
+        "record": "identical" if identical else f"differs: {keys}",
+        "changes": rows_of(changes),
+    }
 
 
-ARGUMENTS = (argument("path", type=Path, help="artefact, or a file in a model folder"), *CONFIGURATION)
+ARGUMENTS = (
+    argument("path", type=Path, metavar="PATH", help="artefact, or a file in a model folder"),
+    *CONFIGURATION,
+)
 
 
 def answer(path: Path, configfile: list[str], config: list[str]) -> Answer:
@@ -112,10 +104,9 @@ def answer(path: Path, configfile: list[str], config: list[str]) -> Answer:
     parts = Path(name_of(path)).parts
     study = parts[1] if parts[0] == "results" and len(parts) > 1 else None
     found = rebuild(path, call_of(configfile, config, study))
-    differing = sum(not one.contents_equal for one in found)
-    identical = sum(one.identical for one in found)
+    differing = sum(one["contents"] == "differ" for one in found)
+    identical = sum(one["record"] == "identical" for one in found)
     said = f"{len(found)} rebuilt: {identical} identical byte for byte, {differing} with different contents"
-    changes = {one.path: rows_of(one.changes) for one in found}
-    return Answer(
-        said, not differing, [Rows("rebuilt", [one.as_row() for one in found])], {"changes": changes}
-    )
+    changes = {one["path"]: one["changes"] for one in found}
+    shown = [{key: value for key, value in one.items() if key != "changes"} for one in found]
+    return Answer(said, not differing, [Rows("rebuilt", shown)], {"changes": changes})

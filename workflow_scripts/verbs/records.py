@@ -1,4 +1,4 @@
-"""Artefacts and their records: of one file, or all that lie below some folders, and which was made from which.
+"""The records below some folders as a graph of artefacts: what each file is, and which was made from which.
 
 A model folder goes by the name of its record, as in other records.
 """
@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,11 +20,12 @@ from rich.console import Console
 from rich.progress import track
 
 from workflow_scripts.columns.training import DROPPED, DROPPED_FILE
-from workflow_scripts.errors import DataError, how_to_make
+from workflow_scripts.errors import DataError, how_to_make, how_to_repair
 from workflow_scripts.provenance.artefacts import (
     CHECKSUMMED_SUFFIXES,
     OUTSIDE,
     RECORD_FILE,
+    identity,
     is_timestamp,
     read_record,
     seal_of,
@@ -33,11 +34,13 @@ from workflow_scripts.provenance.artefacts import (
 from workflow_scripts.provenance.record import Input, Record, sha256_of
 from workflow_scripts.training.manifests import MANIFEST
 
+REPORT = "report.html"
+"""The last artefact of a study."""
+LOCK_SUFFIX = ".lock.json"
 _RULE = re.compile(r"[a-z][a-z0-9_]*")
 _CONTROL = re.compile(r"\\u00(0|1|7f|8|9)")  # control characters, as JSON escapes them; a line feed is \n
 _RESULTS = Path("results")
 _CHECKPOINTS = "checkpoints"
-LOCK_SUFFIX = ".lock.json"
 _THREADS = 2  # one computes hashes while the other waits for the disk
 
 # One file
@@ -63,7 +66,7 @@ def _has_record(folder: str) -> bool:
 
 
 def artefact_of(name: str, is_model: Callable[[str], bool] = _has_record) -> str:
-    """The file whose record tells of ``name``: that of the model folder which it is or is part of, or itself."""
+    """The file with the record of ``name``: the record of its model folder, or the file itself."""
     folders = accumulate(name.split("/"), "{}/{}".format)
     return next((f"{folder}/{RECORD_FILE}" for folder in folders if is_model(folder)), name)
 
@@ -80,10 +83,10 @@ def record_at(path: Path) -> Record | None:
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file. {how_to_make(path)}") from error
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-        raise DataError(f"{path}: damaged; its record cannot be read. Delete the file and rerun.") from error
+        raise DataError(f"{path}: damaged; its record cannot be read. {how_to_repair(path)}") from error
     if record is not None and not _is_safe(record):
         found = "its record holds paths that lead out of this folder, or control characters"
-        raise DataError(f"{path}: {found}, as no record of this pipeline does. Delete the file and rerun.")
+        raise DataError(f"{path}: {found}, as no record of this pipeline does. {how_to_repair(path)}")
     return record
 
 
@@ -100,8 +103,7 @@ def artefact_record(path: Path) -> Record:
     Raises:
         DataError: as ``record_at``, and if the file has no record.
     """
-    record = record_at(path)
-    if record is None:
+    if (record := record_at(path)) is None:
         raise DataError(
             f"{path}: not an artefact, since it has no record. Name a file or model folder below results/."
         )
@@ -109,52 +111,42 @@ def artefact_record(path: Path) -> Record:
 
 
 def key_of(record: Record) -> str:
-    """The key of the job that a record tells of, computed again; another one stands in a record that was altered."""
-    inside = {role: one.sha256 for role, one in record.inputs.items() if not is_outside(one.path)}
-    return record.key_with(inside)
+    """The key of a record's job, computed again; it differs from the key in a record that was altered."""
+    return record.key_with(
+        {role: one.sha256 for role, one in record.inputs.items() if not is_outside(one.path)}
+    )
 
 
-class Made(Protocol):
-    """A record, or a job that is planned."""
-
-    @property
-    def rule(self) -> str:
-        """Name of the rule."""
-
-    @property
-    def wildcards(self) -> Mapping[str, str]:
-        """Values of its wildcards."""
+def made_by(rule: str, wildcards: Mapping[str, str]) -> str:
+    """The name of a job: its rule and wildcards."""
+    return f"{rule}({', '.join(f'{key}={value}' for key, value in wildcards.items())})"
 
 
-def made_by(made: Made) -> str:
-    """The job behind a record or a plan: its rule and wildcards."""
-    return f"{made.rule}({', '.join(f'{key}={value}' for key, value in made.wildcards.items())})"
+State = Literal["as recorded", "rebuilt since", "damaged", "missing", "file", "source"]
 
 
 class Inspection(NamedTuple):
-    """What reading a file once has shown."""
+    """The result of reading a file once."""
 
     checksum: str | None = None
     identity: str = ""
-    """What a job that reads the file would write into its record; empty where nothing was hashed."""
+    """The hash by which a job that reads the file names it; empty where nothing was hashed."""
     record: Record | None = None
     damaged: bool = False
 
 
-def is_sealed(path: Path) -> bool:
+def is_sealed(path: str) -> bool:
     """Whether an artefact of this name carries a checksum, unless a model's record lists it."""
-    return path.suffix in CHECKSUMMED_SUFFIXES or path.name == RECORD_FILE
+    return Path(path).suffix in CHECKSUMMED_SUFFIXES or Path(path).name == RECORD_FILE
 
 
-def inspect(path: Path, *, part_of_model: bool = False, hashing: bool = True) -> Inspection:
-    """Read a file once.
+def _inspect(name: str, part_of_model: bool, hashing: bool) -> Inspection:
+    """Read a file once; the parts of a model folder have no checksum, and are hashed.
 
-    Args:
-        path: The file.
-        part_of_model: Whether a model folder's record lists its hash, which is then checked instead of a checksum.
-        hashing: Whether to look for damage, or to believe what is stored.
+    Without ``hashing``, stored checksums and identities are believed.
     """
-    seal = seal_of(path) if is_sealed(path) and not part_of_model else None
+    path = Path(name)
+    seal = seal_of(path) if is_sealed(name) and not part_of_model else None
     if seal is None:
         return Inspection(identity=sha256_of(path) if hashing else "")
     try:
@@ -168,6 +160,20 @@ def inspect(path: Path, *, part_of_model: bool = False, hashing: bool = True) ->
     return known
 
 
+def state_of(name: str, sha256: str) -> tuple[State, Record | None]:
+    """Whether a file or source is the one that was read with this hash, and its record if that can be read."""
+    path, record = Path(name), None
+    if is_outside(name) or not path.exists():
+        return "source" if is_outside(name) else "missing", None
+    try:
+        record = record_at(path)
+        if identity(path) != sha256:
+            return "rebuilt since", record
+    except DataError:
+        return "damaged", record
+    return "as recorded" if record else "file", record
+
+
 # All files of some folders
 
 
@@ -177,43 +183,37 @@ def study_folder(named: str) -> Path:
     return _RESULTS / folder if not folder.exists() and (_RESULTS / folder).is_dir() else folder
 
 
-def _here() -> list[Path]:
-    """Folders of studies, below which results lie."""
-    return sorted(_RESULTS.glob("[!.]*/"))  # one that begins with a dot is the cache
-
-
 def studies_of(named: Iterable[Path]) -> list[Path]:
     """The folders to audit: those that are named, or each below ``results``.
 
     Raises:
         DataError: if there is none, since nothing to check does not mean that nothing is wrong.
     """
-    studies = list(named) or _here()
+    here = sorted(_RESULTS.glob("[!.]*/"))  # the cache begins with a dot
+    studies = list(named) or here
     for folder in studies or [_RESULTS]:
         if not folder.is_dir() or not studies:
-            advice = (
-                f"Name one of {', '.join(map(str, here))}, or make it" if (here := _here()) else "Make it"
-            )
+            advice = f"Name one of {', '.join(map(str, here))}, or make it" if here else "Make it"
             raise DataError(f"{folder}: no such study. {advice}: snakemake --configfile CONFIG.")
     return studies
 
 
 class Records:
-    """The records below some folders, each by the file that holds it, and how they are connected."""
+    """The artefacts below some folders, and how their records connect them."""
 
     def __init__(self, folders: Iterable[Path], *, hashing: bool = True, show_progress: bool = False) -> None:
         """List the files below ``folders`` and read each once; links are followed.
 
         Args:
             folders: Of results, such as a study.
-            hashing: Whether to look for damage, or to believe what is stored.
+            hashing: Whether to look for damage, or to believe stored checksums and identities.
             show_progress: Whether to draw a bar on standard error.
         """
         self.sizes: dict[str, int] = {}
         self.strays: dict[str, str] = {}
-        """What no job leaves that ends well, and what it is."""
+        """Files that no finished job leaves, and what they are."""
         self.checkpoints: list[str] = []
-        """Folders of one complete checkpoint of a training each."""
+        """Folders of complete checkpoints of trainings."""
         folders, seen = list(folders), set[str]()
         self.folders = [name_of(folder) for folder in folders]
         for folder in folders:
@@ -221,6 +221,15 @@ class Records:
         self.inspections = self._inspected(hashing, show_progress)
         self.by_file = {name: one.record for name, one in sorted(self.inspections.items()) if one.record}
         """Artefact to record, for records in intact files."""
+        self.readers = defaultdict[str, set[str]](set)
+        """File or source to the artefacts that were made from it directly."""
+        self.listed = defaultdict[str, set[str]](set)
+        """File, existing or missing, to the artefacts whose records have it as input or output."""
+        for name, record in self.by_file.items():
+            for given in record.inputs.values():
+                self.readers[given.path].add(name)
+            for path in (*(given.path for given in read_inside(record)), *record.outputs):
+                self.listed[path].add(name)
 
     def _list(self, folder: Path, seen: set[str]) -> None:
         real = os.path.realpath(folder)
@@ -232,12 +241,12 @@ class Records:
             if path.name.startswith(".") and path.suffix in (".tmp", ".old"):  # as `artefacts` names them
                 self.strays[name] = "left behind by a job that was killed, or being written"
             elif path.is_dir() and (path.name == _CHECKPOINTS or path.suffix == f".{_CHECKPOINTS}"):
-                # One without a manifest was being written when its training was killed, which passes over it.
+                # A training that was killed while it wrote a checkpoint leaves no manifest, and passes over it.
                 self.checkpoints += [name_of(file.parent) for file in sorted(path.glob(f"step*/{MANIFEST}"))]
             elif path.is_dir():
                 self._list(path, seen)
             elif path.name.endswith(LOCK_SUFFIX):
-                continue  # what `lock` writes, to be kept with the numbers
+                continue  # written by `lock`, to be kept with the numbers
             elif not path.is_file():
                 self.strays[name] = "neither a file nor a folder; perhaps a broken link"
             elif not is_timestamp(path):
@@ -247,8 +256,7 @@ class Records:
         models = {Path(name).parent.as_posix() for name in self.sizes if Path(name).name == RECORD_FILE}
 
         def inspected(name: str) -> Inspection:
-            part = artefact_of(name, models.__contains__) != name
-            return inspect(Path(name), part_of_model=part, hashing=hashing)
+            return _inspect(name, artefact_of(name, models.__contains__) != name, hashing)
 
         names = sorted(self.sizes, key=lambda name: (-self.sizes[name], name))  # the largest first
         screen, hidden = Console(stderr=True), not show_progress
@@ -256,24 +264,6 @@ class Records:
             found = pool.map(inspected, names)
             seen = track(found, "hashing", len(names), console=screen, transient=True, disable=hidden)
             return dict(zip(names, seen, strict=True))
-
-    @cached_property
-    def listed(self) -> dict[str, list[str]]:
-        """Artefact or other file, existing or missing, to the artefacts whose records list it."""
-        found = defaultdict(list)
-        for name, record in self.by_file.items():
-            for path in {*(given.path for given in read_inside(record)), *record.outputs}:
-                found[path].append(name)
-        return dict(found)
-
-    @cached_property
-    def readers(self) -> dict[str, set[str]]:
-        """File or source to the artefacts that were made from it directly."""
-        found = defaultdict(set)
-        for name, record in self.by_file.items():
-            for given in record.inputs.values():
-                found[given.path].add(name)
-        return dict(found)
 
     @cached_property
     def _models(self) -> set[str]:
@@ -286,6 +276,16 @@ class Records:
         return artefact_of(path, self._models.__contains__)
 
     @cached_property
+    def damaged(self) -> list[str]:
+        """Files whose checksum is broken or gone."""
+        expected = {*self.listed, *(f"{folder}/{REPORT}" for folder in self.folders)}
+        return [
+            name
+            for name, one in self.inspections.items()
+            if one.damaged or (name in expected and is_sealed(name) and one.checksum is None)
+        ]
+
+    @cached_property
     def dropped(self) -> dict[str, str]:
         """Weights that a study does not keep (``keep_models``), by file, and the hash that each had."""
         found: dict[str, str] = {}
@@ -296,23 +296,20 @@ class Records:
                     found |= {row["file"]: row["sha256"] for row in rows}
         return found
 
-    def behind(self, path: str) -> set[str]:
-        """The artefact that ``path`` belongs to, and all that it was made from, directly or indirectly."""
-        start = self.artefact_of(path)
-        return {start} | _reached(
-            start, lambda name: {one.path for one in read_inside(self.by_file[name])} & self.by_file.keys()
-        )
+    @cached_property
+    def parts(self) -> dict[str, dict[str, str]]:
+        """Record of a model folder to the paths of the folder's other files and their hashes."""
+        found: dict[str, dict[str, str]] = defaultdict(dict)
+        for name, one in self.inspections.items():
+            if (artefact := self.artefact_of(name)) != name:
+                found[artefact][name] = one.identity
+        return found
 
     def made_from(self, path: str) -> set[str]:
         """Every artefact made from ``path``, a file or a source as records name it, directly or indirectly."""
-        return _reached(self.artefact_of(path), lambda name: self.readers.get(name, set()))
-
-
-def _reached(start: str, step: Callable[[str], set[str]]) -> set[str]:
-    """All that is reached from ``start`` by any number of steps."""
-    found: set[str] = set()
-    pending = {start}
-    while pending:
-        pending = set().union(*map(step, pending)) - found
-        found |= pending
-    return found
+        found: set[str] = set()
+        pending = {self.artefact_of(path)}
+        while pending:
+            pending = set().union(*(self.readers.get(name, ()) for name in pending)) - found
+            found |= pending
+        return found

@@ -1,4 +1,4 @@
-"""Print the JSON Schema of the configuration, of a grid or a file of claims, or of the options of a reader of datasets.
+"""Print the JSON Schema of the configuration, of a grid, or of the options of a reader of datasets.
 
 Each key has its type, its range and its description, by which an editor knows it. Of a reader there are also the roles
 that its files may have, and the rows that it returns.
@@ -11,11 +11,10 @@ from typing import Any
 
 from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.graph.schema import Grid, Study
-from workflow_scripts.settings.claims import ClaimFile
 from workflow_scripts.settings.readers import READERS
 from workflow_scripts.verbs.printing import Answer, argument
 
-_FILES: dict[str, Any] = {"configuration": Study, "grid": Grid, "claims": ClaimFile}
+_FILES: dict[str, Any] = {"configuration": Study, "grid": Grid}
 
 
 def reader_schema(name: str) -> dict[str, Any]:

@@ -8,11 +8,12 @@ systems are shown beside their baselines, with gains and 95% intervals.
   python -m workflow_scripts show results/demo/tables/demo.parquet --markdown
 """
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import RenderableType
@@ -27,9 +28,17 @@ from workflow_scripts.provenance.artefacts import (
     read_table,
     seal_of,
 )
-from workflow_scripts.reporting.layout import Cell, Sheet, View, lay_out, view_of
 from workflow_scripts.reporting.records import record_of
-from workflow_scripts.reporting.terminal import Printed, footnotes, latex, scores_csv, scores_shown, to_csv
+from workflow_scripts.reporting.sheets import (
+    Sheet,
+    footnotes,
+    latex,
+    markdown_rows,
+    scores_csv,
+    scores_shown,
+    sheet_of,
+    to_csv,
+)
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, markdown_of
 from workflow_scripts.verbs.records import study_folder
 
@@ -76,7 +85,7 @@ def holds_scores(path: Path) -> bool:
     return bool(found == SCORES)
 
 
-def as_csv(tables: Sequence[View], scores: Sequence[Path]) -> str:
+def as_csv(tables: Sequence[Sheet], scores: Sequence[Path]) -> str:
     """All tables, or all scores, as one CSV.
 
     Raises:
@@ -89,46 +98,27 @@ def as_csv(tables: Sequence[View], scores: Sequence[Path]) -> str:
     return to_csv(tables)
 
 
-def cells_of(sheet: Sheet) -> list[Row]:
-    """A table's cells as text, a row a run; a star marks what the footnotes explain."""
-    return [
-        {"run": sheet.named(line.run), **line.facts}
-        | {
-            sheet.named(head.text): _cell_text(cell)
-            for head, cell in zip(sheet.heads, line.cells, strict=True)
-        }
-        for line in sheet.lines
-    ]
-
-
-def _cell_text(cell: Cell) -> str:
-    difference = f" ({cell.difference})" if cell.difference else ""
-    return f"{cell.score}{'*' if cell.significant else ''}{difference}"
-
-
 def systems(folder: Path) -> list[Row]:
     """The systems that a folder of kept tables lists, each with its gain over its own baseline."""
     listed = read_yaml(folder / SYSTEMS)
-    means = dict[tuple[str, str], dict[str, str]]()
-    for table in {one["table"] for one in listed.values()}:
-        with (folder / f"{table}.csv").open(encoding="utf-8", newline="") as lines:
-            rows = [row for row in csv.DictReader(lines) if row["heading"] == "mean"]
-        means |= {(table, row["run"]): row for row in rows}
+    tables = {one["table"] for one in listed.values()}
+    cells = pd.concat({table: pd.read_csv(folder / f"{table}.csv") for table in tables})
+    means = cells[cells["heading"] == "mean"].droplevel(1).set_index("run", append=True)
     names = {one["run"]: name for name, one in listed.items()}
     return [
-        {"system": name, **_gain(means[one["table"], one["run"]], names), "cost": one["cost"]}
+        {"system": name, **_gain(means.loc[(one["table"], one["run"])], names), "cost": one["cost"]}
         for name, one in listed.items()
     ]
 
 
-def _gain(row: Mapping[str, str], names: Mapping[str, str]) -> Row:
+def _gain(row: "pd.Series[Any]", names: Mapping[str, str]) -> Row:
     """A mean over seeds, and its difference to the baseline, paired by seed and not corrected."""
-    mean = f"{float(row['mean']):.2f}" + (f" ± {float(row['sd']):.2f}" if row["sd"] else "")
-    if not (row["sd"] and row["baseline"]):
+    mean = f"{row['mean']:.2f}" + ("" if pd.isna(row["sd"]) else f" ± {row['sd']:.2f}")
+    if pd.isna(row["sd"]) or pd.isna(row["baseline"]):
         return {"mean": mean, "gain (95%)": "", "over": ""}
     # The detectable difference is a multiple of the spread of differences between seeds, which the table has not.
-    seeds, difference = int(row["seeds"]), float(row["difference"])
-    spread = float(row["detectable"]) / detectable_difference(1.0, seeds, alpha=0.05, power=0.8)
+    seeds, difference = int(row["seeds"]), row["difference"]
+    spread = row["detectable"] / detectable_difference(1.0, seeds, alpha=0.05, power=0.8)
     reach = half_width(spread, seeds, alpha=0.05)
     gain = f"{difference:+.2f} ({difference - reach:.1f} to {difference + reach:.1f})"
     return {"mean": mean, "gain (95%)": gain, "over": names[row["baseline"]]}
@@ -158,23 +148,23 @@ def answer(paths: list[Path], form: str | None, beside: list[str]) -> Answer:
     files = files_of(paths)
     scores = [path for path in files if holds_scores(path)]
     found = [path for path in files if path not in scores]
-    tables = [view_of(path) for path in found]
+    tables = [sheet_of(path) for path in found]
     if form == "csv":
         return Answer(parts=[as_csv(tables, scores).rstrip("\n")])
     if form and scores:
         raise DataError(f"{scores[0]}: scores have no cells. Use --csv.")
     data = {one.name: list(one.rows) for one in tables}
     data |= {path.as_posix(): read_table(path, SCORES).to_pylist() for path in scores}
-    sheets = [lay_out(view_of(path, times_of(path))) for path in found]
+    sheets = [sheet_of(path, times_of(path)) for path in found]
     if form == "markdown":
         documents = [
-            "\n- ".join([f"{markdown_of(cells_of(sheet))}\n", *footnotes(sheet)]) for sheet in sheets
+            "\n- ".join([f"{markdown_of(markdown_rows(sheet))}\n", *footnotes(sheet)]) for sheet in sheets
         ]
         return Answer(parts=documents, data=data)
     if form == "latex":
         calls = [f"python -m workflow_scripts show {quote(str(path))} --latex" for path in found]
         return Answer(parts=list(map(latex, sheets, calls)), data=data)
-    parts: list[RenderableType] = [Printed(sheet) for sheet in sheets]
+    parts: list[RenderableType] = [*sheets]
     parts += _scores(scores) if scores else []
     return Answer(parts=[*parts, *([published_scores(scores, beside)] if beside else [])], data=data)
 

@@ -4,11 +4,11 @@ from workflow_scripts.evaluation.task_by_task import SharedTexts
 
 
 def scores_of(task, encode):
-    return task.score(*SharedTexts(encode, {"": task.columns}).of(""))
+    return task.score(*SharedTexts(encode, {"": task.columns}).vectors(""))
 
 
 def evaluate(evaluator, datasets, encode, config):
-    """Scores of every dataset by the task of its name."""
+    """Scores of each dataset by the task with its name."""
     return [
         score
         for name, table in datasets.items()

@@ -41,7 +41,7 @@ def test_counts_of_bert_and_of_twin_encoders_are_those_of_the_papers_on_every_ru
 
 
 def test_a_batch_is_timed_in_turns_with_the_base_encoder(monkeypatch):
-    """On a clock that forward passes alone move on, ten times as far while they warm up."""
+    """The clock advances only in forward passes, ten times as far during the warm-up."""
     clock, calls, layer = SimpleNamespace(seconds=0.0), [], nn.Linear(2, 2)
     monkeypatch.setattr(cost, "time", SimpleNamespace(perf_counter=lambda: clock.seconds))
 

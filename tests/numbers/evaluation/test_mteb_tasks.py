@@ -37,7 +37,7 @@ PAPERS = {
     "jtcse_sts22": {"STS": 1},
     "english_retrieval": {"Retrieval": 26},
 }
-"""Of some lists, the kinds of their tasks, and how many the papers have."""
+"""For some lists, the kinds of their tasks and the papers' numbers of tasks."""
 WORDS = ["cat", "dog", "car", "road", "sun", "moon", "rain", "tea", "milk", "bread", "king", "queen"]
 ROWS = {
     "sentence1": [f"The {word} is here." for word in WORDS] * 2,

@@ -1,4 +1,4 @@
-"""Our evaluators against those that others use, on the same texts and the same encoder: equal numbers.
+"""Our evaluators against other libraries' on the same texts and encoder: equal numbers.
 
 Peers are sentence-transformers and mteb. Encoders are MiniLM, which is installed as a package, and a tiny one.
 """
@@ -113,7 +113,7 @@ def test_minilm_scores_what_was_published_for_it(minilm):
 
 
 def test_clustering_is_what_mteb_says_with_whole_k_means(minilm, monkeypatch):
-    """Its own takes mini-batches from a single start, and here stops at a worse optimum than k-means of ten starts."""
+    """mteb's own clustering uses mini-batches from a single start, and here ends in a worse optimum than ten starts."""
     # not quite what they are about
     labels = [TOPICS[place if place % 5 else place - 20] for place in range(len(TOPICS))]
     table = pa.table([[""] * len(TEXTS), TEXTS, [None] * len(TEXTS), labels], schema=LABELLED)

@@ -1,4 +1,4 @@
-"""SentEval's form of sentences: by hand, and against its own files where they are at hand."""
+"""SentEval's form of sentences: by hand, and against its own files if they are installed."""
 
 import os
 from pathlib import Path

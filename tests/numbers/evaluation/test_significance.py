@@ -1,4 +1,4 @@
-"""Tests of differences against scipy, and against ranking every resample anew."""
+"""Tests of differences against scipy, and against ranking every resample."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_a_direction_is_tested_by_the_two_sided_t_test_with_its_interval():
 
 @pytest.mark.parametrize("margin", [0.0, 0.3, 0.75, 1.5])
 def test_sameness_is_tested_by_the_one_sided_tests_at_the_margin(margin):
-    """And being beyond a margin of nothing is a difference."""
+    """Exceeding a margin of 0 is a difference."""
     found = over_pairs(DIFFERENCES, SETTINGS, margin)
     sides = [
         stats.ttest_1samp(DIFFERENCES, bound, alternative=alternative).pvalue
@@ -46,7 +46,7 @@ def test_sameness_is_tested_by_the_one_sided_tests_at_the_margin(margin):
 
 @pytest.mark.slow
 def test_equal_systems_are_found_to_differ_as_rarely_as_alpha_says():
-    """Where the margin is small against the spread the data choose the side, and a test of that side is wrong twice."""
+    """If the margin is small against the spread, the data choose the side, and a test of this side errs twice as often."""
     random = np.random.default_rng(0)
     found = [over_pairs(random.normal(size=5), SETTINGS, 0.02) for _ in range(4000)]
     beyond = [one.p < SETTINGS.alpha for one in found if abs(one.difference) > 0.02]

@@ -18,7 +18,7 @@ WIDTH = 8
 
 
 def encode(sentences):
-    """A vector that the sentence determines: its numbers."""
+    """A vector of the numbers in a sentence."""
     return np.array([[float(word) for word in sentence.split()] for sentence in sentences], dtype=np.float32)
 
 

@@ -56,7 +56,7 @@ def test_a_corpus_without_sentences_has_no_averages(backbone, tokenizer):
 
 
 def test_means_do_not_depend_on_the_order_of_addition():
-    """The last token has a state of which the sum of others loses a part, or nothing, or all, by the order."""
+    """Rounding of a sum loses part, none or all of the last token's state, depending on the order."""
     draw = np.random.default_rng(0)
     states = torch.from_numpy(draw.normal(scale=3, size=(20_000, 4)).astype(np.float32))
     states = torch.cat([states, torch.tensor([[2.0**27], [1.25 * 2.0**-26], [-(2.0**27)]]).expand(3, 4)])

@@ -1,4 +1,4 @@
-"""Against scikit-learn, and by the properties that each has by its definition."""
+"""Post-processing against scikit-learn, and by properties of each definition."""
 
 import tracemalloc
 

@@ -64,7 +64,9 @@ def settings_of(extraction, representation):
 
 
 def test_a_block_that_asks_for_a_layer_which_the_encoder_has_not_is_an_error():
-    with pytest.raises(ConfigError, match=r"extraction\.blocks: layers 1\+9: 9 is no layer of the encoder"):
+    with pytest.raises(
+        ConfigError, match=r"extraction\.blocks: layers 1\+9: '9' is not a layer of the encoder"
+    ):
         plan(settings_of(study(["plain"], layers=["1+9"]), "plain"), 2)
 
 
@@ -245,7 +247,7 @@ def test_every_sample_as_a_document_is_nearer_to_the_printed_row(task, printed):
 
 
 def test_scores_of_a_grid_are_those_of_scikit_learn_and_scipy_cell_by_cell():
-    """Vectors as every representation yields them, against other code from the vectors on."""
+    """Vectors of all representations, compared with independent code for the remaining steps."""
 
     def without(principal, vectors):
         centred = vectors - principal.mean_

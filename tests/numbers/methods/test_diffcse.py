@@ -26,7 +26,7 @@ ROWS = Sampler(walk.ROWS, walk.SIZE.batch, 3).rows_of(1)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """With an encoder and its head, as continue_mlm writes them."""
+    """A folder with an encoder and its head, as continue_mlm writes them."""
     return tmp_path_factory.mktemp("adapted")
 
 
@@ -73,7 +73,7 @@ def test_the_generator_learns_nothing_and_drops_out_if_it_is_to(folder, dropout)
 
 
 def test_chosen_words_are_filled_with_what_the_generator_finds_likeliest(folder):
-    """Its head on the states of what it is shown, written out; words that were not chosen stay."""
+    """The generator's head on the states of its input, written out; words that were not chosen stay."""
     objective, _ = make(folder)
     inputs = objective.inputs(1)
     batch, shown = inputs.batch, inputs.masked_BT

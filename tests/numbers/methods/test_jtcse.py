@@ -23,7 +23,7 @@ DEPTH = 4
 
 
 def sub_encoder(kind, tokenizer, shift=0.0):
-    """A sub_encoder of four layers; ``shift`` tells one from another."""
+    """A sub_encoder of four layers; different shifts give different ones."""
     model = tiny.make_backbone(kind, len(tokenizer), num_hidden_layers=DEPTH, attn_implementation="eager")
     draw = torch.Generator().manual_seed(1)
     for name, parameter in model.named_parameters():

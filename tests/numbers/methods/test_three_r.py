@@ -262,7 +262,7 @@ def test_the_threshold_takes_the_path_of_table_7_whatever_steps_and_learning_rat
 
 
 class Settling(Falling):
-    """What every step pushes towards 0.273."""
+    """A threshold that every step moves towards 0.273."""
 
     def pull(self, c):
         return 3.0 * (c - 0.273).abs()

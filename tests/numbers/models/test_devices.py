@@ -1,4 +1,4 @@
-"""Where a job encodes."""
+"""The device on which a job encodes."""
 
 import pytest
 import torch
@@ -38,4 +38,4 @@ def test_a_machine_without_one_encodes_on_its_processor_and_says_so(monkeypatch,
     there(monkeypatch, False)
     assert granted_device(1) == torch.device("cpu")
     (line,) = capsys.readouterr().err.splitlines()
-    assert "asked for a GPU, and none is here" in line
+    assert "requested a GPU, but the machine has none" in line

@@ -139,7 +139,7 @@ SCORES = torch.ones(3, 4, 7, 7)
     ids=["hidden states", "weights", "slopes", "attention"],
 )
 def test_functions_of_pytorch_draw_by_key_pass_call_and_process(draw):
-    """Whatever PyTorch's own generator holds, and without touching it."""
+    """Draws do not depend on the state of PyTorch's generator, and do not change it."""
 
     def found(*key, passes=1, calls=1, **process):
         torch.manual_seed(next(seeds))

@@ -195,7 +195,7 @@ def test_dropout_that_modules_do_not_take_is_refused(tmp_path):
 
 
 def test_a_pooler_that_a_folder_lacks_is_not_made_up(tmp_path, tiny_bert):
-    """Published encoders often come without it; Transformers would draw one."""
+    """Published encoders often have no pooler; Transformers would draw one."""
     backbone = load_backbone(tiny_bert)
     backbone.pooler = None
     backbone.save_pretrained(tmp_path)

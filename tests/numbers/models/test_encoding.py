@@ -34,7 +34,7 @@ def test_vectors_come_in_the_order_of_the_sentences(encoder, tokenizer):
 def test_each_sentence_is_read_once_within_the_budget_whatever_stands_beside_it(
     encoder, tokenizer, monkeypatch
 ):
-    """O-22, on the way that evaluation takes."""
+    """O-22, by the functions that evaluation calls."""
     vectors = encode(encoder, tokenizer, TEXTS, 32)
     monkeypatch.setattr(encoding, "TOKENS_PER_BATCH", 50)
     seen, forward = [], encoder.forward

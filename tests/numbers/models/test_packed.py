@@ -1,4 +1,4 @@
-"""Packed encoders beside the Transformers models whose weights they are."""
+"""Packed encoders against the Transformers models with the same weights."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_states_are_those_of_the_stock_model(backbone, batch, reads):
 
 @pytest.mark.parametrize("reads", READS)
 def test_gradients_are_those_of_the_stock_model(backbone, batch, reads):
-    """Of a weighted sum of all that is read; keys' biases have none, since softmax does not see them."""
+    """Gradients of a weighted sum of all outputs; keys' biases have none, since softmax ignores them."""
     token_BT1 = batch.mask_BT[..., None]
 
     def gradients(states):

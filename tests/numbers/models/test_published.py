@@ -1,4 +1,4 @@
-"""Folders as authors publish them: read as sentence-transformers reads them, or refused with what was found."""
+"""Published folders: loaded as sentence-transformers loads them, or refused with the reason."""
 
 import json
 import re
@@ -35,7 +35,7 @@ SHARDS, SHARD = "model.safetensors.index.json", "model-00002-of-00003.safetensor
 
 
 def publish(root, following, *, kind="bert", limit=64, **more):
-    """What sentence-transformers writes of an encoder and the modules behind it."""
+    """A folder that sentence-transformers writes for an encoder and the modules after it."""
     folder, plain = root / "models/theirs", tiny.write_model(root / "plain", kind)
     given = {"model_max_length": limit} | ({"padding_side": "left"} if kind == "llama" else {})
     modules = [Transformer(str(plain), processor_kwargs=given), *following]
@@ -72,7 +72,7 @@ def mean():
 
 
 def with_settings(name=SETTINGS, **settings):
-    """A folder whose settings of the encoder's input, as releases before 6 wrote them, are these."""
+    """A folder with these settings of the encoder's input, in the format of releases before 6."""
 
     def make(root):
         folder = publish(root, [mean()])
@@ -91,7 +91,7 @@ def cased(root):
 
 
 def with_added_tokens(root):
-    """A tokeniser of old days: words, one a line, and added tokens in a file of their own."""
+    """An old format of tokeniser: words, one a line, and added tokens in another file."""
     folder = publish(root, [mean()])
     words = sorted((vocab := load_tokenizer(folder).get_vocab()), key=vocab.__getitem__)
     backbone = load_backbone(folder)
@@ -150,16 +150,16 @@ MODULE = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base
 STATIC = MODULE | {"type": "sentence_transformers.sentence_transformer.modules.StaticEmbedding"}
 CODE = {"idx": 2, "name": "2", "path": "2_Own", "type": "modeling_own.Pooler"}
 FOR_ALL = {  # change of a folder with mean pooling, Dense and prompts, and its line: nothing can be made of it
-    "router": (lambda f: (f / "modules.json").write_text(json.dumps([MODULE])), "Router comes first, which is not supported"),
+    "router": (lambda f: (f / "modules.json").write_text(json.dumps([MODULE])), "'Router' is the first module, which is not supported"),
     "static": (lambda f: (f / "modules.json").write_text(json.dumps([STATIC])), "StaticEmbedding comes first"),
-    "code": (lambda f: edited(f, "modules.json", add=[CODE]), r"modeling_own\.Pooler is code of the folder"),
+    "code": (lambda f: edited(f, "modules.json", add=[CODE]), r"modeling_own\.Pooler' is code of the folder"),
     "remote code": (
         lambda f: edited(f, "config.json", auto_map={"AutoModel": "modeling_own.Own"}, model_type="their_own"),
-        r"their_own is code of the folder \(trust_remote_code\)",
+        r"'their_own' is code of the folder \(trust_remote_code\)",
     ),
     "quantised": (
         lambda f: edited(f, "config.json", quantization_config={"quant_method": "bitsandbytes"}),
-        r"config\.json: quantization_config: weights are quantised \(bitsandbytes\)\. Take the encoder in float32",
+        r"config\.json: quantization_config: weights are quantised \(bitsandbytes\)\. Choose the encoder in float32",
     ),
     "an adapter": (
         lambda f: edited(f, "adapter_config.json", base_model_name_or_path="their/base"),
@@ -188,12 +188,12 @@ FOR_ALL = {  # change of a folder with mean pooling, Dense and prompts, and its 
     "outside": (lambda f: edited(f, "modules.json", add=[CODE | {"path": "../../plain"}]), r"modules\.json: 3: path: String should"),
     "shards outside": (
         lambda f: (f / SHARDS).write_text('{"weight_map": {"a": "../../plain/model.safetensors"}}'),
-        r"index\.json: '\.\./\.\./plain/model\.safetensors' is no name of a shard",
+        r"index\.json: '\.\./\.\./plain/model\.safetensors' is not a name of a shard",
     ),
     "no shards": (lambda f: (f / SHARDS).write_text("[]"), r"model\.safetensors\.index\.json: Input should be an object"),
-    "a shard is missing": (lambda f: (sharded(f) / SHARD).unlink(), rf"index\.json: it names {SHARD}, which is not there"),
+    "a shard is missing": (lambda f: (sharded(f) / SHARD).unlink(), rf"index\.json: it names '{SHARD}', which does not exist"),
     "shards in a list": (lambda f: (f / SHARDS).write_text('{"weight_map": []}'), "a JSON file of it has another form"),
-    "a length in words": (lambda f: edited(f, SETTINGS, max_seq_length="long"), "max_seq_length: 'long' is no number of tokens"),
+    "a length in words": (lambda f: edited(f, SETTINGS, max_seq_length="long"), "max_seq_length: 'long' is not a number of tokens"),
     "prompts cut off": (lambda f: (f / PROMPT_FILE).write_text("{"), r"transformers\.json: Invalid JSON"),
     "a list for an encoder": (lambda f: (f / "config.json").write_text("[1]"), r"theirs/config\.json: Input should be an object"),
     "no model type": (lambda f: (f / "config.json").write_text("{}"), r"theirs/config\.json: no model_type"),
@@ -230,7 +230,7 @@ def fetched(root):
 
 
 def folder_lines(root):
-    """What is found wrong with the folder itself, whatever reads it."""
+    """Messages about the folder itself, independent of the readout."""
     return [*folder_findings(STUDY, ["theirs"], root)]
 
 
@@ -336,7 +336,7 @@ def test_another_readout_reads_the_encoder_alone(tmp_path):
     read = encode(*load_encoder(tmp_path / "model", plain.readout), TEXTS, 64)
     np.testing.assert_allclose(read, expected, atol=1e-5)
     assert encoder.leaves[0].backbone.config.hidden_size == D
-    with pytest.raises(ConfigError, match="a run as it was published is not added up"):
+    with pytest.raises(ConfigError, match="an encoder as published cannot be added up"):
         Ensemble([encoder, encoder.read_by(plain.readout)], (1.0, 1.0))
 
 

@@ -46,6 +46,6 @@ def test_a_prompt_goes_around_a_sentence_whatever_the_tokeniser_adds(single):
 def test_a_sentence_without_tokens_is_named(tiny_bert):
     tokenizer = load_tokenizer(tiny_bert)
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A", special_tokens=[])
-    found = "sentence 2 of 3: '' has no token. Leave it out of the data"
+    found = "sentence 2 of 3: '' has no token. Remove it from the data"
     with pytest.raises(DataError, match=found):
         tokenise_in(None, tokenizer, ["the town", "", "a river"], 8)

@@ -41,7 +41,7 @@ def equal(one, two):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Two whole checkpoints, as a kill between writing one and removing the other leaves them."""
+    """Two complete checkpoints, as after a kill between writing one and removing the other."""
     save_checkpoint(tmp_path / "old", OURS, checkpoint(4))
     save_checkpoint(tmp_path / "checkpoints", OURS, checkpoint(8))
     shutil.move(tmp_path / "old/step00000004", tmp_path / "checkpoints")
@@ -117,7 +117,7 @@ def test_a_damaged_or_missing_file_falls_back_to_the_checkpoint_before(folder, n
 
 
 def test_no_changed_bit_of_the_manifest_passes(folder):
-    """A step or a fingerprint that reads well and is another one would resume another training."""
+    """A wrong step or fingerprint that can be read would resume another training."""
     shutil.rmtree(folder / "step00000004")
     file = folder / "step00000008" / MANIFEST
     content = file.read_bytes()

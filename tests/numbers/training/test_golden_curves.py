@@ -1,6 +1,6 @@
 """Losses of five steps, frozen: a refactoring leaves them as they are, a change of results does not.
 
-Written anew, where a change of results is meant, by: python -m tests.numbers.training.test_golden_curves
+To write them again after an intended change of results: python -m tests.numbers.training.test_golden_curves
 """
 
 import json

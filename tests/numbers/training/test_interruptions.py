@@ -64,7 +64,7 @@ class Case(NamedTuple):
     ends: tuple[End, ...]
     rule: str = "train_encoder"
     code: int = -signal.SIGKILL
-    """What the runs that end early should end with."""
+    """Exit code of the runs that end early."""
     damage: Callable[[Path], None] = lambda _folder: None
     then: Mapping[str, Any] = MappingProxyType({})
     """Settings that the last run has changed."""
@@ -128,7 +128,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
-    """What trainings read; all that their processes would import and ask for by themselves is here."""
+    """Inputs of trainings, with everything imported and looked up that their processes need."""
     git_state()  # asked once: somebody may commit meanwhile
     for name in ("jobs.train_encoder", "jobs.continue_mlm", "methods.simcse"):
         importlib.import_module(f"workflow_scripts.{name}")
@@ -152,14 +152,14 @@ def play(folder, case, settings, end=None):
 
 
 def made(folder):
-    """Every file that is left, but what tells of speed and what is kept, and the steps of the last process."""
+    """All files except speeds and the cache, and the steps of the last process."""
     files = jobs.files_of(folder / "run")
     return files, pq.read_table(folder / "speed.parquet")["step"].to_pylist()
 
 
 @pytest.fixture(scope="module")
 def whole(inputs, tmp_path_factory):
-    """What is made by a training left in peace, of a rule with some settings changed."""
+    """Outputs of an uninterrupted training, of a rule with some settings changed."""
     known = {}
 
     def files(case):

@@ -249,7 +249,7 @@ def test_a_request_to_stop_ends_the_step_saves_and_says_so(tmp_path, number):
 
 
 def test_checkpoints_of_another_kind_of_device_or_other_chunks_are_not_used(tmp_path, monkeypatch):
-    """They round otherwise."""
+    """Rounding differs between kinds of devices."""
     names = []
     monkeypatch.setattr(loop, "load_checkpoint", lambda folder, name: names.append(name))
     run(Toy(), tmp_path, steps=1)
@@ -266,7 +266,7 @@ def test_checkpoints_of_another_kind_of_device_or_other_chunks_are_not_used(tmp_
 
 
 class Spoilt(torch.autograd.Function):
-    """A loss whose gradient is no number."""
+    """A loss whose gradient is nan."""
 
     @staticmethod
     def forward(ctx, value):

@@ -1,4 +1,4 @@
-"""Two processes on the CPU (gloo), started as a cluster job starts them, beside one."""
+"""Two processes on the CPU (gloo), started as in a cluster job, against one."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ DROPOUTS = (0.0, 0.1)
 
 
 def trained(folder, processes, dropouts=(0.1,), *, stop=0, chunk=0):
-    """What trainings by so many processes leave, one for each dropout; None where they were cut off."""
+    """Outputs of trainings by this number of processes, one for each dropout; None if they were stopped."""
     folders = [folder / f"dropout{dropout}" for dropout in dropouts]
     for one in folders:
         walk.bert(one)
@@ -33,26 +33,26 @@ def trained(folder, processes, dropouts=(0.1,), *, stop=0, chunk=0):
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory):
-    """By dropout, what a training by one process leaves."""
+    """Outputs of a training by one process, by dropout."""
     return dict(zip(DROPOUTS, trained(tmp_path_factory.mktemp("one"), 1, DROPOUTS), strict=True))
 
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    """By dropout, what a training by two processes leaves."""
+    """Outputs of a training by two processes, by dropout."""
     return dict(zip(DROPOUTS, trained(tmp_path_factory.mktemp("two"), 2, DROPOUTS), strict=True))
 
 
 @pytest.fixture(scope="module")
 def two_in_chunks(tmp_path_factory):
-    """What a training by two processes leaves that read three sentences at a time."""
+    """Outputs of a training by two processes that encode three sentences at a time."""
     (left,) = trained(tmp_path_factory.mktemp("chunks"), 2, chunk=3)
     return left
 
 
 @pytest.mark.parametrize("dropout", [*DROPOUTS, "in chunks"])
 def test_two_processes_have_the_loss_and_the_gradients_of_the_joint_batch(one, two, two_in_chunks, dropout):
-    """What is dropped does not depend on who has a sentence, nor on what is read with it."""
+    """Dropout does not depend on the process of a sentence, or on the sentences encoded with it."""
     in_chunks = dropout == "in chunks"
     one, two = (one[0.1], two_in_chunks) if in_chunks else (one[dropout], two[dropout])
     close = 1e-5 if in_chunks else 1e-6

@@ -17,7 +17,7 @@ from workflow_scripts.training.sampler import Sampler
     last_batch=st.sampled_from(["drop", "keep"]),
 )
 def test_every_row_comes_once_in_an_epoch(rows, batch_size, seed, epoch, last_batch):
-    """But for those that are dropped, and for one row that would be a batch of its own."""
+    """Every row once, except dropped ones, and a row that would be a batch by itself."""
     batch_size = min(rows, batch_size)
     one = settings(epochs=1, max_steps=None, batch_size=batch_size, last_batch=last_batch).steps(rows)
     sampler = Sampler(rows, batch_size, seed, last_batch)

@@ -46,7 +46,7 @@ def test_the_development_score_is_spearmans_of_the_cosines(tiny_bert):
 
 
 ALIKE = pa.concat_tables([pairs().slice(0, 1)] * 3)
-BY_NOTHING = "development set: all 3 judgements are 0.636962, by which no checkpoint"
+BY_NOTHING = "development set: all 3 judgements are 0.636962, so no checkpoint"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which steps are captured and replayed, with stand-ins for CUDA's graphs that run the update again on its inputs."""
+"""Capture and replay of steps, with stand-ins for CUDA graphs that run the update again."""
 
 from collections import Counter
 from contextlib import contextmanager, nullcontext
@@ -39,14 +39,14 @@ def test_steps_are_captured_unless_a_readout_reads_padding(folder, capsys):
 
 
 class Stream:
-    """Keeps nothing in order, since a processor does."""
+    """A stand-in for a CUDA stream; a CPU needs no ordering."""
 
     def wait_stream(self, _other):
         pass
 
 
 class StandIn:
-    """CUDA's graphs: what is called inside ``graph`` is not computed, but again and again by ``replay``."""
+    """A stand-in for CUDA graphs: calls inside ``graph`` are computed by each ``replay``."""
 
     def __init__(self):
         self.events = []
@@ -79,7 +79,7 @@ class _Graph:
 
 
 class Watched:
-    """An update that inside ``graph`` is kept for later, at the addresses that it has read and will write."""
+    """An update whose calls inside ``graph`` are recorded, with the addresses of their inputs and results."""
 
     def __init__(self, update, cuda):
         self._update, self._cuda = update, cuda
@@ -107,7 +107,7 @@ def cuda(monkeypatch):
 
 
 def steps_of(folder, method, shapes, run_of):
-    """What ten steps leave, the weights after them, and the inputs of each; ``run_of`` makes a runner of an update."""
+    """Results of ten steps, the weights after them, and the inputs; ``run_of`` makes a runner of an update."""
     objective = prepared(blocks()[method], folder, SIZE, CPU, shapes=shapes).objective
     run = run_of(Update(objective, training(SIZE, max_steps=STEPS), STEPS))
     inputs = [host_half(objective, 1, number) for number in range(1, STEPS + 1)]

@@ -8,7 +8,7 @@ def rates(steps, **changes):
 
 
 def test_linear_starts_at_the_peak_and_would_reach_zero_after_the_last_step():
-    """As transformers has it, whose first step has the full rate where there is no warm-up."""
+    """The schedule of transformers, whose first step has the full rate without a warm-up."""
     assert rates(4) == pytest.approx([0.8, 0.6, 0.4, 0.2])
 
 
@@ -30,7 +30,7 @@ def test_a_schedule_begins_again_with_its_warm_up():
 
 
 KEPT = {4: 1, 5: 1, 6: 2, 7: 2, 8: 2, 9: 2, 10: 3, 11: 3, 12: 3, 13: 3}
-"""Rows to batches of four; one that is left is no batch."""
+"""Rows in batches of four; a single remaining row is not a batch."""
 
 
 @pytest.mark.parametrize(

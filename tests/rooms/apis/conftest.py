@@ -7,7 +7,7 @@ from deep_translator.constants import BASE_URLS
 
 from tests import fault_server, tiny
 from tests.workshop import CALLS
-from workflow_scripts.apis.asking import Watch, settled
+from workflow_scripts.apis.asking import Watch, collect_answers
 from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.apis.llm import Llm
 from workflow_scripts.apis.translators import Direction, translator_of
@@ -70,7 +70,7 @@ def ask(ledger):
 
     def rows(engine, texts=TEXTS, *, offline=False):
         requests = [engine.request(text) for text in texts]
-        found = settled(requests, ledger, engine, Watch(engine.place, 1000), offline=offline)
+        found = collect_answers(requests, ledger, engine, Watch(engine.place, 1000), offline=offline)
         return [found[request.key] for request in requests]
 
     return rows

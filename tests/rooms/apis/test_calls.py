@@ -29,14 +29,14 @@ SENT_ON = {
 MEANINGS = [
     ((401, 403), {}, "said", ApiError, "The key is wrong or missing"),
     ((402,), {}, "said", ApiError, "quota is used up"),
-    ((404, 405, 410), {}, "said", ApiError, r"HTTP \d+ \(said\)\. There is nothing to ask"),
+    ((404, 405, 410), {}, "said", ApiError, r"HTTP \d+ \(said\)\. Nothing is served there"),
     ((408, 429, 500, 502, 503, 504), {}, "said", Transient, r"HTTP \d+"),
     ((400, 413, 414, 422), {}, "said", NoAnswer, "said"),
     ((429,), {"Retry-After": "1"}, "insufficient_quota: you exceeded", ApiError, "quota is used up"),
     ((429,), {"Retry-After": "1"}, "Insufficient Balance", ApiError, "quota is used up"),
     *(
         ((301, 302, 303, 307, 308), {"Location": location}, "", ApiError,
-         rf"^llms\.toy: HTTP \d+: sent on to {shown}, where nothing is sent\. Write the address that answers\.$")
+         rf"^llms\.toy: HTTP \d+: redirected to {shown}, which is not followed\. Write the address that answers\.$")
         for location, shown in SENT_ON.items()
     ),
 ]  # fmt: skip

@@ -51,10 +51,10 @@ ENDS = {
     "a wrong key": (fault(401, f"Invalid API key {KEY}"), "key is wrong or missing"),
     "no right": (fault(403, f"Invalid API key {KEY}"), "key is wrong or missing"),
     "an empty quota": (fault(429, '{"error": {"code": "insufficient_quota"}}'), "quota is used up"),
-    "no such address": (fault(404, f"<h1>Not found</h1> {KEY}"), r"HTTP 404 .*There is nothing to ask"),
+    "no such address": (fault(404, f"<h1>Not found</h1> {KEY}"), r"HTTP 404 .*Nothing is served there"),
     "a redirection": (
         fault(302, KEY, Location=f"http://127.0.0.1/{KEY}?api_key={KEY}"),
-        r"sent on to http://127\.0\.0\.1, where nothing is sent",
+        r"redirected to http://127\.0\.0\.1, which is not followed",
     ),
     "a long wait": (fault(429, Retry_After="9999"), "asks to wait 9999 s"),
 }
@@ -71,8 +71,8 @@ def test_a_server_that_will_not_is_asked_once_whatever_the_number_of_workers(
         assert len(server.requests) == 1
     assert KEY not in str(stopped.value)
     assert len(ledger) == 0
-    with Ledger(ledger.path) as of_another:  # for whom nothing is claimed any more
-        assert of_another.claim([engine.request(TEXTS[0])], 60).busy == []
+    with Ledger(ledger.path) as swapped:  # for whom nothing is claimed any more
+        assert swapped.claim([engine.request(TEXTS[0])], 60).busy == []
 
 
 @pytest.mark.parametrize("step", [DRIP, DRIPPING_HEADERS])
@@ -82,7 +82,7 @@ def test_an_answer_without_an_end_ends_the_job(make, ask, name, monkeypatch, ste
         assert answers(ask(engine, TEXTS[:2])) == WELL[:2]
         with monkeypatch.context() as hurried:
             hurried.setattr(Calls, "attempt_seconds", 0.5)
-            with pytest.raises(ApiError, match=r"llms\.toy: http://127\S+: no whole answer within 0\.5 s"):
+            with pytest.raises(ApiError, match=r"llms\.toy: http://127\S+: no complete answer within 0\.5 s"):
                 ask(engine)
         assert len(server.requests) == 3
         assert answers(ask(engine)) == WELL

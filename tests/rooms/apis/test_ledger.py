@@ -36,8 +36,8 @@ def test_a_row_is_found_again_in_clear_with_all_that_was_noted(tmp_path):
     asked = Request("openai", "deepseek-chat", "", "", "Write.", '{"seed": 7}')
     kept = Row(asked, "Said.", "usable", cost_usd=0.25, attributes='{"endpoint": "http://one"}')
     with Ledger(tmp_path / "deep/answers.sqlite") as ledger:
-        (dated,) = ledger.settle([kept])
-        ledger.settle([row(1, "", "rejected", reason="empty")])
+        (dated,) = ledger.save([kept])
+        ledger.save([row(1, "", "rejected", reason="empty")])
     assert [file.name for file in (tmp_path / "deep").iterdir()] == ["answers.sqlite"]
     with Ledger(tmp_path / "deep/answers.sqlite") as ledger:
         found = ledger.find([asked, request(1), request(2)])
@@ -64,15 +64,15 @@ def test_requests_have_one_key_if_and_only_if_they_are_equal(one, other):
 def test_a_usable_answer_is_never_overwritten_and_what_failed_is_claimed_again(tmp_path):
     with Ledger(tmp_path / "answers.sqlite") as ledger:
         first = [row(1, "first"), row(2, None, "failed"), row(3, "?", "rejected"), row(4, status="refused")]
-        ledger.settle(first)
+        ledger.save(first)
         granted = ledger.claim([request(number) for number in range(1, 1202)], 60)
         assert granted.mine == [request(number) for number in (2, *range(5, 1202))]
         assert set(granted.known) == {request(number).key for number in (1, 3, 4)}
-        ledger.settle([row(number, "second") for number in range(1, 1202)])
+        ledger.save([row(number, "second") for number in range(1, 1202)])
         assert answers_in(ledger, range(1300)) == {"text 1": "first"} | {
             f"text {n}": "second" for n in range(2, 1202)
         }
-        ledger.settle([row(1, "first", "rejected")], even_usable=True)
+        ledger.save([row(1, "first", "rejected")], overwrite_usable=True)
         assert ledger.find([request(1)])[request(1).key].status == "rejected"
 
 
@@ -119,7 +119,7 @@ def test_a_claim_of_another_machine_lapses(tmp_path, monkeypatch):
 def test_claims_end_with_the_answer_or_when_they_are_released(tmp_path):
     with Ledger(tmp_path / "answers.sqlite") as one, Ledger(tmp_path / "answers.sqlite") as two:
         one.claim([request(1), request(2)], 60)
-        one.settle([row(1, status="failed")])
+        one.save([row(1, status="failed")])
         assert two.claim([request(1), request(2)], 60).busy == [request(2)]
         one.release()
         assert two.claim([request(2)], 60).mine == [request(2)]
@@ -157,7 +157,7 @@ ANSWERS = {f"text {number}": f"answer {number} " * 5 for number in range(300)}
 def filled(tmp_path):
     path = tmp_path / "answers.sqlite"
     with Ledger(path) as ledger:
-        ledger.settle([row(number) for number in range(300)])
+        ledger.save([row(number) for number in range(300)])
     assert [file.name for file in tmp_path.iterdir()] == ["answers.sqlite"]  # nothing is left in a log
     return path
 
@@ -191,7 +191,7 @@ def test_a_locked_ledger_is_not_called_damage(filled, monkeypatch):
     monkeypatch.setattr("workflow_scripts.apis.ledger._BUSY_SECONDS", 0.2)
     with sqlite3.connect(filled) as other, Ledger(filled) as ledger:
         other.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(DataError, match=r"database is locked\. Nothing in it is damaged"):
+        with pytest.raises(DataError, match=r"database is locked\. The file is not damaged"):
             ledger.find([request(1)])
 
 
@@ -231,14 +231,14 @@ def test_a_file_that_is_no_ledger_is_one_line_and_stays(tmp_path, monkeypatch):
 @pytest.fixture
 def mixed(tmp_path):
     with Ledger(tmp_path / "answers.sqlite") as ledger:
-        ledger.settle(
+        ledger.save(
             [
                 row(1),
                 row(2, "Error 500", "failed", reason="error message"),
                 row(3, "", "rejected", reason="empty"),
             ]
         )
-        ledger.settle([Row(Request("openai", "m", "", "", "Write."), "Said.", "usable", cost_usd=0.5)])
+        ledger.save([Row(Request("openai", "m", "", "", "Write."), "Said.", "usable", cost_usd=0.5)])
     return tmp_path / "answers.sqlite"
 
 

@@ -24,9 +24,9 @@ needs_apertium = pytest.mark.skipif(
 def translate(make, ledger):
     """A function that gives the row of each sentence, by LibreTranslate unless another engine is named."""
 
-    def rows(server, sentences=TEXTS, name="libretranslate", *, offline=False, most_without=2, **changes):
+    def rows(server, sentences=TEXTS, name="libretranslate", *, offline=False, max_unanswered=2, **changes):
         engine = make(name, server, **changes)
-        return translate_all(sentences, engine, ledger, offline=offline, most_without=most_without)
+        return translate_all(sentences, engine, ledger, offline=offline, max_unanswered=max_unanswered)
 
     return rows
 
@@ -194,7 +194,7 @@ def test_a_kept_answer_is_judged_again_when_it_is_read(
 ):
     asked = make("llm", languages=BY_MODEL["languages"]).request(TEXTS[0])
     noted = json.dumps({"finish_reason": finish})
-    ledger.settle([Row(asked, said.replace("{}", WELL[0]), *kept, attributes=noted)])
+    ledger.save([Row(asked, said.replace("{}", WELL[0]), *kept, attributes=noted)])
     (row,) = translate(None, TEXTS[:1], offline=True, **BY_MODEL)
     assert (row.status, row.reason) == (status, reason) and (reason or row.answer == WELL[0])
     (row,) = ledger.rows()
@@ -205,7 +205,7 @@ MISTAKES = {
     "llms.toy: prompt: .*placeholders are $source": (ConfigError, "llm", {"prompt": "$sentence"}),
     "no placeholder": (ConfigError, "llm", {"prompt": "To $target."}),
     "llms.toy: en to xx: .*Name languages it supports": (ApiError, "google", {"languages": ("en", "xx")}),
-    "direction eng-xxx is not here. Install both": (ApiError, "apertium", {"languages": ("eng", "xxx")}),
+    "direction eng-xxx is not installed. Install both": (ApiError, "apertium", {"languages": ("eng", "xxx")}),
 }
 
 
@@ -243,7 +243,7 @@ def test_apertium_gives_a_sentence_the_same_translation_in_any_batch_and_order(t
 @pytest.mark.parametrize(
     ("mode", "seconds", "message"),
     [
-        ("head -c 30", 60, r"returned \d+ texts for 8, or some without their ends"),
+        ("head -c 30", 60, r"returned \d+ texts for 8, or some are incomplete"),
         ("cat | (echo broken >&2; exit 3)", 60, r"ended with code 3 \(broken\)"),
         ("sleep 60", 0.5, r"a batch took more than 0\.5 s"),
         ("tr a b | apertium-tagger -g absent.prob", 60, r"ended with code \d+"),

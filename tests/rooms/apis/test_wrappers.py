@@ -6,7 +6,7 @@ import json
 import pytest
 
 from benchmarks.material import wikipedia_sentences
-from workflow_scripts.apis.door import completion_fault, translation_fault
+from workflow_scripts.apis.answer_checks import completion_fault, translation_fault
 from workflow_scripts.apis.wrappers import items_in, leftover, unwrapped
 
 TEXT = "The old river runs through the north of the city and the children swim there."

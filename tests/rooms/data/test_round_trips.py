@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.apis.door import text_fault
+from workflow_scripts.apis.answer_checks import text_fault
 from workflow_scripts.apis.ledger import Request, Row
 from workflow_scripts.columns.corpora import ROUND_TRIPS, SENTENCES, TRIPLES
 from workflow_scripts.data.round_trips import (

@@ -71,7 +71,9 @@ def test_points_that_a_logarithmic_axis_cannot_show_are_counted_in_a_note(made):
 
 
 def test_variants_without_a_point_are_named_with_the_reason(made):
-    assert "Not drawn, for want of scores: RE (not in the study's grid)." in made("variant_scatter").said
+    assert (
+        "Not drawn, because scores are missing: RE (not in the study's grid)." in made("variant_scatter").said
+    )
     assert "Not drawn" not in made("variant_scatter", models=["BERT"]).said
 
 
@@ -87,7 +89,7 @@ def test_a_gap_is_named_below_the_figure_with_its_reason_and_the_rest_is_drawn(m
     given = [row("plain", "sts12", 0.5, layers=layer, mixing_weight=w) for layer in "01" for w in (0.0, 0.5)]
     given.append(row("plain", "sts13", None, note="no source", **nothing))
     said = made(kind, given).said
-    assert f"Not drawn, for want of scores: {gap} (sts13: no source)." in said and rest in said
+    assert f"Not drawn, because scores are missing: {gap} (sts13: no source)." in said and rest in said
 
 
 def test_the_shadow_of_a_line_is_the_standard_deviation_of_a_sample_of_tasks(made):

@@ -107,7 +107,7 @@ def test_every_seed_is_looked_into_and_the_figure_names_sentences(inside, tiny_b
 
 def test_a_run_of_several_encoders_is_refused(inside, tiny_bert):
     member = encoder_of(tiny_bert, "token_similarity")
-    with pytest.raises(ConfigError, match=r"a\.b holds several encoders"):
+    with pytest.raises(ConfigError, match=r"a\.b is a sum of several encoders"):
         inside("token_similarity", Ensemble([member, member], [0.5, 0.5]))
 
 

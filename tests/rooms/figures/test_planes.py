@@ -44,7 +44,7 @@ def test_a_point_is_a_run_and_one_without_both_scores_is_named_below_the_figure(
     assert points["run"].tolist() == ["a.x", "b.x", "c.x"]
     expected = [[0.1, 0.1, 70, 0.1], [0.2, 0.1, np.nan, 0.1], [0.3, 0.1, 80, 0.1]]
     np.testing.assert_array_equal(points[["x", "x_sd", "y", "y_sd"]], expected)
-    assert "Without a point, for want of scores: b.x." in found
+    assert "Not drawn, because scores are missing: b.x." in found
     assert "Pearson" not in " ".join(found)  # two points always lie on a line
 
 
@@ -53,7 +53,7 @@ def test_the_figure_says_how_the_columns_correlate(scatter):
     found = scatter({"a.x": (1, 1), "b.x": (2, 3), "c.x": (3, 2)}).texts
     said = "Over 3 runs: Pearson 0.50, Spearman 0.50."
     assert {"energy, M on lee", "STS, M on lee", said, FOOTNOTE, "b"} <= {*found}
-    assert "Without a point" not in " ".join(found)
+    assert "Not drawn" not in " ".join(found)
 
 
 @pytest.fixture

@@ -36,6 +36,6 @@ def test_the_papers_words_stand_beside_ours_of_the_same_rank(stored):
 def test_a_grid_of_several_corpora_is_refused_in_words(tmp_path):
     files = [tmp_path / f"corpora/{corpus}/words.parquet" for corpus in ("wiki", "nli")]
     with pytest.raises(
-        ConfigError, match=r"word_frequencies: .* train on wiki and nli, .* Leave the block out"
+        ConfigError, match=r"word_frequencies: .* train on wiki and nli, .* Leave word_frequencies out"
     ):
         shown("word_frequencies", {"words": 200}, {"words": files, "printed": [PRINTED]})

@@ -1,7 +1,8 @@
 """The claims of the five papers: sound, printed as they say, and read from what a study makes anyway."""
 
+import csv
+import shutil
 from collections import defaultdict
-from itertools import product
 
 import pytest
 
@@ -9,17 +10,23 @@ from tests.planning import DEMO, ROOT, merged_config, set_at, study_in
 from workflow_scripts.data.printed import read_printed
 from workflow_scripts.extraction.blocks import names
 from workflow_scripts.graph.checks import read_grids
-from workflow_scripts.graph.configuration import read_yaml
-from workflow_scripts.graph.resources import CLAIMS, claim_findings
+from workflow_scripts.graph.resources import claim_findings
 from workflow_scripts.reporting.extraction import places
-from workflow_scripts.settings.claims import ClaimFile, Comparison
+from workflow_scripts.settings.claims import FOLDER, Claim, Comparison, claims_in, papers_in
 from workflow_scripts.settings.extraction import ExtractionTable, Names, definable_rows, tables_of
 
 STUDIES = {"paper": [], "laboratory": ["config/minilm.yaml"], "demo": [DEMO]}
 PAPERS = ["s2sent", "layerattpooler", "three_r", "jtcse", "extraction"]
-FILES = {paper: ClaimFile.parse(read_yaml(ROOT / CLAIMS / f"{paper}.yaml"), paper).claims for paper in PAPERS}
-EVERY = [(paper, name) for paper, claims in FILES.items() for name in claims]
-PRINTED = [(paper, name) for paper, name in EVERY if None not in dict(FILES[paper][name].printed).values()]
+CLAIMS = {
+    scale: {
+        (paper, row["claim"]): Claim.parse(row, place)
+        for paper in PAPERS
+        for place, row in claims_in(ROOT / FOLDER, paper, scale).items()
+    }
+    for scale in STUDIES
+}
+EVERY = CLAIMS["paper"]
+PRINTED = [key for key, claim in EVERY.items() if None not in (claim.printed_ours, claim.printed_theirs)]
 AGAINST_THEIR_TABLE = {("s2sent", "two_over_one_dimension_roberta"), ("jtcse", "across_languages_tncse")}
 """Claims that the paper's own numbers do not bear out."""
 
@@ -43,37 +50,33 @@ def published():
 def test_printed_numbers_are_those_of_the_published_tables():
     """Cells that papers print nothing for are figures, and are told as null."""
     known, checked = published(), 0
-    for (paper, name), side in product(EVERY, ("ours", "theirs")):
-        compared, value = FILES[paper][name].tested.paper, getattr(FILES[paper][name].printed, side)
-        if isinstance(compared, Comparison):
-            cell = getattr(compared, side)
-            printed = known.get((compared.table, cell.run, cell.heading))
-            assert printed is None or value in printed, (paper, name, side)
+    for key, claim in EVERY.items():
+        compared, values = claim.compared, (claim.printed_ours, claim.printed_theirs)
+        cells = compared.cells if isinstance(compared, Comparison) else ()
+        for cell, value in zip(cells, values, strict=False):
+            printed = known.get((compared.table, *cell))
+            assert printed is None or value in printed, (key, cell)
             checked += printed is not None
     assert checked > 150
 
 
-@pytest.mark.parametrize(("paper", "name"), PRINTED)
-def test_printed_numbers_say_what_is_claimed_of_them(paper, name):
-    claim = FILES[paper][name]
-    difference = claim.printed.ours - claim.printed.theirs
+@pytest.mark.parametrize("key", PRINTED, ids=".".join)
+def test_printed_numbers_say_what_is_claimed_of_them(key):
+    claim = EVERY[key]
+    difference = claim.printed_ours - claim.printed_theirs
     agrees = {
         "higher": difference > 0,
         "lower": difference < 0,
         "same": abs(difference) <= (claim.margin or 0),
     }
-    assert agrees[claim.expects] == ((paper, name) not in AGAINST_THEIR_TABLE)
+    assert agrees[claim.expects] == (key not in AGAINST_THEIR_TABLE)
 
 
 def test_every_comparison_is_in_tables_that_some_study_here_makes(study):
     """``study_in`` has checked the cells of the tables that this study makes."""
     made = {*study.grids, *study.shown_extraction["tables"], *study.shown_extraction["figures"]}
-    tested = [
-        getattr(claim.tested, study.config["claims"]["scale"])
-        for claims in FILES.values()
-        for claim in claims.values()
-    ]
-    tables = {compared.table for compared in tested if isinstance(compared, Comparison)}
+    compared = [claim.compared for claim in CLAIMS[study.config["claims"]["scale"]].values()]
+    tables = {one.table for one in compared if isinstance(one, Comparison)}
     assert tables and tables <= made
 
 
@@ -96,64 +99,94 @@ def test_rows_of_the_extraction_study_are_named_as_its_tables_name_them(table):
 # Mistakes
 
 
-FIRST = "s2sent/claims/simcse_bert"
+FIRST = "config/claims/s2sent.csv: line 2 (simcse_bert): "
 MISTAKES = {
-    "a misspelt key": (
-        f"{FIRST}/expect", "higher",
-        "claims/s2sent.yaml: claims.simcse_bert.expect: unknown key. Did you mean expects?",
+    "a misspelt column": (
+        "s2sent", 0, "expects", "expect",
+        "config/claims/s2sent.csv: column: expect is not defined. Did you mean expects?",
     ),
     "a direction that is none": (
-        f"{FIRST}/expects", "up",
-        "claims/s2sent.yaml: claims.simcse_bert.expects: 'up' is none of higher, lower, same.",
+        "s2sent", 1, "expects", "up", f"{FIRST}expects: 'up' is none of higher, lower, same.",
     ),
     "a name in capitals": (
-        "s2sent/claims/SimCSE", {},
-        "claims/s2sent.yaml: claims.SimCSE: not a name. Use small letters, digits and underscores.",
+        "s2sent", 1, "claim", "SimCSE",
+        "config/claims/s2sent.csv: line 2 (SimCSE): claim: 'SimCSE' does not match ^[a-z0-9_]+$.",
+    ),
+    "a name that another claim has": (
+        "s2sent", 1, "claim", "promptcse_bert",
+        "config/claims/s2sent.csv: line 2 (promptcse_bert): a second claim of that name. Rename it.",
     ),
     "a margin of a direction": (
-        f"{FIRST}/margin", 0.5,
-        "claims/s2sent.yaml: claims.simcse_bert.margin: a claim that expects higher reads no margin. Correct it.",
+        "s2sent", 1, "margin", "0.5", f"{FIRST}margin: a claim that expects higher reads no margin. Correct it.",
     ),
+    "a margin that is no number": ("s2sent", 1, "margin", "half", f"{FIRST}margin: 'half' is not a number or null"),
     "no margin of sameness": (
-        "s2sent/claims/averaging_is_no_gain/margin", None,
-        "claims/s2sent.yaml: claims.averaging_is_no_gain.margin: a claim that expects same needs margin. Correct it.",
+        "s2sent", 9, "margin", "",
+        "config/claims/s2sent.csv: line 10 (averaging_is_no_gain): margin: a claim that expects same needs margin.",
     ),
-    "a table that is none": (
-        f"{FIRST}/tested/demo/table", "dmo",
-        "claims/s2sent.yaml: claims.simcse_bert.tested.demo.table: dmo is not defined. Did you mean demo?",
+    "a sentence that is none": (
+        "s2sent", 1, "demo_note", "6 steps; read at CLS",
+        f"{FIRST}demo_note: read at CLS is not defined. Did you mean read at [CLS]?",
     ),
+    "neither a table nor a reason": ("s2sent", 2, "demo_note", "", (
+        "config/claims/s2sent.csv: line 3 (promptcse_bert): compared: '' is shorter than 10 "
+        "(Why it cannot be tested at this scale.)."
+    )),
+    "a table that is none": ("s2sent", 1, "demo_table", "dmo", f"{FIRST}demo_table: dmo is not defined. Did you mean demo?"),
     "a run that is none": (
-        f"{FIRST}/tested/demo/ours/run", "simcse_s2sen.minilm_mlm.wiki_extract",
-        "claims/s2sent.yaml: claims.simcse_bert.tested.demo.ours.run: simcse_s2sen.minilm_mlm.wiki_extract is not "
-        "defined. Did you mean simcse_s2sent.minilm_mlm.wiki_extract?",
+        "s2sent", 1, "demo_ours", "simcse_s2sen.minilm_mlm.wiki_extract",
+        f"{FIRST}demo_ours: simcse_s2sen.minilm_mlm.wiki_extract is not defined. "
+        "Did you mean simcse_s2sent.minilm_mlm.wiki_extract?",
     ),
     "a column that is none": (
-        f"{FIRST}/tested/demo/theirs/heading", "Spearmann",
-        "claims/s2sent.yaml: claims.simcse_bert.tested.demo.theirs.heading: Spearmann is not defined. "
-        "Did you mean Spearman?",
+        "s2sent", 1, "demo_heading", "Spearmann",
+        f"{FIRST}demo_heading: Spearmann is not defined. Did you mean Spearman?",
     ),
     "a row of the extraction study that nothing can make": (
-        "extraction/claims/idf_random/tested/demo/ours/run", "idf^V",
-        "claims/extraction.yaml: claims.idf_random.tested.demo.ours.run: idf^V is not defined. Did you mean idf^W?",
+        "extraction", 6, "demo_ours", "idf^V",
+        "config/claims/extraction.csv: line 7 (idf_random): demo_ours: idf^V is not defined. Did you mean idf^W?",
     ),
     "a model that is none": (
-        "extraction/claims/idf_random/tested/demo/ours/heading", "BERTT",
-        "claims/extraction.yaml: claims.idf_random.tested.demo.ours.heading: BERTT is not defined. Did you mean BERT?",
+        "extraction", 6, "demo_heading", "BERTT",
+        "config/claims/extraction.csv: line 7 (idf_random): demo_heading: BERTT is not defined. Did you mean BERT?",
     ),
-    "a column of times": (
-        "demo/columns/0/measured", True,
-        "claims/s2sent.yaml: claims.simcse_bert.tested.demo.ours.heading: Spearman is not defined.",
+    "a cell too many": (
+        "s2sent", 1, "demo_note", "6 steps,",
+        "config/claims/s2sent.csv: line 2: more cells than the header. Quote text with commas.",
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("path", "value", "message"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_one_line_that_says_where_what_and_the_remedy(path, value, message, monkeypatch):
-    """In the demo's claims of S2Sent and of the extraction study, or in its grid."""
+def demo():
     config = merged_config(ROOT, DEMO) | {"claims": {"papers": ["s2sent", "extraction"], "scale": "demo"}}
-    grids = read_grids(config, ROOT / "config")[0]
-    contents = {paper: read_yaml(ROOT / CLAIMS / f"{paper}.yaml") for paper in config["claims"]["papers"]}
-    set_at(contents | grids, path, value)
-    monkeypatch.setattr("workflow_scripts.graph.resources.read_yaml", lambda file: contents[file.stem])
-    found = list(claim_findings(config, grids, ROOT))
-    assert found[0].startswith(message) and (len(found) == 1 or path.startswith("demo/"))
+    return config, read_grids(config, ROOT / "config")[0]
+
+
+@pytest.mark.parametrize(("paper", "line", "column", "value", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_one_line_that_says_where_what_and_the_remedy(
+    paper, line, column, value, message, tmp_path
+):
+    """In the demo's claims of S2Sent or of the extraction study; line 0 has the names of the columns."""
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    file = tmp_path / FOLDER / f"{paper}.csv"
+    rows = list(csv.reader(file.read_text("utf-8").splitlines()))
+    rows[line][rows[0].index(column)] = value
+    with file.open("w", newline="") as edited:
+        csv.writer(edited).writerows(rows)
+    if value.endswith(","):
+        file.write_text(file.read_text().replace(f'"{value}"', f"{value}x"))
+    found = list(claim_findings(*demo(), tmp_path))
+    assert found[0].startswith(message)
+    assert len(found) == 1 or column in ("claim", "demo_heading")  # of two claims, or of both cells
+
+
+def test_a_claim_of_a_column_of_times_has_no_cell():
+    config, grids = demo()
+    set_at(grids, "demo/columns/0/measured", True)
+    assert next(claim_findings(config, grids, ROOT)).startswith(
+        f"{FIRST}demo_heading: Spearman is not defined."
+    )
+
+
+def test_sentences_that_tables_name_are_no_paper():
+    assert papers_in(ROOT / FOLDER) == sorted(PAPERS)

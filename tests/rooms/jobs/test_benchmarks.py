@@ -131,7 +131,7 @@ UNKNOWN = [
       "suites.mteb.mteb_english.tasks: STSBenchmarks is not defined. Did you mean STSBenchmark?",
       "suites.mteb.mteb_english.languages: en is not defined. Did you mean eng?"]),
     ({"tasks": ["STS12"], "task_types": ["Retrieval"]},
-     ["suites.mteb.mteb_english: no task of MTEB(eng, v2) is of these types, names and languages at once. Name fewer."]),
+     ["suites.mteb.mteb_english: no task of MTEB(eng, v2) is of these types, names and languages at once. Remove some of them."]),
     ({"lists": ["jtcse_sts22"]},
      ["suites.mteb.mteb_english.benchmark: MTEB(eng, v2) with lists ['jtcse_sts22']. Give one of them."]),
     ({"benchmark": None}, ["suites.mteb.mteb_english.benchmark: None with lists None. Give one of them."]),

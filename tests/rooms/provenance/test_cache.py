@@ -97,7 +97,7 @@ def test_an_entry_that_is_not_as_it_was_put_is_said_and_made_again(place, damage
     work({"out/history": b"before"})
     before = made()
     assert not cache.restore(KEY, FILES) and made() == before
-    assert f"{entry}: not as it was put there. It is deleted" in capsys.readouterr().out
+    assert f"{entry}: damaged; the entry is deleted" in capsys.readouterr().out
     work()
     cache.put(KEY, FILES)
     assert cache.restore(KEY, FILES) and made() == MADE and not [*cache.faults(place)]
@@ -151,7 +151,7 @@ def test_a_full_disk_costs_the_entry_alone(place, tmp_path):
 
 
 KILLED = {
-    "put": (cache, "_listed", cache.put),
+    "put": (cache, "_list_of", cache.put),
     "restore": (cache, "put_in_place", cache.restore),
     "make room": (shutil, "rmtree", lambda key, _: cache.forget(key)),
 }
@@ -249,7 +249,7 @@ def trains(capsys, rule, **changes):
     """Whether a job trains, or finds what it would make."""
     capsys.readouterr()
     jobs.run_here(rule, jobs.config(rule, **{"max_steps": 3} | changes))
-    return "done before" not in capsys.readouterr().out
+    return "restored from" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -137,10 +137,10 @@ def test_what_is_done_is_found_before_the_processes_of_a_training_are_started(tr
         Path(tree, "words.parquet").unlink(missing_ok=True)
         ended = started(tree, environment=environment)
         assert ended.returncode == 0
-        assert ("done before" in ended.stdout) == ("RANK" not in environment)
+        assert ("restored from" in ended.stdout) == ("RANK" not in environment)
         assert len([*cached.glob("??/*")]) == (environment.get("RANK") != "1")
     (counts,) = cached.glob("??/*/counts")
-    assert f"taken from {counts.parent}; delete that to do it again" in ended.stdout
+    assert f"restored from {counts.parent}; delete this entry to run the job again" in ended.stdout
     assert (tree / "words.parquet").samefile(counts)
 
 

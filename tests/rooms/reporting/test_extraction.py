@@ -8,7 +8,7 @@ import pytest
 from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.data.printed import Printed, as_printed, look_up
 from workflow_scripts.reporting.extraction import Scores, Variant, build, shown
-from workflow_scripts.reporting.layout import View, lay_out
+from workflow_scripts.reporting.sheets import Sheet
 from workflow_scripts.settings.extraction import ExtractionTable, Names
 
 MEASURE = {
@@ -106,7 +106,7 @@ def made(table, names, scores, printed=None, of_tasks=None, **labels):
 def laid_out(built, shown=None):
     rows = built.to_pylist()
     headings = list(dict.fromkeys(row["heading"] for row in rows))
-    return lay_out(View("t", "A table", "a test", 0.05, "", rows, headings, shown or {}))
+    return Sheet("t", "A table", "a test", 0.05, "", rows, headings, shown or {})
 
 
 def cells(built):
@@ -177,9 +177,9 @@ def test_no_column_has_the_name_of_another_encoder_and_a_substitution_marks_the_
     asked = table(models=["BERT", "RE"])
     built = made(asked, names, scores, plain={"a stand-in"}, random=set())
     sheet = laid_out(built, shown(asked, names))
-    assert [sheet.named(head.text) for head in sheet.heads] == ["MiniLM + x", "RE"]
-    assert [head.marks for head in sheet.heads] == [["a"], []]
-    assert not any(line.marks for line in sheet.lines)
+    assert [sheet.named(head["name"]) for head in sheet.heads] == ["MiniLM + x", "RE"]
+    assert [head["marks"] for head in sheet.heads] == [["a"], []]
+    assert not any(line["marks"] for line in sheet.lines)
     rows_are_models = table(columns="measures", models=["BERT", "RE"])
     assert "MiniLM + x" in {words.split(": ")[-1] for words in shown(rows_are_models, names).values()}
 

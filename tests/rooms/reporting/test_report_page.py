@@ -8,12 +8,12 @@ from base64 import b64encode
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from tests.browser import CHROMIUM, WHY_NOT, dom_of
 from tests.rooms.reporting.conftest import finish
+from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.provenance.artefacts import (
     identity,
     read_record,
@@ -22,6 +22,7 @@ from workflow_scripts.provenance.artefacts import (
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.record import processor
 from workflow_scripts.reporting.page import compare_runs, sentences
+from workflow_scripts.reporting.sheets import Sheet
 from workflow_scripts.verbs.diff import contents_equal
 
 HOSTILE = (
@@ -229,24 +230,21 @@ def test_a_training_reads_as_many_sentences_as_its_batches_hold(last_batch, expe
 
 def test_runs_are_dots_with_students_interval_the_baseline_a_line_and_the_papers_value_a_mark():
     """With 5 seeds, t(.975, 4) is 2.776: the interval is 40 -+ 2.776 * 2 / sqrt(5)."""
-    sheet = SimpleNamespace(
-        view=SimpleNamespace(alpha=0.05),
-        only_baseline="a",
-        lines=[SimpleNamespace(cells=["other", name]) for name in "abc"],
-        heads=[SimpleNamespace(text=name) for name in ("x", "STS")],
-    )
+    shown = {"a": (30.0, None, None), "b": (None, None, 50.0), "c": (40.0, 2.0, None)}
     rows = [
-        {"run": run, "heading": "STS", "mean": mean, "sd": sd, "seeds": 5, "published": published}
-        for run, mean, sd, published in (
-            ("a", 30.0, None, None),
-            ("b", None, None, 50.0),
-            ("c", 40.0, 2.0, None),
-        )
+        dict.fromkeys(TABLE.names)
+        | {"run": run, "heading": heading, "mean": mean, "sd": sd, "seeds": 5, "published": published}
+        | {"metric": "m", "aggregation": "", "task": heading, "n": 1, "digits": 2, "labels": []}
+        | {"baseline": None if run == "a" else "a"}
+        for run, (mean, sd, published) in shown.items()
+        for heading in ("x", "STS")
     ]
-    drawn = compare_runs(sheet, rows)
+    drawn = compare_runs(Sheet("t", "", "", 0.05, "", rows, ["x", "STS"]), "STS")
     first, second, third = drawn["runs"]
     assert drawn["base"] == first["at"] == 4.55 and first["ends"] == [4.55, 4.55]
     assert (second["at"], second["printed_at"]) == (None, 95.45)
     assert third["ends"] == pytest.approx([50 - 100 * 2.483 / 22, 50 + 100 * 2.483 / 22], abs=0.01)
-    assert drawn["printed"] and [one["cell"] for one in drawn["runs"]] == ["a", "b", "c"]
-    assert compare_runs(sheet, [rows[0] | {"mean": None}]) == {}
+    assert drawn["printed"] and [one["cell"]["task"] for one in drawn["runs"]] == ["STS"] * 3
+    assert drawn["head"]["measure"] == "m of STS, n 1"
+    nothing = [row | {"mean": None, "published": None} for row in rows]
+    assert compare_runs(Sheet("t", "", "", 0.05, "", nothing, ["x", "STS"]), "STS") == {}

@@ -16,9 +16,8 @@ from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.provenance.artefacts import job_record, write_table
-from workflow_scripts.reporting.layout import View, lay_out, view_of
-from workflow_scripts.reporting.numbers import number, p_equation, p_text, score_text
-from workflow_scripts.reporting.terminal import Printed, latex, to_csv
+from workflow_scripts.reporting.cells import number, p_equation, p_text, score_text
+from workflow_scripts.reporting.sheets import Sheet, latex, sheet_of, to_csv
 from workflow_scripts.verbs.lock import printed as printed_numbers
 
 MINUS = "\N{MINUS SIGN}"
@@ -26,13 +25,9 @@ COLUMN = {"suite": "sts", "task": "a", "aggregation": "all", "metric": "spearman
 RUNS = ("frozen_cls.mini", "simcse.mini.wiki")
 
 
-def view(rows=None, headings=("A",), alpha=0.05):
+def sheet(rows=None, headings=("A",), alpha=0.05, title="A title", **named):
     rows = rows or [row(run, name) for run in RUNS for name in headings]
-    return View("lab", "A title", "A paper", alpha, "lab.yaml", rows, headings, {})
-
-
-def sheet(*arguments, **named):
-    return lay_out(view(*arguments, **named))
+    return Sheet("lab", title, "A paper", alpha, "lab.yaml", rows, headings, **named)
 
 
 def row(run, heading="A", **changes):
@@ -44,7 +39,7 @@ def row(run, heading="A", **changes):
 
 def as_printed(sheet, width=100):
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    console.print(Printed(sheet))
+    console.print(sheet)
     return console.file.getvalue()
 
 
@@ -127,7 +122,7 @@ def test_text_from_data_is_no_markup_for_the_terminal():
 
 def test_the_csv_is_rounded_to_the_printed_digits_and_computes_nothing_in_a_spreadsheet():
     rows = [row(RUNS[0]), row(RUNS[1], note="=cmd()", labels=["@SUM(A1)"], mean=-58.1049)]
-    found = list(csv.DictReader(io.StringIO(to_csv([view(rows)]))))
+    found = list(csv.DictReader(io.StringIO(to_csv([sheet(rows)]))))
     expected = {
         "experiment": "lab", "mean": "-58.1", "difference": "8.12", "p_value": "0.042", "seeds": "2",
         "baseline": RUNS[0], "note": "'=cmd()", "labels": "'@SUM(A1)",
@@ -135,7 +130,7 @@ def test_the_csv_is_rounded_to_the_printed_digits_and_computes_nothing_in_a_spre
     assert {name: found[1][name] for name in expected} == expected
     assert found[0]["difference"] == found[0]["baseline"] == ""
     noise = [one | {"mean": one["mean"] + 1e-9} for one in rows]
-    assert to_csv([view(noise)]) == to_csv([view(rows)])
+    assert to_csv([sheet(noise)]) == to_csv([sheet(rows)])
 
 
 SIMCSE = "simcse.minilm_mlm.wiki_extract"
@@ -164,8 +159,7 @@ HOSTILE = r"[a] 50% & {x}_$1^2~#\*"
 def test_what_latex_would_read_as_its_own_is_escaped_wherever_it_stands():
     escaped = r"{[}a{]} 50\% \& \{x\}\_\$1\textasciicircum{}2\textasciitilde{}\#\textbackslash{}{*}"
     rows = [row(run, HOSTILE, labels=[HOSTILE], note=HOSTILE) for run in RUNS]
-    sheet = lay_out(view(rows, [HOSTILE])._replace(title=HOSTILE), {RUNS[1]: HOSTILE})
-    text = latex(sheet, "show 'a\nb%'")
+    text = latex(sheet(rows, [HOSTILE], title=HOSTILE, shown={RUNS[1]: HOSTILE}), "show 'a\nb%'")
     assert text.splitlines()[0] == "% show 'a b%'" and HOSTILE not in text
     assert text.count(escaped) == 5  # title, heading, run, substitution and note
 
@@ -262,7 +256,7 @@ def test_what_is_not_shown_ends_in_one_line_that_deletes_nothing(
 def test_a_lock_has_the_numbers_with_their_printed_digits(finished):
     table = finished / "tables/lab.parquet"
     numbers = printed_numbers(table)
-    rows = {f"{row['run']}, {row['heading']}": row["mean"] for row in view_of(table).rows}
+    rows = {f"{row['run']}, {row['heading']}": row["mean"] for row in sheet_of(table).rows}
     assert numbers.keys() == {name for name, mean in rows.items() if mean is not None}
     assert len(numbers) > 10 and numbers == {
         name: f"{rows[name]:.{len(text.partition('.')[2])}f}".replace("-", MINUS)

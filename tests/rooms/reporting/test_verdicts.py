@@ -8,9 +8,9 @@ from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import observed
-from workflow_scripts.reporting.numbers import brief
-from workflow_scripts.reporting.verdicts import Material, Table, compare, judged, verdict
-from workflow_scripts.settings.claims import Held, HeldClaim
+from workflow_scripts.reporting.cells import brief
+from workflow_scripts.reporting.verdicts import Material, compare, judged, verdict
+from workflow_scripts.settings.claims import Claim, Held
 from workflow_scripts.settings.grids import Experiment
 from workflow_scripts.settings.report import Significance as Config
 
@@ -45,16 +45,18 @@ SEEDS = {
 
 
 def claim(ours, theirs, expects="higher", heading="A", table="toy", **changes):
-    sides = {"ours": {"run": ours, "heading": heading}, "theirs": {"run": theirs, "heading": heading}}
-    return HeldClaim.model_validate(
+    cells = {"ours": ours, "heading": heading, "theirs": theirs, "their_heading": heading, "note": ""}
+    return Claim.model_validate(
         {
             "paper": "toys",
-            "name": "one",
-            "where": "Table 1",
+            "claim": "one",
+            "place": "Table 1",
             "says": "Ours is so.",
             "expects": expects,
-            "printed": {"ours": 70.5, "theirs": None},
-            "compared": {"table": table} | sides,
+            "margin": None,
+            "printed_ours": 70.5,
+            "printed_theirs": None,
+            "compared": {"table": table} | cells,
         }
         | changes
     )
@@ -66,8 +68,8 @@ def row(run, heading, values, labels=(), repeats=None, note=None, **more):
     return dict.fromkeys(TABLE.names) | found | {"of_tasks": [], "labels": [f"of {run}", *labels]} | more
 
 
-def by_cell(rows):
-    return {(one["run"], one["heading"]): one for one in rows}
+def by_cell(table, rows):
+    return {(table, one["run"], one["heading"]): one for one in rows}
 
 
 @pytest.fixture
@@ -95,10 +97,8 @@ def material():
     ]
     drawn.append(row("avg.", "RE", [30 + 0.1 * draw for draw in range(5)], task="a, b, c, d"))
     return Material(
-        tables={
-            "toy": Table(Experiment.parse(GRID, "toy"), by_cell(rows)),
-            "drawn": Table(None, by_cell(drawn)),
-        },
+        cells=by_cell("toy", rows) | by_cell("drawn", drawn),
+        grids={"toy": Experiment.parse(GRID, "toy")},
         pairs=pairs,
     )
 
@@ -130,7 +130,7 @@ def test_each_verdict_over_seeds(material, one, verdict):
     row, _ = judge(material, one, claim(S, B, table="another"))
     assert (row["verdict"], row["over"], row["n"]) == (verdict, "seeds", 3)
     assert row["low"] < row["difference"] < row["high"] and row["p_value"] == row["corrected_p"]
-    assert row["labels"] == sorted({f"of {one.compared.ours.run}", f"of {one.compared.theirs.run}"})
+    assert row["labels"] == sorted({f"of {one.compared.ours}", f"of {one.compared.theirs}"})
     unseen = f"a true difference below {brief(row['detectable'])} would mostly go unseen"
     assert row["reason"].endswith(unseen) == (verdict == "undecided")
 
@@ -182,17 +182,15 @@ def test_two_untrained_runs_are_compared_over_the_same_sentence_pairs(material):
 def test_sides_are_shown_over_the_seeds_that_were_compared(material):
     """Seed 1 alone is common: 73.0 against 67.0, though the means of three are others."""
     alone = row("worse.minilm.wiki", "A", [67.0], repeats=[1])
-    toy = material.tables["toy"]
-    changed = toy._replace(cells={**toy.cells, ("worse.minilm.wiki", "A"): alone})
-    (found,) = judge(material._replace(tables={"toy": changed}), claim(B, "worse.minilm.wiki"))
+    changed = {**material.cells, ("toy", "worse.minilm.wiki", "A"): alone}
+    (found,) = judge(material._replace(cells=changed), claim(B, "worse.minilm.wiki"))
     assert (found["ours"], found["theirs"], found["difference"]) == pytest.approx((73.0, 67.0, 6.0))
     assert found["reason"] == "6.00 higher; fewer than three seeds in common, so that nothing is tested"
 
 
 def drawn_claim(ours, theirs):
-    sides = [{"run": run, "heading": heading} for run, heading in (ours, theirs)]
-    compared = {"table": "drawn", "ours": sides[0], "theirs": sides[1], "differs": "four toy tasks"}
-    return claim("x", "y", compared=compared)
+    cells = dict(zip(("ours", "heading", "theirs", "their_heading"), (*ours, *theirs), strict=True))
+    return claim("x", "y", compared={"table": "drawn", **cells, "note": "four toy tasks"})
 
 
 @pytest.mark.parametrize(

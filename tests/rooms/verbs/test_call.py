@@ -31,9 +31,9 @@ def test_without_words_it_is_that_of_the_last_run_or_of_the_last_of_a_study(fold
 
 def test_words_take_the_place_of_the_whole_last_call(folder):
     assert call_of(["a.yaml"], []) == Call(["a.yaml"], {})
-    assert call_of([], ["training={max_steps: 5}", "name=x=y"]) == Call(
-        [], {"training": "{max_steps: 5}", "name": "x=y"}
-    )
+    words = ["training={max_steps: 5}", "rate=1e-5", "offline=true", "name=x=y"]
+    given = {"training": {"max_steps": 5}, "rate": 1e-5, "offline": True, "name": "x=y"}
+    assert call_of([], words) == Call([], given)
     with pytest.raises(ConfigError, match=r"^--config offline: no '='\. Write KEY=VALUE\.$"):
         call_of([], ["offline"])
 

@@ -14,30 +14,43 @@ from tests.rooms.verbs.conftest import STUDY, flip_a_byte
 from tests.verbs import data, printed
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_record, write_page, write_table, writing_model_folder
-from workflow_scripts.verbs.compare import ABSENT, Change, compare, facts
-from workflow_scripts.verbs.diff import Difference, contents_equal, diff, numeric_differences
+from workflow_scripts.verbs.compare import ABSENT
+from workflow_scripts.verbs.diff import Difference, numeric_differences
 
 SCORES = Path(STUDY, "scores/sts/suite")
 
 
+def steps(a, b):
+    """The steps of a comparison; its exit code and verdict agree with the first."""
+    code, said = data("diff", a, b)
+    first = said["steps"][0]
+    assert code == (not said["green"]) == bool(first["changes"] or not said["contents_equal"])
+    return said["steps"]
+
+
 def sections(step):
-    return [(change.section, change.key) for change in step.changes]
+    return [(change["section"], change["key"]) for change in step["changes"]]
+
+
+def change(section, key, a, b):
+    return {"section": section, "key": key, "a": a, "b": b}
 
 
 def test_an_artefact_does_not_differ_from_itself_or_its_copy(root):
     table, model = Path(STUDY, "tables/main.parquet"), Path(STUDY, "runs/plain/seed1/model")
     copy = Path(shutil.copy(table, Path(STUDY, "tables/copy.parquet")))
     for a, b in ((table, table), (table, copy), (model, model / "record.json")):
-        (step,) = diff(a, b)
-        assert step.contents_equal and step.changes == []
+        equal = "Contents and records are equal."
+        a_name, b_name = (str(path / "record.json" if path == model else path) for path in (a, b))
+        assert printed("diff", a, b) == (0, f"{equal}\nA {a_name}\nB {b_name}\nno difference\n")
 
 
 def test_scores_differ_by_the_settings_of_their_models(root):
-    scores, model = diff(SCORES / "simcse/seed1.parquet", SCORES / "plain/seed1.parquet")
-    assert sections(scores) == [("wildcard", "run"), ("input", "model")] and scores.followed == "model"
-    assert model.changes == [
-        Change("wildcard", "run", "simcse", "plain"),
-        Change("setting", "method.module", "simcse", "plain"),
+    scores, model = steps(SCORES / "simcse/seed1.parquet", SCORES / "plain/seed1.parquet")
+    assert sections(scores) == [("wildcard", "run"), ("input", "model")] and scores["followed"] == "model"
+    assert model["changes"] == [
+        change("wildcard", "run", "simcse", "plain"),
+        change("setting", "method.module", "simcse", "plain"),
     ]
 
 
@@ -49,89 +62,71 @@ def other_study(study, monkeypatch):
 
 
 def test_a_difference_is_followed_from_report_to_setting(root, other_study):
-    *steps, last = diff(Path(STUDY, "report.html"), Path("results/other/report.html"))
-    assert {change.section for step in steps for change in step.changes} == {"input"}
+    *above, last = steps(f"{STUDY}/report.html", "results/other/report.html")
+    assert {section for step in above for section, _ in sections(step)} == {"input"}
     followed = ["figure", "table", "scores/scores/sts/suite/plain/seed1.parquet", "model", "corpus"]
-    assert [step.followed for step in steps] == followed
-    assert last.changes == [Change("setting", "corpus.max_words", 50, 40)] and not last.contents_equal
-    assert ("value", pytest.approx(0.1)) in [(one.name, one.largest) for one in steps[2].numbers]
+    assert [step["followed"] for step in above] == followed
+    assert last["changes"] == [change("setting", "corpus.max_words", 50, 40)]
+    assert ("value", pytest.approx(0.1)) in [(one["name"], one["largest"]) for one in above[2]["numbers"]]
+    code, shown = printed("diff", f"{STUDY}/report.html", "results/other/report.html")
+    assert code == 1 and shown.startswith(
+        "The contents differ, because of input corpus: setting corpus.max_words (50 and 40)."
+    )
 
 
 def test_what_cannot_be_followed_says_why_and_where_an_input_lies_is_no_difference(root, other_study):
     """The two datasets are equal, though the record of each names another place."""
     flip_a_byte(f"{STUDY}/runs/plain/seed1/model/record.json")
     name = "scores/sts/suite/plain/seed1.parquet"
-    (step,) = diff(Path(STUDY, name), Path("results/other", name))
+    (step,) = steps(f"{STUDY}/{name}", f"results/other/{name}")
     assert sections(step) == [("input", "model")]
-    assert "changed since it was written" in step.not_followed[0]
+    assert "not followed: model: " in printed("diff", f"{STUDY}/{name}", f"results/other/{name}")[1]
 
 
 WORDS = "workflow_scripts/data/words.py"
 
 
-def test_code_packages_commit_and_labels_are_compared(root):
+def test_code_packages_machine_commit_and_labels_are_compared_and_contents_apart_from_them(root):
     record = read_record(Path(STUDY, "tables/main.parquet"))
     origin = {"commit": "0123", "dirty": not record.origin.dirty, "processor": "Abacus", "gpu": "NVIDIA H100"}
     changes = {
-        "meaning": {**record.meaning, WORDS: "0" * 64, "workflow_scripts/new.py": "1" * 64},
+        "meaning": {file: sha for file, sha in record.meaning.items() if file != WORDS},
         "packages": {**record.packages, "torch": "2.9"},
         "origin": record.origin.model_copy(update=origin),
         "labels": ["other engine"],
         "settings": {"a": {"b": [1, {"c": 2}]}, "empty": {}},
     }
-    assert compare(facts(record), facts(record)) == []
-    assert compare(facts(record), facts(record.model_copy(update=changes))) == [
-        Change("setting", "a.b", ABSENT, [1, {"c": 2}]),
-        Change("setting", "empty", ABSENT, {}),
-        Change("code", WORDS, record.meaning[WORDS], "0" * 64),
-        Change("code", "workflow_scripts/new.py", ABSENT, "1" * 64),
-        Change("package", "torch", ABSENT, "2.9"),
-        Change("machine", "gpu", "", "NVIDIA H100"),
-        Change("machine", "processor", record.origin.processor, "Abacus"),
-        Change("commit", "", record.origin.commit, "0123"),
-        Change("uncommitted changes", "", record.origin.dirty, not record.origin.dirty),
-        Change("label", "other engine", ABSENT, "present"),
-        Change("label", "stand-in encoder", "present", ABSENT),
-    ]
-
-
-def test_equal_contents_are_seen_under_other_records(root):
-    record = read_record(Path(STUDY, "tables/main.parquet"))
-    other = record.model_copy(update={"origin": record.origin.model_copy(update={"commit": "0123"})})
     rows = pa.table({"loss": [1.0, float("nan"), None]})
-    for name, made in (("a", record), ("b", other)):
+    for name, made in (("a", record), ("b", record.model_copy(update=changes))):
         write_table(Path(f"{name}.parquet"), rows, made)
         write_page(Path(f"{name}.svg"), "<svg/>", made)
         with writing_model_folder(Path(name), made) as folder:
             (folder / "model.safetensors").write_bytes(b"weights")
     for suffix in (".parquet", ".svg", ""):
-        (step,) = diff(Path(f"a{suffix}"), Path(f"b{suffix}"))
-        assert step.contents_equal and sections(step) == [("commit", "")], suffix
+        _code, said = data("diff", f"a{suffix}", f"b{suffix}")
+        assert said["contents_equal"] and said["steps"][0]["changes"] == [
+            change("setting", "a.b", ABSENT, [1, {"c": 2}]),
+            change("setting", "empty", ABSENT, {}),
+            change("code", WORDS, record.meaning[WORDS], ABSENT),
+            change("package", "torch", ABSENT, "2.9"),
+            change("machine", "gpu", "", "NVIDIA H100"),
+            change("machine", "processor", record.origin.processor, "Abacus"),
+            change("commit", "", record.origin.commit, "0123"),
+            change("uncommitted changes", "", record.origin.dirty, not record.origin.dirty),
+            change("label", "other engine", ABSENT, "present"),
+            change("label", "stand-in encoder", "present", ABSENT),
+        ]
     write_table(Path("c.parquet"), pa.table({"loss": [1.0, float("nan"), 2.0]}), record)
     write_table(Path("d.parquet"), pa.table({"other": [1.0, float("nan"), None]}), record)
     write_page(Path("c.svg"), "<svg><text/></svg>", record)
-    for path in ("c.parquet", "d.parquet", "c.svg", "a/record.json"):
-        assert not contents_equal(Path("a.parquet" if "parquet" in path else "a.svg"), Path(path)), path
+    for path in ("c.parquet", "d.parquet", "c.svg", "a"):
+        _code, said = data("diff", "a.parquet" if "parquet" in path else "a.svg", path)
+        assert not said["contents_equal"], path
 
 
 def test_a_foreign_file_is_not_compared(root):
     with pytest.raises(DataError, match=r"prompt\.txt: not an artefact"):
-        diff(Path(STUDY, "tables/main.parquet"), Path("resources/prompt.txt"))
-
-
-def test_what_is_shown_names_keys_and_both_values_and_the_exit_code_says_whether_there_is_a_difference(
-    root, study
-):
-    study.write_run("simcse", 2, temperature=0.1)
-    study.write_scores("simcse", 2)
-    files = [SCORES / f"simcse/seed{seed}.parquet" for seed in (1, 2)]
-    code, shown = printed("diff", *files)
-    (line,) = [line for line in shown.splitlines()[1:] if "method.temperature" in line]
-    assert code == 1 and "0.05" in line and "0.1" in line and "contents differ" in shown
-    code, found = data("diff", *files)
-    assert (code, found["green"], found["steps"][1]["changes"][1]["key"]) == (1, False, "method.temperature")
-    equal = "Contents and records are equal."
-    assert printed("diff", files[0], files[0]) == (0, f"{equal}\nA {files[0]}\nB {files[0]}\nno difference\n")
+        printed("diff", f"{STUDY}/tables/main.parquet", "resources/prompt.txt")
 
 
 # By how much

@@ -86,14 +86,6 @@ def job(rule, inputs=(), queued=None, settings=None, **wildcards):
     return PlannedJob(rule, wildcards, settings or {}, [*inputs], [], queued=queued or {})
 
 
-@pytest.mark.parametrize(
-    ("corpus", "rows"),
-    [("wiki", 6400), ("cut", 1000 + 5000), ("held_out", 6000), ("fr", 6400), ("fr_expanded", 1600)],
-)
-def test_rows_of_a_corpus_follow_contracts_limits_and_round_trips(corpus, rows):
-    assert estimate.rows_of(CONFIG, corpus) == rows
-
-
 def test_gpu_hours_are_steps_times_milliseconds_a_line_for_each_size(study):
     """100 steps of 64 and 10 of 512, which count as 80, each 89 ms; of a size without a measurement nothing is known."""
     base, large = estimate.gpu_hours(
@@ -151,30 +143,27 @@ def test_a_pool_takes_between_what_it_needs_and_where_it_gives_up_at_prices_of_p
     assert row["USD at most"] == pytest.approx(400 * (132 * 1 + 100 * 2) / 1e6)
 
 
-def test_rows_by_rule_have_the_most_that_a_job_asks_for(study):
-    small, large = {"gpu": 1, "mem_mb": 8000, "runtime": 60}, {"gpu": 1, "mem_mb": 16_000, "runtime": 480}
-    jobs = [job("train_encoder", queued=asked, run="one") for asked in (small, large)]
-    first, second = estimate.by_rule(study, [job("count_words", corpus="wiki"), *jobs])
-    assert (first["rule"], first["jobs"], first["memory, GB"], first["h at most"]) == (
-        "train_encoder",
-        2,
-        16,
-        8,
-    )
-    assert (second["jobs"], second["GPUs each"], second["disk, GB"]) == (1, None, None)
-
-
 def test_every_source_is_named_with_the_place_that_it_is_read_from(monkeypatch):
     monkeypatch.setenv("SEMBLANCE_DATA", "/data")
     sources = {
         "text": "local:mine/a.tsv sha256:12ab; local:mine/b.tsv sha256:34cd",
-        "none": "not reached: hub:team/toy@0000",
+        "away": "not reached: hub:team/toy@0000",
+        "lacking": "none",
+        "open": "hub:team/toy@None",
     }
     jobs = [job("read_dataset", settings={"source": one}, dataset=name) for name, one in sources.items()]
     files = "local:mine/bert/1_Pooling/config.json sha256:0; local:mine/bert/model.safetensors sha256:2"
     jobs.append(job("fetch_encoder", settings={"source": files}, encoder="toy"))
-    assert estimate.read_from([*jobs, job("train_encoder", run="one")]) == [
-        {"of": "none", "read from": "not reached: hub:team/toy@0000"},
-        {"of": "text", "read from": "/data/mine/a.tsv, /data/mine/b.tsv"},
-        {"of": "toy", "read from": "/data/mine/bert"},
-    ]
+    optional = {"source": "none", "dataset": {"optional": True}}
+    jobs.append(job("read_dataset", settings=optional, dataset="spare"))
+    found = estimate.read_from([*jobs, job("train_encoder", run="one")])
+    assert {row["of"]: row["read from"] for row in found} == {
+        "away": "not reached: hub:team/toy@0000",
+        "lacking": "nothing is there",
+        "open": "hub:team/toy (no revision set)",
+        "spare": "nothing is there: a gap",
+        "text": "/data/mine/a.tsv, /data/mine/b.tsv",
+        "toy": "/data/mine/bert",
+    }
+    (line,) = estimate.without_revision(jobs)
+    assert line.startswith("datasets.open: no revision is set for hub:team/toy, so that its job stops")

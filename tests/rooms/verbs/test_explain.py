@@ -1,4 +1,4 @@
-"""The chain behind a file leads to its sources, and the chain behind a cell to its own sources alone."""
+"""The tree behind a file leads to its sources, and the tree behind a cell to its own sources alone."""
 
 from itertools import product
 from pathlib import Path
@@ -11,21 +11,22 @@ from tests.verbs import data, printed
 from workflow_scripts.columns.tables import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import write_table
-from workflow_scripts.verbs.cells import agreement
-from workflow_scripts.verbs.explain import explain, explain_cell, made_into
 
 TABLE = Path(STUDY, "tables/main.parquet")
 SCORE = f"{STUDY}/scores/sts/suite/plain/seed1.parquet"
 MODEL = f"{STUDY}/runs/plain/seed1/model"
 
 
-def states(chain):
-    return {node.path.removeprefix(f"{STUDY}/"): node.state for node in chain}
+def explained(path, *cell):
+    """What the verb says of a file or a cell, as data; the exit code says whether anything is broken."""
+    code, said = data("explain", path, *(["--cell", ",".join(cell)] if cell else []))
+    states = {node["state"] for node in said["chain"]}
+    assert code == (not said["green"]) == bool(states & {"rebuilt since", "damaged", "missing"})
+    return said
 
 
-def inputs(chain):
-    """Roles of the inputs of the artefact itself."""
-    return [node.role for node in chain if node.depth == 1]
+def states(said):
+    return {node["path"].removeprefix(f"{STUDY}/"): node["state"] for node in said["chain"]}
 
 
 WHOLE = {
@@ -41,12 +42,12 @@ WHOLE = {
 
 
 def test_the_chain_of_a_score_ends_at_its_sources_and_says_what_is_no_longer_as_it_was_read(root, study):
-    assert states(explain(Path(SCORE))) == WHOLE
+    assert states(explained(SCORE)) == WHOLE
     study.write_dataset(score=4.5)
     Path(STUDY, "corpora/wiki/train.parquet").unlink()
     Path(STUDY, "encoders/minilm/record.json").write_text("{")
     broken = {"datasets/stsb.parquet": "rebuilt since", "corpora/wiki/train.parquet": "missing"}
-    found = states(explain(Path(SCORE)))
+    found = states(explained(SCORE))
     assert found | broken | {"encoders/minilm/record.json": "damaged"} == found
     assert printed("explain", TABLE)[0] == 1
 
@@ -54,43 +55,49 @@ def test_the_chain_of_a_score_ends_at_its_sources_and_says_what_is_no_longer_as_
 @pytest.mark.parametrize("name", ["resources/prompt.txt", "results/absent.parquet", STUDY])
 def test_what_cannot_be_explained_is_one_line(root, name):
     with pytest.raises(DataError, match=name):
-        explain(Path(name))
+        printed("explain", name)
 
 
 # Cells
 
 
 def test_a_cell_leads_to_its_own_run_and_no_other(root):
-    found = explain_cell(TABLE, {"run": "simcse", "seed": "2", "metric": "spearman"})
-    assert [(row["run"], row["seed"], row["value"]) for row in found.rows] == [("simcse", 2, 0.7)]
-    assert found.narrowed and found.chain[0].left_out == 2
-    own = {path for path in states(found.chain) if path.startswith(("scores", "runs"))}
+    said = explained(TABLE, "run=simcse", "seed=2", "metric=spearman")
+    row = {one["column"]: one["row 1"] for one in said["rows"]}
+    assert (row["run"], row["seed"], row["value"], said["narrowed"]) == ("simcse", 2, 0.7, True)
+    own = {path for path in states(said) if path.startswith(("scores", "runs"))}
     assert own == {"scores/sts/suite/simcse/seed2.parquet", "runs/simcse/seed2/model/record.json"}
-    assert "resources/prompt.txt" in states(found.chain)
+    assert "resources/prompt.txt" in states(said)
+    (model,) = (node for node in said["chain"] if node["role"] == "model")
+    assert model["depth"] == 2 and model["settings"]["method"]["temperature"] == 0.05
+    assert model["meaning"] and model["packages"] and model["origin"]["commit"]
+
+
+def test_the_tree_has_jobs_hashes_labels_and_what_it_leaves_out(root):
     code, shown = printed("explain", TABLE, "--cell", "run=simcse,seed=1")
-    assert code == 0 and all(node.path.replace("seed2", "seed1") in shown for node in found.chain)
-    assert "train_encoder(run=simcse, seed=1)" in shown and "fetch_encoder() " in shown
-    assert "[1] stand-in encoder" in shown and "seed2" not in shown
+    assert code == 0 and "[1] stand-in encoder" in shown and "seed2" not in shown
+    (model,) = (line for line in shown.splitlines() if "model: " in line)
+    assert model.startswith("│   ├── model: ") and "train_encoder(run=simcse, seed=1)" in model
+    assert "└── 2 inputs of other rows left out" in shown
 
 
-def test_a_table_whose_inputs_do_not_say_which_rows_they_gave_keeps_its_whole_chain(root):
-    dataset = Path(STUDY, "datasets/stsb.parquet")
-    found = explain_cell(dataset, {"sentence1": "a 7"})
-    assert len(found.rows) == 1 and not found.narrowed
-    assert states(found.chain) == states(explain(dataset))
+def test_a_table_whose_inputs_do_not_say_which_rows_they_gave_keeps_its_whole_tree(root):
+    dataset = f"{STUDY}/datasets/stsb.parquet"
+    said = explained(dataset, "sentence1=a 7")
+    assert said["rows"] and not said["narrowed"] and states(said) == states(explained(dataset))
 
 
 @pytest.mark.parametrize(
     ("cell", "complaint"),
     [
-        ({"runs": "simcse"}, r"no column 'runs'; it has \['run', 'seed'"),
-        ({"run": "simsce"}, r"no row with run=simsce; it has plain, simcse"),
-        ({"run": "plain", "seed": "2"}, r"no row with seed=2; it has 1\."),
+        ("runs=simcse", r"no column 'runs'; it has \['run', 'seed'"),
+        ("run=simsce", r"no row with run=simsce; it has plain, simcse"),
+        ("run=plain,seed=2", r"no row with seed=2; it has 1\."),
     ],
 )
 def test_a_cell_that_is_not_there_is_one_line_that_says_what_is(root, cell, complaint):
     with pytest.raises(DataError, match=complaint):
-        explain_cell(TABLE, cell)
+        printed("explain", TABLE, "--cell", cell)
 
 
 # Tables of experiments and of the extraction study
@@ -127,38 +134,31 @@ def experiment(root, study):
     return path
 
 
-def scores_of(found):
-    return [tuple(row.values()) for row in found.scores]
+def scores_of(said):
+    return [tuple(row.values()) for row in said["scores"]]
 
 
 OWN, BASELINE = "the row's own", "the baseline's"
 
 
 def test_a_difference_leads_to_the_scores_of_its_baseline_too(root, experiment):
-    found = explain_cell(experiment, {"run": "simcse", "heading": "Spearman"})
-    assert scores_of(found) == [
+    said = explained(experiment, "run=simcse", "heading=Spearman")
+    assert scores_of(said) == [
         ("Spearman", "simcse", 1, 70.0, OWN),
         ("Spearman", "simcse", 2, 50.0, OWN),
         ("Spearman", "plain", 1, 70.0, BASELINE),
     ]
-    assert found.narrowed and found.chain[0].left_out == 0
-    _code, said = printed("explain", experiment, "--cell", "run=simcse,heading=Spearman")
-    lines = [[cell.strip() for cell in line.split("│")] for line in said.splitlines()]
-    assert ["Spearman", "plain", "1", "70", BASELINE] in lines
+    runs = {path for path in states(said) if path.startswith("runs/")}
+    assert runs == {
+        f"runs/{run}/model/record.json" for run in ("simcse/seed1", "simcse/seed2", "plain/seed1")
+    }
 
 
 @pytest.mark.parametrize("file", ["scores/sts/suite/simcse/seed2.parquet", "tables/experiment.parquet"])
 def test_a_score_or_a_table_that_was_changed_is_not_shown(root, experiment, file):
     flip_a_byte(Path(STUDY, file))
     with pytest.raises(DataError, match=rf"{file}: changed since it was written"):
-        explain_cell(experiment, {"run": "simcse", "heading": "Spearman"})
-
-
-def test_a_claim_leads_to_the_scores_of_both_sides():
-    """Its table has no experiment in its settings, and names two runs."""
-    agrees = agreement([{"run": "ours", "baseline": "theirs", "claim": "one"}], {})
-    assert agrees({"run": "ours", "seed": "1"}) and agrees({"run": "theirs", "seed": "1"})
-    assert agrees({"run": "another", "seed": "1"}) is False and agrees({"dataset": "lee"}) is None
+        explained(experiment, "run=simcse", "heading=Spearman")
 
 
 @pytest.mark.parametrize(
@@ -170,15 +170,16 @@ def test_a_claim_leads_to_the_scores_of_both_sides():
     ],
 )
 def test_a_column_leads_to_the_scores_that_it_is_computed_from(root, experiment, heading, behind):
-    found = explain_cell(experiment, {"run": "plain", "heading": heading})
-    assert scores_of(found) == [(one, "plain", 1, 70.0, OWN) for one in behind]
-    assert found.narrowed and found.chain[0].left_out == 2
+    said = explained(experiment, "run=plain", f"heading={heading}")
+    assert scores_of(said) == [(one, "plain", 1, 70.0, OWN) for one in behind]
+    assert {path for path in states(said) if path.startswith("runs/")} == {
+        "runs/plain/seed1/model/record.json"
+    }
 
 
 def test_a_cell_says_with_what_its_run_and_its_baseline_were_made(root, experiment, study):
     study.write_run("simcse", 1, temperature=0.1)
-    found = explain_cell(experiment, {"run": "simcse", "heading": "Spearman"})
-    assert found.settings == [
+    assert explained(experiment, "run=simcse", "heading=Spearman")["made with"] == [
         {"setting": "method.module", "simcse": "simcse", "plain": "plain"},
         {"setting": "method.temperature", "simcse": 0.1, "plain": 0.05},
         {"setting": "training.steps", "simcse": 3, "plain": 3},
@@ -188,9 +189,9 @@ def test_a_cell_says_with_what_its_run_and_its_baseline_were_made(root, experime
 @pytest.mark.parametrize(
     ("cell", "files"),
     [
-        ({"heading": "BERT"}, ["plain/a"]),
-        ({"heading": "RE"}, ["random/a", "random/b"]),
-        ({"run": "avg: RE"}, ["random/b"]),
+        ("heading=BERT", ["plain/a"]),
+        ("heading=RE", ["random/a", "random/b"]),
+        ("run=avg: RE", ["random/b"]),
     ],
 )
 def test_a_cell_of_the_extraction_study_leads_to_its_models_representation(root, study, cell, files):
@@ -211,16 +212,8 @@ def test_a_cell_of_the_extraction_study_leads_to_its_models_representation(root,
         for run, heading, task in (("avg", "BERT", "a"), ("avg", "RE", "a, b"), ("avg: RE", "STS", "b"))
     ]
     write_table(Path(STUDY, "tables/b.parquet"), pa.Table.from_pylist(rows, schema=TABLE_COLUMNS), record)
-    found = explain_cell(Path(STUDY, "tables/b.parquet"), cell)
-    assert inputs(found.chain) == [f"scores/{STUDY}/scores/extraction/sts/{file}.parquet" for file in files]
-
-
-def test_the_verb_gives_the_chain_as_data(root):
-    code, found = data("explain", TABLE, "--cell", "run=plain,metric=pearson")
-    assert code == 0 and [row["row 1"] for row in found["rows"] if row["column"] == "value"] == [0.6]
-    (model,) = (node for node in found["chain"] if node["role"] == "model")
-    assert model["depth"] == 2 and model["settings"]["method"]["temperature"] == 0.05
-    assert model["meaning"] and model["packages"] and model["origin"]["commit"]
+    found = [*states(explained(f"{STUDY}/tables/b.parquet", cell))][1:]
+    assert found == [f"scores/extraction/sts/{file}.parquet" for file in files]
 
 
 # What is broken, and the other direction
@@ -232,9 +225,8 @@ def test_the_verb_gives_the_chain_as_data(root):
 def test_a_changed_byte_breaks_the_chain_and_every_chain_above_it(root, file, artefact):
     assert printed("explain", TABLE)[0] == 0
     flip_a_byte(file)
-    code, found = data("explain", TABLE)
-    assert code == 1 and {node["path"] for node in found["chain"] if node["state"] == "damaged"} == {artefact}
-    assert printed("explain", file)[0] == 1
+    damaged = {node["path"] for node in explained(TABLE)["chain"] if node["state"] == "damaged"}
+    assert damaged == {artefact} and printed("explain", file)[0] == 1
 
 
 def test_a_model_without_the_weights_that_were_dropped_is_whole(root, study):
@@ -246,7 +238,10 @@ def test_a_model_without_the_weights_that_were_dropped_is_whole(root, study):
 
 def test_what_was_made_from_a_file_or_a_source_goes_up_to_the_report(root):
     def into(name):
-        return {row["made into"].removeprefix(f"{STUDY}/") for row in made_into(name)}
+        return {
+            row["made into"].removeprefix(f"{STUDY}/")
+            for row in data("explain", name, "--into")[1]["downstream"]
+        }
 
     pages = {"tables/main.parquet", "figures/main.svg", "report.html"}
     assert into(SCORE) == pages
@@ -256,4 +251,4 @@ def test_what_was_made_from_a_file_or_a_source_goes_up_to_the_report(root):
     assert into(f"{STUDY}/report.html") == set()
     for name in (f"{STUDY}/typo.parquet", "hub:owner/other@1", "README.md"):
         with pytest.raises(DataError, match="no record names it"):
-            made_into(name)
+            printed("explain", name, "--into")

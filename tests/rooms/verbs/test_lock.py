@@ -9,18 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.rooms.verbs.conftest import STUDY, flip_a_byte
-from tests.verbs import printed
+from tests.verbs import data, printed
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_record, seal_of, write_page, write_table
 from workflow_scripts.verbs import lock as module
-from workflow_scripts.verbs.lock import LOCK, UNEXPLAINED, check, lock, made_on
+from workflow_scripts.verbs.lock import LOCK, UNEXPLAINED, made_on
 from workflow_scripts.verbs.records import key_of
 
 TABLE = "tables/main.parquet"
-
-
-def locked_now():
-    return lock([Path(STUDY)])
 
 
 def rewrite(path, *, rows=None, **changes):
@@ -47,20 +43,23 @@ def seal_away(path):
 
 @pytest.mark.parametrize(
     ("name", "change"),
-    [(TABLE, flip_a_byte), (TABLE, seal_away), ("runs/plain/seed1/history.parquet", Path.unlink)],
+    [
+        (TABLE, flip_a_byte),
+        (TABLE, seal_away),
+        (TABLE, Path.unlink),
+        ("runs/plain/seed1/history.parquet", Path.unlink),
+    ],
 )
 def test_nothing_damaged_or_missing_is_locked(root, name, change):
     change(Path(STUDY, name))
     with pytest.raises(DataError, match=f"{name}: damaged or missing"):
-        locked_now()
+        printed("lock")
 
 
-def test_a_file_made_again_at_another_commit_is_locked_as_before(root):
-    before = locked_now()
+def test_a_file_made_again_at_another_commit_is_as_in_the_lock(root, locked):
     origin = read_record(Path(STUDY, TABLE)).origin
     rewrite(Path(STUDY, TABLE), origin=origin.model_copy(update={"commit": "0" * 40}))
-    after = locked_now()
-    assert before.contents == after.contents and before.commits != after.commits
+    assert checked(locked) == []
 
 
 @pytest.mark.parametrize(
@@ -72,16 +71,15 @@ def test_a_file_made_again_at_another_commit_is_locked_as_before(root):
         ('<td>30</td><p>on <span class="varies">Zuse</span></p>', False),
     ],
 )
-def test_a_page_that_shows_other_times_is_locked_as_before(root, text, same):
+def test_a_page_that_shows_other_times_is_as_in_the_lock(root, text, same):
     path = Path(STUDY, "report.html")
     record = read_record(path)
     write_page(
         path, '<html><td class="varies">30</td><p>on <span class="varies">Zuse</span></p></html>', record
     )
-    before = locked_now()
+    printed("lock", STUDY, "--to", "lock.json")
     write_page(path, f"<html>{text}</html>", record)
-    after = locked_now()
-    assert before.artefacts != after.artefacts and (before.contents == after.contents) == same
+    assert (checked(Path("lock.json")) == []) == same
 
 
 # Checking a tree against a lock
@@ -94,14 +92,10 @@ def locked(root):
     return Path("lock.json")
 
 
-def held(locked):
-    return check([Path(STUDY)], locked)
-
-
 def checked(locked):
-    return [
-        (one["path"].removeprefix(f"{STUDY}/"), one["kind"], one["why"]) for one in held(locked).differences
-    ]
+    _code, said = data("lock", STUDY, "--check", locked)
+    assert said["green"] == (not said["differences"])
+    return [(one["path"].removeprefix(f"{STUDY}/"), one["kind"], one["why"]) for one in said["differences"]]
 
 
 def edit(lock_file, **changes):
@@ -170,22 +164,29 @@ def test_a_difference_is_put_down_to_what_made_it(root, locked, change, artefact
     assert checked(locked) == [(artefact, "changed", why.format(here=here))]
 
 
-def test_another_study_of_the_tree_or_of_the_lock_is_left_out(root, locked, study, monkeypatch):
+def test_studies_that_are_not_named_are_left_out_and_by_default_those_that_the_lock_lacks(
+    root, locked, study, monkeypatch
+):
     monkeypatch.setattr(study, "STUDY", "results/other")
     study.write_study()
+    code, text = printed("lock", "--check", locked, "--short")
+    assert (code, text) == (0, "As published: 15 artefacts have the contents of the lock.\n")
+    code, text = printed("lock", STUDY, "results/other", "--check", locked, "--short")
+    assert code == 1 and text.startswith(
+        "As published, with 15 artefacts that the lock does not have: `python"
+    )
     other = {"results/third/a.parquet": "0" * 64}
     edit(locked, contents=other, artefacts=other)
     assert checked(locked) == []
+    with pytest.raises(DataError, match="results/third: no such study"):
+        printed("lock", "--check", locked)
 
 
 def test_a_file_that_is_no_lock_is_one_line(root):
-    for text in ("", "[]", '{"artefacts": {}, "contents": {}}'):
-        Path("lock.json").write_text(text)
-        with pytest.raises(DataError, match=r"lock\.json: not a lock"):
-            held(Path("lock.json"))
-    for place in ("absent.json", "results"):
-        with pytest.raises(DataError, match=f"{place}: .* Write a lock"):
-            held(Path(place))
+    Path("lock.json").write_text('{"artefacts": {}, "contents": {}}')
+    for place, found in (("lock.json", "not a lock"), ("absent.json", ".* Write a lock")):
+        with pytest.raises(DataError, match=f"{place}: {found}"):
+            printed("lock", "--check", place)
 
 
 # Whether the numbers are those that were published
@@ -231,6 +232,7 @@ def test_cells_of_several_tables_with_one_run_and_heading_are_compared_each_with
     monkeypatch.setattr(module, "_is_table", lambda name: name in here)
     monkeypatch.setattr(module, "printed", lambda table: here[table.as_posix()])
     edit(locked, contents={other: "0" * 64}, printed=here)
-    assert (held(locked).numbers, len(held(locked).compared)) == ({}, 2)
+    assert data("lock", STUDY, "--check", locked, "--short")[1]["numbers"] == {}
     edit(locked, printed={other: {"a, STS": "71.20"}})
-    assert held(locked).numbers == {f"{other}: a, STS": ("71.20", "50.00")}
+    numbers = data("lock", STUDY, "--check", locked, "--short")[1]["numbers"]
+    assert numbers == {f"{other}: a, STS": ["71.20", "50.00"]}

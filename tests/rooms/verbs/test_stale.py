@@ -4,21 +4,24 @@ import copy
 import os
 import shutil
 from pathlib import Path
+from unittest.mock import patch
 
 import pyarrow.parquet as pq
 import pytest
 
 from tests.rooms.verbs.conftest import RUNS, STUDY, TIMES
+from tests.verbs import data, printed
 from workflow_scripts.columns.training import DROPPED_FILE
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.provenance.artefacts import read_record, write_table
 from workflow_scripts.provenance.record import sha256_of
-from workflow_scripts.verbs.compare import ABSENT, Change
+from workflow_scripts.verbs import stale
+from workflow_scripts.verbs.compare import ABSENT
 from workflow_scripts.verbs.plan import Graph, PlannedJob
 from workflow_scripts.verbs.records import Records
-from workflow_scripts.verbs.stale import stale
 
 WORDS, MORE = "workflow_scripts/data/words.py", "workflow_scripts/data/more_words.py"
+DAMAGED = [{"section": "record", "key": "", "a": "damaged or altered", "b": "see verify"}]
 
 
 def planned_like(record):
@@ -41,38 +44,40 @@ def jobs():
     return {(record.rule, *record.outputs): planned_like(record) for record in records}
 
 
-def found(changed):
-    return stale(Graph(changed.values()))
+def answer(changed, *words):
+    """What the verb says if Snakemake plans these jobs."""
+    with patch.object(stale, "planned", lambda *_: Graph(changed.values())):
+        code, said = data("stale", *words)
+    assert code == bool(said["stale"] or said["missing"])
+    return said
 
 
-def own(outcome):
+def own(said):
     """Reasons of an artefact's own, by its path in the study."""
-    return {name.removeprefix(f"{STUDY}/"): reasons for name, reasons in outcome.stale.items() if reasons}
+    each = {name.removeprefix(f"{STUDY}/"): one["reasons"] for name, one in said["stale"].items()}
+    return {name: reasons for name, reasons in each.items() if reasons}
 
 
 def test_what_the_configuration_would_make_again_is_up_to_date(root):
     assert len(jobs()) == 2 + 1 + 2 * len(RUNS) + 3
-    outcome = found(jobs())
-    assert (outcome.stale, outcome.missing, outcome.unasked) == ({}, [], [])
-    assert len(outcome.fresh) == 15 and not outcome.red
+    said = answer(jobs())
+    assert (said["stale"], said["missing"], said["unasked"], len(said["fresh"])) == ({}, [], [], 15)
 
 
 def test_a_part_of_a_folder_that_is_gone_is_a_reason_of_its_own(root):
     """Snakemake looks at the record alone, and would make neither weights nor pictures again."""
-    folder = Path(STUDY, "runs/plain/seed1/model")
-    part = next(iter(read_record(folder / "record.json").files))
-    (folder / part).unlink()
-    outcome = found(jobs())
-    assert own(outcome) == {
-        "runs/plain/seed1/model/record.json": [Change("file", part, "as recorded", "missing")]
-    }
-    assert f"{STUDY}/scores/sts/suite/plain/seed1.parquet" in outcome.stale
+    record = "runs/plain/seed1/model/record.json"
+    part = next(iter(read_record(Path(STUDY, record)).files))
+    Path(STUDY, record).parent.joinpath(part).unlink()
+    said = answer(jobs())
+    assert own(said) == {record: [{"section": "file", "key": part, "a": "as recorded", "b": "missing"}]}
+    assert f"{STUDY}/scores/sts/suite/plain/seed1.parquet" in said["stale"]
 
 
 def test_weights_that_were_dropped_are_missed_by_nothing(root, study):
     study.drop_weights("plain")
-    outcome = found(jobs())
-    assert f"{STUDY}/runs/plain/{DROPPED_FILE}" in outcome.fresh and not outcome.red
+    said = answer(jobs())
+    assert f"{STUDY}/runs/plain/{DROPPED_FILE}" in said["fresh"] and not said["stale"]
 
 
 def test_a_changed_setting_is_named_with_its_key_and_reaches_what_is_downstream(root):
@@ -80,22 +85,20 @@ def test_a_changed_setting_is_named_with_its_key_and_reaches_what_is_downstream(
     for (rule, *_), job in changed.items():
         if rule == "train_encoder" and job.wildcards["run"] == "plain":
             job.settings["method"]["temperature"] = 0.1
-    outcome = found(changed)
-    reasons = [Change("setting", "method.temperature", 0.05, 0.1)]
-    model, history = "runs/plain/seed1/model/record.json", "runs/plain/seed1/history.parquet"
-    assert own(outcome) == {model: reasons, history: reasons}
+    said = answer(changed)
+    reasons = [{"section": "setting", "key": "method.temperature", "a": 0.05, "b": 0.1}]
+    made = [f"{STUDY}/runs/plain/seed1/{name}" for name in ("history.parquet", "model/record.json")]
+    assert own(said) == {name.removeprefix(f"{STUDY}/"): reasons for name in made}
     downstream = [
         "figures/main.svg",
         "report.html",
         "scores/sts/suite/plain/seed1.parquet",
         "tables/main.parquet",
     ]
-    assert sorted(outcome.stale.keys() - {f"{STUDY}/{name}" for name in (model, history)}) == [
-        f"{STUDY}/{name}" for name in downstream
-    ]  # fmt: skip
-    assert outcome.red and outcome.asked[f"{STUDY}/{model}"] == "train_encoder(run=plain, seed=1)"
+    assert said["stale"].keys() == {*made, *(f"{STUDY}/{name}" for name in downstream)}
+    assert said["stale"][made[1]]["job"] == "train_encoder(run=plain, seed=1)"
     cause = {"what": "setting", "key": "method.temperature", "was": "0.05", "now": "0.1"}
-    assert outcome.causes() == [cause | {"of rule": "train_encoder", "artefacts": 2, "behind": 4}]
+    assert said["causes"] == [cause | {"of rule": "train_encoder", "artefacts": 2, "behind": 4}]
 
 
 def put_other_words(job):
@@ -123,9 +126,10 @@ def test_what_a_job_would_do_otherwise_is_named(root, rule, change, expected):
     changed = jobs()
     job = next(job for (name, *_), job in changed.items() if name == rule)
     change(job)
-    reasons = own(found(changed))
+    reasons = own(answer(changed))
     assert {f"{STUDY}/{path}" for path in reasons} <= {*job.outputs}
-    assert {(one.section, one.key, one.b) for changes in reasons.values() for one in changes} == {*expected}
+    found = {(one["section"], one["key"], one["b"]) for changes in reasons.values() for one in changes}
+    assert found == {*expected}
 
 
 def test_inputs_added_left_out_and_made_anew_are_named(root, study):
@@ -134,14 +138,14 @@ def test_inputs_added_left_out_and_made_anew_are_named(root, study):
     for (rule, *_), job in changed.items():
         if rule == "make_table":
             job.roles["scores"][0] = "resources/prompt.txt"
-    reasons = own(found(changed))
+    reasons = own(answer(changed))
     prompt = sha256_of(Path("resources/prompt.txt"))
-    assert {(one.key, one.b) for one in reasons["tables/main.parquet"]} == {
+    assert {(one["key"], one["b"]) for one in reasons["tables/main.parquet"]} == {
         (f"scores/{study.score_files()[0]}", ABSENT),
         ("scores/resources/prompt.txt", prompt),
     }
     (change,) = reasons["scores/sts/suite/plain/seed1.parquet"]
-    assert change.key == "datasets/datasets/stsb.parquet"
+    assert change["key"] == "datasets/datasets/stsb.parquet"
 
 
 def test_a_missing_file_is_missing_and_what_was_made_from_it_is_stale(root, study):
@@ -149,14 +153,14 @@ def test_a_missing_file_is_missing_and_what_was_made_from_it_is_stale(root, stud
     changed = jobs() | {
         ("times",): PlannedJob("tabulate_times", {"experiment": "main"}, {}, [], [TIMES.as_posix()])
     }
-    assert not found(changed).red
+    assert not answer(changed)["stale"]
     TIMES.unlink()
-    outcome = found(changed)
-    assert outcome.missing == [TIMES.as_posix()] and list(outcome.stale) == [f"{STUDY}/report.html"]
+    said = answer(changed)
+    assert said["missing"] == [TIMES.as_posix()] and list(said["stale"]) == [f"{STUDY}/report.html"]
     shutil.rmtree(Path(STUDY, "runs/plain/seed1/model"))
-    outcome = found(changed)
-    assert f"{STUDY}/runs/plain/seed1/model/record.json" in outcome.missing
-    assert f"{STUDY}/scores/sts/suite/plain/seed1.parquet" in outcome.stale
+    said = answer(changed)
+    assert f"{STUDY}/runs/plain/seed1/model/record.json" in said["missing"]
+    assert f"{STUDY}/scores/sts/suite/plain/seed1.parquet" in said["stale"]
 
 
 def test_a_table_cut_short_under_its_old_date_is_stale_and_so_is_what_was_made_from_it(root):
@@ -164,20 +168,21 @@ def test_a_table_cut_short_under_its_old_date_is_stale_and_so_is_what_was_made_f
     date = path.stat().st_mtime_ns
     path.write_bytes(path.read_bytes()[:-20])
     os.utime(path, ns=(date, date))
-    outcome = found(asked)
-    assert own(outcome) == {
-        "scores/sts/suite/plain/seed1.parquet": [Change("record", "", "damaged or altered", "see verify")]
-    }
-    assert f"{STUDY}/tables/main.parquet" in outcome.stale and outcome.asked[path.as_posix()].startswith(
-        "evaluate_sts("
-    )
+    said = answer(asked)
+    assert own(said) == {"scores/sts/suite/plain/seed1.parquet": DAMAGED}
+    assert f"{STUDY}/tables/main.parquet" in said["stale"]
+    assert said["stale"][path.as_posix()]["job"].startswith("evaluate_sts(")
 
 
-def test_an_artefact_that_no_job_writes_is_said_and_is_no_failure(root):
-    outcome = found({key: job for key, job in jobs().items() if key[0] != "write_report"})
-    assert outcome.unasked == [f"{STUDY}/report.html"] and not outcome.red
-    with pytest.raises(ConfigError, match="runs no job"):
-        stale(Graph([]))
+def test_an_artefact_that_no_job_of_the_whole_study_writes_is_listed_and_is_no_failure(root):
+    some = {key: job for key, job in jobs().items() if key[0] != "write_report"}
+    assert answer(some)["unasked"] == [f"{STUDY}/report.html"]
+    assert answer(some, f"{STUDY}/tables/main.parquet")["unasked"] == []
+    with (
+        patch.object(stale, "planned", lambda *_: Graph([])),
+        pytest.raises(ConfigError, match="runs no job"),
+    ):
+        printed("stale")
 
 
 @pytest.mark.parametrize(
@@ -187,5 +192,4 @@ def test_a_record_that_was_altered_is_stale_and_blames_nothing_else(root, altere
     """Though its key is still that of the job: it says what the job did not do."""
     asked, path = jobs(), Path(STUDY, "runs/plain/seed1/history.parquet")
     write_table(path, pq.read_table(path), read_record(path).model_copy(update=altered))
-    damaged = Change("record", "", "damaged or altered", "see verify")
-    assert own(found(asked)) == {"runs/plain/seed1/history.parquet": [damaged]}
+    assert own(answer(asked)) == {"runs/plain/seed1/history.parquet": DAMAGED}

@@ -1,4 +1,4 @@
-"""Whatever is done to a file of a study, verify names that file."""
+"""Every file that is not as recorded is found, with what is wrong with it and a command that mends it."""
 
 import json
 import random
@@ -18,17 +18,17 @@ from workflow_scripts.provenance import artefacts, cache, closure
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.record import Input, sha256_of
 from workflow_scripts.training.checkpoints import Checkpoint, save_checkpoint
-from workflow_scripts.verbs import records, verify
+from workflow_scripts.verbs import verify
 
 HISTORY = Path(STUDY, "runs/plain/seed1/history.parquet")
 
 
-def audit(*studies):
-    return verify.verify([Path(study) for study in studies or (STUDY,)])
-
-
-def found():
-    return [(one.path.removeprefix(f"{STUDY}/"), one.kind) for one in audit().findings]
+def findings(*columns):
+    """What verify finds in the study, by these columns; paths in the study without its folder."""
+    code, said = data("verify", STUDY)
+    assert code == bool(said["findings"]) and said["green"] == (not code)
+    short = [row | {"path": row["path"].removeprefix(f"{STUDY}/")} for row in said["findings"]]
+    return [tuple(row[column] for column in columns or ("path", "kind")) for row in short]
 
 
 def files():
@@ -42,15 +42,13 @@ def named(path):
 
 
 def mend():
-    return verify.commands(audit().findings)
+    return data("verify", STUDY)[1]["commands"]
 
 
 def test_a_study_as_it_was_made_is_green_and_counted(root):
-    made, findings, outside = audit()
-    assert findings == [] and len(made.by_file) == 2 + 1 + 3 * 3 + 3 and len(outside) == 2
-    assert sum(made.sizes.values()) == sum(path.stat().st_size for path in files())
     code, said = printed("verify")
-    assert code == 0 and "15 artefacts" in said and "all as recorded" in said and "other code" not in said
+    assert code == 0 and "15 artefacts" in said and "from 2 outside sources" in said
+    assert "all as recorded" in said and "other code" not in said
 
 
 def test_a_flipped_byte_is_found_in_every_file_and_in_no_other(root):
@@ -63,9 +61,9 @@ def test_a_flipped_byte_is_found_in_every_file_and_in_no_other(root):
             damaged = bytearray(content)
             damaged[position] ^= 1 << generator.randrange(8)
             path.write_bytes(damaged)
-            assert found() == [(named(path), "changed")], position
+            assert findings() == [(named(path), "changed")], position
         path.write_bytes(content)
-    assert found() == []
+    assert findings() == []
 
 
 def test_a_truncated_file_is_changed_and_a_deleted_one_missing(root):
@@ -73,46 +71,50 @@ def test_a_truncated_file_is_changed_and_a_deleted_one_missing(root):
         content = path.read_bytes()
         for share in (0, 0.5, 0.9):
             path.write_bytes(content[: int(len(content) * share)])
-            assert found() == [(named(path), "changed")], share
+            assert findings() == [(named(path), "changed")], share
         path.unlink()
-        assert found() == [(named(path), "missing")]
+        assert findings() == [(named(path), "missing")]
         path.write_bytes(content)
 
 
-def test_what_to_do_is_commands_that_mend_it_with_what_the_study_was_last_asked_with(root):
-    """A deleted intermediate alone is not made again: Snakemake asks only for what the last file lacks."""
+def test_commands_mend_it_with_the_configuration_of_the_studys_last_run(root):
+    """Forced, for a deleted intermediate alone is not made again: Snakemake asks only for what the last file lacks."""
     Path(STUDY, "tables/main.parquet").write_bytes(b"")
     Path(STUDY, "runs/simcse/seed1/model/model.safetensors").write_bytes(b"")
     Path(STUDY, "my notes.txt").write_text("")
     Path("resources/prompt.txt").unlink()
-    again = f"--forcerun {STUDY}/runs/simcse/seed1/model/record.json {STUDY}/tables/main.parquet"
     others = [f"rm -r '{STUDY}/my notes.txt'", "# restore resources/prompt.txt"]
-    assert mend() == [*others, f"snakemake --cores all {again}"]
-    note = Path(".snakemake", "studies", f"{Path(STUDY).name}.json")
-    note.parent.mkdir(parents=True)
-    note.write_text(
-        json.dumps({"configfiles": ["config/mine.yaml", "more.yaml"], "config": {"training": {"steps": 3}}})
-    )
+    run, table = f"{STUDY}/runs/simcse/seed1/model/record.json", f"{STUDY}/tables/main.parquet"
+    assert mend() == [*others, f"snakemake --cores all --configfile CONFIG --forcerun {run} {table}"]
+    note_call(
+        "study", ["config/mine.yaml", "more.yaml"], {"training": {"steps": 3}}, ""
+    )  # files that are gone
     options = """--configfile config/mine.yaml more.yaml --config 'training={"steps": 3}'"""
-    assert mend() == [*others, f"snakemake --cores all {options} {again}"]
+    assert mend() == [*others, f"snakemake --cores all {options} --forcerun {run} {table}"]
+    note_call("study", [str(ROOT / "config/demo.yaml")], {}, "")
+    known = f"snakemake --cores all --configfile {ROOT}/config/demo.yaml --forcerun {table}"
+    unknown = f"snakemake --cores all --configfile CONFIG --forcerun {run}"
+    assert sorted(mend()[2:]) == sorted([known, unknown])
+    given = data("verify", STUDY, "--config", "name=other")[1]["commands"]
+    assert f"""snakemake --cores all --config 'name="other"' --forcerun {table}""" in given
 
 
-def test_a_deleted_model_folder_is_one_finding_that_says_what_it_affects(root):
+def test_a_deleted_model_folder_is_one_finding_with_what_it_affects(root):
     shutil.rmtree(Path(STUDY, "runs/simcse/seed1/model"))
-    (finding,) = audit().findings
-    record = f"{STUDY}/runs/simcse/seed1/model/record.json"
-    assert finding[:2] == (record, "missing") and finding[3:] == ("rerun", record, 4)
-    assert "history.parquet" in finding.found
+    record = "runs/simcse/seed1/model/record.json"
+    assert findings("path", "kind", "todo", "target", "affects") == [
+        (record, "missing", "rerun", f"{STUDY}/{record}", 4)
+    ]
 
 
 @pytest.mark.parametrize("folder", ["", "runs/simcse/seed1/model/1_Pooling"])
-@pytest.mark.parametrize("name", ["page.html", "README.md", "table.parquet", ".DS_Store"])
+@pytest.mark.parametrize("name", ["page.html", "table.parquet", ".DS_Store"])
 def test_a_file_that_no_record_lists_is_foreign(root, folder, name):
     path = Path(STUDY, folder, name)
     path.write_text("<html></html>")
     if path.suffix == ".parquet":
         pq.write_table(pa.table({"a": [1]}), path)
-    assert found() == [(named(path), "foreign")]
+    assert findings() == [(named(path), "foreign")]
 
 
 def test_what_a_killed_job_left_behind_is_foreign_and_a_lock_or_the_date_of_a_folder_is_not(root):
@@ -124,7 +126,7 @@ def test_what_a_killed_job_left_behind_is_foreign_and_a_lock_or_the_date_of_a_fo
     Path(STUDY, "tables/link").symlink_to("nowhere")
     Path(STUDY, "runs/simcse/seed1/model/.snakemake_timestamp").touch()
     names = ["runs/.model.ab.tmp", "tables/.main.parquet.x1y2.tmp", "tables/link"]
-    assert found() == [(name, "foreign") for name in names]
+    assert findings() == [(name, "foreign") for name in names]
 
 
 def test_artefacts_that_changed_places_are_foreign_where_they_are(root):
@@ -132,7 +134,7 @@ def test_artefacts_that_changed_places_are_foreign_where_they_are(root):
     one.rename("aside")
     two.rename(one)
     Path("aside").rename(two)
-    assert {(named(one), "foreign"), (named(two), "foreign")} <= set(found())
+    assert {(named(one), "foreign"), (named(two), "foreign")} <= set(findings())
 
 
 def test_outputs_of_one_job_from_two_runs_of_it_are_stale(root, study):
@@ -141,9 +143,9 @@ def test_outputs_of_one_job_from_two_runs_of_it_are_stale(root, study):
     study.write_scores("plain", 1)
     study.write_table_of_scores()
     study.write_pages()
-    assert found() == []
+    assert findings() == []
     HISTORY.write_bytes(content)
-    assert found() == [(named(HISTORY), "stale")]
+    assert findings() == [(named(HISTORY), "stale")]
 
 
 def reseal(path, **changes):
@@ -169,7 +171,7 @@ FORGED = {
 def test_a_record_that_was_altered_and_sealed_anew_is_found(root, path, changes, kind):
     """By its key, its labels, or since it leads out of the folder."""
     reseal(path, **changes)
-    assert (named(path), kind) in found()
+    assert (named(path), kind) in findings()
 
 
 def rewrite_elsewhere():
@@ -196,17 +198,14 @@ CHANGED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "findings"), CHANGED.values(), ids=CHANGED)
-def test_a_change_is_found_with_the_number_of_artefacts_that_it_affects(root, study, change, findings):
+@pytest.mark.parametrize(("change", "expected"), CHANGED.values(), ids=CHANGED)
+def test_a_change_is_found_with_the_number_of_artefacts_that_it_affects(root, study, change, expected):
     change(study)
-    outcome = audit().findings
-    assert {(one.path.removeprefix(f"{STUDY}/"), one.kind, one.affects) for one in outcome} == findings
-
-
-# Sources from outside
+    assert {*findings("path", "kind", "affects")} == expected
 
 
 def test_sources_that_are_here_are_hashed_again(root, study, monkeypatch, tmp_path):
+    """Local ones below the data root of the study's own configuration, or else below SEMBLANCE_DATA."""
     places = {
         "local:STS/a.tsv": tmp_path / "data/STS/a.tsv",
         "package:given==1.0/lee.cor": tmp_path / "packages/given/lee.cor",
@@ -225,28 +224,17 @@ def test_sources_that_are_here_are_hashed_again(root, study, monkeypatch, tmp_pa
     monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path / "data"))
     code, said = data("verify", STUDY)
     assert code == 0 and "from 6 outside sources, 3 of them hashed again" in said["verdict"]
-    assert said["not_at_hand"] == [
+    assert {*said["not_at_hand"]} == {
         "hub:owner/stsb@0123456789", "local:gone.tsv", "package:minilm==1.0/model.safetensors"
-    ]  # fmt: skip
+    }  # fmt: skip
     for name, place in places.items():
         flip_a_byte(place, 0)
-        (finding,) = verify.verify([Path(STUDY)]).findings
-        assert (finding.path, finding.kind, finding.todo, finding.affects) == (name, "changed", "restore", 1)
-        assert f"read by {STUDY}/tables/read.parquet" in finding.found
+        assert findings("path", "kind", "todo", "affects") == [(name, "changed", "restore", 1)]
         flip_a_byte(place, 0)
-
-
-def test_local_sources_are_those_of_the_studys_own_data_root(root, monkeypatch, tmp_path):
-    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path / "others"))
-    study = Path(STUDY)
-    assert verify.data_root_now(study) == tmp_path / "others"
-    Path("mine.yaml").write_text(f"data_root: {tmp_path}/mine\n")
-    note_call(study.name, ["mine.yaml"], {}, "cache")
-    assert verify.data_root_now(study) == tmp_path / "mine"
-    note_call(study.name, ["mine.yaml"], {"data_root": "given"}, "cache")
-    assert verify.data_root_now(study) == Path("given").absolute()
-    Path("mine.yaml").unlink()
-    assert verify.data_root_now(study) == tmp_path / "others"
+    monkeypatch.setenv("SEMBLANCE_DATA", "elsewhere")
+    assert "2 of them hashed again" in data("verify", STUDY)[1]["verdict"]
+    note_call("study", [], {"data_root": str(tmp_path / "data")}, "")
+    assert "3 of them hashed again" in data("verify", STUDY)[1]["verdict"]
 
 
 @pytest.mark.parametrize(
@@ -258,10 +246,7 @@ def test_a_source_of_a_strangers_record_leads_nowhere(tmp_path, name):
     assert verify.sha256_now(name, [tmp_path / "data"]) is None
 
 
-# Checkpoints and the cache
-
-
-def test_checkpoints_are_held_against_their_manifests(root):
+def test_checkpoints_are_compared_with_their_manifests(root):
     folder = Path(STUDY, "runs/plain/seed3/model.checkpoints")
     save_checkpoint(folder, "f" * 64, Checkpoint(4, {"model": {"weight": torch.arange(10.0)}}))
     checkpoint = folder / "step00000004"
@@ -270,27 +255,25 @@ def test_checkpoints_are_held_against_their_manifests(root):
     for file in ("model.safetensors", "COMPLETE.json"):
         position = (checkpoint / file).stat().st_size - 9
         flip_a_byte(checkpoint / file, position)
-        assert found() == [(named(checkpoint), "changed")] and mend() == [f"rm -r {checkpoint}"]
+        assert findings() == [(named(checkpoint), "changed")] and mend() == [f"rm -r {checkpoint}"]
         flip_a_byte(checkpoint / file, position)
     (checkpoint / "model.safetensors").unlink()
-    assert found() == [(named(checkpoint), "changed")]
+    assert findings() == [(named(checkpoint), "changed")]
 
 
 @pytest.mark.parametrize("folder", ["results/.cache", "../elsewhere"])
-def test_the_cache_of_the_last_run_is_held_against_its_lists(root, monkeypatch, folder):
+def test_the_cache_of_the_last_run_is_compared_with_its_lists(root, monkeypatch, folder):
     if folder != "results/.cache":  # where it is without a note
-        note_call(Path(STUDY).name, [], {}, folder)
+        note_call("study", [], {}, folder)
     monkeypatch.setenv(cache.FOLDER, folder)
     monkeypatch.setenv(cache.GIGABYTES, "1")
     cache.put("f" * 64, {"history": HISTORY})
-    code, said = printed("verify")
-    assert code == 0 and "15 artefacts" in said
+    assert findings() == []
     file = cache.entry_of("f" * 64) / "history"
     content = file.read_bytes()
     file.unlink()
     file.write_bytes(content[:-9])
-    ((path, kind),) = found()
-    assert (path, kind) == (file.parent.as_posix(), "changed") and mend() == [f"rm -r {file.parent}"]
+    assert findings() == [(file.parent.as_posix(), "changed")] and mend() == [f"rm -r {file.parent}"]
 
 
 CODE = "workflow_scripts/data/words.py"
@@ -304,45 +287,35 @@ def test_other_code_is_listed_and_is_no_failure(root, monkeypatch):
     assert code == 0 and f"made by other code: 15 artefacts; changed since: {CODE}\n" in said
 
 
-# Other studies
-
-
-def write_reader(inputs, **changes):
-    """A table of the study that was made from files of another one."""
-    file = Path(STUDY, "tables/b.parquet")
-    record = artefacts.job_record("count_words", settings={}, inputs=inputs, outputs=[file])
-    artefacts.write_table(file, pa.table({"a": [1]}), record.model_copy(update=changes))
-
-
 def test_damage_in_another_study_that_this_one_reads_is_found(root, study):
     model = Path("results/shared/encoder")
     made = study.made_by("fetch_encoder", []).model_copy(update={"outputs": [f"{model}/record.json"]})
     with artefacts.writing_model_folder(model, made) as folder:
         (folder / "model.safetensors").write_bytes(b"weights")
-    write_reader({"encoder": model / "record.json"})
-    assert found() == []
+    file = Path(STUDY, "tables/b.parquet")
+    inputs = {"encoder": model / "record.json"}
+    record = artefacts.job_record("count_words", settings={}, inputs=inputs, outputs=[file])
+    artefacts.write_table(file, pa.table({"a": [1]}), record)
+    assert findings() == []
     (model / "model.safetensors").write_bytes(b"damaged")
-    (finding,) = audit().findings
-    assert (finding.path, finding.kind, finding.affects) == (f"{model}/record.json", "changed", 1)
+    assert findings("path", "kind", "affects") == [(f"{model}/record.json", "changed", 1)]
     (model / "record.json").unlink()
-    assert audit().findings[0][:2] == (f"{model}/record.json", "missing")
+    assert findings() == [(f"{model}/record.json", "missing")]
 
 
 def test_a_linked_folder_is_part_of_the_study(root):
     shutil.move(f"{STUDY}/runs", "elsewhere")
     Path(STUDY, "runs").symlink_to(Path("elsewhere").resolve())
-    assert found() == []
+    assert findings() == []
     Path("elsewhere/simcse/seed1/model/model.safetensors").write_bytes(b"damaged")
-    assert found() == [("runs/simcse/seed1/model/model.safetensors", "changed")]
-    code, said = data("verify")
-    assert (code, said["green"]) == (1, False) and said["verdict"].endswith("1 changed")
+    assert findings() == [("runs/simcse/seed1/model/model.safetensors", "changed")]
 
 
-def test_studies_are_those_named_or_all(root):
+def test_studies_are_those_named_or_configured_or_all(root):
     shutil.copytree(STUDY, "results/other")
-    assert records.studies_of([]) == [Path("results/other"), Path(STUDY)]
-    assert records.studies_of([Path(STUDY)]) == [Path(STUDY)]
-    assert data("verify", "study") == data("verify", STUDY) != data("verify")
+    all_of_them = json.dumps(data("verify"))
+    assert "results/other, results/study" in all_of_them
+    assert data("verify", "study") == data("verify", STUDY) == data("verify", "--config", "name=study")
     with pytest.raises(DataError, match="results/typo: no such study"):
         printed("verify", "results/typo")
     shutil.rmtree("results")

@@ -1,14 +1,13 @@
-"""One reader per source format, a module of this folder that a dataset's source names.
+"""One reader per source format: a module of this folder, which a dataset's source names.
 
-A reader has a function ``read(files, options)``: files by their roles (the keys of the source's ``files``, their hashes
-checked before) and the source's ``options`` as its ``Config``, of ``settings.readers``, reads them; it returns ``Rows``
-of a form that ``Config`` names, and raises a DataError that names file and line, what was found there and what was
-expected. What the libraries below it raise of a damaged file may pass: whoever loads a dataset says which file that
-was.
+A reader has a function ``read(files, options)``. It gets files by role (the keys of the source's ``files``, with
+checked hashes) and the source's ``options``, parsed by ``Config``, which is of ``settings.readers``. It returns
+``Rows`` of a form that ``Config`` names, and raises a DataError with file and line, the actual and the expected
+contents. It need not catch a library's exceptions for damaged files: ``sources.load`` adds the file's name.
 
 Lines of text end at a line feed, with or without carriage returns: ``str.splitlines`` would also split at characters
 that occur inside texts (U+0085, U+2028). A file whose name ends in ``.gz`` is decompressed. Pairs without a score and
-triples with an empty text are left to ``sources.load``, which drops and counts them.
+triples with an empty text are not dropped here: ``sources.load`` drops and counts them.
 """
 
 import gzip
@@ -26,13 +25,13 @@ Files = Mapping[str, Path]
 
 
 class Rows(NamedTuple):
-    """What a reader made of its files."""
+    """The rows of a source."""
 
     table: pa.Table
-    """In the columns of one form (``columns.corpora.FORMS``), in the order of the files."""
+    """Rows in the order of the files, with the columns of one form (``columns.corpora.FORMS``)."""
 
-    dropped: Counter[str] = Counter()  # noqa: RUF012  (nobody adds to it)
-    """Reason to the number of rows that were left out for it; they are listed in the report."""
+    dropped: Counter[str] = Counter()  # noqa: RUF012  (never changed)
+    """Number of dropped rows by reason, for the report."""
 
 
 def read_text(path: Path, otherwise: str | None = None) -> str:
@@ -51,8 +50,8 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
     except UnicodeDecodeError as error:
         if not otherwise:
             line = content.count(b"\n", 0, error.start) + 1
-            found = f"byte {content[error.start]:#x} is not UTF-8"
-            raise DataError(f"{path}:{line}: {found}. Convert the file to UTF-8.") from error
+            problem = f"byte {content[error.start]:#x} is not UTF-8"
+            raise DataError(f"{path}:{line}: {problem}. Convert the file to UTF-8.") from error
         text = content.decode(otherwise)
     return re.sub("\r+\n", "\n", text)
 

@@ -21,7 +21,8 @@ def read(files: Files, _options: Config) -> Rows:
     """Read all files in alphabetical order of their roles; a file's role is the label of its texts.
 
     Returns:
-        Rows of the form ``labelled``: stripped texts, and how many were blank or contained an escape. None is dropped.
+        Rows of the form ``labelled``: stripped texts, and the numbers of blank texts and of texts with an escape; none
+        is dropped.
     """
     lines = [(label, line) for label, path in sorted(files.items()) for line in lines_of(read_text(path))]
     rows = [("", line.strip(), None, label) for label, line in lines]

@@ -1,7 +1,7 @@
-"""Files of cells: scored pairs, labelled texts and triples as most of them are distributed.
+"""Delimited files of scored pairs, labelled texts and triples, the most common format.
 
-Cells are set off by tabs, commas or spaces, quoted or not, with or without a header; options say which column of the
-file is which of the form. Where cells are not quoted, quotation marks are text.
+Cells are separated by tabs, commas or spaces, quoted or not, with or without a header; options map the file's columns
+to those of the form. In files without quoting, quotation marks are text.
 """
 
 import csv
@@ -18,20 +18,20 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.settings.readers import PARTS
 from workflow_scripts.settings.readers import Delimited as Config
 
-csv.field_size_limit(2**31 - 1)  # how long a text may be, the contract of datasets decides
+csv.field_size_limit(2**31 - 1)  # sources.check_contract limits the length of texts
 
 
 def read(files: Files, options: Config) -> Rows:
     """Read the parts train, dev and test, or the one part ``all``, whose rows have no split.
 
     Returns:
-        Rows of the form that has the configured columns, and how many lines had more cells than the option header.
+        Rows of the form with the configured columns, and the number of lines with more cells than the option header.
 
     Raises:
-        DataError: if a column is missing, or naming a line with too few or too many cells, without a label, or with a
+        DataError: if a column is missing; or naming a line with too few or too many cells, without a label, or with a
             score that is not a number.
     """
-    schema = FORMS[str(options.form)]  # a configuration without one is refused
+    schema = FORMS[str(options.form)]  # the settings refuse a source without a form
     kept: Counter[str] = Counter()
     rows = []
     for part in [part for part in PARTS if part in files]:
@@ -45,20 +45,20 @@ def read(files: Files, options: Config) -> Rows:
 
 
 def _rows(path: Path, options: Config, kept: Counter[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """The place of each line, and its cells by the columns of the form."""
+    """File and number of each line, and its cells by the columns of the form."""
     lines = _lines(path, options)
     header = options.header or next(lines, (1, [""]))[1]
     for column in options.columns.values():
         if header.count(column) != 1:
-            found = f"no column {column!r}" if column not in header else f"column {column!r} is there twice"
+            problem = f"no column {column!r}" if column not in header else f"column {column!r} is there twice"
             raise DataError(
-                f"{path}:1: {found}; has {header}. Correct the options columns, header and separator."
+                f"{path}:1: {problem}; has {header}. Correct the options columns, header and separator."
             )
     for number, cells in lines:
         more = len(cells) - len(header)
         if more < 0 or (more and not options.open_ended):
-            found = f"{len(cells)} columns; there should be {len(header)}"
-            raise DataError(f"{path}:{number}: {found}. Correct the line, or the option header.")
+            problem = f"{len(cells)} columns; there should be {len(header)}"
+            raise DataError(f"{path}:{number}: {problem}. Correct the line, or the option header.")
         kept.update({"kept: more cells than header": 1} if more else {})
         row = dict(zip(header, cells, strict=False))
         texts = {name: row[column] for name, column in options.columns.items()}
@@ -68,17 +68,17 @@ def _rows(path: Path, options: Config, kept: Counter[str]) -> Iterator[tuple[str
 
 
 def _halves(texts: dict[str, str], options: Config, place: str) -> dict[str, str]:
-    """The texts of a cell that holds several columns of the form."""
+    """The texts of a cell that contains several columns of the form."""
     cell = texts[options.shared[0]]
     parts = cell.split(options.between)
     if len(parts) != len(options.shared):
-        found = f"{len(parts)} texts in {cell!r:.80}; there should be {len(options.shared)}"
-        raise DataError(f"{place}: {found}. Correct the line, or the option between.")
+        problem = f"{len(parts)} texts in {cell!r:.80}; there should be {len(options.shared)}"
+        raise DataError(f"{place}: {problem}. Correct the line, or the option between.")
     return dict(zip(options.shared, parts, strict=True))
 
 
 def _lines(path: Path, options: Config) -> Iterator[tuple[int, list[str]]]:
-    """Number and cells of each line, a header among them."""
+    """Number and cells of each line, including a header."""
     text = read_text(path, options.otherwise).translate(str.maketrans("", "", options.remove))
     if not options.quoted:
         most = len(options.header) - 1 if options.header and options.separator == " " else -1

@@ -30,8 +30,8 @@ def read(files: Files, _options: Config) -> Rows:
     except ValueError as error:
         raise DataError(f"{file}: not a matrix of ratings: {error}. Correct the file.") from error
     if ratings.shape != (len(documents), len(documents)) or not np.isfinite(ratings).all():
-        found = f"{' x '.join(map(str, ratings.shape))} ratings for {len(documents)} documents, or some not finite"
-        raise DataError(f"{file}: {found}. Correct either file.")
+        problem = f"{' x '.join(map(str, ratings.shape))} ratings for {len(documents)} documents, or some not finite"
+        raise DataError(f"{file}: {problem}. Correct either file.")
     pairs = combinations(range(len(documents)), 2)
     rows = [("", documents[i], documents[j], float(ratings[i, j])) for i, j in pairs]
     return Rows(table_of(rows, PAIRS))

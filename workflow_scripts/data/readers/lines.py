@@ -1,7 +1,7 @@
-"""One sentence per line, plain text or gzip; every line is a document of its own.
+"""One sentence per line, plain text or gzip; every line is its own document.
 
-Published corpora are such files, and a paper's number of steps is that of their lines: repeats, short lines and blank
-ones included, as they are. Cleaning is a choice, and its counts are part of what is read.
+Published corpora are such files, and a paper's number of steps counts all lines, including repeated, short and blank
+ones. Cleaning is optional, and its counts are part of the result.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""JSON lines and Parquet, read by the library ``datasets`` without a network; options say which column is which."""
+"""JSON lines and Parquet, read by the library ``datasets`` without a network; options map columns to the form."""
 
 import glob
 from pathlib import Path
@@ -17,10 +17,10 @@ def read(files: Files, options: Config) -> Rows:
     """Read the parts train, dev and test, or the one part ``all``, whose rows have no split.
 
     Returns:
-        Rows of the form that has the configured columns.
+        Rows of the form with the configured columns.
 
     Raises:
-        DataError: naming a file of another format, a column that is missing or one of another type.
+        DataError: naming a file of another format, a missing column, or a column of another type.
     """
     parts = []
     for part in [part for part in PARTS if part in files]:
@@ -33,14 +33,16 @@ def read(files: Files, options: Config) -> Rows:
 def _table(path: Path, form: str) -> pa.Table:
     import datasets  # slow to import, and needed only by these formats
 
-    datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # which would tell the library's makers
+    datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # no network request
     file = glob.escape(str(path.resolve()))
     with TemporaryDirectory() as cache:
         try:
-            found = datasets.load_dataset(
+            rows = datasets.load_dataset(
                 form, data_files=file, split="train", cache_dir=cache, keep_in_memory=True
             )
         except (datasets.exceptions.DatasetGenerationError, ValueError) as error:
-            said = (str(error.__cause__ or error).splitlines() or [""])[0].rstrip(". ")
-            raise DataError(f"{path}: not {form}: {said}. Correct the file, or the option format.") from error
-        return found.with_format("arrow")[:]
+            reason = (str(error.__cause__ or error).splitlines() or [""])[0].rstrip(". ")
+            raise DataError(
+                f"{path}: not {form}: {reason}. Correct the file, or the option format."
+            ) from error
+        return rows.with_format("arrow")[:]

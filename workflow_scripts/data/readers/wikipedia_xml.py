@@ -1,8 +1,8 @@
 """Sentences of a MediaWiki XML dump, without markup.
 
 Reads pages of the article namespace that are not redirects. Tables and image captions are removed here, since gensim
-keeps their words; gensim's ``filter_wiki`` removes templates, references and links; what it leaves (headings, list
-marks, quotation marks, entities) is removed here again. Then paragraphs are split into sentences.
+keeps their words; gensim's ``filter_wiki`` removes templates, references and links; its leftovers (headings, list
+marks, quotation marks, entities) are removed here too. Then paragraphs are split into sentences.
 """
 
 import bz2
@@ -18,7 +18,7 @@ from workflow_scripts.data.readers import Files, Rows
 from workflow_scripts.data.sentences import keep_sentences, split_sentences
 from workflow_scripts.settings.readers import WikipediaXml as Config
 
-_LISTED = re.compile(r"^\s*[*#:;|!{}=<]")  # lists, tables, headings, left-over markup: not running text
+_LISTED = re.compile(r"^\s*[*#:;|!{}=<]")  # a list, table, heading or left-over markup, not running text
 _TABLE = re.compile(r"\{\|(?:(?!\{\||\|\}).)*\|\}", re.DOTALL)  # an innermost table
 _FILE = re.compile(r"\[\[(?:File|Image):(?:[^\[\]]|\[\[[^\[\]]*\]\]|\[[^\[\]]*\])*\]\]", re.IGNORECASE)
 _QUOTES = re.compile(r"'{2,}")

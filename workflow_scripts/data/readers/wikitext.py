@@ -1,7 +1,7 @@
-"""Releases of Wikitext: paragraphs are split into sentences, headings are dropped, each paragraph is a document.
+"""Releases of Wikitext: each paragraph is a document and is split into sentences; headings are dropped.
 
 The tokenised release writes rare words as <unk>, and hyphens, commas and points inside words and numbers as ``@-@``;
-the raw release does neither. Papers seldom say which of them they use, so both can be read.
+the raw release does neither. Papers seldom name the release, so both can be read.
 """
 
 import re
@@ -24,7 +24,7 @@ _UNKNOWN = "<unk>"
 
 
 def read(files: Files, options: Config) -> Rows:
-    """Read all files, in the order in which they are given.
+    """Read all files, in the order of the source.
 
     Returns:
         Rows of the form ``sentences``.

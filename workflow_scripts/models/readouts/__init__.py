@@ -1,8 +1,8 @@
 """Readouts: from an encoder's hidden states to one sentence vector, imported by the name in the configuration.
 
-A file of this folder holds a ``Readout``, a subclass of ``readouts.base.ReadoutModule``, and its settings are
-the class of its kind in ``settings.readouts``; any method can use it. As with methods, a registry that imports them all
-would make every readout part of every job's code.
+A file of this folder has a class ``Readout``, a subclass of ``readouts.base.ReadoutModule``; its settings are
+the class of its kind in ``settings.readouts``. Any method can use it. As with methods, a registry that imports them
+all would make every readout part of every job's code.
 """
 
 import importlib
@@ -18,7 +18,7 @@ from workflow_scripts.settings.readouts import ReadoutConfig
 
 
 def build_readout(config: ReadoutConfig, backbone_config: PretrainedConfig) -> ReadoutModule:
-    """Make a readout, its parameters drawn from scratch."""
+    """Make a readout with newly drawn parameters."""
     kind: type[ReadoutModule] = importlib.import_module(f"{__name__}.{config.kind}").Readout
     readout = kind(backbone_config.hidden_size, **config.model_dump(exclude={"kind"}))
     draw_linear_layers(readout)
@@ -26,16 +26,16 @@ def build_readout(config: ReadoutConfig, backbone_config: PretrainedConfig) -> R
 
 
 def load_published(config: ReadoutConfig, folder: Path) -> Any:
-    """The encoder of a folder, as a readout that needs it as it is loads it (``PublishedEncoder``)."""
+    """The encoder of a folder as it was published (``PublishedEncoder``)."""
     return importlib.import_module(f"{__name__}.{config.kind}").PublishedEncoder(folder, config)
 
 
 def draw_linear_layers(module: nn.Module) -> None:
-    """Draw the weights of its linear layers from N(0, 0.02), and set their biases to 0.
+    """Draw the weights of all linear layers in a module from N(0, 0.02), and set their biases to 0.
 
-    That is what ``init_weights`` of BERT and RoBERTa does, which SimCSE's code calls for whatever it puts on top, and
-    the codes of S2Sent and LayerAttPooler with it. PyTorch's own weights are ten times as wide at width 768, and gates
-    that start from them differ among features where these hardly do.
+    This is ``init_weights`` of BERT and RoBERTa, which the codes of SimCSE, S2Sent and LayerAttPooler call for their
+    own modules. At width 768, PyTorch's default has ten times the standard deviation, with which gates differ among
+    features from the start.
     """
     for layer in module.modules():
         if isinstance(layer, nn.Linear):
@@ -45,13 +45,15 @@ def draw_linear_layers(module: nn.Module) -> None:
 
 
 def set_mask_token(module: nn.Module, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Tell every readout of ``module`` that asks which token the mask is; a model folder keeps it.
+    """Set the buffers ``mask_id`` of all readouts in ``module`` to the tokeniser's mask; model folders save them.
 
     Raises:
-        ConfigError: if the tokeniser has none.
+        ConfigError: if the tokeniser has no mask.
     """
     for name, buffer in module.named_buffers():
         if name.rsplit(".", 1)[-1] == "mask_id":
             if tokenizer.mask_token_id is None:
-                raise ConfigError("readout: it reads [MASK], and the tokeniser has no mask. Choose another.")
+                raise ConfigError(
+                    "readout: it reads [MASK], and the tokeniser has no mask. Choose another readout."
+                )
             buffer.fill_(int(tokenizer.mask_token_id))

@@ -1,8 +1,8 @@
-"""An encoder as its authors published it: ``SentenceTransformer(folder)``, whatever its files make of it.
+"""An encoder as its authors published it: ``SentenceTransformer(folder)`` with all of its modules.
 
-A kind of its own rather than a value of ``pooler``: it stands in for all of a readout, the pooling, what follows it,
-and the prompt before the text, and has neither layers nor a head to choose. Departs in one point: weights in half
-precision are computed in float32, where ``encode`` rounds to theirs.
+It is a readout of its own and not a value of ``pooler``, because it replaces the whole readout: pooling, the modules
+after it, and the prompt before the text; there are no layers and no head to choose. It differs from the published
+encoder in one point: weights in half precision are computed in float32, without rounding to their precision.
 """
 
 import json
@@ -53,15 +53,15 @@ class PublishedEncoder(TextEncoder):
         from sentence_transformers import SentenceTransformer  # slow to import
 
         super().__init__()
-        if found := next(unpublished(folder), None):
-            raise ConfigError(f"readout.kind: as_published; {found}. Take frozen_avg or frozen_cls.")
+        if reason := next(unpublished(folder), None):
+            raise ConfigError(f"readout.kind: as_published; {reason}. Take frozen_avg or frozen_cls.")
         self.folder, self.readout_settings = folder, settings
         options: Any = {"local_files_only": True, "model_kwargs": {**_PRECISION}}
         try:
             self.model: Any = SentenceTransformer(str(folder), device="cpu", **options)
             self.model.default_prompt_name = settings.prompt or self.model.default_prompt_name
             self.width = self.model.encode(["a"], prompt="", show_progress_bar=False).shape[1]
-        except Exception as error:  # of whatever module or library reads one of its files
+        except Exception as error:  # raised by any of the modules or libraries that read its files
             raise unreadable(folder, "model of sentence-transformers", error) from error
         if (name := settings.prompt) not in (None, *self.model.prompts):
             names = ", ".join(self.model.prompts)
@@ -71,26 +71,26 @@ class PublishedEncoder(TextEncoder):
 
     @property
     def backbone(self) -> PreTrainedModel:
-        """The encoder without the modules behind it, as sentence-transformers loaded it."""
+        """The encoder without the modules after it, as sentence-transformers loaded it."""
         return self.model[0].auto_model  # type: ignore[no-any-return]
 
     @property
     def leaves(self) -> list[SentenceEncoder]:
-        """The encoder itself, of which callers read the backbone alone."""
+        """The encoder itself; callers use only its backbone."""
         return [cast(SentenceEncoder, self)]
 
     def read_by(self, readout: ReadoutConfig) -> SentenceEncoder:
-        """The encoder without the modules behind it, with another readout and no prompt."""
+        """The encoder without the modules after it, with another readout and no prompt."""
         backbone = load_backbone(self.folder)
         return SentenceEncoder(backbone, readout, head=False, head_at_test=False).read_by(readout)
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, _packing: object = None) -> Tensor:
-        """Embed the tokens of a batch, which hold the prompt if one is wanted; returns (B, D)."""
+        """Embed the tokens of a batch, which must include the prompt if there is one; returns (B, D)."""
         features = self.model({"input_ids": ids_BT, "attention_mask": mask_BT})
         return features["sentence_embedding"]  # type: ignore[no-any-return]
 
     def encode(self, sentences: Sequence[str], max_tokens: int) -> NDArray[np.float32]:
-        """Vectors of sentence-transformers; prompt and text are cut together, at ``max_tokens`` at most."""
+        """Vectors of sentence-transformers; prompt and text together are cut at ``max_tokens`` or earlier."""
         longest = self.model.max_seq_length
         self.model.max_seq_length = min(longest, max_tokens)
         try:
@@ -100,7 +100,7 @@ class PublishedEncoder(TextEncoder):
         return vectors.astype(np.float32)  # type: ignore[no-any-return]
 
     def save(self, folder: Path) -> None:
-        """Copy the folder; loaders find the prompt and the precision that were used here."""
+        """Copy the folder, with the prompt and the precision of this encoder in its settings."""
         copy_files(self.folder, folder, files_of(self.folder))
         file, settings = input_settings(folder)
         _update(folder / PROMPTS, default_prompt_name=self.model.default_prompt_name)
@@ -109,20 +109,20 @@ class PublishedEncoder(TextEncoder):
             _update(file, **{name: settings[name] | _PRECISION})
 
     def check_weights(self) -> None:
-        """Refuse weights that the folder lacks: sentence-transformers would start them from random numbers.
+        """Check that the folder has all weights, since sentence-transformers would draw missing ones at random.
 
         Raises:
-            DataError: naming the first.
+            DataError: naming the first missing weight.
         """
         kind, config = type(self.backbone), self.backbone.config
-        place = encoder_folder(self.folder)
-        loaded: Any = kind.from_pretrained(place, config=config, output_loading_info=True)
+        folder = encoder_folder(self.folder)
+        loaded: Any = kind.from_pretrained(folder, config=config, output_loading_info=True)
         check_whole(self.folder, loaded[1])
 
 
-def _check_input(module: Any, given: tuple[Mapping[str, Tensor]]) -> None:
-    """Refuse more tokens than there are positions: the longest input of a folder may be above them."""
-    check_length(module.auto_model, given[0]["input_ids"])
+def _check_input(module: Any, inputs: tuple[Mapping[str, Tensor]]) -> None:
+    """Check that there are positions for all tokens; a folder's own limit may be larger than their number."""
+    check_length(module.auto_model, inputs[0]["input_ids"])
 
 
 def _update(file: Path, **values: Any) -> None:

@@ -1,7 +1,7 @@
-"""What a readout is: the module that is trained and saved, and that sentence-transformers loads.
+"""The base class of readouts: modules that are trained and saved, and that sentence-transformers loads.
 
-Files of this folder go into model folders as they are. Those that import one another relatively, and nothing else of
-the project, need nothing of it there.
+Files of this folder are copied into model folders. Files that import only one another, relatively, work there without
+the rest of the project.
 """
 
 import json
@@ -17,43 +17,42 @@ from torch import Tensor, nn
 from transformers.dynamic_module_utils import get_relative_import_files
 
 Reads = Literal["padded", "all", "last", "first"]
-"""The hidden states that are wanted: every layer's, with or without those of padding, the last one's, or of the last
-one the first token's."""
+"""The hidden states that a readout needs: of all layers, with or without padding; of the last layer; or of the first
+token in the last layer."""
 OF_HUB = ("token", "cache_folder", "revision", "local_files_only")
-"""How sentence-transformers finds a folder on the hub."""
+"""Options with which sentence-transformers finds a folder on the hub."""
 SETTINGS_FILE, WEIGHTS_FILE = "config.json", "model.safetensors"
 
 
 class ReadoutModule(nn.Module):
-    """Hidden states to sentence vectors; a file of this folder has one subclass, called ``Readout``.
+    """A map from hidden states to sentence vectors; each module of this package has one subclass, named ``Readout``.
 
-    Made with the encoder's ``width`` and every setting of the class of its kind in ``settings.readouts``, which it
-    passes on, so that they are saved with it.
-    Parameters and buffers are trained and saved with the encoder, whatever they are. A vector must not depend on
-    padding or on other sentences of its batch, unless ``labels`` of its settings says so. A buffer named ``mask_id``
-    is told which token the mask is (``set_mask_token``).
+    It is made with the encoder's ``width`` and all settings of its kind, and passes them to this class, which
+    saves them. All of its parameters and buffers are trained and saved with the encoder. A vector must not depend on
+    padding or on other sentences of its batch, unless ``labels`` of its settings warns of that. A buffer named
+    ``mask_id`` is set to the tokeniser's mask (``set_mask_token``).
     """
 
     reads: Reads = "all"
-    """The hidden states that it needs; whatever is not asked for need not be computed or kept."""
+    """The hidden states that it needs; others need not be computed or kept."""
     is_independent: bool = True
-    """Whether other sentences in a batch change nothing of a vector in training either, nor of what is drawn for it."""
+    """Whether a vector, and its random numbers, are independent of other sentences of the batch in training, too."""
     width: int
-    """Entries of the vectors, R; a head brings them back to the encoder's D."""
+    """Entries of the vectors, R; a head maps them to the encoder's D."""
 
     def __init__(self, width: int, **settings: Any) -> None:
         super().__init__()
         self.width = width
-        self.settings = {"width": width} | settings  # what makes it anew, but for weights
+        self.settings = {"width": width} | settings  # arguments with which a loader makes the same readout
 
     def read(self, hidden_states: Sequence[Tensor], ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
         """Read sentence vectors.
 
         Args:
-            hidden_states: Those that ``reads`` asks for, each (B, T, D), or (B, 1, D) of the first token;
-                unless it asks for them, states of padding are arbitrary, though finite.
+            hidden_states: The states that ``reads`` selects, each (B, T, D), or (B, 1, D) of the first token; states
+                of padding are arbitrary but finite, unless ``reads`` is ``padded``.
             ids_BT: Token ids.
-            mask_BT: 1 for a token, 0 for padding; every row holds at least one token.
+            mask_BT: 1 for a token, 0 for padding; every row has at least one token.
 
         Returns:
             Sentence vectors, shape (B, R), not normalised.
@@ -67,7 +66,7 @@ class ReadoutModule(nn.Module):
         return features | {"sentence_embedding": vectors_BR}
 
     def sentence_modules(self, depth: int) -> Sequence[nn.Module]:
-        """What computes it in sentence-transformers, behind an encoder of ``depth`` layers: it itself."""
+        """The readout as modules of sentence-transformers, after an encoder of ``depth`` layers: by default itself."""
         return [self]
 
     def get_embedding_dimension(self) -> int:
@@ -75,7 +74,7 @@ class ReadoutModule(nn.Module):
         return self.width
 
     def save(self, output_path: str, *_: Any, **__: Any) -> None:
-        """Write settings and weights, and the code into the model folder, where it is looked for."""
+        """Write settings and weights, and copy the code into the model folder."""
         folder = Path(output_path)
         (folder / SETTINGS_FILE).write_text(json.dumps(self.settings, indent=1) + "\n", "utf-8")
         if weights := self.state_dict():
@@ -84,32 +83,32 @@ class ReadoutModule(nn.Module):
 
     @classmethod
     def load(cls, model_name_or_path: str, subfolder: str = "", **options: Any) -> Self:
-        """Read settings and weights; from the hub, if the model is there."""
+        """Read settings and weights, from the hub if the model is not a local folder."""
         from sentence_transformers.util import load_dir_path
 
         hub = {name: options[name] for name in OF_HUB if name in options}
         folder = Path(str(load_dir_path(model_name_or_path, subfolder, **hub)))
-        made = cls(**json.loads((folder / SETTINGS_FILE).read_text("utf-8")))
-        made.load_weights(folder)
-        return made
+        readout = cls(**json.loads((folder / SETTINGS_FILE).read_text("utf-8")))
+        readout.load_weights(folder)
+        return readout
 
     def load_weights(self, folder: Path) -> None:
-        """Take the weights of a folder that ``save`` wrote."""
+        """Load weights from a folder that ``save`` wrote."""
         if self.state_dict():
             self.load_state_dict(load_file(folder / WEIGHTS_FILE))
 
 
 def weighted_mean(states: Tensor, weight_BT: Tensor) -> Tensor:
-    """Mean over tokens, (B, ..., T, D) to (B, ..., D), each with its weight, never in bfloat16."""
+    """Weighted mean over tokens, (B, ..., T, D) to (B, ..., D), never in bfloat16."""
     weight = weight_BT.view(len(weight_BT), *(1,) * (states.dim() - 3), -1).to(states.dtype)
     with torch.autocast(weight_BT.device.type, enabled=False):
         return torch.einsum("...td,...t->...d", states, weight / weight.sum(dim=-1, keepdim=True))
 
 
 def bypass_layernorms(backbone: Any, last: int) -> None:
-    """Let the states of an encoder's ``last`` layers through unnormalised (JTCSE, section VI-A and Fig. 8).
+    """Skip the LayerNorms of an encoder's ``last`` layers (JTCSE, section VI-A and Fig. 8).
 
-    The weights of the LayerNorms stay where they are, unused, so that a saved encoder is a stock encoder.
+    Their weights stay in the model, unused, so that a saved encoder is a stock encoder.
     """
     layers = list(backbone.encoder.layer)
     for layer in layers[len(layers) - last :]:
@@ -118,7 +117,7 @@ def bypass_layernorms(backbone: Any, last: int) -> None:
 
 
 def write_own_code(module: object, folder: str | Path) -> None:
-    """Copy the file of the class of ``module``, and those that it imports relatively, into ``folder``."""
+    """Copy the source file of a module's class, and the files that it imports relatively, into ``folder``."""
     file = str(sys.modules[type(module).__module__].__file__)
     for source in (file, *get_relative_import_files(file)):
         target = Path(folder, Path(source).name)

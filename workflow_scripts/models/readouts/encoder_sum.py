@@ -11,7 +11,7 @@ from .base import OF_HUB, bypass_layernorms, write_own_code
 
 
 class EncoderSum(InputModule):
-    """Weighted sum over sub-encoders, each an encoder with its tokeniser in encoder1, encoder2, ..."""
+    """Weighted sum over sub-encoders, which are in the folders encoder1, encoder2, ... with their tokenisers."""
 
     config_keys = ["weights", "bypassed_layernorms"]  # noqa: RUF012
     config_file_name = "encoder_sum.json"
@@ -31,7 +31,7 @@ class EncoderSum(InputModule):
 
     @property
     def max_seq_length(self) -> int:
-        """Tokens that a sentence is cut at."""
+        """Largest number of tokens of a sentence."""
         return int(self.sub_encoders[0].max_seq_length)
 
     @max_seq_length.setter
@@ -40,7 +40,7 @@ class EncoderSum(InputModule):
             sub_encoder.max_seq_length = value
 
     def preprocess(self, inputs: Any, *arguments: Any, **options: Any) -> dict[str, Any]:
-        """Tokenise for each sub-encoder, its tokens under names of its own."""
+        """Tokenise for each sub-encoder; names of features begin with the sub-encoder's."""
         return {
             f"encoder{number}/{name}": value
             for number, sub_encoder in enumerate(self.sub_encoders)
@@ -74,11 +74,12 @@ class EncoderSum(InputModule):
         """Read settings and sub-encoders."""
         hub = {name: options[name] for name in OF_HUB if name in options}
         settings = cls.load_config(model_name_or_path, **hub)
-        places = [
+        folders = [
             cls.load_dir_path(model_name_or_path, subfolder=f"encoder{number}", **hub)
             for number in range(1, len(settings["weights"]) + 1)
         ]
         sub_encoders = [
-            SentenceTransformer(place, device="cpu", trust_remote_code=trust_remote_code) for place in places
+            SentenceTransformer(folder, device="cpu", trust_remote_code=trust_remote_code)
+            for folder in folders
         ]
         return cls(**settings, sub_encoders=sub_encoders)

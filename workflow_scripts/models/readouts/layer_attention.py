@@ -7,7 +7,7 @@ Oh et al. 2022, Don't Judge a Language Model by Its Last Layer, https://arxiv.or
 encoder's head. Equation 1's indices contradict each other and a ratio of scores has no definite sign, so defaults
 follow the official code: softmax over layers, the embedding output among them, scores divided by the number of
 layers, projections without bias followed by RReLU. All nine poolings of Table 2 are followed by the MLP head, which is
-kept at test (the code has no switch for that); ``head_at_test: false`` is a variant.
+also used at test (the code has no switch for that); ``head_at_test: false`` is a variant.
 
 Shape suffixes: B sentences, T tokens, L layers, D width.
 """
@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from .base import ReadoutModule, weighted_mean
 
 POOLINGS: dict[str, tuple[tuple[str, str] | None, tuple[str, ...]]] = {
-    # Name to: states that query and states that answer, or none; and fixed vectors that stand before it.
+    # Name to: states of queries and of keys, or None without attention; and fixed vectors before the attended one.
     "cls_last": (None, ("cls_last",)),
     "avg_last": (None, ("avg_last",)),
     "avg_first_last": (None, ("avg_first_last",)),
@@ -36,7 +36,7 @@ POOLINGS: dict[str, tuple[tuple[str, str] | None, tuple[str, ...]]] = {
 
 
 class Readout(ReadoutModule):
-    """Layer-wise attention pooling, or one of the fixed poolings it is compared with."""
+    """Layer-wise attention pooling, or one of the fixed poolings of Table 2."""
 
     def __init__(self, width: int, **settings: Any) -> None:
         super().__init__(width, **settings)
@@ -68,13 +68,13 @@ class Readout(ReadoutModule):
         return pooled(kind, [hidden_states[places[layer]] for layer in layers], mask_BT).mean(dim=1)
 
     def layers(self, hidden_states: Sequence[Tensor], mask_BT: Tensor) -> Sequence[Tensor]:
-        """What queries and what answers, each (B, L, D)."""
+        """States of queries and of keys, each (B, L, D)."""
         assert self.sides is not None
-        made = {kind: pooled(kind, hidden_states[self.lowest :], mask_BT) for kind in set(self.sides)}
-        return [made[kind] for kind in self.sides]
+        vectors = {kind: pooled(kind, hidden_states[self.lowest :], mask_BT) for kind in set(self.sides)}
+        return [vectors[kind] for kind in self.sides]
 
     def attended(self, asking_BLD: Tensor, answering_BLD: Tensor) -> Tensor:
-        """h^L, shape (B, D)."""
+        """The attended vector h^L, shape (B, D)."""
         if self.draws_per_query and self.training:
             return self._attended_per_query(asking_BLD, answering_BLD)
         values_BLD = self.activation(self.value(answering_BLD))
@@ -82,23 +82,23 @@ class Readout(ReadoutModule):
         return torch.einsum("bij,bjd->bd", alpha_BLL, values_BLD) / alpha_BLL.shape[1]
 
     def _attended_per_query(self, asking_BLD: Tensor, answering_BLD: Tensor) -> Tensor:
-        """As ``attended``, keys and values activated anew for every query, each with random slopes of its own."""
+        """h^L, with random slopes of RReLU for the keys and values of each query."""
         layers = asking_BLD.shape[1]
         queries_BLD = self.activation(self.query(asking_BLD))
-        again = (-1, layers, -1, -1)
-        keys_BLLD = self.activation(self.key(answering_BLD).unsqueeze(1).expand(again))
-        values_BLLD = self.activation(self.value(answering_BLD).unsqueeze(1).expand(again))
+        per_query = (-1, layers, -1, -1)
+        keys_BLLD = self.activation(self.key(answering_BLD).unsqueeze(1).expand(per_query))
+        values_BLLD = self.activation(self.value(answering_BLD).unsqueeze(1).expand(per_query))
         alpha_BLL = self._weighed(torch.einsum("bid,bijd->bij", queries_BLD, keys_BLLD))
         return torch.einsum("bij,bijd->bd", alpha_BLL, values_BLLD) / layers
 
     def attention(self, asking_BLD: Tensor, answering_BLD: Tensor) -> Tensor:
-        """alpha, shape (B, L, L): a row for each layer that queries."""
+        """Attention weights alpha, shape (B, L, L), a row for each query's layer."""
         queries_BLD = self.activation(self.query(asking_BLD))
         keys_BLD = self.activation(self.key(answering_BLD))
         return self._weighed(queries_BLD @ keys_BLD.transpose(1, 2))
 
     def _weighed(self, scores_BLL: Tensor) -> Tensor:
-        """Scores to weights.
+        """Turn scores into weights.
 
         ``softmax``: as in the official code. ``ratio``: a score over the sum of its row, Equation 1 read with an
         index j; rows sum to 1, but weights may be negative, and a sum near 0 makes them huge. ``diagonal``:
@@ -116,7 +116,7 @@ class Readout(ReadoutModule):
 
 
 def pooled(kind: str, states: Sequence[Tensor], mask_BT: Tensor) -> Tensor:
-    """[CLS] of each layer, or the mean over its tokens, [CLS] and [SEP] among them, (B, L, D)."""
+    """[CLS] of each layer, or the mean over its tokens, including [CLS] and [SEP], (B, L, D)."""
     return torch.stack(
         [state[:, 0] if kind == "cls" else weighted_mean(state, mask_BT) for state in states], dim=1
     )

@@ -15,7 +15,7 @@ from .base import ReadoutModule, weighted_mean
 
 
 class Readout(ReadoutModule):
-    """[MASK] of the last layer."""
+    """State of [MASK] in the last layer."""
 
     reads = "last"
     mask_id: Tensor
@@ -25,6 +25,6 @@ class Readout(ReadoutModule):
         self.register_buffer("mask_id", torch.tensor(-1))
 
     def read(self, hidden_states: Sequence[Tensor], ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-        """Sentence vectors, (B, D); the last of ``hidden_states`` is read."""
+        """Sentence vectors, (B, D), from the last of ``hidden_states``."""
         assert self.mask_id >= 0, "set_mask_token was not called"
         return weighted_mean(hidden_states[-1], (ids_BT == self.mask_id) * mask_BT)

@@ -1,11 +1,10 @@
-"""Token states to one vector: the poolers of SimCSE and of sentence-transformers, their layers named by index.
+"""Pooling of token states: the poolers of SimCSE and of sentence-transformers, with layers by index.
 
-Gao et al. 2021, https://arxiv.org/abs/2104.08821. ``avg_first_last`` averages hidden states 1 and -1,
-as the official code does since January 2022; before, it took 0 and -1 (SimCSE issue 285), which
-``layers: [0, -1]`` selects. Means count [CLS] and [SEP] and never padding. ``weighted_avg`` is the mean of SGPT, whose
-weights are the positions of tokens, 1, 2, ..., over their sum (Muennighoff 2022, https://arxiv.org/abs/2202.08904,
-Eq. 3); ``last_token`` reads the one token of a decoder that attends to all others. Where several layers are named,
-their average is pooled.
+Gao et al. 2021, https://arxiv.org/abs/2104.08821. ``avg_first_last`` averages hidden states 1 and -1, as the official
+code does since January 2022; before, it took 0 and -1 (SimCSE issue 285), which ``layers: [0, -1]`` selects. Means
+include [CLS] and [SEP], and never padding. ``weighted_avg`` is the mean of SGPT, whose weights are the positions of
+tokens, 1, 2, ..., over their sum (Muennighoff 2022, https://arxiv.org/abs/2202.08904, Eq. 3); ``last_token`` is the
+token of a decoder that attends to all others. If several layers are given, their average is pooled.
 
 Shape suffixes: B sentences, T tokens, D width.
 """
@@ -34,7 +33,7 @@ class Readout(ReadoutModule):
         return pool(hidden_states, mask_BT, self._config)
 
     def sentence_modules(self, depth: int) -> Sequence[nn.Module]:
-        """Built-in poolings: an average of hidden states, if several or others than the last are read, and a pooler."""
+        """Built-in modules: a pooler, after an average of hidden states unless only the last one is pooled."""
         from sentence_transformers.sentence_transformer.modules import Pooling, WeightedLayerPooling
 
         pooler: nn.Module = Pooling(self.width, pooling_mode=self._config.mode)
@@ -53,8 +52,8 @@ def pool(hidden_states: Sequence[Tensor], mask_BT: Tensor, pooling: Config) -> T
     """Pool token states of the chosen layers.
 
     Args:
-        hidden_states: Embedding output and every layer's output, each (B, T, D), or of the first token alone.
-        mask_BT: 1 for a token, 0 for padding; every row holds at least one token.
+        hidden_states: Embedding output and every layer's output, each (B, T, D), or (B, 1, D) of the first token.
+        mask_BT: 1 for a token, 0 for padding; every row has at least one token.
         pooling: Layers and pooler.
 
     Returns:

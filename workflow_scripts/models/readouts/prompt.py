@@ -1,23 +1,23 @@
-"""Sentences put between the two sides of a prompt."""
+"""Sentences inside a prompt: filling, and cutting to a number of tokens."""
 
 from collections.abc import Sequence
 from typing import Any
 
 CLOSING = (".", "?", '"', "'")
-"""Marks after which PromptBERT appends no full stop."""
+"""Final marks after which PromptBERT appends no full stop."""
 
 SPARE = 16
-"""More tokens than a text that was cut within a word has on top of those it was cut at."""
+"""Upper bound of the additional tokens of a text that was cut within a word and is tokenised again."""
 
 
 def filled(sentence: str, before: str, after: str, add_period: bool) -> str:
-    """The sentence between its sides, with a full stop of its own if ``add_period`` and it has no closing mark."""
+    """The sentence between both sides, with a full stop if ``add_period`` is set and it has no final mark."""
     stop = "." if add_period and sentence and not sentence.endswith(CLOSING) else ""
     return f"{before}{sentence}{stop}{after}"
 
 
 def cut(tokenizer: Any, sentences: Sequence[str], max_tokens: int) -> list[str]:
-    """Cut each sentence at ``max_tokens`` tokens, special ones included, to text again."""
+    """The text of the first ``max_tokens`` tokens of each sentence, special tokens included."""
     if not sentences:
         return []
     tokens = tokenizer(
@@ -36,12 +36,12 @@ def cut(tokenizer: Any, sentences: Sequence[str], max_tokens: int) -> list[str]:
 
 
 def _end(offsets: Sequence[tuple[int, int]], special: Sequence[int], max_tokens: int) -> int:
-    """Where the last token that is kept ends in the text; as many are kept as there is room for beside special ones."""
+    """End of the cut text: as many tokens are kept as fit together with the special ones."""
     ends = [end for (_, end), is_special in zip(offsets, special, strict=True) if not is_special]
     return ends[max(0, max_tokens - sum(special)) - 1] if max_tokens > sum(special) else 0
 
 
 def room(tokenizer: Any, before: str, after: str) -> int:
-    """Tokens that a prompt leaves for a sentence, special ones included."""
+    """Number of tokens that a prompt leaves for a sentence, special tokens included."""
     prompt = tokenizer(f"{before} {after}", verbose=False)["input_ids"]
     return int(tokenizer.model_max_length) - len(prompt) - SPARE

@@ -1,4 +1,4 @@
-"""An encoder of sentence-transformers that puts sentences into a prompt."""
+"""A transformer module of sentence-transformers that puts sentences into a prompt."""
 
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,10 @@ from .prompt import cut, filled, room
 
 
 class PromptedTransformer(Transformer):
-    """A transformer that reads sentences between the two sides of a prompt; the sentence alone is cut."""
+    """A transformer that puts sentences between the two sides of a prompt; only the sentence is cut."""
 
     config_keys = [*Transformer.config_keys, "before", "after", "add_period", "sentence_tokens"]  # noqa: RUF012
-    save_in_root = False  # there, the encoder alone would be taken for the whole
+    save_in_root = False  # in the root, AutoModel would load the encoder without its prompt
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class PromptedTransformer(Transformer):
 
     @property
     def max_seq_length(self) -> int:
-        """Tokens that a sentence is cut at, [CLS] and [SEP] included; the prompt's come on top and need room."""
+        """Largest number of tokens of a sentence, including [CLS] and [SEP], excluding the prompt's."""
         return self.sentence_tokens
 
     @max_seq_length.setter
@@ -39,12 +39,12 @@ class PromptedTransformer(Transformer):
         self.sentence_tokens = min(value, self.room)
 
     def preprocess(self, inputs: Any, *arguments: Any, **options: Any) -> dict[str, Any]:
-        """Cut and fill in, then as usual."""
+        """Cut sentences, put them into the prompt, and tokenise."""
         kept = cut(self.tokenizer, list(inputs), self.sentence_tokens)
         texts = [filled(sentence, self.before, self.after, self.add_period) for sentence in kept]
         return super().preprocess(texts, *arguments, **options)
 
     def save(self, output_path: str, *arguments: Any, **options: Any) -> None:
-        """Write weights and settings, and the code into the model folder, where it is looked for."""
+        """Write weights and settings, and copy the code into the model folder."""
         super().save(output_path, *arguments, **options)
         write_own_code(self, Path(output_path).parent)

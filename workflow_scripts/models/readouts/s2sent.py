@@ -4,22 +4,20 @@
     e^(n) = sigmoid(max(0, f W1) W2^(n))                                                              (Eq. 3)
     v = sum_n exp(e^(n)) * u^(n) / sum_n exp(e^(n)), feature by feature                               (Eq. 4)
 
-Zang et al. 2025, https://arxiv.org/abs/2508.18164. Every token of a sentence has the same weights, so that
-pooling before the fusion gives the same vector as pooling after it and costs L times less.
+Zang et al. 2025, https://arxiv.org/abs/2508.18164. All tokens of a sentence have the same weights, so pooling
+before the fusion gives the same vector as pooling after it, at 1/L of the cost.
 
-Text and
-official code disagree in nine places; each is a setting, and ``readings`` in config/methods.yaml name the
-combinations. Defaults follow the text, but divide the frequency squeeze by N L: then one frequency is the
-average that Equation 6 says it is, and a gate does not depend on how long a sentence is. Neither reading
-of the text lets an embedding depend on its batch; the code's ``dct: grid`` and ``gate: batch`` do, and what is
-made with them carries a label.
+Text and official code disagree in nine places; each is a setting, and ``readings`` in config/methods.yaml name the
+combinations. Defaults follow the text, but divide the frequency squeeze by N L: then a single frequency is the
+average, as Equation 6 says, and a gate does not depend on a sentence's length. With the text's readings, an
+embedding does not depend on its batch. With the code's ``dct: grid`` and ``gate: batch`` it does, and runs have a
+label.
 
-Frequencies of the block axis that N blocks cannot carry (a >= N: 3 and 4 of the three blocks and sixteen
-frequencies of Figure 6) are taken on six cells, into which the code pools any number of blocks. ASSUME: a
-repeated block is meant to have no frequency that it lacks; in Equation 10 as printed, a = 2 of a single block
-is minus its average. With three blocks this makes a = 4 half of what Equation 10 has, which is minus a = 2, and
-a = 3 is nothing in both. ``dct: printed`` is Equation 10 over N L, ``sum`` Equation 10 itself; below a = N all
-three are the same up to N L.
+Frequencies of the block axis that N blocks cannot have (a >= N: 3 and 4 for the three blocks and sixteen frequencies
+of Figure 6) are computed on six cells, into which the code pools any number of blocks. ASSUME: a repeated block
+should have no frequency other than 0; in Equation 10 as printed, a = 2 of a single block is minus its average. With
+three blocks, a = 4 becomes half of its value in Equation 10, which is minus a = 2, and a = 3 is 0 in both.
+``dct: printed`` is Equation 10 over N L, ``sum`` is Equation 10; for a < N all three are the same up to N L.
 
 Equation 4 with one branch is the identity: a softmax over one number is 1. The paper's rows "S2Sent (1D SS)"
 cannot come from it; ``form: average`` runs them as a control, and ``gate: batch`` as the code does.
@@ -43,14 +41,14 @@ GRID = 6
 """Cells that the official code pools either axis into."""
 
 FREQUENCIES = {
-    # Of the block axis and of the token axis. Low-m are the first m, and the k-th acts on the k-th of m equal parts of
-    # the features, so that their order matters. Figure 4 is a grid that tells at which m each one joins; those that
-    # join together are taken row by row.
+    # Pairs of frequencies of the block axis and the token axis. Low-m are the first m. The k-th acts on the k-th of m
+    # equal parts of the features, so the order matters. Figure 4 is a grid that shows at which m each pair is added;
+    # pairs that are added together are in the order of its rows.
     "figure": (
         (0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (1, 2), (2, 0), (2, 1),
         (0, 3), (0, 4), (1, 3), (1, 4), (2, 2), (3, 0), (3, 1), (4, 0),
     ),
-    # The official code's, after FcaNet: another order from the sixth on, and (0, 5) in place of (1, 4).
+    # The official code's pairs, after FcaNet: another order from the sixth on, and (0, 5) in place of (1, 4).
     "fcanet": (
         (0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (2, 0), (2, 1), (1, 2),
         (2, 2), (0, 3), (3, 0), (4, 0), (0, 4), (1, 3), (3, 1), (0, 5),
@@ -79,9 +77,9 @@ def block_basis(frequencies: Sequence[int], blocks: int, dct: str, device: torch
     """Weights of the blocks under each frequency, (A, N).
 
     ``sum``: Equation 5 as printed. ``printed``: divided by N. ``mean``: divided by N, and a frequency that N blocks
-    cannot carry (f >= N, where the basis vanishes or repeats a lower one) is taken on ``GRID`` cells that repeat the
-    blocks. One block is constant there too. Three blocks carry 0, 1 and 2: as printed, 3 vanishes and 4 is minus 2;
-    on the cells, 3 vanishes too and 4 is half of that.
+    cannot have (f >= N, where the basis vanishes or repeats a lower one) is computed on ``GRID`` cells that repeat the
+    blocks, where a single block is constant, too. Three blocks have frequencies 0, 1 and 2: as printed, 3 vanishes and
+    4 is minus 2; on the cells, 3 also vanishes and 4 is half of that.
     """
     numbers = torch.tensor(frequencies, device=device).unsqueeze(1)
     own = cosines(numbers, blocks, torch.arange(blocks, device=device))
@@ -107,21 +105,21 @@ def squeeze(states_BNLD: Tensor, mask_BL: Tensor, frequencies: Sequence[tuple[in
     Args:
         states_BNLD: States of the blocks, last block last.
         mask_BL: 1 for a token, 0 for padding; [CLS] and [SEP] are tokens.
-        frequencies: Of the block and of the token axis, one pair for each part.
+        frequencies: Frequencies of the block axis and the token axis, one pair for each part.
         dct: ``mean``: over each sentence's own length, divided by N L, so that (0, 0) is the average.
-            ``printed``: the same with every frequency of the blocks as printed (``block_basis``). ``sum``:
-            Equation 10 as printed, which is that without the division. ``grid``: both axes, padding included,
-            pooled to 6 x 6 cells under an orthonormal basis, as in the official code; depends on what else is
-            in the batch.
+            ``printed``: the same with all frequencies of the blocks as printed (``block_basis``). ``sum``:
+            Equation 10 as printed, without the division. ``grid``: both axes, padding included, pooled to 6 x 6 cells
+            under an orthonormal basis, as in the official code; depends on the other sentences of the batch.
     """
     batch, blocks, length, width = states_BNLD.shape
-    of_blocks, of_tokens = [a for a, _ in frequencies], [b for _, b in frequencies]
+    block_numbers, token_numbers = zip(*frequencies, strict=True)
     if dct == "grid":
-        blocks_MN = grid_basis(of_blocks, blocks, states_BNLD.device)
-        tokens_BML = grid_basis(of_tokens, length, states_BNLD.device).unsqueeze(0).expand(batch, -1, -1)
+        blocks_MN = grid_basis(block_numbers, blocks, states_BNLD.device)
+        tokens_ML = grid_basis(token_numbers, length, states_BNLD.device)
+        tokens_BML = tokens_ML.unsqueeze(0).expand(batch, -1, -1)
     else:
-        blocks_MN = block_basis(of_blocks, blocks, dct, states_BNLD.device)
-        tokens_BML = token_basis(of_tokens, mask_BL, dct != "sum")
+        blocks_MN = block_basis(block_numbers, blocks, dct, states_BNLD.device)
+        tokens_BML = token_basis(token_numbers, mask_BL, dct != "sum")
     parts = states_BNLD.reshape(batch, blocks, length, len(frequencies), -1)
     weights_BMNL = blocks_MN[None, :, :, None] * tokens_BML[:, :, None]
     return torch.einsum("bnlmd,bmnl->bmd", parts, weights_BMNL.to(parts.dtype)).reshape(batch, width)
@@ -148,8 +146,8 @@ class Readout(ReadoutModule):
         low, high = width // options.reduction, self.branches * width
         self.reduce = nn.Linear(width, low, bias=options.bias)  # W1
         self.activation = nn.ReLU() if options.activation == "relu" else nn.Tanh()
-        self.expand = nn.Linear(low, high, bias=options.bias)  # W2^(n), one below the other
-        # One over all branches is one for each: it normalises feature by feature.
+        self.expand = nn.Linear(low, high, bias=options.bias)  # W2^(n) of all branches
+        # One BatchNorm for all branches equals one for each, since it normalises feature by feature.
         self.norm = nn.BatchNorm1d(high, eps=1e-6, momentum=0.1) if options.batch_norm else nn.Identity()
         if options.pooling == "mask":
             self.register_buffer("mask_id", torch.tensor(-1))
@@ -157,8 +155,8 @@ class Readout(ReadoutModule):
     def read(self, hidden_states: Sequence[Tensor], ids_BL: Tensor, mask_BL: Tensor) -> Tensor:
         """Fuse the blocks and pool, (B, D), in the precision of the weights.
 
-        That holds where an encoder's products are in bfloat16, too: gates start within a thousandth of 1/2, which is
-        less than it tells apart there.
+        That is so even if an encoder's products are in bfloat16, because gates start within a thousandth of 1/2, a
+        difference that bfloat16 rounds away.
         """
         with torch.autocast(mask_BL.device.type, enabled=False):
             states_BNLD = torch.stack(tuple(hidden_states[self.blocks]), dim=1).to(self.reduce.weight.dtype)
@@ -175,7 +173,7 @@ class Readout(ReadoutModule):
         return gates.view(len(features_BD), self.branches, self.width)
 
     def excite_tokens(self, states_BNLD: Tensor) -> Tensor:
-        """Gates without a squeeze, (B, G, L, D): each token of a block through the layers and that block's branch.
+        """Gates without a squeeze, (B, G, L, D), from each token of a block through that block's branch.
 
         ASSUME: the paper says only that fully connected layers act on the hidden states directly (section
         5.1.2); a branch reads its own block, and a single branch the average of the blocks.
@@ -203,7 +201,7 @@ class Readout(ReadoutModule):
         return gates.squeeze(1) * branches.mean(dim=1)
 
     def pool(self, states: Tensor, ids_BL: Tensor, mask_BL: Tensor) -> Tensor:
-        """Average of the tokens, their first one, or [MASK]: (B, ..., L, D) to (B, ..., D)."""
+        """Average of the tokens, the first token, or [MASK]: (B, ..., L, D) to (B, ..., D)."""
         if self.options.pooling == "cls":
             return states.select(-2, 0)
         weight_BL = mask_BL

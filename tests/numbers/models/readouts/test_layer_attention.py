@@ -29,7 +29,7 @@ def fresh(width=8, depth=12, **changes):
 
 
 def make(*arguments, **changes):
-    """With weights ten times as wide as they start, so that layers differ."""
+    """A readout with ten times the initial weights, so that layers differ."""
     readout = fresh(*arguments, **changes)
     for weight in readout.parameters():
         weight.data *= 10

@@ -38,7 +38,7 @@ def fresh(width=16, depth=4, **changes):
 
 
 def make(*arguments, **changes):
-    """With weights ten times as wide as they start, so that gates differ."""
+    """A readout with ten times the initial weights, so that gates differ."""
     readout = fresh(*arguments, **changes)
     for layer in (readout.reduce, readout.expand):
         layer.weight.data *= 10

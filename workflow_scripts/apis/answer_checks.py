@@ -1,18 +1,18 @@
-"""The check at the door: which answers of translators and language models are none.
+"""Reject unusable answers of translators and language models.
 
-Servers answer with error pages and status 200, in another language, in the same words whatever they are asked, or with
-what belongs to another request; models talk about what they do, or decline to. Such an answer must not become training
-text. A fault is a short reason, the same for all answers with that fault, so that reports can count them.
+Servers send error pages with status 200, answers in another language, the same words for every request, or the answer
+to another request; models comment on the task, or refuse it. Such an answer must not become training text. A fault is a
+short reason, the same for all answers with that fault, so that reports can count them.
 
-Languages are told by py3langid, naive Bayes over byte n-grams for 140 languages. An answer is rejected if its language
-has less than one chance in a hundred. Of 907 sentences of Wikipedia translated by Apertium to Spanish and Catalan and
-back, this rejects none; of the same texts given for another of these languages it lets 0.2 to 0.4% pass, and 9% of
-Spanish ones given for Catalan.
+Languages are detected by py3langid, naive Bayes over byte n-grams for 140 languages. An answer is rejected if the
+probability of its language is below 0.01. Of 907 sentences of Wikipedia translated by Apertium to Spanish and Catalan
+and back, this rejects none; of the same texts passed off as another of these languages it accepts 0.2 to 0.4%, and 9%
+of Spanish ones passed off as Catalan.
 
-Whose translation an answer is shows when it has been translated back: it has more in common with its own text than with
-the texts before and after it. Of 1,000 consecutive sentences of Wikipedia through Spanish, and as many through Catalan
-(Apertium), this rejects none; of the same answers moved by one sentence it lets none pass, and 7% of those moved by a
-hundred. Where neighbours are paraphrases of each other, as in SICK, it rejects 3 of 600, and finds 94% of those moved.
+A swapped answer is detected after back-translation: it has more in common with a text before or after its own. Of 1,000
+consecutive sentences of Wikipedia through Spanish, and as many through Catalan (Apertium), this rejects none; of the
+same answers shifted by one sentence it accepts none, and 7% of answers shifted by a hundred. Where neighbours are
+paraphrases of each other, as in SICK, it rejects 3 of 600, and detects 94% of shifted answers.
 """
 
 import re
@@ -36,18 +36,15 @@ _MARKUP = re.compile(
     r"<!doctype|</?(?:html|head|body|div|span|p|br|a|b|i|font|script|title|h[1-6])\b[^<>]*>|&(?:nbsp|amp|lt|gt|quot|#\d+);",
     re.IGNORECASE,
 )
-_TIMES, _SLACK = (
-    3,
-    20,
-)  # bytes: no translation is longer than three times the text and a word or two, or shorter
-_LETTERS = 20  # shorter texts are of no clear language
-_LEAST_CHANCE = 0.01
-_SAME_WORDS = 0.5  # texts that share fewer of their words are different texts
-_WORDS = 4  # of a text; shorter ones may well have one translation
-_NEIGHBOURS = 16  # texts before a text, and as many after it
-_CLEARLY = (
-    1.1  # a neighbour that is a paraphrase may be a little more like a translation than the text itself
-)
+# A text and its translation differ in length by a factor of 3 at most, and a word or two.
+_LENGTH_RATIO = 3
+_LENGTH_SLACK = 20  # bytes
+_MIN_LETTERS = 20  # the language of a shorter text is uncertain
+_MIN_PROBABILITY = 0.01
+_SAME_WORDS = 0.5  # texts with a smaller fraction of words in common are different texts
+_MIN_WORDS = 4  # several shorter texts may have the same translation
+_NEIGHBOURS = 16  # texts before and after a text
+_MARGIN = 1.1  # a neighbour that is a paraphrase may be slightly more similar than the text itself
 _CODES = {
     "eng": "en", "spa": "es", "cat": "ca", "glg": "gl", "epo": "eo", "fra": "fr", "deu": "de", "nld": "nl", "rus": "ru",
     "zho": "zh",
@@ -55,33 +52,33 @@ _CODES = {
     "catalan": "ca", "galician": "gl", "esperanto": "eo", "french": "fr", "german": "de", "dutch": "nl",
     "russian": "ru", "chinese": "zh", "japanese": "ja", "italian": "it", "portuguese": "pt",
 }  # fmt: skip
-"""Names that engines have for languages, where they are not the codes of ISO 639-1."""
+"""Engines' names of languages that are not codes of ISO 639-1."""
 
 
-def error_text(answer: str, asked: str) -> str | None:
-    """Whether a server's message stands where an answer should: a fault of the server, which may pass.
+def error_text(answer: str, question: str) -> str | None:
+    """The fault of an answer that is a server's message, which may be temporary; None if it is not.
 
     Args:
-        answer: What came.
-        asked: What was asked: a text about errors may be translated as one.
+        answer: The answer.
+        question: The request's text: the translation of a text about errors may look like an error.
     """
-    if _adds(_MARKUP, answer, asked):
+    if _adds(_MARKUP, answer, question):
         return "markup"
-    return "error message" if _adds(_ERROR, answer, asked) else None
+    return "error message" if _adds(_ERROR, answer, question) else None
 
 
-def _adds(pattern: re.Pattern[str], answer: str, asked: str) -> bool:
-    """Whether an answer has something that was not asked for."""
-    return pattern.search(answer) is not None and pattern.search(asked) is None
+def _adds(pattern: re.Pattern[str], answer: str, question: str) -> bool:
+    """True if the pattern occurs in the answer and not in the question."""
+    return pattern.search(answer) is not None and pattern.search(question) is None
 
 
 def translation_fault(text: str, answer: str, source: str, target: str) -> str | None:
-    """What is wrong with a translation of ``text``; None if nothing is.
+    """The fault of a translation; None if it is usable.
 
-    A text may itself be about a translation, or decline something.
+    The text may itself be about a translation, or contain a refusal.
 
     Args:
-        text: What was translated.
+        text: The original.
         answer: Its translation.
         source: Language of the text, as the engine writes it.
         target: Language of the answer.
@@ -89,7 +86,7 @@ def translation_fault(text: str, answer: str, source: str, target: str) -> str |
     if fault := text_fault(answer, text) or error_text(answer, text):
         return fault
     longer, shorter = sorted((len(answer.encode()), len(text.encode())), reverse=True)
-    if longer > _TIMES * shorter + _SLACK:
+    if longer > _LENGTH_RATIO * shorter + _LENGTH_SLACK:
         return "too long" if len(answer) > len(text) else "too short"
     if _is_one_word(answer) and not _is_one_word(text):
         return "one word over and over"
@@ -101,22 +98,22 @@ def translation_fault(text: str, answer: str, source: str, target: str) -> str |
     return "chatter" if opens or _adds(_CHATTER, answer, text) else leftover(answer, text)
 
 
-def of_another(texts: Sequence[str], returned: Sequence[str | None]) -> list[bool]:
-    """For each text, whether what came back of it is clearly more like one of its neighbours than like itself.
+def swapped(texts: Sequence[str], returned: Sequence[str | None]) -> list[bool]:
+    """True for each text whose back-translation is clearly more similar to a neighbour than to the text itself.
 
-    Likeness is what chrF measures, for n-grams of three characters alone, precision and recall weighing the same.
+    The similarity is chrF with character trigrams only and equal weights of precision and recall.
 
     Args:
         texts: In the order in which they were translated.
-        returned: Their translations translated back; None where there is none.
+        returned: Their back-translations, None if missing.
     """
     trigrams = [_trigrams(text) for text in texts]
-    found = []
-    for place, back in enumerate(map(_trigrams, returned)):
-        around = trigrams[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS + 1]
-        own = _CLEARLY * _likeness(back, trigrams[place])
-        found.append(any(_likeness(back, other) > own for other in around))
-    return found
+    flags = []
+    for index, back in enumerate(map(_trigrams, returned)):
+        neighbours = trigrams[max(0, index - _NEIGHBOURS) : index + _NEIGHBOURS + 1]
+        own = _MARGIN * _similarity(back, trigrams[index])
+        flags.append(any(_similarity(back, other) > own for other in neighbours))
+    return flags
 
 
 def _trigrams(text: str | None) -> Counter[str]:
@@ -124,18 +121,18 @@ def _trigrams(text: str | None) -> Counter[str]:
     return Counter(line[start : start + 3] for start in range(len(line) - 2))
 
 
-def _likeness(one: Counter[str], other: Counter[str]) -> float:
-    return 2 * (one & other).total() / max(1, one.total() + other.total())
+def _similarity(left: Counter[str], right: Counter[str]) -> float:
+    return 2 * (left & right).total() / max(1, left.total() + right.total())
 
 
-def text_fault(answer: str, asked: str) -> str | None:
-    """What is wrong with an answer as a text: no valid Unicode, control characters, nothing in it."""
-    if "\ue000" in answer and "\ue000" not in asked:
-        return "markup"  # a token that was not taken off (apis.wrappers)
-    kinds = {unicodedata.category(letter) for letter in set(answer) - {*asked, *"\t\n\r"}}
-    if kinds & {"Cs", "Cc", "Co", "Cn"} or ("\ufffd" in answer and "\ufffd" not in asked):
-        return "broken characters"  # lone surrogates, controls, symbols of some fonts; what could not be read
-    if not any(map(str.isalnum, answer)) and any(map(str.isalnum, asked)):
+def text_fault(answer: str, question: str) -> str | None:
+    """The fault of an answer as text: invalid Unicode, control characters, or no letter; None if it has none."""
+    if "\ue000" in answer and "\ue000" not in question:
+        return "markup"  # a token that apis.wrappers did not remove
+    categories = {unicodedata.category(letter) for letter in set(answer) - {*question, *"\t\n\r"}}
+    if categories & {"Cs", "Cc", "Co", "Cn"} or ("\ufffd" in answer and "\ufffd" not in question):
+        return "broken characters"  # lone surrogates, controls, private use, unassigned, undecodable bytes
+    if not any(map(str.isalnum, answer)) and any(map(str.isalnum, question)):
         return "empty"
     return None
 
@@ -146,27 +143,23 @@ def _is_one_word(text: str) -> bool:
 
 
 def is_in(text: str, language: str) -> bool:
-    """Whether a text may be in a language; True for a short text, and a language that the detector does not know."""
+    """True if a text may be in a language; also for short texts, and languages that the detector does not know."""
     name = language.casefold().partition("-")[0]
     code = _CODES.get(name, name)
-    if sum(map(str.isalpha, text)) < _LETTERS or code not in _detector().labels:
+    if sum(map(str.isalpha, text)) < _MIN_LETTERS or code not in language_detector().labels:
         return True
-    return float(dict(_detector().rank(text))[code]) >= _LEAST_CHANCE
+    return float(dict(language_detector().rank(text))[code]) >= _MIN_PROBABILITY
 
 
 def language_of(text: str) -> str:
-    """The language that a text is most likely in, by its code of ISO 639-1."""
-    return str(_detector().classify(text)[0])
-
-
-def load_detector() -> None:
-    """Load the detector of languages now, which takes half a second."""
-    _detector()
+    """The most probable language of a text, as a code of ISO 639-1."""
+    return str(language_detector().classify(text)[0])
 
 
 @cache
-def _detector() -> Any:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # half a second
+def language_detector() -> Any:
+    """The language detector of py3langid; the first call takes half a second."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
@@ -206,36 +199,27 @@ _DECLINES = re.compile(
 
 
 def repeated(pairs: Iterable[tuple[str, str]]) -> set[str]:
-    """Answers that were given to several different texts, which only a message can be.
+    """Answers that several different texts got; they must be messages of the server.
 
     Args:
         pairs: Texts and their answers.
     """
     first: dict[str, set[str]] = {}
-    found = set()
+    shared = set()
     for text, answer in pairs:
         words = set(text.casefold().split())
-        if len(words) >= _WORDS:
+        if len(words) >= _MIN_WORDS:
             other = first.setdefault(answer, words)
             if len(words & other) < _SAME_WORDS * min(len(words), len(other)):
-                found.add(answer)
-    return found
+                shared.add(answer)
+    return shared
 
 
 # Completions
 
-_ENDS = {
-    "unknown",
-    "stop",
-    "eos",
-    "eos_token",
-    "end_turn",
-    "stop_sequence",
-    "end",
-    "complete",
-    "completed",
-    "finished",
-}
+_GOOD_ENDS = {
+    "unknown", "stop", "eos", "eos_token", "end_turn", "stop_sequence", "end", "complete", "completed", "finished",
+}  # fmt: skip
 _PAGE = re.compile(r"<!doctype|</?(?:html|head|body|title|script)\b", re.IGNORECASE)
 _REFUSAL = re.compile(
     r"^\W*(?:i.m sorry|i am sorry|sorry, |(?:my )?apologies|i apologi[sz]e|unfortunately, i\b|i can.?not|i can.t"
@@ -252,28 +236,28 @@ _SERVICE = re.compile(
 
 
 def service_fault(line: str) -> str | None:
-    """Why a line that a model was to write of its own is a sentence of the service; None if it is not."""
+    """The fault of a generated line that is a message of the service; None if it is not."""
     if error_text(line, "") or _SERVICE.search(line):
         return "a service's sentence"
     return "refusal" if _DECLINES.search(line) else None
 
 
 def broken_off(finish_reason: str) -> bool:
-    """Whether a model stopped before its end: for any reason that is not known to be good; "unknown" is none at all."""
-    return finish_reason.casefold() not in _ENDS
+    """True if a model stopped before the end of its text; "unknown" stands for a server that gives no reason."""
+    return finish_reason.casefold() not in _GOOD_ENDS
 
 
 def completion_fault(completion: str, finish_reason: str, prompt: str) -> str | None:
-    """What is wrong with a whole completion; its lines are looked at one by one (``data.exemplars``)."""
+    """The fault of a completion as a whole; its lines are checked one by one (``data.exemplar_writing``)."""
     if finish_reason in ("content_filter", "refusal"):
         return finish_reason.replace("_", " ")
     if len(completion) > 100_000:
         return "too long"
     if _adds(_PAGE, completion, prompt):
         return "markup"
-    said = without_thinking(completion).strip()
-    if not said:
+    answer = without_thinking(completion).strip()
+    if not answer:
         return "thinking alone" if completion.strip() else "empty"
-    if _REFUSAL.match(said) or ("\n" not in said and _adds(_DECLINES, said, prompt)):
+    if _REFUSAL.match(answer) or ("\n" not in answer and _adds(_DECLINES, answer, prompt)):
         return "refusal"
-    return text_fault(completion, prompt) or error_text(said, prompt)
+    return text_fault(completion, prompt) or error_text(answer, prompt)

@@ -8,7 +8,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from tests import tiny
-from workflow_scripts.data.tokenisers import other_ids
+from workflow_scripts.data.encoders import other_ids
 
 FOUND = "Transformers gives other token ids than the encoder's tokenizer.json says, as for '{}'"
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from workflow_scripts.apis.door import (
+from workflow_scripts.apis.answer_checks import (
     completion_fault,
-    of_another,
     repeated,
     service_fault,
+    swapped,
     translation_fault,
 )
 
@@ -88,22 +88,22 @@ def test_one_answer_for_two_different_texts_is_noticed_and_two_ways_to_say_the_s
 def test_what_came_back_is_compared_with_the_neighbours_text_too():
     """Trigrams of abcdef and abcxyz: abc in both of four each; abcdez has three of abcdef's and one of abcxyz's."""
     texts = ["abcdef", "abcxyz"]
-    assert of_another(texts, ["abcdez", "abcdez"]) == [False, True]
-    assert of_another(texts, [None, "abcdef"]) == [False, True]
-    assert of_another(texts, ["abc", "abc"]) == [False, False]  # like both
-    assert of_another(texts, ["", "qrs"]) == [False, False]  # like neither
-    assert of_another(["ABC  def", "ghijkl"], ["abc def", "ghijkl"]) == [False, False]
-    assert of_another(["a b c"], ["x y z"]) == [False]
+    assert swapped(texts, ["abcdez", "abcdez"]) == [False, True]
+    assert swapped(texts, [None, "abcdef"]) == [False, True]
+    assert swapped(texts, ["abc", "abc"]) == [False, False]  # like both
+    assert swapped(texts, ["", "qrs"]) == [False, False]  # like neither
+    assert swapped(["ABC  def", "ghijkl"], ["abc def", "ghijkl"]) == [False, False]
+    assert swapped(["a b c"], ["x y z"]) == [False]
 
 
 def test_a_neighbour_has_to_be_clearly_more_like_what_came_back():
     """All of 10 and of 12 trigrams, where the own text has 9 and 11 of as many: 1.11 and 1.09 times as like."""
-    assert of_another(["abcdefghijkx", "abcdefghijkl"], ["abcdefghijkl", None]) == [True, False]
-    assert of_another(["abcdefghijklmx", "abcdefghijklmn"], ["abcdefghijklmn", None]) == [False, False]
+    assert swapped(["abcdefghijkx", "abcdefghijkl"], ["abcdefghijkl", None]) == [True, False]
+    assert swapped(["abcdefghijklmx", "abcdefghijklmn"], ["abcdefghijklmn", None]) == [False, False]
 
 
 @pytest.mark.parametrize(("moved", "caught"), [(1, True), (16, True), (17, False)])
 def test_sixteen_neighbours_on_either_side_are_looked_at(moved, caught):
     texts = [chr(number) * 5 for number in range(100, 140)]
     for back in (texts[moved:] + texts[:moved], texts[-moved:] + texts[:-moved]):
-        assert of_another(texts, back)[20] == caught
+        assert swapped(texts, back)[20] == caught
