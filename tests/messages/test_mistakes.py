@@ -715,7 +715,7 @@ MISTAKES = {
     ),
     "groups of judgements that do not rise": (
         put("report/cosine_density/edges", [0, 0.5, 0.5, 1]),
-        "report.cosine_density.edges: 0, 0.5, 0.5, 1 do not rise. Sort them, each once.",
+        "report.cosine_density.edges: 0, 0.5, 0.5, 1 do not rise. Sort them, without repeats.",
     ),
     "groups that leave out some judgements": (
         put("report/cosine_density/edges", [0, 0.5, 0.9]),

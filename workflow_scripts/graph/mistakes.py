@@ -185,7 +185,7 @@ def _located(kind: Any, error: Any, value: Any) -> _Found | None:
                 if any(isinstance(value, form.plain) for form in forms if form.plain in _TYPES):
                     return None
                 break  # the value has none of the forms
-            kind = meant[0].kind
+            kind = Annotated[meant[0].kind, *meant[0].marks, None]
             continue
         (form,) = forms
         inside = get_args(form.kind)
