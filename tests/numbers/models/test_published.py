@@ -153,7 +153,7 @@ STATIC = MODULE | {"type": "sentence_transformers.sentence_transformer.modules.S
 CODE = {"idx": 2, "name": "2", "path": "2_Own", "type": "modeling_own.Pooler"}
 FOR_ALL = {  # change of a folder with mean pooling, Dense and prompts, and its line: nothing can be made of it
     "router": (lambda f: (f / "modules.json").write_text(json.dumps([MODULE])), "'Router' is the first module, which is not supported"),
-    "static": (lambda f: (f / "modules.json").write_text(json.dumps([STATIC])), "StaticEmbedding comes first"),
+    "static": (lambda f: (f / "modules.json").write_text(json.dumps([STATIC])), "'StaticEmbedding' is the first module"),
     "code": (lambda f: edited(f, "modules.json", add=[CODE]), r"modeling_own\.Pooler' is code of the folder"),
     "remote code": (
         lambda f: edited(f, "config.json", auto_map={"AutoModel": "modeling_own.Own"}, model_type="their_own"),
@@ -194,7 +194,7 @@ FOR_ALL = {  # change of a folder with mean pooling, Dense and prompts, and its 
     ),
     "no shards": (lambda f: (f / SHARDS).write_text("[]"), r"model\.safetensors\.index\.json: Input should be an object"),
     "a shard is missing": (lambda f: (sharded(f) / SHARD).unlink(), rf"index\.json: it names '{SHARD}', which does not exist"),
-    "shards in a list": (lambda f: (f / SHARDS).write_text('{"weight_map": []}'), "a JSON file of it has another form"),
+    "shards in a list": (lambda f: (f / SHARDS).write_text('{"weight_map": []}'), "a JSON file has another form"),
     "a length in words": (lambda f: edited(f, SETTINGS, max_seq_length="long"), "max_seq_length: 'long' is not a number of tokens"),
     "prompts cut off": (lambda f: (f / PROMPT_FILE).write_text("{"), r"transformers\.json: Invalid JSON"),
     "a list for an encoder": (lambda f: (f / "config.json").write_text("[1]"), r"theirs/config\.json: Input should be an object"),
