@@ -5,7 +5,6 @@
 
 import json
 import os
-import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -31,7 +30,6 @@ from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.readouts.base import bypass_layernorms
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
-from workflow_scripts.settings import readouts as readout_settings
 from workflow_scripts.settings.readouts import ReadoutConfig
 from workflow_scripts.settings.templates import Template
 
@@ -219,66 +217,6 @@ def test_a_published_mpnet_keeps_the_length_that_it_was_published_for(tmp_path, 
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     assert np.abs(lengths - 1).min() > 0.1
     np.testing.assert_allclose(vectors / lengths, published.encode(long), atol=5e-6)
-
-
-OWN_SETTINGS = """
-from typing import Literal
-
-from workflow_scripts.settings.readouts import ReadoutConfig
-
-
-class Config(ReadoutConfig):
-    kind: Literal["last_token"]
-    scale: float
-"""
-OWN = """
-import torch
-from torch import nn
-
-from workflow_scripts.models.readouts.base import ReadoutModule
-
-
-class Readout(ReadoutModule):
-    def __init__(self, width, scale):
-        super().__init__(width, scale=scale)
-        self.mix = nn.Linear(width, width)
-        self.scale = scale
-
-    def read(self, hidden_states, ids_BT, mask_BT):
-        last = mask_BT.sum(dim=1) - 1
-        return self.scale * self.mix(hidden_states[-2][torch.arange(len(last)), last])
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("relative", [False, True])
-def test_a_readout_that_imports_the_project_needs_it_and_another_does_not(
-    tiny_bert, tmp_path, monkeypatch, relative
-):
-    own = OWN.replace("workflow_scripts.models.readouts", "") if relative else OWN
-    (tmp_path / "settings").mkdir()
-    # Beside the project's own, as files that are imported relatively have to be.
-    shutil.copytree(readouts.__path__[0], tmp_path / "readouts")
-    for package, text in ((readouts, own), (readout_settings, OWN_SETTINGS)):
-        folder = tmp_path / package.__name__.split(".")[1].replace("models", "readouts")
-        (folder / "last_token.py").write_text(text)
-        monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
-        monkeypatch.delitem(sys.modules, f"{package.__name__}.last_token", raising=False)
-    place = tmp_path / "model"
-    encoder = SentenceEncoder(
-        load_backbone(tiny_bert),
-        ReadoutConfig.strictly({"kind": "last_token", "scale": 2.0}),
-        head=True,
-        head_at_test=True,
-    )
-    check_loads(place, save(place, encoder.eval(), tiny_bert))
-
-    def elsewhere():
-        without_the_project(tmp_path)
-        SentenceTransformer(str(place), trust_remote_code=True)
-
-    assert (jobs.in_child(elsewhere, tmp_path / "log") == 0) == relative
-    assert relative or "No module named 'workflow_scripts'" in (tmp_path / "log").read_text()
 
 
 # Ensembles

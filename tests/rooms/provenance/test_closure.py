@@ -167,19 +167,3 @@ def test_modules_that_decide_no_result_hold_no_data():
     for file in closure.UNKEYED:
         imported = {name.split(".")[0] for name in closure._imported_names(closure.PACKAGE / file)}
         assert imported <= {*sys.stdlib_module_names, "workflow_scripts"}, file
-
-
-def test_error_messages_and_the_command_line_are_in_the_closure_but_not_in_its_meaning():
-    files = closure.code_files("jobs.count_words")
-    meanings = closure.meanings("jobs.count_words")
-    unkeyed = {f"workflow_scripts/{file}" for file in closure.UNKEYED}
-    assert unkeyed <= set(files)
-    assert set(meanings) == set(files) - unkeyed
-
-
-def test_packages_that_a_library_computes_with_decide_as_it_does():
-    """Whoever loads an encoder depends on its tokeniser's version, wherever tokenizers is imported."""
-    for job in ("jobs.train_encoder", "jobs.evaluate_sts", "jobs.continue_mlm"):
-        found = closure.packages(job)
-        assert {"torch", "transformers", "tokenizers", "safetensors", "numpy"} <= found.keys()
-        assert found["tokenizers"] == version("tokenizers")
