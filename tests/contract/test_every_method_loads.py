@@ -17,8 +17,7 @@ from transformers import AutoModel
 
 from tests import jobs, tiny, walk
 from tests.evaluations import sts_metadata
-from tests.planning import DEMO, ROOT, merged_config
-from tests.planning import run as run_python
+from tests.planning import DEMO, ROOT, merged_config, run_alone
 from workflow_scripts.columns.corpora import EXEMPLARS, PAIRS, TRIPLES, WORD_COUNTS
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.training import TEACHER
@@ -174,7 +173,7 @@ def models(request, tmp_path_factory):
         make(f"{name}-{reading}", settings_of(name, reading))
     folders = [f"{name}-{reading}/model" for name, reading in asked]
     Path("asked.json").write_text(json.dumps({"folders": folders, "texts": TEXTS}))
-    done = run_python(folder, "-c", ELSEWHERE)
+    done = run_alone(folder, "-c", ELSEWHERE)
     assert done.returncode == 0, done.stderr
     yield json.loads(Path("answers.json").read_text())
     patch.undo()
@@ -182,7 +181,6 @@ def models(request, tmp_path_factory):
 
 ELSEWHERE = """
 import json, sys
-assert "workflow_scripts" not in sys.modules
 import torch
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel

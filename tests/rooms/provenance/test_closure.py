@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 
@@ -23,6 +24,16 @@ BY_FILES = {"workflow_scripts/settings/study.py", "workflow_scripts/settings/ext
 """They import modules by the names of files, as the graph may, and no job."""
 NO_JOBS = {"verbs.records"} | {module for module in MODULES if BY_FILES & set(closure.code_files(module))}
 """Run by hand or by Snakemake, or imported by what is, and import modules by name."""
+
+
+def file_of(module):
+    return Path("workflow_scripts", *module.split(".")).with_suffix(".py").as_posix()
+
+
+OF_JOBS = [module for module in MODULES if module not in NO_JOBS]
+IMPORTED_BY = Counter(file for module in OF_JOBS for file in {*closure.code_files(module)})
+ENTRIES = [module for module in OF_JOBS if IMPORTED_BY[file_of(module)] == 1]
+"""Modules that no other one imports: scripts of jobs, and what these load by name."""
 
 
 @pytest.fixture
@@ -81,7 +92,7 @@ def test_packages_are_the_distributions_that_the_closure_imports():
 
 @pytest.fixture(scope="module")
 def imported_at_run_time():
-    """Map each module to the project files that importing it alone really loads.
+    """Map each of them to the project files that importing it alone really loads.
 
     Each is imported in a child forked from one process that holds what others wrote already.
     """
@@ -109,7 +120,7 @@ for module in modules:
     foreign = sorted(name for name in names if name.split(".")[0] not in {"workflow_scripts", "__future__"})
     run = subprocess.run(
         [sys.executable, "-c", program],
-        input=json.dumps([MODULES, foreign]),
+        input=json.dumps([ENTRIES, foreign]),
         capture_output=True,
         text=True,
         check=True,
@@ -119,12 +130,11 @@ for module in modules:
     return dict(json.loads(line) for line in run.stdout.splitlines())
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if module not in NO_JOBS])
+@pytest.mark.parametrize("module", ENTRIES)
 def test_every_file_loaded_at_run_time_is_in_the_closure(imported_at_run_time, module):
     loaded = imported_at_run_time[module]
     assert isinstance(loaded, list), loaded
-    own = Path("workflow_scripts", *module.split(".")).with_suffix(".py").as_posix()
-    assert own in loaded
+    assert file_of(module) in loaded
     assert set(loaded) <= set(closure.code_files(module))
 
 
