@@ -350,15 +350,13 @@ def reached() -> list[str]:
 
 
 def one_of_each() -> list[Any]:
-    """A key for each set of jobs that a change brings back, and, slow, one more for each block of settings."""
-    seen: list[Any] = []
+    """Every key that the demo reads; all but the first of those that bring back the same are slow."""
+    seen: list[dict[str, int]] = []
     cases = []
     for path in reached():
-        jobs, block = expected(path), path.split(".")[:2]
-        if [jobs, block] not in seen:
-            cases.append(pytest.param(path, marks=[pytest.mark.slow] if jobs in seen else []))
-        seen += [jobs, [jobs, block]]
-    assert len(cases) > 50
+        cases.append(pytest.param(path, marks=[pytest.mark.slow] if expected(path) in seen else []))
+        seen.append(expected(path))
+    assert len(seen) > 60
     return cases
 
 
@@ -366,20 +364,6 @@ def one_of_each() -> list[Any]:
 def test_a_changed_key_reruns_what_reads_it(finished, tmp_path, path):
     overlay = setting({path: another(path, LEAVES[path])} | TOGETHER.get(path, {}))
     assert plan_with(finished, overlay, tmp_path) == expected(path), overlay
-
-
-@pytest.mark.slow
-def test_the_keys_of_a_block_together_rerun_no_more_than_one_of_them(finished, tmp_path):
-    """By what they bring back: more than that none of them does by itself."""
-    alike: dict[str, list[str]] = {}
-    for path in reached():
-        if path not in TOGETHER:
-            alike.setdefault(json.dumps([expected(path), path.split(".")[0]], sort_keys=True), []).append(
-                path
-            )
-    for paths in alike.values():
-        overlay = setting({path: another(path, LEAVES[path]) for path in paths})
-        assert plan_with(finished, overlay, tmp_path) == expected(paths[0]), overlay
 
 
 def test_keys_that_the_demo_does_not_read_rerun_nothing(finished, tmp_path):
