@@ -58,7 +58,8 @@ def programs() -> Path:
     for name in ("python", "snakemake"):
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    for_jobs = ("PYTHONPATH", "PYTHONSAFEPATH")  # as a study that a test has opened leaves them
+    environment = {name: value for name, value in os.environ.items() if name not in for_jobs}
     command = [sys.executable, "-m", "tests.forks", place]
     server = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE)
     while not place.exists():
