@@ -1,11 +1,14 @@
 """Artefacts are whole or absent, say what made them, and notice a single changed byte."""
 
+import errno
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,9 +17,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import save_file
 
 from workflow_scripts.columns.corpora import SENTENCES, WORD_COUNTS
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import DataError, one_line_errors
 from workflow_scripts.provenance.artefacts import (
     RECORD_FILE,
     atomic,
@@ -71,6 +75,16 @@ def files_below(folder):
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
     }
+
+
+@contextmanager
+def files_limited_to(size):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 # Bytes
@@ -129,6 +143,15 @@ def test_any_changed_byte_breaks_the_checksum(written, tmp_path, name, data):
     damaged.write_bytes(content)
     with pytest.raises(DataError, match=str(damaged)):
         verify_checksum(damaged)
+
+
+def test_a_record_longer_than_the_near_end_is_read_back(tmp_path):
+    made = record("report.html", settings={"prompts": ["x" * 1000] * 300})
+    write_page(tmp_path / "report.html", HTML, made)
+    write_table(tmp_path / "table.parquet", sentences(), made)
+    for name in ("report.html", "table.parquet"):
+        verify_checksum(tmp_path / name)
+        assert read_record(tmp_path / name) == made
 
 
 # Identity
@@ -199,6 +222,35 @@ def test_a_failure_leaves_the_old_artefact_and_nothing_else(tmp_path, name):
         assert len(list(tmp_path.glob(f".{name}.*.tmp"))) == 1
         raise RuntimeError("stopped")
     assert files_below(tmp_path) == before and not list(tmp_path.glob(".*"))
+
+
+LARGE = 300_000
+
+
+def fill_with_tensors(path):
+    with writing_model_folder(path, record()) as inside:
+        save_file({"weight": np.zeros(LARGE, dtype=np.float32)}, inside / "model.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("name", "fill"),
+    [
+        ("table.parquet", lambda path: write_table(path, sentences(LARGE // 40, seed=1), record())),
+        ("figure.svg", lambda path: write_page(path, SVG + " " * LARGE + "<!-- -->", record())),
+        ("model", lambda path: write_folder(path, record(), weights=b"w" * LARGE)),
+        ("model", fill_with_tensors),
+    ],
+)
+def test_a_full_disk_is_one_line_that_names_the_artefact(tmp_path, name, fill):
+    write_all(tmp_path)
+    before = files_below(tmp_path)
+    with pytest.raises(SystemExit) as stopped, one_line_errors(), files_limited_to(LARGE // 4):
+        fill(tmp_path / name)
+    line = str(stopped.value)
+    assert str(tmp_path / name) in line and os.strerror(errno.EFBIG) in line and "\n" not in line
+    assert files_below(tmp_path) == before
+    fill(tmp_path / name)  # the limit was the only thing in the way
+    assert files_below(tmp_path) != before
 
 
 # Reading
@@ -335,6 +387,22 @@ def test_what_a_killed_writer_left_is_swept_by_the_next_write_of_the_same_target
     write_table(tmp_path / "table.parquet", sentences(), record())
     write_folder(tmp_path / "model", record())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "other.parquet", "table.parquet"]
+
+
+@pytest.mark.parametrize("mask", [0o002, 0o022, 0o077])
+def test_what_is_written_has_the_permissions_that_the_umask_leaves(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        write_table(tmp_path / "table.parquet", sentences(), record())
+        with writing_model_folder(tmp_path / "model", record()) as place:
+            (place / "below").mkdir()
+            save_file({"w": np.zeros(2)}, place / "below/model.safetensors")
+    finally:
+        os.umask(before)
+    found = {path: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    assert len(found) == 5
+    for path, mode in found.items():
+        assert mode == (0o777 if path.is_dir() else 0o666) & ~mask, path
 
 
 def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """What is found again in the cache: under its key alone, whole, by many jobs at once, and as long as there is room."""
 
 import os
+import resource
 import shutil
 import signal
 import time
@@ -102,6 +103,21 @@ def test_an_entry_that_is_not_as_it_was_put_is_said_and_made_again(place, damage
     assert cache.restore(KEY, FILES) and made() == MADE and not [*cache.faults(place)]
 
 
+@pytest.mark.parametrize("kind", ["reflinks", "copies"])
+def test_reflinks_and_copies_are_no_links(place, monkeypatch, kind):
+    def ioctl(target, _request, source):
+        if kind == "copies":
+            raise OSError
+        target.write(os.pread(source, 100, 0))
+
+    monkeypatch.setattr(cache.fcntl, "ioctl", ioctl)
+    monkeypatch.setattr(Path, "hardlink_to", lambda *_: (_ for _ in ()).throw(OSError))
+    work()
+    cache.put(KEY, FILES)
+    Path("model/weights").write_bytes(b"edited!")
+    assert cache.restore(KEY, FILES) and made() == MADE
+
+
 def test_what_was_not_used_for_longest_makes_room(place, monkeypatch):
     keys = [digit * 64 for digit in "abcd"]
     work({"model/weights": bytes(300_000), "out/history": b""})
@@ -112,6 +128,26 @@ def test_what_was_not_used_for_longest_makes_room(place, monkeypatch):
     monkeypatch.setenv(cache.GIGABYTES, "0.001")
     cache.put(keys[3], FILES)
     assert sorted(entry.name for entry in entries(place)) == [keys[0], keys[2], keys[3]]
+
+
+def full_disk():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+
+
+def test_a_full_disk_costs_the_entry_alone(place, tmp_path):
+    """In a process of its own, of which no file may grow beyond 100 kB, on a file system without links."""
+    work({"model/weights": bytes(200_000), "out/history": b""})
+
+    def act():
+        full_disk()
+        cache._FICLONE = 0
+        Path.hardlink_to = lambda *_: (_ for _ in ()).throw(OSError)
+        cache.put(KEY, FILES)
+
+    assert jobs.in_child(act, tmp_path / "log") == 0
+    assert "not cached: File too large" in (tmp_path / "log").read_text()
+    assert [*place.rglob("*")] == [place / "aa"]
 
 
 KILLED = {
@@ -149,7 +185,7 @@ def hammer(number, keys, until):
     folder = Path(f"job{number}")
     files = {"table": folder / "table", "model": folder / "model"}
     restored = 0
-    while time.monotonic() < until or restored <= 10:
+    while time.monotonic() < until:
         for key in keys:
             expected = key.encode() * 100
             if cache.restore(key, files):
@@ -161,12 +197,13 @@ def hammer(number, keys, until):
                 files["table"].write_bytes(expected)
                 (files["model"] / "weights").write_bytes(expected)
                 cache.put(key, files)
+    assert restored > 10
 
 
 def test_many_jobs_share_a_cache_that_is_always_full(place, monkeypatch, tmp_path):
     keys = [f"{number}0{KEY}"[:64] for number in range(6)]
     monkeypatch.setenv(cache.GIGABYTES, str(50_000 / 10**9))
-    until = time.monotonic() + 1
+    until = time.monotonic() + 3
     children = [jobs._FORK.Process(target=hammer, args=(number, keys, until)) for number in range(4)]
     for child in children:
         child.start()
