@@ -22,6 +22,7 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 
 from tests import ledger
+from tests.forks import programs
 from tests.planning import ROOT
 from workflow_scripts.reporting.coverage import Target, lines, targets_in
 from workflow_scripts.settings.grids import PAPERS
@@ -116,7 +117,7 @@ def _do(step: Step, page: Path, folder: Path) -> None:
     elif step.use in ("run", "plan"):
         run(planned(step.text) if step.use == "plan" else step.text, folder)
     elif step.use == "script":
-        run(f"{shlex.quote(sys.executable)} -c {shlex.quote(step.text)}", folder)
+        run(f"python -c {shlex.quote(step.text)}", folder)
 
 
 def run(commands: str, folder: Path) -> None:
@@ -125,10 +126,10 @@ def run(commands: str, folder: Path) -> None:
     Raises:
         AssertionError: if one of them fails, with all that was printed.
     """
-    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = os.pathsep.join([str(programs()), str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", commands],
-        cwd=folder, env=os.environ | {"PATH": programs, "PYTHONPATH": str(folder)},
+        cwd=folder, env=os.environ | {"PATH": path, "PYTHONPATH": str(folder)},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, f"{commands}\n{done.stdout}"

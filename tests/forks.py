@@ -1,67 +1,83 @@
-"""Jobs that Snakemake starts, as forks of one process to which PyTorch and the packages around it are no news.
+"""Python's programs as forks of one process to which PyTorch, Snakemake and the packages around them are no news.
 
-``python -m tests.forks SOCKET`` is that process. ``with_forks`` starts it and gives a folder with a program ``python`` that
-hands a job over to it, and anything else to Python. The project's modules a job finds unloaded, as in a process of its own.
+``python -m tests.forks SOCKET`` is that process. ``programs`` starts it, once, and gives a folder for the front of PATH
+whose ``python`` and ``snakemake`` hand their words over to it, or to Python where it has no use for them. The project's
+modules a program finds unloaded, as in a process of its own.
 """
 
+import atexit
+import gc
 import importlib
 import json
 import os
 import runpy
+import select
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 from tests.planning import ROOT
 
 PACKAGES = (
     "torch", "transformers", "sentence_transformers", "pandas", "scipy.stats", "sklearn.cluster", "sklearn.decomposition",
-    "sklearn.linear_model", "sklearn.preprocessing", "matplotlib.pyplot", "pyarrow.parquet", "jinja2",
+    "sklearn.linear_model", "sklearn.preprocessing", "matplotlib.pyplot", "pyarrow.parquet", "jinja2", "pytest",
     "transformers.models.auto.modeling_auto", "transformers.models.bert.modeling_bert", "safetensors.torch", "datasets",
+    "snakemake.cli", "snakemake.api", "snakemake.workflow", "snakemake.dag", "snakemake.scheduling.job_scheduler",
 )  # fmt: skip
 CLIENT = """#!{python} -IS
 import json, os, socket, sys
-if sys.argv[1:3] != ["-m", "workflow_scripts.jobs"]:
-    os.execv({python!r}, [{python!r}, *sys.argv[1:]])
+words = sys.argv[1:]
+if sys.argv[0].endswith("snakemake"):
+    words[:0] = ["-m", "snakemake"]
+if words[:1] != ["-c"] and words[:1] + words[1:2] not in [["-m", name] for name in {modules!r}]:
+    os.execv({python!r}, [{python!r}, *words])
 server = socket.socket(socket.AF_UNIX)
 server.connect({place!r})
 socket.send_fds(server, [b"."], [0, 1, 2])
-server.sendall(json.dumps([sys.argv[3:], os.getcwd(), dict(os.environ)]).encode())
+server.sendall(json.dumps([words, os.getcwd(), dict(os.environ)]).encode())
 server.shutdown(socket.SHUT_WR)
 sys.exit(int(server.recv(9)))
 """
+MODULES = ("workflow_scripts", "workflow_scripts.jobs", "snakemake", "pytest")
 
 
-@contextmanager
-def with_forks(folder: Path) -> Iterator[Path]:
-    """A folder with such a program, for the front of PATH."""
-    place, client = folder / "socket", folder / "python"
-    client.write_text(CLIENT.format(python=sys.executable, place=str(place)))
-    client.chmod(0o755)
-    server = subprocess.Popen([sys.executable, "-m", "tests.forks", place], cwd=ROOT)
-    try:
-        while not place.exists():
-            assert server.poll() is None
-            time.sleep(0.05)
-        yield folder
-    finally:
-        server.kill()
-        server.wait()
+@cache
+def programs() -> Path:
+    """A folder with these programs, for the front of PATH; the process behind them ends with this one."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    place = folder / "socket"
+    text = CLIENT.format(python=sys.executable, place=str(place), modules=MODULES)
+    for name in ("python", "snakemake"):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    for_jobs = ("PYTHONPATH", "PYTHONSAFEPATH")  # as a study that a test has opened leaves them
+    environment = {name: value for name, value in os.environ.items() if name not in for_jobs}
+    command = [sys.executable, "-m", "tests.forks", place]
+    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE)
+    while not place.exists():
+        assert server.poll() is None
+        time.sleep(0.05)
+    return folder
 
 
-def wait_for_a_job(place: Path) -> None:
-    """Serve jobs for ever; returns in a child, whose job is the next one."""
+def wait_for_a_program(place: Path) -> list[str]:
+    """Serve until nobody holds standard input; returns in a child, which is to be the program of these words."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that hand over the exit codes
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(place.with_suffix(".new")))
     listening.listen(64)
     place.with_suffix(".new").rename(place)
     while True:
+        if sys.stdin in select.select([listening, sys.stdin], [], [])[0]:
+            sys.exit()
         asking, _ = listening.accept()
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -73,8 +89,8 @@ def wait_for_a_job(place: Path) -> None:
         asking.close()
 
 
-def _become(asking: socket.socket) -> None:
-    """Take over files, folder, environment and words of the program that asks."""
+def _become(asking: socket.socket) -> list[str]:
+    """Take over files, folder and environment of the program that asks; returns its words."""
     _, files, *_ = socket.recv_fds(asking, 1, 3)
     for stream, file in enumerate(files):
         os.dup2(file, stream)
@@ -87,12 +103,24 @@ def _become(asking: socket.socket) -> None:
         name for name in sys.modules if name.partition(".")[0] in ("tests", "workflow_scripts", "__mp_main__")
     ]:
         del sys.modules[name]
-    sys.path[:1] = environment["PYTHONPATH"].split(os.pathsep)
-    sys.argv = ["-m", *words]  # as while Python looks for the module
+    path = [place for place in environment.get("PYTHONPATH", "").split(os.pathsep) if place]
+    sys.path[:1] = path if environment.get("PYTHONSAFEPATH") else [folder, *path]
+    return list(words)
+
+
+def run(words: list[str]) -> None:
+    """Be ``python WORDS``."""
+    kind, what, *rest = words
+    sys.argv = [kind, *rest]  # -m as while Python looks for the module
+    if kind == "-m":
+        runpy.run_module(what, run_name="__main__", alter_sys=True)
+    else:
+        sys.modules["__main__"] = ModuleType("__main__")
+        exec(compile(what, "<string>", "exec"), vars(sys.modules["__main__"]))
 
 
 if __name__ == "__main__":
     for name in PACKAGES:
         importlib.import_module(name)
-    wait_for_a_job(Path(sys.argv[1]))
-    runpy.run_module("workflow_scripts.jobs", run_name="__main__", alter_sys=True)
+    gc.freeze()
+    run(wait_for_a_program(Path(sys.argv[1])))

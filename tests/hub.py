@@ -5,13 +5,13 @@
 
 The Hub's own client finds it by HF_ENDPOINT. It has what downloads at a commit ask for: what a repository is, its
 tree, paths, and files with their hash and commit in the headers. Every request is a line of FOLDER/requests.log.
-Text files count as large, and their hash is in the tree. Requests of a file may fail with a given HTTP status.
+Text files count as large, and their hash is in the tree.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -42,7 +42,6 @@ def _sha256(path: Path) -> str:
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     root: Path
-    failures: Mapping[str, list[int]]
 
     def do_GET(self) -> None:
         path = unquote(urlsplit(self.path).path)
@@ -110,9 +109,6 @@ class _Handler(BaseHTTPRequestHandler):
         if not file.is_file() or not file.resolve().is_file():
             self._missing("EntryNotFound")
             return
-        if self.command == "GET" and (failures := self.failures.get(asked["path"])):
-            self._send(b"out of order", "text/plain", status=failures.pop(0))
-            return
         headers = {"X-Repo-Commit": folder.name, "ETag": f'"{_sha256(file)}"'}
         self._send(file.read_bytes(), "application/octet-stream", **headers)
 
@@ -129,14 +125,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def mirror(folder: Path, **failures: list[int]) -> Iterator[str]:
-    """A mirror that answers inside the block; gives its address, for HF_ENDPOINT.
-
-    Args:
-        folder: What it serves.
-        failures: By a file's path, the HTTP statuses that answer its next requests, in order.
-    """
-    handler = type("Handler", (_Handler,), {"root": folder, "failures": failures})
+def mirror(folder: Path) -> Iterator[str]:
+    """A mirror of a folder that answers inside the block; gives its address, for HF_ENDPOINT."""
+    handler = type("Handler", (_Handler,), {"root": folder})
     running = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = Thread(target=running.serve_forever, daemon=True)
     thread.start()

@@ -193,6 +193,13 @@ _FORK = multiprocessing.get_context("fork")
 
 def in_child(act: Callable[[], None], log: Path) -> int | None:
     """Exit code of a fork of this process that does something, or less than 0 after a signal; it prints to ``log``."""
+    process = started_child(act, log)
+    process.join()
+    return process.exitcode
+
+
+def started_child(act: Callable[[], None], log: Path) -> multiprocessing.process.BaseProcess:
+    """A fork of this process that does something, started; it prints to ``log``."""
     import torch
 
     def child() -> None:
@@ -204,8 +211,7 @@ def in_child(act: Callable[[], None], log: Path) -> int | None:
 
     process = _FORK.Process(target=child)
     process.start()
-    process.join()
-    return process.exitcode
+    return process
 
 
 def _print_to(file: int) -> None:

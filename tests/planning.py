@@ -58,12 +58,17 @@ _modules: dict[frozenset, dict[str, ModuleType]] = {}
 
 
 def snakemake(folder: Path, *arguments: str) -> tuple[int, str]:
-    """Run ``snakemake`` in ``folder``; returns its exit code and all it printed."""
+    """Run ``snakemake`` in ``folder``; returns its exit code and all it printed. Its jobs are forks, too."""
+    from tests.forks import programs
+
     _prepare()
+    path = os.environ["PATH"]
+    if "--cores" in arguments and "--touch" not in arguments:
+        path = f"{programs()}:{path}"
     files = (folder / "workflow_scripts").rglob("*.py")
     sources = frozenset((file, file.stat().st_mtime_ns) for file in files)
     reader, writer = _FORK.Pipe(duplex=False)
-    child = _FORK.Process(target=_child, args=(writer, folder, arguments, _modules.get(sources, {})))
+    child = _FORK.Process(target=_child, args=(writer, folder, arguments, path, _modules.get(sources, {})))
     child.start()
     writer.close()
     code, printed, imported, read = reader.recv()
@@ -133,9 +138,12 @@ def _remembering(load: Callable) -> Callable:
     return remembered
 
 
-def _child(writer, folder: Path, arguments: tuple[str, ...], modules: dict[str, ModuleType]) -> None:
+def _child(
+    writer, folder: Path, arguments: tuple[str, ...], path: str, modules: dict[str, ModuleType]
+) -> None:
     gc.disable()  # a short life, and each collection would look at, and so copy, all that the parent has loaded
     os.chdir(folder)
+    os.environ["PATH"] = path
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = False  # the folder is the test's own, and its next question finds it compiled
     _take_away()
@@ -235,15 +243,24 @@ def holding(file: Path, text: str | None) -> Iterator[None]:
 
 
 def run(folder: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in ``folder``."""
+    """Run Python in ``folder``; what it starts are forks, as it is itself."""
+    from tests.forks import programs
+
     return subprocess.run(
-        [sys.executable, *command],
+        [programs() / "python", *command],
         cwd=folder,
-        env=os.environ | environment,
+        env=os.environ | {"PATH": f"{programs()}:{os.environ['PATH']}"} | environment,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def run_alone(folder: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in ``folder`` in a process that has loaded nothing."""
+    return subprocess.run(
+        [sys.executable, *command], cwd=folder, env=os.environ | environment, capture_output=True, text=True, check=False
+    )  # fmt: skip
 
 
 def merged_config(folder: Path, overlay: str) -> dict:

@@ -78,7 +78,7 @@ def made_up_histories(grid):
 
 
 def trainings(grid):
-    return [(name, seed) for name, run in runs_of(grid).items() for seed in run.seeds]
+    return [(name, seed) for name, run in runs_of(grid).items() for seed in run.seeds[:2]]
 
 
 DRAWN_FROM_TABLES = {"sweep", "scatter", "alignment_uniformity"}

@@ -4,8 +4,6 @@ import copy
 import inspect
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +17,7 @@ from transformers import AutoModel
 
 from tests import jobs, tiny, walk
 from tests.evaluations import sts_metadata
-from tests.planning import DEMO, ROOT, merged_config
+from tests.planning import DEMO, ROOT, merged_config, run_alone
 from workflow_scripts.columns.corpora import EXEMPLARS, PAIRS, TRIPLES, WORD_COUNTS
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.training import TEACHER
@@ -175,7 +173,7 @@ def models(request, tmp_path_factory):
         make(f"{name}-{reading}", settings_of(name, reading))
     folders = [f"{name}-{reading}/model" for name, reading in asked]
     Path("asked.json").write_text(json.dumps({"folders": folders, "texts": TEXTS}))
-    done = subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, check=False)
+    done = run_alone(folder, "-c", ELSEWHERE)
     assert done.returncode == 0, done.stderr
     yield json.loads(Path("answers.json").read_text())
     patch.undo()

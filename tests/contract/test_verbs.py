@@ -1,9 +1,6 @@
 """The front door: verbs, their help, their forms of output, and what a wrong call is told."""
 
 import json
-import os
-import subprocess
-import sys
 from importlib import import_module
 
 import pytest
@@ -66,15 +63,3 @@ def test_an_answer_is_a_table_and_a_verdict_or_json_and_an_exit_code(capsys):
     assert give(found, as_json=True) == 1
     said = {"green": False, "verdict": "one found", "things": ROWS, "none": [], "more": 1}
     assert json.loads(capsys.readouterr().out) == said
-
-
-def test_a_reader_that_has_gone_gets_no_traceback():
-    """As of head, or of a pager that is left."""
-    reader, writer = os.pipe()
-    os.close(reader)
-    code = "from workflow_scripts.verbs.printing import print_json; print_json([*range(100_000)])"
-    said = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, text=True, check=False
-    )
-    os.close(writer)
-    assert (said.returncode, said.stderr) == (1, "")

@@ -78,25 +78,6 @@ def test_a_pooler_and_its_baseline_weigh_hard_negatives_alike(paper, table):
     assert pairs == {(encoder, weight) for encoder in encoders for weight in (0.0, 1.0)}
 
 
-@pytest.mark.parametrize(
-    ("method", "every"),
-    [("simcse", 125), ("promptbert", 125), ("simcse_layerattpooler", 100), ("supervised_layerattpooler", 100),
-     ("simcse_round_trips", 100), ("jtcse", 100), ("tncse", 100), ("distil", 100)],
-)  # fmt: skip
-def test_checkpoints_are_compared_as_often_as_in_each_script(paper, method, every):
-    """LayerAttPooler's baselines, and SimCSE as the first stage of a JTCSE, are looked at as often as what is theirs."""
-    runs = [
-        run
-        for name in paper.grids
-        for run in paper.runs(name).values()
-        if not name.startswith("layerattpooler") or "layerattpooler" in run.method
-    ]
-    for name in paper.config["encoders"].keys() - {"bert_twin_expanded"}:
-        runs += paper.members(name, (0,))
-    settings = [paper.settings(run) for run in runs if run.method == method]
-    assert {found["development"]["every"] for found in settings} == {every}
-
-
 def texts_behind(study, run):
     """What a run, and every run that it is made from, is trained on: round trips by what was translated."""
     block = study.config["corpora"].get(run.corpus, {})
@@ -123,41 +104,3 @@ def test_whatever_jtcse_trained_itself_saw_the_sentences_of_sick_r_in_every_stag
     for made, texts in found.items():
         of_paper = of_its_own.search(made) and made not in alone
         assert texts == (WITH if of_paper or made.endswith(".wiki1m_sick_r") else texts & WITHOUT), made
-
-
-BLANK = {"text": "This sentence : ' [X] ' means[MASK].", "add_period": True}
-CONFIGURED = {
-    "methods.promptbert.readings.roberta.method.test_template": BLANK,
-    "methods.promptbert.readings.roberta_zero.method.test_template": BLANK,
-    "methods.uc_bert.weights": [0.3, 0.7],
-    "methods.uc_roberta.weights": [0.3, 0.7],
-    "methods.uc_roberta.readings.tncse.method.weights": [0.25, 0.75],
-    "suites.sts.wikipedia_moduli.samples.sentences": {
-        "dataset": "wiki1m",
-        "min_characters": 0,
-        "max_sentences": 100,
-    },
-}
-
-
-@pytest.mark.parametrize("key", CONFIGURED)
-def test_a_reading_of_a_paper_is_configured_as_its_row_of_the_page_of_the_papers_says(paper, key):
-    block = paper.config
-    for part in key.split("."):
-        block = block[part]
-    assert block == CONFIGURED[key]
-
-
-def test_the_first_row_of_table_2_is_the_baseline_of_table_1(paper):
-    """LayerAttPooler: 84.34 in both, at the 5e-5 of Table 4."""
-    name = "supervised_simcse.bert_base.nli.eq8.learning_rate5e-05"
-    first, baseline = (paper.runs(f"layerattpooler_table{number}")[name] for number in (2, 1))
-    assert first._replace(seeds=baseline.seeds) == baseline
-
-
-@pytest.mark.parametrize(
-    ("table", "every"), [("table1", 100), ("table2", 100), ("table3", 100), ("table5", 125)]
-)  # DiffCSE's in Table 5
-def test_what_layerattpooler_compares_is_looked_at_equally_often(paper, table, every):
-    trained = [run for run in paper.runs(f"layerattpooler_{table}").values() if run.corpus]
-    assert {paper.settings(run)["development"]["every"] for run in trained} == {every}

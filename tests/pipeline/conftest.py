@@ -2,24 +2,20 @@
 
 import os
 import shutil
-from contextlib import nullcontext
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from filelock import FileLock
 
-from tests.forks import with_forks
 from tests.planning import copy_tree, run
 from tests.smoke import CONFIGS, SMOKE
 
 
 @pytest.fixture(scope="session")
-def smoke(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder where the demo graph, cut short, has run from raw text to report; tests must leave it as it is.
 
-    Processes that share the tests share the run: the first makes it, the others wait. Where no test is slow its jobs are
-    forks, whose records say that more packages were loaded; else they are processes of their own.
+    Processes that share the tests share the run: the first makes it, the others wait.
     """
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
@@ -27,19 +23,17 @@ def smoke(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     with FileLock(shared / "smoke.lock"):
         if not folder.exists():
             folder.mkdir()
-            _run_whole_graph(copy_tree(folder), forked=request.config.option.markexpr == "not slow")
+            _run_whole_graph(copy_tree(folder))
     assert (folder / "results/demo/report.html").exists(), "the run failed; another test shows why"
     return folder
 
 
-def _run_whole_graph(folder: Path, *, forked: bool) -> None:
+def _run_whole_graph(folder: Path) -> None:
     (folder / "config/smoke.yaml").write_text(SMOKE)
     grid = folder / "config/experiments/demo.yaml"
     grid.write_text(grid.read_text().replace("seeds: [1, 2]", "seeds: [1]"))
-    with TemporaryDirectory() as place, with_forks(Path(place)) if forked else nullcontext(place) as programs:
-        path = os.pathsep.join([str(programs), os.environ["PATH"]])
-        command = ["-m", "snakemake", "--cores", "2", "--quiet", "rules", "--configfile", *CONFIGS]
-        finished = run(folder, *command, PATH=path)
+    command = ["-m", "snakemake", "--cores", "2", "--quiet", "rules", "--configfile", *CONFIGS]
+    finished = run(folder, *command)
     assert finished.returncode == 0, finished.stdout[-3000:] + finished.stderr[-3000:]
 
 

@@ -40,14 +40,15 @@ def test_a_disk_that_is_full_is_one_line_and_keeps_the_checkpoint_before(tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("modes", ["before,torn", "term"])
-def test_a_training_that_is_crashed_at_any_write_ends_in_the_same_bytes(tmp_path, modes):
+def test_a_training_that_is_crashed_at_a_write_ends_in_the_same_bytes(tmp_path):
     """By another tool, ckpt-chaos, which kills, tears files, and asks to stop before it kills."""
     make_inputs(tmp_path / "inputs")
     training = [sys.executable, "-m", "tests.checkpointing", str(tmp_path / "inputs"), "{out}"]
-    options = ["--modes", modes, "--max-points", "8", "--result-file", f"{{out}}/{MODEL}/model.safetensors"]
+    options = (
+        f"--modes before,torn,term --max-points 3 --result-file {{out}}/{MODEL}/model.safetensors".split()
+    )
     crashed = subprocess.run(
         [sys.executable, "-m", "ckpt_chaos", "run", *options, "--work", str(tmp_path / "work"), "--", *training],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert crashed.returncode == 0 and crashed.stdout.count("PASS") > 4, crashed.stdout
+    assert crashed.returncode == 0 and crashed.stdout.count("PASS") > 2, crashed.stdout

@@ -127,9 +127,9 @@ def test_a_wave_that_is_killed_at_random_moments_and_taken_up_ends_in_the_same_b
     for entry in draw.sample(entries, len(entries) // 4):
         shutil.rmtree(entry)
     command = [sys.executable, "-m", "snakemake", "--cores", "2", "--quiet", "all", "--configfile", *CONFIGS]
-    for _ in range(8):
+    for _ in range(4):
         started = subprocess.Popen(command, cwd=bare, start_new_session=True)
-        time.sleep(draw.uniform(6, 20))
+        time.sleep(draw.uniform(4, 14))
         os.killpg(started.pid, signal.SIGKILL)
         started.wait()
         run(bare, "-m", "snakemake", "--unlock", "--configfile", *CONFIGS)

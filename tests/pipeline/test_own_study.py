@@ -1,12 +1,11 @@
 """A study of one's own makes what its own grid needs, laid over any of the studies here."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.planning import DEMO, copy_tree, planned_jobs, run, snakemake
+from tests.planning import DEMO, copy_tree, planned_jobs, snakemake
 
 GRID = {
     "title": "Mine",
@@ -56,23 +55,3 @@ def test_a_study_that_adds_its_own_grid_to_another_makes_both(tree, tmp_path):
     planned = planned_jobs(tree, str(first), str(second))
     assert planned["make_table"] == 2 and planned["tabulate_extraction"] == 1
     assert planned["read_dataset"] == planned_jobs(tree)["read_dataset"] + 1
-
-
-def test_an_encoder_whose_weights_are_in_shards_is_fetched_with_all_of_them(tree, tmp_path, tiny_bert):
-    from transformers import AutoModel
-
-    sharded = shutil.copytree(tiny_bert, tmp_path / "sharded")
-    (sharded / "model.safetensors").unlink()
-    AutoModel.from_pretrained(tiny_bert).save_pretrained(sharded, max_shard_size="40KB")
-    source = {"kind": "local", "path": "sharded"}
-    own = {
-        "data_root": str(tmp_path),
-        "encoders": {"mine": {"fetch": {"licence": "MIT", "sources": [source]}}},
-    }
-    (tmp_path / "own.yaml").write_text(yaml.safe_dump(own))
-    words = ["--cores", "1", "--configfile", DEMO, str(tmp_path / "own.yaml"), "--"]
-    made = run(tree, "-m", "snakemake", *words, "results/demo/encoders/mine/record.json")
-    assert made.returncode == 0, made.stderr
-    shards = {file.name for file in sharded.glob("model*")}
-    assert len(shards) > 2
-    assert {file.name for file in (tree / "results/demo/encoders/mine").glob("model*")} == shards

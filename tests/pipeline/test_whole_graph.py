@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.forks import programs
 from tests.planning import copy_tree, snakemake
 from tests.smoke import CONFIGS, plan
 from tests.verbs import printed
@@ -25,7 +26,7 @@ def test_a_job_of_every_rule_writes_the_same_bytes_in_another_folder(smoke, monk
     monkeypatch.setattr(
         rebuild, "planned", lambda *_, **__: graph
     )  # which takes longer than most of the jobs
-    monkeypatch.setenv("OMP_NUM_THREADS", "2")  # not what Snakemake gave the jobs
+    monkeypatch.setattr("sys.executable", str(programs() / "python"))  # forks, as the first jobs were
     found = Records(studies_of([]), hashing=False).by_file
     one_each = {record.rule: smoke / path for path, record in found.items()}
     assert one_each.keys() == {job.rule for job in graph.jobs}

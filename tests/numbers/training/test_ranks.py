@@ -1,13 +1,17 @@
-"""Two processes on the CPU (gloo), started as in a cluster job, against one."""
+"""Two processes on the CPU (gloo), told of each other as torchrun tells them, against one."""
 
 import os
+import socket
 import sys
+from functools import partial
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
 from tests import walk
+from tests.jobs import started_child
+from tests.numbers.training import rank_worker
 from tests.planning import ROOT
 from tests.processes import run_together
 from workflow_scripts.errors import ConfigError
@@ -22,12 +26,21 @@ def trained(folder, processes, dropouts=(0.1,), *, stop=0, chunk=0):
     folders = [folder / f"dropout{dropout}" for dropout in dropouts]
     for one in folders:
         walk.bert(one)
-    asked = [str(part) for pair in zip(folders, dropouts, strict=True) for part in pair]
-    worker = ["tests.numbers.training.rank_worker", str(stop), str(chunk), *asked]
-    torchrun = ["torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-    command = [sys.executable, "-m", *([] if processes == 1 else [*torchrun, "-m"]), *worker]
-    said = run_together(command, 300, PYTHONPATH=str(ROOT))
-    assert bool(said) == bool(stop), said
+    with socket.create_server(("localhost", 0)) as free:
+        port = free.getsockname()[1]
+
+    def train(rank):
+        told = {"RANK": rank, "WORLD_SIZE": processes, "MASTER_ADDR": "localhost", "MASTER_PORT": port}
+        os.environ.update({name: str(value) for name, value in told.items()})
+        with ranks.joined():
+            for one, dropout in zip(folders, dropouts, strict=True):
+                rank_worker.train_in(one, dropout, stop, chunk or None)
+
+    started = [started_child(partial(train, rank), folder / f"log{rank}") for rank in range(processes)]
+    for process in started:
+        process.join()
+    said = "".join((folder / f"log{rank}").read_text() for rank in range(processes))
+    assert [process.exitcode for process in started] == [int(bool(stop))] * processes, said
     return None if stop else [load_file(one / "found.safetensors") for one in folders]
 
 

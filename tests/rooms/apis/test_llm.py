@@ -67,14 +67,6 @@ def test_every_setting_that_decides_an_answer_asks_anew_and_no_other_does(comple
         assert len(server.requests) == 1 + decides and (again == first or decides)
 
 
-def test_newer_models_are_asked_with_the_parameters_that_they_know(complete):
-    with FaultServer(chat()) as server:
-        complete(server, tokens_parameter="max_completion_tokens", temperature=None, seed=None)
-        (asked,) = server.requests
-    assert asked["max_completion_tokens"] == 64
-    assert not {"max_tokens", "temperature", "seed"} & asked.keys()
-
-
 MESSAGE = {"role": "assistant", "content": "The old town."}
 NO_COMPLETION = [
     [], None, "The old town.", {"0": MESSAGE}, ["The old town."], [None], [{"message": "The old town."}],
@@ -130,17 +122,6 @@ def test_a_text_in_parts_or_cut_off_is_read(complete, content, finish):
     with FaultServer(chat(lambda asked: content, finish=finish)) as server:
         row = complete(server)
     assert (row.status, row.answer) == ("usable", "The old town.")
-
-
-def test_an_answer_that_names_no_model_is_read(complete):
-    body = json.dumps({"choices": [{"message": MESSAGE}]})
-    with FaultServer(lambda asked: body) as server:
-        row = complete(server)
-    assert (row.answer, row.noted["model"], row.noted["finish_reason"]) == (
-        "The old town.",
-        "unnamed",
-        "unknown",
-    )
 
 
 def test_another_model_that_answers_ends_the_job_or_is_recorded(complete, ledger):

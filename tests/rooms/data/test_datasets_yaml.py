@@ -1,9 +1,7 @@
 """config/datasets.yaml: every block parses, and every local one is what it says (O-01, O-03)."""
 
-import json
 import os
 from pathlib import Path
-from types import SimpleNamespace
 
 import pyarrow.compute as pc
 import pytest
@@ -11,7 +9,6 @@ import yaml
 
 from workflow_scripts.data.sources import load
 from workflow_scripts.errors import MissingError
-from workflow_scripts.graph.corpora import Corpora
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.datasets import DatasetBlock, FileSource, HubSource
 
@@ -37,37 +34,6 @@ NOT_HERE = {  # parts that the folder of local data lacks
     "stackoverflow",
     "tweet",
 }
-PUBLISHED = {
-    "sts12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "OnWN": 750, "SMTnews": 399}, "sts13": 1500,
-    "sts14": 3750, "sts15": 3000, "sts16": 1186, "sick_r_all": 9927, "sick_r_test": 4927, "agnews": 8000,
-    "biomedical": 20000, "googlets": 11109, "searchsnippets": 12340, "stackoverflow": 20000, "tweet": 2472,
-    "mr": 10662, "cr": 3775, "subj": 10000, "mpqa": 10606,
-    "stsb_graded": {"train": 5749, "dev": 1500, "test": 1379}, "sick_e": {"train": 4500, "dev": 500, "test": 4927},
-    "trec": {"train": 5452, "test": 500}, "sst5": {"train": 8544, "dev": 1101, "test": 2210},
-    "sst2": {"train": 67349, "dev": 872, "test": 1821},
-}  # fmt: skip
-"""Rows, or rows by group (O-01 and O-03)."""
-
-
-@pytest.mark.parametrize(("name", "rows"), PUBLISHED.items())
-def test_a_contract_holds_the_published_counts(name, rows):
-    contract = DATASETS[name].contract
-    assert rows == (contract.groups if isinstance(rows, dict) else contract.rows)
-
-
-@pytest.mark.parametrize("name", [name for name in DATASETS if DATASETS[name].contract.groups])
-def test_the_groups_of_a_contract_add_up_to_its_rows(name):
-    contract = DATASETS[name].contract
-    assert sum(contract.groups.values()) == contract.rows
-
-
-@pytest.mark.parametrize(("name", "broken"), [("trec", "gap"), ("sts12", None)])
-def test_an_optional_set_alone_may_be_a_gap_where_it_is_broken(tmp_path, monkeypatch, name, broken):
-    monkeypatch.chdir(tmp_path)
-    config = {"datasets": {name: BLOCKS[name]}, "corpora": {}, "data_root": None, "unreachable": "stop"}
-    study = SimpleNamespace(config=config | {"broken": "gap"}, folder="results/none", root=ROOT)
-    settings = json.loads(Corpora(study).dataset(SimpleNamespace(dataset=name)))
-    assert settings.get("broken") == broken
 
 
 def test_hub_revisions_are_those_that_mteb_pins():

@@ -1,24 +1,17 @@
 import hashlib
 import shutil
-from pathlib import Path
 
 import pytest
-import yaml
 from huggingface_hub.utils import filter_repo_objects
-from sentence_transformers.base.modules import Dense
-from sentence_transformers.sentence_transformer.modules import Normalize
 
-from tests.numbers.models.test_published import PROMPTS, D, mean, publish
 from workflow_scripts.config import ConfigError
 from workflow_scripts.data import hub
 from workflow_scripts.data.encoders import locate
-from workflow_scripts.data.published import ON_HUB, files_of, labels_of
+from workflow_scripts.data.published import ON_HUB, files_of
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.encoders import EncoderBlock
 
 COMMIT = "0" * 40
-BLOCKS = yaml.safe_load(Path(ROOT, "config/encoders.yaml").read_text("utf-8"))["encoders"]
 HUB = {"kind": "hub", "repository": "team/toy", "revision": COMMIT}
 
 
@@ -119,19 +112,3 @@ def test_a_repository_without_a_revision_stops_with_its_newest_commit(root, monk
 def test_a_source_that_does_not_say_where_or_leaves_its_root_is_refused(source):
     with pytest.raises(ConfigError, match=r"encoders\.toy\.sources\.0"):
         block(source)
-
-
-@pytest.mark.parametrize("name", [name for name, entry in BLOCKS.items() if "fetch" in entry])
-def test_every_block_of_the_configuration_parses_and_ends_where_it_can_be_fetched(name):
-    sources = EncoderBlock.parse(BLOCKS[name]["fetch"], f"encoders.{name}").sources
-    put_there_by_hand = {"llama2_7b_mntp", "consert_bert", "sncse_bert", "sncse_roberta"}  # gated; on drives
-    assert (sources[-1].kind in ("package", "hub")) == (name not in put_there_by_hand)
-
-
-def test_what_a_published_folder_has_beyond_its_encoder_is_a_label(root):
-    assert [*labels_of(root / "toy")] == []
-    folder = publish(root, [mean(), Dense(D, 4), Normalize()], prompts=PROMPTS)
-    assert [*labels_of(folder)] == [
-        "the encoder was published with Dense (2_Dense), applied by readout as_published alone",
-        "the encoder was published with prompts (query), applied by readout as_published alone",
-    ]

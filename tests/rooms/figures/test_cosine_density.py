@@ -54,9 +54,3 @@ def test_seeds_are_pooled_and_pairs_counted_once(density):
 def test_a_judgement_outside_the_edges_is_an_error(density):
     with pytest.raises(ConfigError, match=r"edges: \[0.0, 1.0, 2.0\]; judgements of lee reach from 0 to 2.5"):
         density(([0, 2.5], [0.1, 0.2]))
-
-
-def test_an_empty_group_is_shown_as_empty(density):
-    points, _, said = density(([0.5, 0.7], [0.1, 0.2]))
-    assert points[points["density"].isna()]["pairs"].tolist() == [0]
-    assert {"1 to 2", "0 pairs"} <= {*said}

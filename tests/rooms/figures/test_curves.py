@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.rooms.figures.conftest import FOOTNOTE, shown
+from tests.rooms.figures.conftest import shown
 from workflow_scripts.columns.training import HISTORY, METRICS
 from workflow_scripts.figures.curves import curves
 from workflow_scripts.reporting.records import RunTable
@@ -50,21 +50,6 @@ def test_blocks_cover_every_step_once(losses, blocks):
     assert np.average(found["step"], weights=sizes) == pytest.approx((len(losses) + 1) / 2)
 
 
-@pytest.mark.parametrize(
-    ("lengths", "said"),
-    [
-        ([10], "every step."),
-        ([12], "means of blocks of 1 to 2 steps."),
-        ([40], "means of blocks of 4 steps."),
-        ([10, 40], "means of blocks of 1 to 4 steps."),
-        ([1, 40], "means of blocks of 1 to 4 steps."),
-    ],
-)
-def test_the_figure_says_how_the_loss_was_averaged(drawn, lengths, said):
-    found = drawn(*(history([1.0] * steps, run=f"a{steps}.mini") for steps in lengths)).said
-    assert "One seed. " in found and f"Loss: {said}" in found and FOOTNOTE in found
-
-
 def test_development_scores_are_points_where_they_were_measured(drawn):
     points = drawn(history([3, 2, 1, 1], [None, 0.5, None, 0.7]), blocks=2).points
     dev = points[points["metric"] == "dev_score"]
@@ -77,10 +62,3 @@ def test_a_long_path_is_thinned_out_and_keeps_its_ends_and_a_short_one_is_kept_w
     assert len(path) == 200 and path["value"].iloc[0] == pytest.approx(1)
     assert path["step"].iloc[[0, -1]].tolist() == [1, 5000]
     assert len(drawn(metrics(7)).points) == 14
-
-
-def test_paths_have_a_row_of_panels_for_each_run_and_a_line_for_each_seed(drawn):
-    _, picture, found = drawn(*(metrics(300, f"simcse_3r.a.{run}", seed) for run in "xy" for seed in (1, 2)))
-    assert {"threshold c", "x", "y", "seed 1", "seed 2", "A title", FOOTNOTE} <= {*found}
-    for number, axes in enumerate(picture.axes):
-        assert [line.get_ydata()[0] == 20 for line in axes.lines] == [number % 2 == 1] * 2

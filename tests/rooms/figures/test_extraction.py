@@ -55,28 +55,6 @@ def test_a_map_shows_the_mean_over_draws_whether_tasks_are_split_or_not(made):
         assert points["y"].tolist() == pytest.approx(expected)
 
 
-def test_a_scatter_says_how_measures_correlate_and_prints_its_note(made):
-    assert "BERT (r = 1.00)" in made("variant_scatter").texts  # both rise together
-    said = made("variant_scatter", y_scale="log", note="Mind the scale.").said
-    assert "Mind the scale." in said and "mathdefault" not in said
-
-
-def test_points_that_a_logarithmic_axis_cannot_show_are_counted_in_a_note(made):
-    lowered = [one | {"value": -one["value"]} if one["weighting"] == "avg" and one["kind"] == "sts" and one["value"]
-               else one for one in rows()]  # fmt: skip
-    said = "Points at or below 0, which a logarithmic axis does not show: 2."
-    assert said in made("variant_scatter", lowered, y_scale="log").said
-    assert "does not show" not in made("variant_scatter", y_scale="log").said
-    assert "does not show" not in made("variant_scatter", lowered).said
-
-
-def test_variants_without_a_point_are_named_with_the_reason(made):
-    assert (
-        "Not drawn, because scores are missing: RE (not in the study's grid)." in made("variant_scatter").said
-    )
-    assert "Not drawn" not in made("variant_scatter", models=["BERT"]).said
-
-
 @pytest.mark.parametrize(
     ("kind", "gap", "rest"),
     [

@@ -10,9 +10,7 @@ import torch
 from tests import tiny
 from tests.rooms.figures.conftest import FOOTNOTE, shown
 from workflow_scripts.columns.scores import ATTENTION
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
 from workflow_scripts.settings.readouts import LayerAttention, Pooling
@@ -105,23 +103,12 @@ def test_every_seed_is_looked_into_and_the_figure_names_sentences(inside, tiny_b
     assert {"A title", FOOTNOTE, *SENTENCES} <= {*found}
 
 
-def test_a_run_of_several_encoders_is_refused(inside, tiny_bert):
-    member = encoder_of(tiny_bert, "token_similarity")
-    with pytest.raises(ConfigError, match=r"a\.b is a sum of several encoders"):
-        inside("token_similarity", Ensemble([member, member], [0.5, 0.5]))
-
-
 def test_every_layer_asks_every_layer_and_its_weights_sum_to_one(inside):
     points = inside("layer_attention").points
     assert len(points) == 2 * (tiny.DEPTH + 1) ** 2
     assert points.groupby(["sentence", "query_layer"])["weight"].sum().tolist() == pytest.approx([1.0] * 6)
     first, second = (points["weight"][points["sentence"] == text].tolist() for text in SENTENCES)
     assert first != second
-
-
-def test_without_the_embedding_output_layers_count_from_one(inside, tiny_bert):
-    encoder = encoder_of(tiny_bert, "layer_attention", embeddings=False)
-    assert set(inside("layer_attention", encoder).points["key_layer"]) == {1, 2}
 
 
 def cosine_between(points, row, column, sentence):
@@ -155,8 +142,3 @@ def test_the_cosine_of_the_sentences_is_that_of_the_runs_own_vectors(inside, tin
     points, _, found = inside("token_similarity")
     assert points["sentence_cosine"].tolist() == pytest.approx([expected] * 65, abs=1e-5)
     assert {f"sentences: {expected:.2f}", "mourns", "1.00"} <= {*found}
-
-
-def test_a_layer_that_is_not_there_is_refused(inside):
-    with pytest.raises(ConfigError, match=r"token_similarity\.layer: 9; hidden states are 0 to 2"):
-        inside("token_similarity", layer=9)

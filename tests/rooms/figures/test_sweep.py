@@ -3,7 +3,7 @@ from types import MappingProxyType
 import pyarrow as pa
 import pytest
 
-from tests.rooms.figures.conftest import FOOTNOTE, shown
+from tests.rooms.figures.conftest import shown
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.settings.grids import Experiment, runs_of
 
@@ -63,27 +63,6 @@ def test_every_swept_run_stands_once_for_each_setting_at_its_value(swept):
     assert rows[one, "method.frequencies"].items() >= expected.items()
 
 
-def test_the_figure_has_a_panel_per_setting_with_its_unit_and_its_series(swept):
-    drawn = swept(GRID, PLOTS, {"s2sent.x.c.blocks1-frequencies1": None})
-    for text in ("blocks n", "frequencies m", "STS-B", "s2sent", "promptbert", FOOTNOTE, "Points: runs"):
-        assert text in drawn.said
-    for axes in drawn.picture.axes:  # whose label is no longer than its panel
-        assert axes.yaxis.label.get_window_extent().height < axes.get_window_extent().height
-
-
-@pytest.mark.parametrize(
-    ("said", "yes", "no"),
-    [
-        ("Dotted: the baseline", {"grid": GRID | {"baseline": "base.x"}}, {}),
-        ("Every point is a single value", {"seeds": 1}, {"seeds": 2}),
-        ("No run of the sweep has a score.", {"mean": None}, {"mean": 70.0}),
-    ],
-)
-def test_the_figure_says_what_there_is_and_is_not(swept, said, yes, no):
-    assert said in swept(**yes).said
-    assert said not in swept(**no).said
-
-
 def test_runs_that_say_where_they_lie_stand_in_order_beside_swept_ones_in_every_panel(swept):
     """Runs that differ in tag alone are one series; a baseline has no place; a panel may show another column."""
     block = {"method": "three_r", "encoder": "x", "corpus": "c"}
@@ -108,19 +87,3 @@ def test_runs_that_say_where_they_lie_stand_in_order_beside_swept_ones_in_every_
     assert {tuple(row[name] for name in columns) for row in rows_of(drawn.points)} == expected
     for text in ("STS-B", "Other", "exemplars", "baseline"):
         assert text in drawn.said
-
-
-def test_series_with_different_baselines_have_a_line_each(swept):
-    block = {"corpus": "c", "sweep": {"method.k": [2, 6]}}
-    runs = [{"method": "base", "encoder": ["x", "y"]}, {"method": "three_r", "encoder": ["x", "y"]} | block]
-    plots = [{"setting": "method.k", "label": "k"}]
-    drawn = swept(GRID | {"baseline": "base.{encoder}", "runs": runs}, plots)
-    lines = [(row["run"], row["series"]) for row in rows_of(drawn.points) if row["place"] is None]
-    assert lines == [("base.x", "three_r.x.c"), ("base.y", "three_r.y.c")]
-    assert "one for each series" in drawn.said
-
-
-def test_a_measured_column_is_no_headline(swept):
-    """Times are in a table of their own, which no figure reads."""
-    grid = GRID | {"columns": [{"heading": "ms", **COLUMN, "measured": True}, *GRID["columns"][:1]]}
-    assert set(swept(grid).points["heading"]) == {"STS-B"}

@@ -107,7 +107,7 @@ def test_scores_at_widths_are_those_of_first_entries(suite):
 
 def test_a_width_above_the_vectors_costs_the_task(suite):
     with pytest.raises(
-        DataError, match=r"one with DataError: widths: 33 of vectors of 32 entries\. Lower it\."
+        DataError, match=r"one with DataError: widths: 33 of vectors of 32 entries\. Lower the width\."
     ):
         suite.run(["one"], widths=[33])
 

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 
@@ -21,6 +22,16 @@ MODULES = sorted(
 
 NO_JOBS = {"verbs.records"}
 """Run by hand, and import modules by name."""
+
+
+def file_of(module):
+    return Path("workflow_scripts", *module.split(".")).with_suffix(".py").as_posix()
+
+
+OF_JOBS = [module for module in MODULES if module not in NO_JOBS]
+IMPORTED_BY = Counter(file for module in OF_JOBS for file in {*closure.code_files(module)})
+ENTRIES = [module for module in OF_JOBS if IMPORTED_BY[file_of(module)] == 1]
+"""Modules that no other one imports: scripts of jobs, and what these load by name."""
 
 
 @pytest.fixture
@@ -79,7 +90,7 @@ def test_packages_are_the_distributions_that_the_closure_imports():
 
 @pytest.fixture(scope="module")
 def imported_at_run_time():
-    """Map each module to the project files that importing it alone really loads.
+    """Map each of them to the project files that importing it alone really loads.
 
     Each is imported in a child forked from one process that holds what others wrote already.
     """
@@ -107,7 +118,7 @@ for module in modules:
     foreign = sorted(name for name in names if name.split(".")[0] not in {"workflow_scripts", "__future__"})
     run = subprocess.run(
         [sys.executable, "-c", program],
-        input=json.dumps([MODULES, foreign]),
+        input=json.dumps([ENTRIES, foreign]),
         capture_output=True,
         text=True,
         check=True,
@@ -117,12 +128,11 @@ for module in modules:
     return dict(json.loads(line) for line in run.stdout.splitlines())
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if module not in NO_JOBS])
+@pytest.mark.parametrize("module", ENTRIES)
 def test_every_file_loaded_at_run_time_is_in_the_closure(imported_at_run_time, module):
     loaded = imported_at_run_time[module]
     assert isinstance(loaded, list), loaded
-    own = Path("workflow_scripts", *module.split(".")).with_suffix(".py").as_posix()
-    assert own in loaded
+    assert file_of(module) in loaded
     assert set(loaded) <= set(closure.code_files(module))
 
 
@@ -165,17 +175,6 @@ def test_modules_that_decide_no_result_hold_no_data():
     for file in closure.UNKEYED:
         imported = {name.split(".")[0] for name in closure._imported_names(closure.PACKAGE / file)}
         assert imported <= {*sys.stdlib_module_names, "workflow_scripts"}, file
-
-
-def test_error_messages_and_the_command_line_are_in_the_closure_but_not_in_its_meaning():
-    files = closure.code_files("jobs.count_words")
-    meanings = closure.meanings("jobs.count_words")
-    unkeyed = {f"workflow_scripts/{file}" for file in closure.UNKEYED}
-    assert unkeyed <= set(files)
-    settings = {file for file in files if file.startswith(closure.SETTINGS)}
-    named = {file for file in meanings if ":" in file}
-    assert set(meanings) - named == set(files) - unkeyed - settings
-    assert {file.partition(":")[0] for file in named} == {closure.SETTINGS + "corpora.py"}
 
 
 SOURCE = '''
@@ -261,11 +260,3 @@ EDITS_OF_SETTINGS = {
 def test_defaults_and_what_is_computed_have_a_meaning_and_what_only_refuses_has_none(whole, edit, changed):
     before, after = whole("Other"), whole("Other", *edit)
     assert {name for name in before if before[name] != after[name]} == changed
-
-
-def test_packages_that_a_library_computes_with_decide_as_it_does():
-    """Whoever loads an encoder depends on its tokeniser's version, wherever tokenizers is imported."""
-    for job in ("jobs.train_encoder", "jobs.evaluate_sts", "jobs.continue_mlm"):
-        found = closure.packages(job)
-        assert {"torch", "transformers", "tokenizers", "safetensors", "numpy"} <= found.keys()
-        assert found["tokenizers"] == version("tokenizers")

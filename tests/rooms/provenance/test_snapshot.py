@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.planning import copy_tree, run
+from tests.planning import copy_tree, run, run_alone
 
 # Played by the job itself, between reading its input and writing its output.
 PROGRAM = """
@@ -158,7 +158,7 @@ def test_a_file_named_as_a_module_of_python_takes_its_place_nowhere(tree, tmp_pa
     (place / "statistics.py").write_text(STATISTICS)
     asked = "import workflow_scripts.jobs\nfrom statistics import fmean\nprint(fmean([1, 3]))"
     try:
-        said = run(tmp_path, "-c", asked, PYTHONPATH=str(tree))
+        said = run_alone(tmp_path, "-c", asked, PYTHONPATH=str(tree))
     finally:
         (place / "statistics.py").unlink()
     assert said.stdout == "2.0\n", said.stderr
