@@ -28,14 +28,17 @@ rule all:
     default_target: True
     input:
         "<results>/report.html",
-        REPORTING.tables(),
-        REPORTING.tables_of_times(),
+        collect("<results>/tables/{grid.name}.parquet", grid=STUDY.of_paper()),
+        collect("<benchmarks>/tabulate_times/{grid.name}.parquet", grid=STUDY.of_paper(timed=True)),
         EXTRACTION.tables,
         CLAIMS.verdicts,
         FIGURES.drawn(),
-        MODELS.dropped(),
+        branch(
+            config["keep_models"] == "none",
+            then=collect("<results>/runs/{run}/dropped_weights.parquet", run=STUDY.runs),
+        ),
         # Missing ones too, behind which all is there: of a forced training that was killed.
-        STUDY.files("<results>/runs/{run}/seed{seed}/model/record.json", STUDY.runs),
+        STUDY.of_runs("<results>/runs/{run}/seed{seed}/model/record.json"),
 
 
 include: "rules/papers.smk"

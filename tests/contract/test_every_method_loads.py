@@ -59,7 +59,7 @@ GOLD = np.random.default_rng(1).random(len(TEXTS) // 2)
 
 def make_encoder(folder, kind):
     """A tiny encoder of four layers, with the length of its positions as its limit."""
-    record = job_record("fetch_encoder", settings={}, inputs={}, outputs=[])
+    record = job_record("count_words", settings={}, inputs={}, outputs=[])
     with writing_model_folder(folder, record) as place:
         tiny.write_model(place, kind, num_hidden_layers=4, max_position_embeddings=LIMIT)
         tokenizer = tiny.make_tokenizer(kind)
@@ -69,7 +69,7 @@ def make_encoder(folder, kind):
 
 def make_inputs(folder):
     """Everything that any method reads."""
-    record = job_record("split_corpus", settings={}, inputs={}, outputs=[])
+    record = job_record("count_words", settings={}, inputs={}, outputs=[])
     jobs.make_inputs(folder)  # a corpus of sentences, and development pairs
     columns = [tiny.sentences(ROWS, seed=seed) for seed in (1, 2, 3)]
     write_table(Path("triples.parquet"), pa.table(columns, schema=TRIPLES), record)

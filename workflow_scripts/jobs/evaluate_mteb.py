@@ -10,7 +10,7 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites.mteb import Config, Lists
 
 
-def main(job: Job) -> None:
+def evaluate_mteb(job: Job) -> None:
     """Run the tasks that are not finished yet, write the scores of all and the means over each list.
 
     What is finished can be read and submitted by mteb's ``ResultCache``, under the name of run and seed.

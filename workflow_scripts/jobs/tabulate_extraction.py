@@ -7,7 +7,7 @@ from workflow_scripts.settings.extraction.cells import Names
 from workflow_scripts.settings.extraction.tables import ExtractionTable
 
 
-def main(job: Job) -> None:
+def tabulate_extraction(job: Job) -> None:
     """Read the scores and the paper's numbers, build the table, write."""
     name = job.wildcards["table"]
     table = ExtractionTable.parse(job.settings["table"], f"extraction.tables.{name}")

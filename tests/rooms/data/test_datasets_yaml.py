@@ -11,7 +11,7 @@ import yaml
 
 from workflow_scripts.data.sources import load
 from workflow_scripts.errors import MissingError
-from workflow_scripts.graph.corpora import Corpora
+from workflow_scripts.graph.corpora import Dataset
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.datasets import DatasetBlock, FileSource, HubSource
 
@@ -66,7 +66,7 @@ def test_an_optional_set_alone_may_be_a_gap_where_it_is_broken(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     config = {"datasets": {name: BLOCKS[name]}, "corpora": {}, "data_root": None, "unreachable": "stop"}
     study = SimpleNamespace(config=config | {"broken": "gap"}, folder="results/none", root=ROOT)
-    settings = json.loads(Corpora(study).dataset(SimpleNamespace(dataset=name)))
+    settings = json.loads(Dataset(study, name).settings)
     assert settings.get("broken") == broken
 
 

@@ -179,7 +179,7 @@ def test_error_messages_and_the_command_line_are_in_the_closure_but_not_in_its_m
 
 def test_packages_that_a_library_computes_with_decide_as_it_does():
     """Whoever loads an encoder depends on its tokeniser's version, wherever tokenizers is imported."""
-    for job in ("jobs.train_encoder", "jobs.evaluate_sts", "jobs.continue_mlm"):
+    for job in ("jobs.train_encoder", "evaluation.task_by_task", "jobs.continue_mlm"):
         found = closure.packages(job)
         assert {"torch", "transformers", "tokenizers", "safetensors", "numpy"} <= found.keys()
         assert found["tokenizers"] == version("tokenizers")

@@ -41,7 +41,7 @@ def tree(tmp_path_factory):
         "from workflow_scripts.columns.corpora import SENTENCES\n"
         "from workflow_scripts.provenance.artefacts import job_record, write_table\n"
         "table = pa.table([['a b', 'a c'], [0, 0], [0, 1]], names=SENTENCES.names).cast(SENTENCES)\n"
-        "record = job_record('split_corpus', settings={}, inputs={}, outputs=[Path('train.parquet')])\n"
+        "record = job_record('count_words', settings={}, inputs={}, outputs=[Path('train.parquet')])\n"
         "write_table(Path('train.parquet'), table, record)\n",
     )
     assert made.returncode == 0, made.stderr
