@@ -37,8 +37,12 @@ rule all:
             config["keep_models"] == "none",
             then=collect("<results>/runs/{run}/dropped_weights.parquet", run=STUDY.runs),
         ),
-        # Missing ones too, behind which all is there: of a forced training that was killed.
+        # What they are made from, too: a job that failed or was killed leaves none behind results that are there.
         STUDY.of_runs("<results>/runs/{run}/seed{seed}/model/record.json"),
+        collect("<results>/encoders/{name}/record.json", name=STUDY.read_encoders),
+        **PAGE.reads(),
+        scores=STUDY.scores,
+        extracted=EXTRACTION.shown,
 
 
 include: "rules/papers.smk"
@@ -46,4 +50,4 @@ include: "rules/papers.smk"
 
 if workflow.modifier.is_main_snakefile():  # targets are else those of the workflow around this one
     check_targets(workflow, STUDY)
-    report_failures()
+    report_failures(STUDY)

@@ -9,13 +9,16 @@ Finished tasks of a suite are cached one by one: a job that is stopped and run a
 takes them from there. Times are no artefacts, and are written below <benchmarks>, like Snakemake's own.
 """
 
+of_kind = lambda w: [f"evaluation.{w.kind}", *loading(w)]
+of_sts = lambda w: ["evaluation.sts", *loading(w)]
+
 
 rule evaluate_sts:
     """Correlation of cosines with human judgements, and geometry: alignment, uniformity, isotropy, modulus."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=lambda w: suite(w).datasets,
-        code=code("evaluation.task_by_task", lambda w: ["evaluation.sts", *loading(w)]),
+        code=code("evaluation.task_by_task", of_sts),
     output:
         scores="<results>/scores/sts/{suite}/{run}/seed{seed}.parquet",
         pairs="<results>/scores/sts/{suite}/{run}/seed{seed}.pairs.parquet",
@@ -27,11 +30,7 @@ rule evaluate_sts:
         **ask(8, hours=1, loads=of_run),
         gpu=on_gpu("sts"),
     params:
-        **call(
-            "evaluation.task_by_task",
-            settings(suite="suites.sts.{suite}"),
-            lambda w: ["evaluation.sts", *loading(w)],
-        ),
+        **call("evaluation.task_by_task", settings(suite="suites.sts.{suite}"), of_sts),
     shell:
         command("evaluate_sts")
 
@@ -41,7 +40,7 @@ rule evaluate_suite:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=lambda w: suite(w).datasets,
-        code=code("evaluation.task_by_task", lambda w: [f"evaluation.{w.kind}", *loading(w)]),
+        code=code("evaluation.task_by_task", of_kind),
     output:
         scores="<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet",
     log:
@@ -55,11 +54,7 @@ rule evaluate_suite:
         **ask(16, hours=4, loads=of_run),
         gpu=lambda w: on_gpu(w.kind),
     params:
-        **call(
-            "evaluation.task_by_task",
-            settings(suite="suites.{kind}.{suite}"),
-            lambda w: [f"evaluation.{w.kind}", *loading(w)],
-        ),
+        **call("evaluation.task_by_task", settings(suite="suites.{kind}.{suite}"), of_kind),
     shell:
         command("evaluate_suite")
 

@@ -11,6 +11,9 @@ Outputs: <results>/tables/{experiment}.parquet, <benchmarks>/tabulate_times/{exp
          <results>/claims.parquet, what the papers say against the scores of the study; <results>/report.html
 """
 
+TABLE = parts(grid, "experiment", "significance", "development", trained="lengths")
+"""The slice of a table."""
+
 
 rule make_table:
     """One experiment's table: means over seeds, differences to the baseline, tests."""
@@ -29,9 +32,7 @@ rule make_table:
     resources:
         **ask(2, minutes=10),
     params:
-        **call(
-            "reporting.tables", parts(grid, "experiment", "significance", "development", trained="lengths")
-        ),
+        **call("reporting.tables", TABLE),
     shell:
         command("make_table")
 
@@ -54,9 +55,7 @@ rule tabulate_times:
     resources:
         **ask(2, minutes=10),
     params:
-        **call(
-            "reporting.tables", parts(grid, "experiment", "significance", "development", trained="lengths")
-        ),
+        **call("reporting.tables", TABLE),
     shell:
         command("tabulate_times")
 

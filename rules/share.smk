@@ -12,7 +12,7 @@ rule write_model_card:
     """What a model is, what made it, what it scores and how to load it."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        scores=lambda w: STUDY.scores.get(w.run, []),
+        scores=lambda w: run(w).scores,
         history=branch(lambda w: run(w).corpus, then="<results>/runs/{run}/seed{seed}/history.parquet"),
         template="resources/report/model_card.md.j2",
         code=code("reporting.model_card", lambda w: [f"methods.{run(w).method['module']}"]),

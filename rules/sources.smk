@@ -10,6 +10,9 @@ These rules run where Snakemake runs, as on a login node: no other one needs a n
 and language models. `make fetch` runs them alone.
 """
 
+dataset = lambda w: DATASETS[w.dataset]
+readers = lambda w: dataset(w).readers
+
 
 rule fetch_encoder:
     """One published encoder: weights in safetensors, configuration and tokeniser, but no pickles."""
@@ -37,7 +40,7 @@ rule fetch_encoder:
 rule read_dataset:
     """One dataset in its form, checked against its contract."""
     input:
-        code=code("jobs.read_dataset", lambda w: DATASETS[w.dataset].readers),
+        code=code("jobs.read_dataset", readers),
     output:
         table="<results>/datasets/{dataset}.parquet",
         dropped="<results>/datasets/{dataset}.dropped.parquet",
@@ -49,13 +52,9 @@ rule read_dataset:
     resources:
         **ask(4, minutes=30),
         downloads=1,
-        contract=lambda w: DATASETS[w.dataset].contract,
+        contract=lambda w: dataset(w).contract,
     params:
-        **call(
-            "jobs.read_dataset",
-            lambda w: DATASETS[w.dataset].settings,
-            lambda w: DATASETS[w.dataset].readers,
-        ),
+        **call("jobs.read_dataset", lambda w: dataset(w).settings, readers),
     shell:
         command("read_dataset")
 

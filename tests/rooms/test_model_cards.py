@@ -43,7 +43,7 @@ def test_a_card_shows_all_seeds_of_its_run_and_no_other_run_whichever_experiment
     config = CONFIG | {"experiments": [*CONFIG["experiments"], "other"]}
     asked_twice = study_of(config, GRIDS | {"other": other})
     for study, suites in ((STUDY, ["lee"]), (asked_twice, ["lee", "stsb"])):
-        assert study.scores[SIMCSE] == [
+        assert study.runs[SIMCSE].scores == [
             f"<results>/scores/sts/{suite}/{SIMCSE}/seed{seed}.parquet" for suite in suites for seed in (1, 2)
         ]
 

@@ -38,6 +38,15 @@ class Extraction:
         shown = self._study.shown_extraction
         return [f"<results>/tables/{name}.parquet" for name in shown["statistics"] + shown["tables"]]
 
+    @cached_property
+    def shown(self) -> list[str]:
+        """Score files of the tables and figures that the study shows."""
+        show = self._study.shown_extraction
+        blocks = [self._extraction[part][name] for part in ("tables", "figures") for name in show[part]]
+        return list(
+            dict.fromkeys(f"<results>/{one}" for block in blocks for one in files_of(self._config, block))
+        )
+
     def _settings(self, wildcards: Wildcards) -> Config:
         """What a job of one representation reads, of one kind of task where it has one."""
         if "kind" in dict(wildcards.items()):

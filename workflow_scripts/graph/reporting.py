@@ -144,7 +144,7 @@ def _encoder(name: str, fetch: Config) -> Config:
 
 def readers_of_models(study: Study, figures: Figures) -> dict[str, list[str]]:
     """Run to everything that is made from its models and from nothing nearer to them."""
-    found = defaultdict(set, {name: {*files} for name, files in study.scores.items()})
+    found = defaultdict(set, {name: {*run.scores} for name, run in study.runs.items()})
     vectors = "<results>/teachers/{teacher}/{corpus}/seed{seed}.parquet"
     for run in study.runs.values():
         made = {run.encoder: run.models}

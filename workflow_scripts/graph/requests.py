@@ -1,6 +1,7 @@
 """The memory and time that jobs ask for; they decide no result, so Snakemake reruns nothing for them."""
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from workflow_scripts.graph.sizes import parts_of
 from workflow_scripts.graph.slices import Config, Wildcards
@@ -33,15 +34,16 @@ def asked(
         loads: Encoders that a job computes with; of several, it needs the time of each.
     """
 
-    def needs(wildcards: Wildcards) -> list[tuple[int, int]]:
-        parts = [part for encoder in loads(wildcards) for part in parts_of(encoders, encoder)]
+    @cache
+    def needs(*loaded: str) -> list[tuple[int, int]]:
+        parts = [part for encoder in loaded for part in parts_of(encoders, encoder)]
         return [OF_SIZE[size_of(encoders, part)] for part in parts] or [OF_SIZE["base"]]
 
     def memory(wildcards: Wildcards, attempt: int = 1) -> str:
-        return f"{gigabytes * attempt * max(memory for memory, _ in needs(wildcards))}GB"
+        return f"{gigabytes * attempt * max(memory for memory, _ in needs(*loads(wildcards)))}GB"
 
     def runtime(wildcards: Wildcards, attempt: int = 1) -> int:
-        factor = sum(time for _, time in needs(wildcards))
+        factor = sum(time for _, time in needs(*loads(wildcards)))
         return min((minutes + 60 * hours) * attempt * factor, LONGEST)
 
     return {"mem": memory, "runtime": runtime}

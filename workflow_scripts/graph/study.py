@@ -88,14 +88,26 @@ class Study:
         """Runs that are trained."""
         return {name: run for name, run in self.runs.items() if run.corpus}
 
+    @property
+    def scores(self) -> list[str]:
+        """Files of scores of every run."""
+        return [file for run in self.runs.values() for file in run.scores]
+
     @cached_property
-    def scores(self) -> dict[str, list[str]]:
+    def scores_by_run(self) -> dict[str, list[str]]:
         """Run to files of scores: every seed, and every suite of the grids that ask for them."""
         found = defaultdict[str, set[str]](set)
         for grid in self.grids.values():
             for run in grid.runs.values():
                 found[run.name].update(grid.of_suites(_SCORES, run=run))
         return {name: sorted(files) for name, files in found.items()}
+
+    @property
+    def read_encoders(self) -> list[str]:
+        """Encoders behind runs that are fetched or adapted."""
+        named = {encoder for run in self.runs.values() for encoder in (run.encoder, run.teacher) if encoder}
+        reached = encoders_reached(self.config["encoders"], named)
+        return sorted(name for name in reached if "runs" not in self.encoders[name].block)
 
     @cached_property
     def read_corpora(self) -> list[str]:
@@ -288,6 +300,11 @@ class Run:
         """A path for every seed; once, if it names none."""
         filled = (pattern.replace("{run}", self.name).replace("{seed}", str(seed)) for seed in self.seeds)
         return list(dict.fromkeys(filled))
+
+    @property
+    def scores(self) -> list[str]:
+        """Files of its scores, of every seed and suite."""
+        return self.study.scores_by_run.get(self.name, [])
 
     @property
     def models(self) -> list[str]:
