@@ -70,7 +70,8 @@ def command_line(tree, **packages):
         "operational": {},
     }
     planned = json.loads((tree / "packages.json").read_text()) | packages
-    return ["count_words", json.dumps({"settings": SETTINGS, "packages": planned, "files": files})]
+    call = {"module": "jobs.count_words", "settings": SETTINGS, "packages": planned, "files": files}
+    return ["count_words", json.dumps(call)]
 
 
 def count_words(tree, file, addition):
