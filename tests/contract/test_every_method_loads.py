@@ -342,7 +342,13 @@ def test_mteb_runs_no_code_of_a_folder_whose_record_does_not_hold(models, tmp_pa
 def score_file(run, seed, value):
     """Scores as an evaluation of one run and seed leaves them."""
     record = job_record(
-        "evaluate_sts", settings={}, inputs={}, outputs=[], wildcards={"run": run, "seed": str(seed)}
+        "evaluate_sts",
+        settings={},
+        meaning={},
+        versions={},
+        inputs={},
+        outputs=[],
+        wildcards={"run": run, "seed": str(seed)},
     )
     rows = [
         ("lee", "all", "spearman", value),
