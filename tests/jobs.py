@@ -69,7 +69,7 @@ def planned_code(rule: str, *modules: str) -> tuple[str, dict[str, str]]:
     from workflow_scripts.provenance.closure import meanings, packages
 
     script = module_of(rule)
-    text = json.dumps(meanings(script, *modules))
+    text = json.dumps(meanings("jobs", script, *modules))
     folder = Path(tempfile.gettempdir(), f"semblance-code-{os.getuid()}")
     file = folder / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
     if not file.exists():

@@ -105,7 +105,7 @@ def _code_of(*modules: str) -> str:
     digest = hashlib.sha256(" ".join(sorted(others)).encode()).hexdigest()[:12]
     path = FOLDER / (f"{first}-{digest}" if others else first) / "meaning.json"
     known = len(read_before)
-    text = json.dumps(meanings(*modules), indent=1, sort_keys=True) + "\n"
+    text = json.dumps(meanings("jobs", *modules), indent=1, sort_keys=True) + "\n"  # whose package starts each
     if not path.exists() or path.read_text("utf-8") != text:
         write_note(path, text)
     if len(read_before) > known:
