@@ -28,14 +28,21 @@ rule all:
     default_target: True
     input:
         "<results>/report.html",
-        REPORTING.tables(),
-        REPORTING.tables_of_times(),
+        collect("<results>/tables/{grid.name}.parquet", grid=STUDY.of_paper()),
+        collect("<benchmarks>/tabulate_times/{grid.name}.parquet", grid=STUDY.of_paper(timed=True)),
         EXTRACTION.tables,
         CLAIMS.verdicts,
         FIGURES.drawn(),
-        MODELS.dropped(),
-        # Missing ones too, behind which all is there: of a forced training that was killed.
-        STUDY.files("<results>/runs/{run}/seed{seed}/model/record.json", STUDY.runs),
+        branch(
+            config["keep_models"] == "none",
+            then=collect("<results>/runs/{run}/dropped_weights.parquet", run=STUDY.runs),
+        ),
+        # What they are made from, too: a job that failed or was killed leaves none behind results that are there.
+        STUDY.of_runs("<results>/runs/{run}/seed{seed}/model/record.json"),
+        collect("<results>/encoders/{name}/record.json", name=STUDY.read_encoders),
+        **PAGE.reads(),
+        scores=STUDY.scores,
+        extracted=EXTRACTION.shown,
 
 
 include: "rules/papers.smk"
@@ -43,4 +50,4 @@ include: "rules/papers.smk"
 
 if workflow.modifier.is_main_snakefile():  # targets are else those of the workflow around this one
     check_targets(workflow, STUDY)
-    report_failures()
+    report_failures(STUDY)

@@ -10,6 +10,9 @@ resource: changing it reruns nothing. Jobs run on the machine where snakemake ru
 no network; the profile limits how many of them run at once, and they share the rates and daily budgets of a service.
 """
 
+trip = block("corpora.{corpus}.round_trip")
+translator = lambda w: config["translators"][trip(w)["translator"]]
+
 
 scattergather:
     round_trip=config["round_trip"]["shards"],
@@ -18,9 +21,9 @@ scattergather:
 rule translate_shard:
     """Translate one part of a corpus into another language and back."""
     input:
-        sentences=CORPORA.base,
-        prompt=CORPORA.translation_prompt,
-        code=code_of("translate_shard"),
+        sentences=lambda w: f"<results>/corpora/{trip(w)['corpus']}/train.parquet",
+        prompt=filled("resources/prompts/{prompt}.txt", translator),
+        code=code("jobs.translate_shard"),
     output:
         trips="<results>/corpora/{corpus}/round_trip/{scatteritem}.parquet",
     log:
@@ -28,14 +31,14 @@ rule translate_shard:
     benchmark:
         "<benchmarks>/translate_shard/{corpus}/{scatteritem}.tsv"
     wildcard_constraints:
-        corpus=one_of(CORPORA.round_trips),
+        corpus=one_of(having(config["corpora"], "round_trip")),
     localrule: True
     resources:
-        **REQUESTS.of("translate_shard"),
+        **ask(2, hours=24),
         api_calls=1,
-        service=CORPORA.translation_service,
+        service=lambda w: corpora.translation_service(config, w.corpus),
     params:
-        **call("translate_shard", CORPORA.translation),
+        **call("jobs.translate_shard", lambda w: corpora.translation(config, w.corpus)),
     shell:
         command("translate_shard")
 
@@ -43,9 +46,9 @@ rule translate_shard:
 rule gather_round_trips:
     """Round trips of a corpus that may be trained on."""
     input:
-        sentences=CORPORA.base,
+        sentences=lambda w: f"<results>/corpora/{trip(w)['corpus']}/train.parquet",
         trips=gather.round_trip("<results>/corpora/{{corpus}}/round_trip/{scatteritem}.parquet"),
-        code=code_of("gather_round_trips"),
+        code=code("jobs.gather_round_trips"),
     output:
         train="<results>/corpora/{corpus}/train.parquet",
         dropped="<results>/corpora/{corpus}/dropped.parquet",
@@ -54,11 +57,11 @@ rule gather_round_trips:
     benchmark:
         "<benchmarks>/gather_round_trips/{corpus}.tsv"
     wildcard_constraints:
-        corpus=one_of(CORPORA.round_trips),
+        corpus=one_of(having(config["corpora"], "round_trip")),
     resources:
-        **REQUESTS.of("gather_round_trips"),
+        **ask(4, minutes=15),
     params:
-        **call("gather_round_trips", CORPORA.round_trip_form),
+        **call("jobs.gather_round_trips", lambda w: corpora.round_trips(config, w.corpus)),
     shell:
         command("gather_round_trips")
 
@@ -66,10 +69,10 @@ rule gather_round_trips:
 rule write_exemplars:
     """A pool of exemplars written by a language model."""
     input:
-        words=filled(config, "exemplars.{pool}", "<results>/corpora/{corpus}/words.parquet"),
-        encoder=filled(config, "exemplars.{pool}", "<results>/encoders/{encoder}/record.json"),
-        prompt=filled(config, "exemplars.{pool}", "resources/prompts/{prompt}.txt"),
-        code=code_of("write_exemplars"),
+        words=filled("<results>/corpora/{corpus}/words.parquet", block("exemplars.{pool}")),
+        encoder=filled("<results>/encoders/{encoder}/record.json", block("exemplars.{pool}")),
+        prompt=filled("resources/prompts/{prompt}.txt", block("exemplars.{pool}")),
+        code=code("data.exemplar_writing"),
     output:
         exemplars="<results>/exemplars/{pool}.parquet",
         dropped="<results>/exemplars/{pool}.dropped.parquet",
@@ -79,14 +82,14 @@ rule write_exemplars:
     benchmark:
         "<benchmarks>/write_exemplars/{pool}.tsv"
     wildcard_constraints:
-        pool=one_of(CORPORA.pools("llm")),
+        pool=one_of(having(config["exemplars"], "generator", "llm")),
     localrule: True
     resources:
-        **REQUESTS.of("write_exemplars"),
+        **ask(4, hours=4),
         api_calls=1,
-        service=CORPORA.pool_service,
+        service=lambda w: as_json({"llm": config["llms"][config["exemplars"][w.pool]["llm"]]}),
     params:
-        **call("write_exemplars", CORPORA.written_pool),
+        **call("data.exemplar_writing", lambda w: corpora.written_pool(config, w.pool)),
     shell:
         command("write_exemplars")
 
@@ -94,10 +97,10 @@ rule write_exemplars:
 rule pick_exemplars:
     """A pool of exemplars picked from the corpus itself, in place of a language model's."""
     input:
-        sentences=filled(config, "exemplars.{pool}", "<results>/corpora/{corpus}/train.parquet"),
-        words=filled(config, "exemplars.{pool}", "<results>/corpora/{corpus}/words.parquet"),
-        encoder=filled(config, "exemplars.{pool}", "<results>/encoders/{encoder}/record.json"),
-        code=code_of("pick_exemplars"),
+        sentences=filled("<results>/corpora/{corpus}/train.parquet", block("exemplars.{pool}")),
+        words=filled("<results>/corpora/{corpus}/words.parquet", block("exemplars.{pool}")),
+        encoder=filled("<results>/encoders/{encoder}/record.json", block("exemplars.{pool}")),
+        code=code("jobs.pick_exemplars"),
     output:
         exemplars="<results>/exemplars/{pool}.parquet",
         dropped="<results>/exemplars/{pool}.dropped.parquet",
@@ -106,10 +109,10 @@ rule pick_exemplars:
     benchmark:
         "<benchmarks>/pick_exemplars/{pool}.tsv"
     wildcard_constraints:
-        pool=one_of(CORPORA.pools("extractive")),
+        pool=one_of(having(config["exemplars"], "generator", "extractive")),
     resources:
-        **REQUESTS.of("pick_exemplars"),
+        **ask(4, minutes=15),
     params:
-        **call("pick_exemplars", config_slice(config, pool="exemplars.{pool}")),
+        **call("jobs.pick_exemplars", settings(pool="exemplars.{pool}")),
     shell:
         command("pick_exemplars")

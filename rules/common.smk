@@ -1,23 +1,22 @@
-"""Shared by all rules: the study that the configuration asks for, and what rules look up in it by name."""
+"""Shared by all rules: the study that the configuration asks for, and its runs, suites and grids by wildcards."""
 
+from functools import partial
 from pathlib import Path
 
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.graph.call import call, code_of, code_with, command
+from workflow_scripts.graph import corpora, reporting
+from workflow_scripts.graph.call import call, code, command
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
-from workflow_scripts.graph.corpora import Corpora
-from workflow_scripts.graph.evaluation import Evaluation
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.figures import Figures
-from workflow_scripts.graph.place import note_call
 from workflow_scripts.graph.outside import check_needs, note_planned
-from workflow_scripts.graph.reporting import Claims, Models, Reporting
-from workflow_scripts.graph.requests import Requests
-from workflow_scripts.graph.slices import as_json, config_slice, filled, one_of
+from workflow_scripts.graph.place import note_call
+from workflow_scripts.graph.requests import asked
+from workflow_scripts.graph.slices import as_json, at, config_slice, filled, having, one_of, parts
 from workflow_scripts.graph.study import open_study
-from workflow_scripts.settings.suites import EVALUATORS
 from workflow_scripts.graph.targets import check_configfiles, line_of_files, lines_of_machine, print_lines
-from workflow_scripts.graph.training import Training
+from workflow_scripts.settings.grids import paper_of
+from workflow_scripts.settings.suites import EVALUATORS
 
 check_configfiles()
 with one_line_errors():
@@ -30,15 +29,26 @@ with one_line_errors():
 print_lines([line_of_files(config, OVER)])
 STUDY = open_study(config, Path(CLONE))
 print_lines(lines_of_machine(STUDY))
-CORPORA = Corpora(STUDY)
-TRAINING = Training(STUDY)
-REQUESTS = Requests(STUDY)
-EVALUATION = Evaluation(STUDY)
-EXTRACTION = Extraction(STUDY)
-REPORTING = Reporting(STUDY)
-FIGURES = Figures(STUDY)
-CLAIMS = Claims(STUDY)
-MODELS = Models(STUDY)
+EXTRACTION, FIGURES = Extraction(STUDY), Figures(STUDY)
+PAGE, CLAIMS = reporting.Page(STUDY), reporting.Claims(STUDY)
+READERS = reporting.readers_of_models(STUDY, FIGURES)
+DATASETS = {name: corpora.Dataset(STUDY, name) for name in config["datasets"]}
+
+
+settings = partial(config_slice, config)  # parts of the configuration that a job reads, as JSON
+ask = partial(asked, config["encoders"])  # memory and time of a job
+block = lambda path: lambda w: at(config, path.format(**w))  # of the configuration; wildcards in braces
+
+# By the wildcards of a job. Runs, suites, grids and encoders know their settings and files: graph/study.py.
+run = lambda w: STUDY.runs[w.run]
+suite = lambda w: STUDY.suites[w.suite]
+grid = lambda w: STUDY.grids[w.experiment]
+encoder = lambda w: STUDY.encoders[w.encoder]
+teacher = lambda w: STUDY.encoders[w.teacher]
+modules = lambda w: run(w).modules  # that making a run imports by name
+loading = lambda w: run(w).loading  # that loading a run's model imports by name
+of_run = lambda w: [run(w).encoder]  # loaded by a job of a run
+on_gpu = lambda kind: int(kind in config["evaluation"]["on_gpu"])
 
 
 pathvars:
@@ -59,7 +69,7 @@ wildcard_constraints:
     corpus="[a-z0-9_]+",
     encoder="[a-z0-9_]+",
     experiment=one_of(STUDY.grids),
-    suite=one_of(suite for suites in config["suites"].values() for suite in suites),
+    suite=one_of(STUDY.suites),
     kind="[a-z0-9_]+",
     pool="[a-z0-9_]+",
     run=one_of(STUDY.runs),

@@ -9,13 +9,16 @@ Finished tasks of a suite are cached one by one: a job that is stopped and run a
 takes them from there. Times are no artefacts, and are written below <benchmarks>, like Snakemake's own.
 """
 
+of_kind = lambda w: [f"evaluation.{w.kind}", *loading(w)]
+of_sts = lambda w: ["evaluation.sts", *loading(w)]
+
 
 rule evaluate_sts:
     """Correlation of cosines with human judgements, and geometry: alignment, uniformity, isotropy, modulus."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        datasets=EVALUATION.datasets,
-        code=code_with("evaluate_sts", EVALUATION.modules),
+        datasets=lambda w: suite(w).datasets,
+        code=code("evaluation.task_by_task", of_sts),
     output:
         scores="<results>/scores/sts/{suite}/{run}/seed{seed}.parquet",
         pairs="<results>/scores/sts/{suite}/{run}/seed{seed}.pairs.parquet",
@@ -24,10 +27,10 @@ rule evaluate_sts:
     benchmark:
         "<benchmarks>/evaluate_sts/{suite}/{run}/seed{seed}.tsv"
     resources:
-        **REQUESTS.of("evaluate_sts"),
-        gpu=EVALUATION.gpus("sts"),
+        **ask(8, hours=1, loads=of_run),
+        gpu=on_gpu("sts"),
     params:
-        **call("evaluate_sts", config_slice(config, suite="suites.sts.{suite}"), EVALUATION.modules),
+        **call("evaluation.task_by_task", settings(suite="suites.sts.{suite}"), of_sts),
     shell:
         command("evaluate_sts")
 
@@ -36,8 +39,8 @@ rule evaluate_suite:
     """Suites of every other kind that scores vectors: clustering, transfer, search."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        datasets=EVALUATION.datasets,
-        code=code_with("evaluate_suite", EVALUATION.suite_modules),
+        datasets=lambda w: suite(w).datasets,
+        code=code("evaluation.task_by_task", of_kind),
     output:
         scores="<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet",
     log:
@@ -48,12 +51,10 @@ rule evaluate_suite:
         kind=one_of(kind for kind in EVALUATORS if kind != "sts"),
     threads: lambda wildcards: 8 if wildcards.kind == "transfer" else 1  # classifiers are fitted side by side
     resources:
-        **REQUESTS.of("evaluate_suite"),
-        gpu=lambda wildcards: EVALUATION.gpus(wildcards.kind),
+        **ask(16, hours=4, loads=of_run),
+        gpu=lambda w: on_gpu(w.kind),
     params:
-        **call(
-            "evaluate_suite", config_slice(config, suite="suites.{kind}.{suite}"), EVALUATION.suite_modules
-        ),
+        **call("evaluation.task_by_task", settings(suite="suites.{kind}.{suite}"), of_kind),
     shell:
         command("evaluate_suite")
 
@@ -62,8 +63,8 @@ rule evaluate_search:
     """Time of a query, for tables that show it. What a search finds, evaluate_suite scores."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        datasets=lambda wildcards: EVALUATION.datasets(wildcards, "search"),
-        code=code_with("evaluate_search", EVALUATION.modules),
+        datasets=lambda w: suite(w).datasets,
+        code=code("jobs.evaluate_search", loading),
     output:
         table="<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.times.parquet",
     log:
@@ -71,10 +72,10 @@ rule evaluate_search:
     benchmark:
         "<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.tsv"
     resources:
-        **REQUESTS.of("evaluate_search"),
-        gpu=EVALUATION.gpus("search"),
+        **ask(16, hours=1, loads=of_run),
+        gpu=on_gpu("search"),
     params:
-        **call("evaluate_search", config_slice(config, suite="suites.search.{suite}"), EVALUATION.modules),
+        **call("jobs.evaluate_search", settings(suite="suites.search.{suite}"), loading),
     shell:
         command("evaluate_search")
 
@@ -83,8 +84,8 @@ rule evaluate_cost:
     """Parameters, multiply-accumulates and times, compared with those of the encoder that the run started from."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        base=EVALUATION.single_encoder,
-        code=code_with("evaluate_cost", EVALUATION.modules),
+        base=filled("<results>/encoders/{first_encoder}/record.json", run),
+        code=code("evaluation.cost", loading),
     output:
         scores="<results>/scores/cost/{suite}/{run}/seed{seed}.parquet",
         times="<benchmarks>/evaluate_cost/{suite}/{run}/seed{seed}.times.parquet",
@@ -93,9 +94,9 @@ rule evaluate_cost:
     benchmark:
         "<benchmarks>/evaluate_cost/{suite}/{run}/seed{seed}.tsv"
     resources:
-        **REQUESTS.of("evaluate_cost"),
+        **ask(8, minutes=30, loads=of_run),
     params:
-        **call("evaluate_cost", config_slice(config, suite="suites.cost.{suite}"), EVALUATION.modules),
+        **call("evaluation.cost", settings(suite="suites.cost.{suite}"), loading),
     shell:
         command("evaluate_cost")
 
@@ -104,8 +105,8 @@ rule map_attention:
     """Energy of [CLS] in every layer, and maps of the attention weights."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        dataset=filled(config, "suites.attention.{suite}.energy", "<results>/datasets/{dataset}.parquet"),
-        code=code_with("map_attention", EVALUATION.modules),
+        dataset=filled("<results>/datasets/{dataset}.parquet", block("suites.attention.{suite}.energy")),
+        code=code("jobs.map_attention", loading),
     output:
         scores="<results>/scores/attention/{suite}/{run}/seed{seed}.parquet",
         maps="<results>/scores/attention/{suite}/{run}/seed{seed}.maps.parquet",
@@ -114,9 +115,9 @@ rule map_attention:
     benchmark:
         "<benchmarks>/map_attention/{suite}/{run}/seed{seed}.tsv"
     resources:
-        **REQUESTS.of("map_attention"),
+        **ask(8, minutes=30, loads=of_run),
     params:
-        **call("map_attention", config_slice(config, suite="suites.attention.{suite}"), EVALUATION.modules),
+        **call("jobs.map_attention", settings(suite="suites.attention.{suite}"), loading),
     shell:
         command("map_attention")
 
@@ -126,7 +127,7 @@ rule evaluate_mteb:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         tasks="<results>/mteb/{suite}.parquet",
-        code=code_of("evaluate_mteb"),
+        code=code("jobs.evaluate_mteb"),
     output:
         scores="<results>/scores/mteb/{suite}/{run}/seed{seed}.parquet",
     log:
@@ -134,10 +135,10 @@ rule evaluate_mteb:
     benchmark:
         "<benchmarks>/evaluate_mteb/{suite}/{run}/seed{seed}.tsv"
     resources:
-        **REQUESTS.of("evaluate_mteb"),
-        gpu=EVALUATION.gpus("mteb"),
+        **ask(32, hours=24, loads=of_run),
+        gpu=on_gpu("mteb"),
     params:
-        **call("evaluate_mteb", EVALUATION.mteb_settings),
+        **call("jobs.evaluate_mteb", parts(suite, "mteb", suite="block")),
     shell:
         command("evaluate_mteb")
 
@@ -146,8 +147,8 @@ rule measure_contamination:
     """Evaluation texts that also occur in the text of one corpus; one job per corpus."""
     input:
         train="<results>/corpora/{corpus}/train.parquet",
-        datasets=[f"<results>/datasets/{name}.parquet" for name in STUDY.evaluation_sets],
-        code=code_of("measure_contamination"),
+        datasets=collect("<results>/datasets/{name}.parquet", name=STUDY.evaluation_sets),
+        code=code("data.contamination"),
     output:
         table="<results>/contamination/{corpus}.parquet",
     log:
@@ -155,8 +156,8 @@ rule measure_contamination:
     benchmark:
         "<benchmarks>/measure_contamination/{corpus}.tsv"
     resources:
-        **REQUESTS.of("measure_contamination"),
+        **ask(8, minutes=30),
     params:
-        **call("measure_contamination", config_slice(config, contamination="contamination")),
+        **call("data.contamination", settings(contamination="contamination")),
     shell:
         command("measure_contamination")

@@ -17,7 +17,7 @@ wildcard_constraints:
 rule read_word_vectors:
     """Convert static word vectors into a table, which is empty if the file is missing."""
     input:
-        code=code_of("read_word_vectors"),
+        code=code("extraction.word_vectors"),
     output:
         vectors="<results>/extraction/words/{representation}.parquet",
     log:
@@ -25,9 +25,9 @@ rule read_word_vectors:
     benchmark:
         "<benchmarks>/read_word_vectors/{representation}.tsv"
     resources:
-        **REQUESTS.of("read_word_vectors"),
+        **ask(16, minutes=30),
     params:
-        **call("read_word_vectors", EXTRACTION.word_vectors),
+        **call("extraction.word_vectors", EXTRACTION.word_vectors),
     shell:
         command("read_word_vectors")
 
@@ -35,10 +35,13 @@ rule read_word_vectors:
 rule count_tokens:
     """Document frequencies in Wikitext's sentences, of the encoder's pieces or of words."""
     input:
-        sentences=EXTRACTION.wikitext,
-        encoder=EXTRACTION.vocabulary_encoder,
-        words=EXTRACTION.vocabulary_words,
-        code=code_of("count_tokens"),
+        sentences=filled("<results>/datasets/{dataset}.parquet", block("extraction.wikitext")),
+        encoder=branch(lambda w: w.vocabulary == "pieces", then=EXTRACTION.encoder),
+        words=branch(
+            lambda w: w.vocabulary != "pieces",
+            then="<results>/extraction/words/{vocabulary}.parquet",
+        ),
+        code=code("jobs.count_tokens"),
     output:
         documents="<results>/extraction/documents/{vocabulary}.parquet",
     log:
@@ -46,9 +49,9 @@ rule count_tokens:
     benchmark:
         "<benchmarks>/count_tokens/{vocabulary}.tsv"
     resources:
-        **REQUESTS.of("count_tokens"),
+        **ask(4, minutes=15),
     params:
-        **call("count_tokens", config_slice(config, wikitext="extraction.wikitext")),
+        **call("jobs.count_tokens", settings(wikitext="extraction.wikitext")),
     shell:
         command("count_tokens")
 
@@ -57,8 +60,8 @@ rule average_tokens:
     """Static averages of every token in every layer, from one forward pass over a corpus."""
     input:
         encoder=EXTRACTION.encoder,
-        sentences=EXTRACTION.averaged_corpus,
-        code=code_of("average_tokens"),
+        sentences=filled("<results>/datasets/{dataset}.parquet", block("extraction.averages")),
+        code=code("jobs.average_tokens"),
     output:
         averages="<results>/extraction/averages.parquet",
     log:
@@ -66,10 +69,10 @@ rule average_tokens:
     benchmark:
         "<benchmarks>/average_tokens/averages.tsv"
     resources:
-        **REQUESTS.of("average_tokens"),
-        gpu=EVALUATION.gpus("extraction"),
+        **ask(20, hours=12, loads=EXTRACTION.loads),
+        gpu=on_gpu("extraction"),
     params:
-        **call("average_tokens", config_slice(config, averages="extraction.averages")),
+        **call("jobs.average_tokens", settings(averages="extraction.averages")),
     shell:
         command("average_tokens")
 
@@ -79,11 +82,11 @@ rule fit_wikitext:
     input:
         encoder=EXTRACTION.encoder,
         biases=EXTRACTION.biases,
-        sentences=EXTRACTION.wikitext,
-        words=EXTRACTION.words,
-        documents=EXTRACTION.documents,
-        averages=EXTRACTION.averages,
-        code=code_of("fit_wikitext"),
+        sentences=filled("<results>/datasets/{dataset}.parquet", block("extraction.wikitext")),
+        words=filled("<results>/extraction/words/{words}.parquet", EXTRACTION.reads),
+        documents=filled("<results>/extraction/documents/{documents}.parquet", EXTRACTION.reads),
+        averages=filled("<results>/extraction/{averages}.parquet", EXTRACTION.reads),
+        code=code("jobs.fit_wikitext"),
     output:
         fitted="<results>/extraction/wikitext/{representation}.parquet",
         scores="<results>/extraction/scores/isotropy/{representation}/wikitext.parquet",
@@ -92,10 +95,10 @@ rule fit_wikitext:
     benchmark:
         "<benchmarks>/fit_wikitext/{representation}.tsv"
     resources:
-        **REQUESTS.of("fit_wikitext"),
-        gpu=EVALUATION.gpus("extraction"),
+        **ask(32, hours=2, loads=EXTRACTION.loads),
+        gpu=on_gpu("extraction"),
     params:
-        **call("fit_wikitext", EXTRACTION.wikitext_settings),
+        **call("jobs.fit_wikitext", EXTRACTION.wikitext),
     shell:
         command("fit_wikitext")
 
@@ -106,11 +109,11 @@ rule extract_scores:
         encoder=EXTRACTION.encoder,
         biases=EXTRACTION.biases,
         dataset=EXTRACTION.dataset,
-        words=EXTRACTION.words,
-        documents=EXTRACTION.documents,
-        averages=EXTRACTION.averages,
-        fitted=EXTRACTION.fitted,
-        code=code_with("extract_scores", EXTRACTION.modules),
+        words=filled("<results>/extraction/words/{words}.parquet", EXTRACTION.reads),
+        documents=filled("<results>/extraction/documents/{documents}.parquet", EXTRACTION.reads),
+        averages=filled("<results>/extraction/{averages}.parquet", EXTRACTION.reads),
+        fitted=filled("<results>/extraction/wikitext/{fitted}.parquet", EXTRACTION.reads),
+        code=code("jobs.extract_scores", EXTRACTION.modules),
     output:
         scores="<results>/extraction/scores/{kind}/{representation}/{task}.parquet",
     log:
@@ -120,9 +123,9 @@ rule extract_scores:
     wildcard_constraints:
         kind="sts|clustering|transfer|geometry",
     resources:
-        **REQUESTS.of("extract_scores"),
-        gpu=EVALUATION.gpus("extraction"),
+        **ask(32, hours=12, loads=EXTRACTION.loads),
+        gpu=on_gpu("extraction"),
     params:
-        **call("extract_scores", EXTRACTION.task_settings, EXTRACTION.modules),
+        **call("jobs.extract_scores", EXTRACTION.task, EXTRACTION.modules),
     shell:
         command("extract_scores")

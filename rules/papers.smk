@@ -16,13 +16,13 @@ if "extraction" in config["experiments"]:
 
 check_papers(workflow, STUDY)
 
-for paper in REPORTING.papers:
+for paper in sorted({paper_of(name) for name in STUDY.grids}):
 
     rule:
         """Tables and figures of one paper."""
         name:
             paper
         input:
-            REPORTING.tables(paper),
-            REPORTING.tables_of_times(paper),
+            collect("<results>/tables/{grid.name}.parquet", grid=STUDY.of_paper(paper)),
+            collect("<benchmarks>/tabulate_times/{grid.name}.parquet", grid=STUDY.of_paper(paper, timed=True)),
             FIGURES.drawn(paper),

@@ -8,9 +8,9 @@ Outputs: <results>/corpora/{corpus}/{train,dev,words}.parquet
 rule split_corpus:
     """Training text, and held-out text as pairs for choosing checkpoints."""
     input:
-        sentences=filled(config, "corpora.{corpus}", "<results>/datasets/{dataset}.parquet"),
-        also=filled(config, "corpora.{corpus}", "<results>/datasets/{also}.parquet"),
-        code=code_of("split_corpus"),
+        sentences=filled("<results>/datasets/{dataset}.parquet", block("corpora.{corpus}")),
+        also=filled("<results>/datasets/{also}.parquet", block("corpora.{corpus}")),
+        code=code("data.corpora"),
     output:
         train="<results>/corpora/{corpus}/train.parquet",
         dev="<results>/corpora/{corpus}/dev.parquet",
@@ -19,11 +19,11 @@ rule split_corpus:
     benchmark:
         "<benchmarks>/split_corpus/{corpus}.tsv"
     wildcard_constraints:
-        corpus=one_of(CORPORA.cut),
+        corpus=one_of(having(config["corpora"], "dataset")),
     resources:
-        **REQUESTS.of("split_corpus"),
+        **ask(4, minutes=15),
     params:
-        **call("split_corpus", config_slice(config, corpus="corpora.{corpus}")),
+        **call("data.corpora", settings(corpus="corpora.{corpus}")),
     shell:
         command("split_corpus")
 
@@ -32,7 +32,7 @@ rule count_words:
     """Word frequencies of the training text."""
     input:
         sentences="<results>/corpora/{corpus}/train.parquet",
-        code=code_of("count_words"),
+        code=code("jobs.count_words"),
     output:
         counts="<results>/corpora/{corpus}/words.parquet",
     log:
@@ -40,8 +40,8 @@ rule count_words:
     benchmark:
         "<benchmarks>/count_words/{corpus}.tsv"
     resources:
-        **REQUESTS.of("count_words"),
+        **ask(4, minutes=15),
     params:
-        **call("count_words", config_slice(config, words="words")),
+        **call("jobs.count_words", settings(words="words")),
     shell:
         command("count_words")

@@ -11,14 +11,17 @@ Outputs: <results>/tables/{experiment}.parquet, <benchmarks>/tabulate_times/{exp
          <results>/claims.parquet, what the papers say against the scores of the study; <results>/report.html
 """
 
+TABLE = parts(grid, "experiment", "significance", "development", trained="lengths")
+"""The slice of a table."""
+
 
 rule make_table:
     """One experiment's table: means over seeds, differences to the baseline, tests."""
     input:
-        scores=REPORTING.scores,
-        metrics=REPORTING.metrics,
-        published=REPORTING.published,
-        code=code_of("make_table"),
+        scores=lambda w: grid(w).of_suites("<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet"),
+        metrics=lambda w: grid(w).metrics,
+        published=lambda w: grid(w).published,
+        code=code("reporting.tables"),
     output:
         table="<results>/tables/{experiment}.parquet",
     log:
@@ -27,9 +30,9 @@ rule make_table:
         "<benchmarks>/make_table/{experiment}.tsv"
     localrule: True
     resources:
-        **REQUESTS.of("make_table"),
+        **ask(2, minutes=10),
     params:
-        **call("make_table", REPORTING.table_settings),
+        **call("reporting.tables", TABLE),
     shell:
         command("make_table")
 
@@ -37,9 +40,11 @@ rule make_table:
 rule tabulate_times:
     """Measured columns of one experiment's table. They differ from run to run, so they are kept apart from it."""
     input:
-        scores=REPORTING.times,
-        published=REPORTING.published,
-        code=code_of("tabulate_times"),
+        scores=lambda w: grid(w).of_suites(
+            "<benchmarks>/evaluate_{kind}/{suite}/{run}/seed{seed}.times.parquet", timed=True
+        ),
+        published=lambda w: grid(w).published,
+        code=code("reporting.tables"),
     output:
         table="<benchmarks>/tabulate_times/{experiment}.parquet",
     log:
@@ -48,9 +53,9 @@ rule tabulate_times:
         "<benchmarks>/tabulate_times/{experiment}.tsv"
     localrule: True
     resources:
-        **REQUESTS.of("tabulate_times"),
+        **ask(2, minutes=10),
     params:
-        **call("tabulate_times", REPORTING.table_settings),
+        **call("reporting.tables", TABLE),
     shell:
         command("tabulate_times")
 
@@ -58,9 +63,9 @@ rule tabulate_times:
 rule tabulate_extraction:
     """One table of the extraction study, with the paper's numbers."""
     input:
-        scores=EXTRACTION.table_scores,
+        scores=EXTRACTION.scores,
         published=EXTRACTION.published,
-        code=code_of("tabulate_extraction"),
+        code=code("jobs.tabulate_extraction"),
     output:
         cells="<results>/tables/{table}.parquet",
     log:
@@ -71,9 +76,9 @@ rule tabulate_extraction:
         table=one_of(config["extraction"]["tables"]),
     localrule: True
     resources:
-        **REQUESTS.of("tabulate_extraction"),
+        **ask(4, minutes=10),
     params:
-        **call("tabulate_extraction", EXTRACTION.table_settings),
+        **call("jobs.tabulate_extraction", EXTRACTION.table),
     shell:
         command("tabulate_extraction")
 
@@ -82,9 +87,9 @@ rule describe_datasets:
     """Statistics of the extraction study's datasets: rows, classes, vocabulary, lengths."""
     input:
         encoder=EXTRACTION.encoder,
-        datasets=EXTRACTION.described_datasets,
+        datasets=EXTRACTION.described,
         published=EXTRACTION.published,
-        code=code_of("describe_datasets"),
+        code=code("reporting.dataset_statistics"),
     output:
         cells="<results>/tables/{statistics}.parquet",
     log:
@@ -94,9 +99,9 @@ rule describe_datasets:
     wildcard_constraints:
         statistics=one_of(config["extraction"]["statistics"]),
     resources:
-        **REQUESTS.of("describe_datasets"),
+        **ask(4, minutes=15),
     params:
-        **call("describe_datasets", config_slice(config, table="extraction.statistics.{statistics}")),
+        **call("reporting.dataset_statistics", settings(table="extraction.statistics.{statistics}")),
     shell:
         command("describe_datasets")
 
@@ -104,10 +109,8 @@ rule describe_datasets:
 rule judge_claims:
     """Hold what papers say of their methods to the study's own scores; nothing is made for a claim."""
     input:
-        tables=CLAIMS.tables(),
-        figures=CLAIMS.figures(),
-        pairs=CLAIMS.pairs(),
-        code=code_of("judge_claims"),
+        **CLAIMS.reads(),
+        code=code("reporting.verdicts"),
     output:
         verdicts="<results>/claims.parquet",
     log:
@@ -116,9 +119,9 @@ rule judge_claims:
         "<benchmarks>/judge_claims/claims.tsv"
     localrule: True
     resources:
-        **REQUESTS.of("judge_claims"),
+        **ask(4, minutes=10),
     params:  # functions, since braces in a string would be wildcards
-        **call("judge_claims", lambda _: CLAIMS.settings()),
+        **call("reporting.verdicts", lambda _: CLAIMS.settings()),
     shell:
         command("judge_claims")
 
@@ -127,7 +130,7 @@ rule draw_figures:
     """All figures of an experiment, or of the extraction study, each with the data that it shows."""
     input:
         unpack(FIGURES.inputs),
-        code=code_with("draw_figures", FIGURES.modules),
+        code=code("jobs.draw_figures", FIGURES.modules),
     output:
         figures="<results>/figures/{experiment}/record.json",
     log:
@@ -135,11 +138,11 @@ rule draw_figures:
     benchmark:
         "<benchmarks>/draw_figures/{experiment}.tsv"
     wildcard_constraints:
-        experiment=one_of(FIGURES.experiments),
+        experiment=one_of(FIGURES.by_experiment),
     resources:
-        **REQUESTS.of("draw_figures"),
+        **ask(4, minutes=30, loads=FIGURES.encoders),
     params:
-        **call("draw_figures", FIGURES.settings, FIGURES.modules),
+        **call("jobs.draw_figures", FIGURES.settings, FIGURES.modules),
     shell:
         command("draw_figures")
 
@@ -147,14 +150,14 @@ rule draw_figures:
 rule write_report:
     """The whole study on one page."""
     input:
-        **REPORTING.of_page(),
-        tables=REPORTING.tables(),
-        times=REPORTING.tables_of_times(),
+        **PAGE.reads(),
+        tables=collect("<results>/tables/{grid.name}.parquet", grid=STUDY.of_paper()),
+        times=collect("<benchmarks>/tabulate_times/{grid.name}.parquet", grid=STUDY.of_paper(timed=True)),
         extraction=EXTRACTION.tables,
         figures=FIGURES.drawn(),
         claims=CLAIMS.verdicts,
         template="resources/report/report.html.j2",
-        code=code_of("write_report"),
+        code=code("reporting.page"),
     output:
         report=report(
             "<results>/report.html",
@@ -168,8 +171,8 @@ rule write_report:
         "<benchmarks>/write_report/report.tsv"
     localrule: True
     resources:
-        **REQUESTS.of("write_report"),
+        **ask(4, minutes=10),
     params:  # functions, since braces in a string would be wildcards
-        **call("write_report", lambda _: REPORTING.page_settings()),
+        **call("reporting.page", lambda _: PAGE.settings()),
     shell:
         command("write_report")

@@ -12,10 +12,10 @@ rule write_model_card:
     """What a model is, what made it, what it scores and how to load it."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        scores=STUDY.scores_of,
-        history=STUDY.history,
+        scores=lambda w: run(w).scores,
+        history=branch(lambda w: run(w).corpus, then="<results>/runs/{run}/seed{seed}/history.parquet"),
         template="resources/report/model_card.md.j2",
-        code=code_with("write_model_card", MODELS.modules),
+        code=code("reporting.model_card", lambda w: [f"methods.{run(w).method['module']}"]),
     output:
         card="<results>/runs/{run}/seed{seed}/README.md",
     log:
@@ -24,9 +24,13 @@ rule write_model_card:
         "<benchmarks>/write_model_card/{run}/seed{seed}.tsv"
     localrule: True
     resources:
-        **REQUESTS.of("write_model_card"),
+        **ask(2, minutes=10),
     params:
-        **call("write_model_card", MODELS.card, MODELS.modules),
+        **call(
+            "reporting.model_card",
+            lambda w: reporting.card(run(w)),
+            lambda w: [f"methods.{run(w).method['module']}"],
+        ),
     shell:
         command("write_model_card")
 
@@ -34,15 +38,15 @@ rule write_model_card:
 rule model_cards:
     """Cards of all runs and seeds."""
     input:
-        STUDY.files("<results>/runs/{run}/seed{seed}/README.md", STUDY.runs),
+        STUDY.of_runs("<results>/runs/{run}/seed{seed}/README.md"),
 
 
 rule drop_models:
     """Delete the weights of a run's models, once everything is made from them."""
     input:
-        MODELS.readers,
-        MODELS.of_run,
-        code=code_of("drop_models"),
+        lambda w: READERS.get(w.run, []),
+        lambda w: run(w).models,
+        code=code("jobs.drop_models"),
     output:
         dropped="<results>/runs/{run}/dropped_weights.parquet",
     log:
@@ -52,8 +56,8 @@ rule drop_models:
     priority: 50  # disk that is free before the next training begins
     localrule: True
     resources:
-        **REQUESTS.of("drop_models"),
+        **ask(2, minutes=10),
     params:
-        **call("drop_models", MODELS.seeds),
+        **call("jobs.drop_models", parts(run, "seeds")),
     shell:
         command("drop_models")

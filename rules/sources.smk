@@ -10,11 +10,14 @@ These rules run where Snakemake runs, as on a login node: no other one needs a n
 and language models. `make fetch` runs them alone.
 """
 
+dataset = lambda w: DATASETS[w.dataset]
+readers = lambda w: dataset(w).readers
+
 
 rule fetch_encoder:
     """One published encoder: weights in safetensors, configuration and tokeniser, but no pickles."""
     input:
-        code=code_of("fetch_encoder"),
+        code=code("data.encoders"),
     output:
         "<results>/encoders/{encoder}/config.json",  # its weights may be in shards
         record="<results>/encoders/{encoder}/record.json",
@@ -23,13 +26,13 @@ rule fetch_encoder:
     benchmark:
         "<benchmarks>/fetch_encoder/{encoder}.tsv"
     wildcard_constraints:
-        encoder=one_of(STUDY.encoders("fetch")),
+        encoder=one_of(having(config["encoders"], "fetch")),
     localrule: True
     resources:
-        **REQUESTS.of("fetch_encoder"),
+        **ask(2, minutes=30),
         downloads=1,
     params:
-        **call("fetch_encoder", TRAINING.fetching_settings),
+        **call("data.encoders", lambda w: corpora.fetching(STUDY, w.encoder)),
     shell:
         command("fetch_encoder")
 
@@ -37,7 +40,7 @@ rule fetch_encoder:
 rule read_dataset:
     """One dataset in its form, checked against its contract."""
     input:
-        code=code_with("read_dataset", CORPORA.readers),
+        code=code("jobs.read_dataset", readers),
     output:
         table="<results>/datasets/{dataset}.parquet",
         dropped="<results>/datasets/{dataset}.dropped.parquet",
@@ -47,11 +50,11 @@ rule read_dataset:
         "<benchmarks>/read_dataset/{dataset}.tsv"
     localrule: True
     resources:
-        **REQUESTS.of("read_dataset"),
+        **ask(4, minutes=30),
         downloads=1,
-        contract=CORPORA.dataset_as_asked,
+        contract=lambda w: dataset(w).contract,
     params:
-        **call("read_dataset", CORPORA.dataset, CORPORA.readers),
+        **call("jobs.read_dataset", lambda w: dataset(w).settings, readers),
     shell:
         command("read_dataset")
 
@@ -59,7 +62,7 @@ rule read_dataset:
 rule fetch_tasks:
     """Data of mteb's tasks in the cache of the Hub's client, each at the commit that mteb names; a job per suite."""
     input:
-        code=code_of("fetch_tasks"),
+        code=code("jobs.fetch_tasks"),
     output:
         tasks="<results>/mteb/{suite}.parquet",
     log:
@@ -68,9 +71,9 @@ rule fetch_tasks:
         "<benchmarks>/fetch_tasks/{suite}.tsv"
     localrule: True
     resources:
-        **REQUESTS.of("fetch_tasks"),
+        **ask(4, hours=4),
         downloads=1,
     params:
-        **call("fetch_tasks", EVALUATION.mteb_data),
+        **call("jobs.fetch_tasks", parts(suite, "missing_data", "selection", tasks="fetched")),
     shell:
         command("fetch_tasks")

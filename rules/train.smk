@@ -11,9 +11,9 @@ rule: a job that is stopped and run again continues from there, and ends with th
 rule continue_mlm:
     """Adapt one encoder to a corpus by continued masked-language-model training."""
     input:
-        base=filled(config, "encoders.{encoder}.adapt", "<results>/encoders/{base}/record.json"),
-        corpus=filled(config, "encoders.{encoder}.adapt", "<results>/corpora/{corpus}/train.parquet"),
-        code=code_of("continue_mlm"),
+        base=filled("<results>/encoders/{base}/record.json", block("encoders.{encoder}.adapt")),
+        corpus=filled("<results>/corpora/{corpus}/train.parquet", block("encoders.{encoder}.adapt")),
+        code=code("jobs.continue_mlm"),
     output:
         "<results>/encoders/{encoder}/model.safetensors",
         record="<results>/encoders/{encoder}/record.json",
@@ -24,14 +24,14 @@ rule continue_mlm:
     benchmark:
         "<benchmarks>/continue_mlm/{encoder}.tsv"
     wildcard_constraints:
-        encoder=one_of(STUDY.encoders("adapt")),
-    threads: TRAINING.of_training("cpu_threads")
+        encoder=one_of(having(config["encoders"], "adapt")),
+    threads: lambda w: encoder(w).training["cpu_threads"]
     resources:
-        **REQUESTS.of("continue_mlm"),
+        **ask(16, hours=4, loads=lambda w: [w.encoder]),
         gpu=1,
-        checkpoint_minutes=TRAINING.of_training("checkpoint_minutes", str),
+        checkpoint_minutes=lambda w: str(encoder(w).training["checkpoint_minutes"]),
     params:
-        **call("continue_mlm", TRAINING.adapting_settings),
+        **call("jobs.continue_mlm", parts(encoder, "continue_mlm", "adapt")),
     shell:
         command("continue_mlm")
 
@@ -39,8 +39,8 @@ rule continue_mlm:
 rule pool_encoder:
     """A frozen encoder as a run: only a readout is added."""
     input:
-        encoder=TRAINING.encoder,
-        code=code_with("pool_encoder", TRAINING.modules),
+        encoder=lambda w: run(w).start(w.seed),
+        code=code("jobs.pool_encoder", modules),
     output:
         "<results>/runs/{run}/seed{seed}/model/modules.json",
         record="<results>/runs/{run}/seed{seed}/model/record.json",
@@ -49,11 +49,11 @@ rule pool_encoder:
     benchmark:
         "<benchmarks>/pool_encoder/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        run=one_of(STUDY.frozen),
+        run=one_of(name for name, one in STUDY.runs.items() if not one.corpus and not one.members),
     resources:
-        **REQUESTS.of("pool_encoder"),
+        **ask(8, minutes=15, loads=of_run),
     params:
-        **call("pool_encoder", TRAINING.frozen_settings, TRAINING.modules),
+        **call("jobs.pool_encoder", parts(run, "method", "members", "labels"), modules),
     shell:
         command("pool_encoder")
 
@@ -61,8 +61,8 @@ rule pool_encoder:
 rule join_encoders:
     """A run made from finished runs: the sum of their vectors, or one of them with another readout."""
     input:
-        encoder=TRAINING.encoder,
-        code=code_with("join_encoders", TRAINING.modules),
+        encoder=lambda w: run(w).start(w.seed),
+        code=code("jobs.join_encoders", modules),
     output:
         "<results>/runs/{run}/seed{seed}/model/modules.json",
         record="<results>/runs/{run}/seed{seed}/model/record.json",
@@ -71,11 +71,11 @@ rule join_encoders:
     benchmark:
         "<benchmarks>/join_encoders/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        run=one_of(STUDY.joined),
+        run=one_of(name for name, one in STUDY.runs.items() if not one.corpus and one.members),
     resources:
-        **REQUESTS.of("join_encoders"),
+        **ask(8, minutes=15, loads=of_run),
     params:
-        **call("join_encoders", TRAINING.frozen_settings, TRAINING.modules),
+        **call("jobs.join_encoders", parts(run, "method", "members", "labels"), modules),
     shell:
         command("join_encoders")
 
@@ -83,9 +83,9 @@ rule join_encoders:
 rule encode_teacher:
     """A finished run's vectors of a corpus, for its students; one job per teacher, corpus and seed."""
     input:
-        model=TRAINING.teacher_model,
+        model=lambda w: teacher(w).models(w.seed)[0],
         sentences="<results>/corpora/{corpus}/train.parquet",
-        code=code_with("encode_teacher", TRAINING.teacher_modules),
+        code=code("jobs.encode_teacher", lambda w: teacher(w).modules),
     output:
         vectors="<results>/teachers/{teacher}/{corpus}/seed{seed}.parquet",
     log:
@@ -93,12 +93,12 @@ rule encode_teacher:
     benchmark:
         "<benchmarks>/encode_teacher/{teacher}/{corpus}/seed{seed}.tsv"
     wildcard_constraints:
-        teacher=one_of(STUDY.encoders("runs")),
+        teacher=one_of(having(config["encoders"], "runs")),
     resources:
-        **REQUESTS.of("encode_teacher"),
+        **ask(16, hours=4, loads=lambda w: [w.teacher]),
         gpu=1,
     params:
-        **call("encode_teacher", config_slice(config, teacher="teacher"), TRAINING.teacher_modules),
+        **call("jobs.encode_teacher", settings(teacher="teacher"), lambda w: teacher(w).modules),
     shell:
         command("encode_teacher")
 
@@ -106,13 +106,13 @@ rule encode_teacher:
 rule train_encoder:
     """Fine-tune one encoder; one job per run and seed."""
     input:
-        encoder=TRAINING.encoder,
-        corpus=TRAINING.corpus,
-        dev=TRAINING.development,
-        exemplars=TRAINING.exemplars,
-        words=TRAINING.words,
-        teacher=TRAINING.teacher,
-        code=code_with("train_encoder", TRAINING.modules),
+        encoder=lambda w: run(w).start(w.seed),
+        corpus=filled("<results>/corpora/{corpus}/train.parquet", run),
+        dev=lambda w: run(w).dev,
+        exemplars=filled("<results>/exemplars/{pool}.parquet", run),
+        words=filled("<results>/corpora/{words_of}/words.parquet", run),
+        teacher=filled("<results>/teachers/{teacher}/{corpus}/seed{seed}.parquet", run),
+        code=code("jobs.train_encoder", modules),
     output:
         "<results>/runs/{run}/seed{seed}/model/modules.json",
         record="<results>/runs/{run}/seed{seed}/model/record.json",
@@ -125,14 +125,18 @@ rule train_encoder:
         "<benchmarks>/train_encoder/{run}/seed{seed}.tsv"
     wildcard_constraints:
         run=one_of(STUDY.trained),
-    threads: TRAINING.of_training("cpu_threads")
+    threads: lambda w: run(w).training["cpu_threads"]
     resources:
-        **REQUESTS.of("train_encoder"),
-        gpu=TRAINING.of_training("gpus"),
+        **ask(16, hours=8, loads=of_run),
+        gpu=lambda w: run(w).training["gpus"],
         nodes=1,  # a site may spread a training over several: docs/cluster_details.md
-        checkpoint_minutes=TRAINING.of_training("checkpoint_minutes", str),
-        chunk=TRAINING.of_training("chunk", as_json),
+        checkpoint_minutes=lambda w: str(run(w).training["checkpoint_minutes"]),
+        chunk=lambda w: as_json(run(w).training.get("chunk")),
     params:
-        **call("train_encoder", TRAINING.settings, TRAINING.modules),
+        **call(
+            "jobs.train_encoder",
+            parts(run, "method", "development", "members", "labels", training="decides"),
+            modules,
+        ),
     shell:
         command("train_encoder")

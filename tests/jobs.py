@@ -68,8 +68,8 @@ def planned_code(rule: str, *modules: str) -> tuple[str, dict[str, str]]:
     """Code and packages of a job as its rule passes them: of its script and of ``modules``, imported by name."""
     from workflow_scripts.provenance.closure import meanings, packages
 
-    script = f"jobs.{rule}"
-    text = json.dumps(meanings(script, *modules))
+    script = module_of(rule)
+    text = json.dumps(meanings("jobs", script, *modules))
     folder = Path(tempfile.gettempdir(), f"semblance-code-{os.getuid()}")
     file = folder / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
     if not file.exists():
@@ -81,14 +81,26 @@ def planned_code(rule: str, *modules: str) -> tuple[str, dict[str, str]]:
 
 
 @cache
-def roles(rule: str) -> dict[str, list[str]]:
-    """Roles of a rule's inputs and outputs, as its text has them."""
+def text_of(rule: str) -> str:
+    """A rule as it is written."""
     files = (Path(__file__).parent.parent / "rules").glob("*.smk")
     (text,) = (
         found
         for file in files
         for found in re.findall(rf"^rule {rule}:$.*?(?=^rule |\Z)", file.read_text(), re.M | re.S)
     )
+    return text
+
+
+def module_of(rule: str) -> str:
+    """The module of a rule's function."""
+    return re.search(r"\*\*call\(\s*\"([\w.]+)\"", text_of(rule))[1]
+
+
+@cache
+def roles(rule: str) -> dict[str, list[str]]:
+    """Roles of a rule's inputs and outputs, as its text has them."""
+    text = text_of(rule)
     blocks = {
         kind: re.search(rf"^    {kind}:\n((?:        .*\n)+)", text, re.M)[1] for kind in ("input", "output")
     }
@@ -113,7 +125,7 @@ def call_of(rule: str, settings: dict[str, Any], modules: Iterable[str] = (), **
         is_file = several or isinstance(value, Path)  # of a rule that spreads a lookup of several roles
         kind = kinds.get(name, "inputs" if is_file else "wildcards")
         files[kind][name] = value if kind == "operational" else [*map(str, value)] if several else str(value)
-    return {"settings": settings, "packages": packages, "files": files}
+    return {"module": module_of(rule), "settings": settings, "packages": packages, "files": files}
 
 
 def training_call(rule: str, settings: dict[str, Any]) -> dict[str, Any]:
@@ -149,7 +161,7 @@ def make_inputs(folder: Path, texts: int = 40, pairs: int = 16) -> Path:
     from workflow_scripts.columns.corpora import PAIRS, SENTENCES
     from workflow_scripts.provenance.artefacts import job_record, write_table, writing_model_folder
 
-    record = job_record("split_corpus", settings={}, inputs={}, outputs=[])
+    record = job_record("count_words", settings={}, inputs={}, outputs=[])
     with writing_model_folder(folder / "encoder", record) as place:
         tiny.write_model(place, "bert")
     made = tiny.sentences(texts) if texts else []

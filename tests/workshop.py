@@ -39,7 +39,7 @@ class Workshop:
         write_table(
             path,
             pa.table(arrays, schema=SENTENCES),
-            job_record("split_corpus", settings={}, inputs={}, outputs=[path]),
+            job_record("count_words", settings={}, inputs={}, outputs=[path]),
         )
 
     def start(self, rule: str, settings: dict[str, Any], **named: Any) -> Started:

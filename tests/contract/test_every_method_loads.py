@@ -57,7 +57,7 @@ GOLD = np.random.default_rng(1).random(len(TEXTS) // 2)
 
 def make_encoder(folder, kind):
     """A tiny encoder of four layers, with the length of its positions as its limit."""
-    record = job_record("fetch_encoder", settings={}, inputs={}, outputs=[])
+    record = job_record("count_words", settings={}, inputs={}, outputs=[])
     with writing_model_folder(folder, record) as place:
         tiny.write_model(place, kind, num_hidden_layers=4, max_position_embeddings=LIMIT)
         tokenizer = tiny.make_tokenizer(kind)
@@ -67,7 +67,7 @@ def make_encoder(folder, kind):
 
 def make_inputs(folder):
     """Everything that any method reads."""
-    record = job_record("split_corpus", settings={}, inputs={}, outputs=[])
+    record = job_record("count_words", settings={}, inputs={}, outputs=[])
     jobs.make_inputs(folder)  # a corpus of sentences, and development pairs
     columns = [tiny.sentences(ROWS, seed=seed) for seed in (1, 2, 3)]
     write_table(Path("triples.parquet"), pa.table(columns, schema=TRIPLES), record)
@@ -340,7 +340,13 @@ def test_mteb_runs_no_code_of_a_folder_whose_record_does_not_hold(models, tmp_pa
 def score_file(run, seed, value):
     """Scores as an evaluation of one run and seed leaves them."""
     record = job_record(
-        "evaluate_sts", settings={}, inputs={}, outputs=[], wildcards={"run": run, "seed": str(seed)}
+        "evaluate_sts",
+        settings={},
+        meaning={},
+        versions={},
+        inputs={},
+        outputs=[],
+        wildcards={"run": run, "seed": str(seed)},
     )
     rows = [
         ("lee", "all", "spearman", value),

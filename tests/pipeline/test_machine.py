@@ -49,7 +49,7 @@ def as_nobody(tmp_path):
 
 
 def record():
-    return job_record("split_corpus", settings={}, inputs={}, outputs=[])
+    return job_record("count_words", settings={}, inputs={}, outputs=[])
 
 
 def fill(folder):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.jobs import module_of
 from tests.planning import ROOT, run_alone
 
 CODE = ROOT / "workflow_scripts"
@@ -24,8 +25,8 @@ QUICK = {
         for file in (CODE / room).rglob("*.py")
     ],
     "jobs without an encoder": [
-        f"jobs.{name}"
-        for name in (
+        module_of(rule)
+        for rule in (
             "count_words", "draw_figures", "drop_models", "fetch_encoder", "gather_round_trips", "judge_claims",
             "make_table", "measure_contamination", "pick_exemplars", "read_dataset", "split_corpus",
             "tabulate_extraction", "tabulate_times", "write_exemplars", "write_model_card", "write_report",

@@ -2,27 +2,25 @@
 
 import copy
 import json
-from types import SimpleNamespace
 
 import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph.checks import read_grids
-from workflow_scripts.graph.reporting import Models, Reporting
+from workflow_scripts.graph.reporting import Page, card
 from workflow_scripts.graph.study import Study
 from workflow_scripts.reporting.model_card import Config
-from workflow_scripts.settings.grids import all_runs
 
 CONFIG = merged_config(ROOT, DEMO)
 GRIDS = read_grids(CONFIG, ROOT / "config")[0]
 
 
 def study_of(config=CONFIG, grids=GRIDS):
-    return Study(config, grids, all_runs(grids, config["encoders"]), ROOT)
+    return Study(config, grids, ROOT)
 
 
 def card_of(study, run):
-    return Config.parse(json.loads(Models(study).card(SimpleNamespace(run=run, seed="1"))), "card")
+    return Config.parse(json.loads(card(study.runs[run])), "card")
 
 
 STUDY = study_of()
@@ -45,7 +43,7 @@ def test_a_card_shows_all_seeds_of_its_run_and_no_other_run_whichever_experiment
     config = CONFIG | {"experiments": [*CONFIG["experiments"], "other"]}
     asked_twice = study_of(config, GRIDS | {"other": other})
     for study, suites in ((STUDY, ["lee"]), (asked_twice, ["lee", "stsb"])):
-        assert study.scores_of(SimpleNamespace(run=SIMCSE, seed="1")) == [
+        assert study.runs[SIMCSE].scores == [
             f"<results>/scores/sts/{suite}/{SIMCSE}/seed{seed}.parquet" for suite in suites for seed in (1, 2)
         ]
 
@@ -55,7 +53,7 @@ def test_a_card_and_a_page_name_the_sentences_that_a_corpus_adds():
     config["corpora"]["wiki_extract"]["also"] = "sick_r_all"
     study = study_of(config)
     assert [source.name for source in card_of(study, SIMCSE).data] == ["sick_r_all", "wiki_extract"]
-    assert "sick_r_all" in Reporting(study).datasets
+    assert "sick_r_all" in Page(study).datasets
 
 
 def test_a_card_and_a_page_name_what_is_behind_the_teacher_and_the_base_of_a_base():

@@ -19,7 +19,9 @@ from collections.abc import Collection, Iterable, Mapping
 import pyarrow as pa
 
 from workflow_scripts.columns.corpora import CONTAMINATION
-from workflow_scripts.data.tables import TEXT_COLUMNS, texts_of
+from workflow_scripts.data.tables import TEXT_COLUMNS, read_dataset_table, texts_of
+from workflow_scripts.provenance.job import Job
+from workflow_scripts.settings.report import Contamination as Config
 
 _NO_WORDS = dict.fromkeys(
     code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code))[0] in "PSZC"
@@ -113,3 +115,11 @@ def _overlap(
         "rows_with_all": sum(bool(row) and all(row) for row in rows),
         "examples": shared[:examples],
     }
+
+
+def measure_contamination(job: Job) -> None:
+    """Measure how much of the evaluation sets occurs in one corpus (rule measure_contamination)."""
+    config = Config.parse(job.settings["contamination"], "contamination")
+    train = read_dataset_table(job.inputs["train"])
+    evaluation = {path.stem: read_dataset_table(path) for path in job.many("datasets")}
+    job.write({"table": contamination([train], evaluation, config.examples)})

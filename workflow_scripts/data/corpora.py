@@ -7,7 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workflow_scripts.columns.corpora import PAIRS, SENTENCES
+from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.corpora import Corpus
 
 
@@ -102,3 +104,16 @@ def _strangers(documents: np.ndarray, all_documents: np.ndarray, seed: int) -> n
             return rows
         rows[same] = draw.integers(len(all_documents), size=int(same.sum()))
     return np.where(all_documents[rows] == documents, -1, rows)
+
+
+DEV_SEED = 0  # the development set is the same for every run
+
+
+def split_corpus(job: Job) -> None:
+    """Split one corpus into training text and pairs for choosing checkpoints (rule split_corpus)."""
+    corpus = Corpus.parse(job.settings["corpus"], f"corpora.{job.wildcards['corpus']}")
+    parts = split(read_dataset_table(job.inputs["sentences"]), corpus)
+    train = parts.train
+    for path in job.many("also"):
+        train = with_sentences_of(train, read_dataset_table(path))
+    job.write({"train": train, "dev": adjacency_pairs(parts.held_out, DEV_SEED)}, labels=corpus.labels)

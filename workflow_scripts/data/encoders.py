@@ -3,17 +3,23 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from workflow_scripts.data.planned import check_planned
 from workflow_scripts.data.published import (
     ON_HUB,
     SHARDS,
     TOKENISER,
     WEIGHTS,
+    copy_files,
     encoder_folder,
     files_of,
+    labels_of,
+    refusals,
     unreadable,
 )
-from workflow_scripts.data.sources import first_of, folder_of, label_of
+from workflow_scripts.data.sources import data_root, first_of, folder_of, label_of
 from workflow_scripts.errors import DataError, MissingError
+from workflow_scripts.provenance.artefacts import writing_model_folder
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input, sha256_of
 from workflow_scripts.settings.encoders import EncoderSource, Fetch, HubEncoder
 
@@ -97,3 +103,17 @@ def other_ids(folder: Path) -> Iterator[str]:
             problem = f"other token ids than the encoder's {TOKENISER} says"
             yield f"Transformers gives {problem}, as for '{' '.join(text.split())[:40]}'"
             return
+
+
+def fetch_encoder(job: Job) -> None:
+    """Copy one published encoder from the first of its sources that is available (rule fetch_encoder)."""
+    name = job.wildcards["encoder"]
+    block = Fetch.parse(job.settings["encoder"], f"encoders.{name}")
+    origin, source = locate(name, block, data_root())
+    found = {given.path: given.sha256 for given in source.values()}
+    check_planned(f"encoders.{name}", job.settings["source"], found)
+    if refused := next(refusals(origin), None):
+        raise DataError(f"encoders.{name}: {refused}")
+    record = job.record(foreign=source, labels=[block.label, *labels_of(origin), *other_ids(origin)])
+    with writing_model_folder(job.outputs["record"].parent, record) as folder:
+        copy_files(origin, folder, source)

@@ -8,16 +8,30 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from workflow_scripts.apis.answer_checks import broken_off, is_in, language_of, service_fault, text_fault
 from workflow_scripts.apis.asking import IN_A_ROW, Watch, collect_answers
 from workflow_scripts.apis.calls import redacted
-from workflow_scripts.apis.ledger import Ledger, Row
-from workflow_scripts.apis.llm import Llm, fill_prompt
+from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
+from workflow_scripts.apis.llm import Llm, fill_prompt, usage_of
 from workflow_scripts.apis.wrappers import items_in, leftover
-from workflow_scripts.data.exemplars import Candidate, Validator, greedy_cover, lacks, words_of
+from workflow_scripts.columns.corpora import DROPPED, USAGE, WORD_COUNTS
+from workflow_scripts.data.exemplars import (
+    Candidate,
+    Validator,
+    greedy_cover,
+    lacks,
+    pool_table,
+    token_counter,
+    words_of,
+)
+from workflow_scripts.data.tables import table_of
+from workflow_scripts.data.words import top_words
 from workflow_scripts.errors import ApiError
 from workflow_scripts.progress import Progress
+from workflow_scripts.provenance.job import Job
+from workflow_scripts.settings.apis import LlmBlock
 from workflow_scripts.settings.corpora import LlmPool
 
 _CHATTER = re.compile(
@@ -166,3 +180,23 @@ def _usable(row: Row, call: int, validator: ModelValidator, limit: int) -> list[
     dropped["more than asked for"] = max(0, len(sentences) - limit)
     validator.refused += dropped
     return validator.accept(sentences[:limit], row.noted["model"], [call] * len(sentences[:limit]))
+
+
+def write_exemplars(job: Job) -> None:
+    """Have a language model write one pool of redundant exemplars, until it is full (rule write_exemplars)."""
+    place = f"exemplars.{job.wildcards['pool']}"
+    pool = LlmPool.parse(job.settings["pool"], place)
+    block = LlmBlock.parse(job.operational["service"]["llm"] | job.settings["llm"], f"llms.{pool.llm}")
+    counts = job.read("words", WORD_COUNTS)
+    words = top_words(counts, pool.list_words, drop_capitalised=pool.drop_capitalised)
+    validator = ModelValidator(pool, words, token_counter(job.inputs["encoder"].parent))
+    template, offline = job.inputs["prompt"].read_text("utf-8"), is_offline()
+    with Ledger(ledger_path(), read_only=offline and ledger_path().exists()) as ledger:
+        llm = Llm(block, f"llms.{pool.llm}", ledger)
+        written = write_pool(llm, ledger, template, words, validator, pool, place, offline=offline)
+    tables = {
+        "exemplars": pool_table(written.chosen),
+        "dropped": table_of(sorted(validator.refused.items()), DROPPED),
+        "usage": pa.Table.from_pylist(usage_of(written.calls), schema=USAGE),
+    }
+    job.write(tables, labels=[pool.label])

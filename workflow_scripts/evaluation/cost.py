@@ -13,6 +13,7 @@ Shape suffixes: B sentences, T tokens.
 
 import time
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 from typing import NamedTuple
 
@@ -21,10 +22,13 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from workflow_scripts.evaluation.attention import context_projections, recorded_inputs
-from workflow_scripts.evaluation.base import Score
-from workflow_scripts.models.encoder import hidden_states
+from workflow_scripts.evaluation.base import Score, score_table
+from workflow_scripts.models.encoder import hidden_states, load_backbone
+from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.models.packed import unpacked
 from workflow_scripts.models.tokens import TokenBatch
+from workflow_scripts.provenance.artefacts import write_table
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites import Cost as Config
 
 Forward = Callable[[Tensor, Tensor], object]
@@ -142,3 +146,19 @@ def _batch(module: nn.Module, batch_size: int, tokens: int) -> tuple[Tensor, Ten
     device = next(module.parameters()).device
     ids_BT = (torch.arange(batch_size * tokens) % 1000).view(batch_size, tokens).to(device)
     return ids_BT, torch.ones_like(ids_BT)
+
+
+def evaluate_cost(job: Job) -> None:
+    """Measure what one run costs, in comparison with the encoder it started from (rule evaluate_cost)."""
+    config = Config.parse(job.settings["suite"], f"suites.cost.{job.wildcards['suite']}")
+    encoder, _ = load_encoder(job.inputs["model"].parent)
+    record = job.record()
+    backbone = load_backbone(job.inputs["base"].parent)
+    ours = (encoder, encoder)
+    base = (backbone, partial(run_backbone, backbone))
+    scores, times = evaluate(config, ours, base), time_against_base(config, ours, base)
+    write_table(job.outputs["scores"], score_table(scores, **job.wildcards), record)
+    apart = job.outputs["times"]  # times differ from run to run
+    apart.parent.mkdir(parents=True, exist_ok=True)
+    of_times = record.model_copy(update={"outputs": [apart.as_posix()]})
+    write_table(apart, score_table(times, **job.wildcards), of_times)

@@ -5,6 +5,7 @@ with the unfinished tasks; a suite with a changed list of tasks reuses the tasks
 tasks again.
 """
 
+import importlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -41,16 +42,27 @@ Tables = dict[str, pa.Table]
 """The tables of a task or suite, by the role of their output."""
 
 
-def evaluate_suite(job: Job, evaluator: Evaluator) -> None:
+def evaluate_sts(job: Job) -> None:
+    """Score one run on one suite of scored pairs, and of their geometry (rule evaluate_sts)."""
+    _evaluate(job, "sts")
+
+
+def evaluate_suite(job: Job) -> None:
+    """Score one run on one suite by the evaluator of its kind (rule evaluate_suite)."""
+    _evaluate(job, job.wildcards["kind"])
+
+
+def _evaluate(job: Job, kind: str) -> None:
     """Score a run on the tasks of a suite that are not cached, encoding each text once, and write all scores.
 
     Args:
         job: Has the inputs ``model`` and ``datasets``, the wildcards suite, run and seed, and the output ``scores``.
-        evaluator: Evaluator of the suite's kind.
+        kind: Of the suite.
 
     Raises:
         DataError: if a dataset is not of its form, or no task could be evaluated.
     """
+    evaluator: Evaluator = importlib.import_module(f"workflow_scripts.evaluation.{kind}")
     config = evaluator.Config.parse(job.settings["suite"], f"suites ({job.wildcards['suite']})")
     tables = {path.stem: _read(path, config) for path in job.many("datasets")}
     tasks = {

@@ -14,7 +14,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from workflow_scripts.columns.extraction import WORD_VECTORS
+from workflow_scripts.data.planned import check_planned
+from workflow_scripts.data.sources import data_root
 from workflow_scripts.errors import DataError
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input, sha256_of
 from workflow_scripts.settings.extraction import LocalWords, PackagedWords, WordRepresentation
 
@@ -112,3 +115,21 @@ def _read_text(path: Path) -> tuple[list[str], NDArray[np.float32]]:
     if len(words) < size:
         raise DataError(f"{path}: {len(words)} words; the header says {size}. {_AGAIN}")
     return words, vectors_VD
+
+
+def read_word_vectors(job: Job) -> None:
+    """Write static word vectors, of a text file or a package, as a table (rule read_word_vectors).
+
+    If a file is missing, the table is empty, and a label names the gap.
+    """
+    name = job.wildcards["representation"]
+    place = f"extraction.representations.{name}"
+    representation = WordRepresentation.parse(job.settings["representation"], place)
+    files, origin = locate(representation, data_root())
+    check_planned(place, job.settings["source"], {given.path: given.sha256 for given in origin.values()})
+    if not files:
+        gap = f"gap: {name}: not there; expected {expected(representation)}"
+        job.write({"vectors": WORD_VECTORS.empty_table()}, labels=[gap])
+        return
+    vectors = read(files, representation.drop_frequent)
+    job.write({"vectors": vectors}, foreign=origin, labels=[representation.label])

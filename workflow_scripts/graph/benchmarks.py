@@ -1,4 +1,4 @@
-"""What a suite of mteb's tasks evaluates, known before any job: its lists, or the tasks of its benchmark.
+"""What suites evaluate, known before any job; of mteb's, the lists that they name, or the tasks of a benchmark.
 
 mteb takes seconds to import, so that the answer is noted below .snakemake, by mteb's version and what is asked. A study
 that names no benchmark never imports it.

@@ -31,26 +31,34 @@ class Named(Protocol):
         """Role, and a path or several; files without a role are waited for, and not handed over."""
 
 
-def command(script: str) -> str:
-    """The command of a rule: its entry script on the rule's ``params`` settings, packages and files."""
-    call = '{{"settings": {params.settings},\n"packages": {params.packages},\n"files": {params.files}}}'
-    return f"python -m workflow_scripts.jobs {script} >{{log:q}} 2>&1 <<'END'\n{call}\nEND\n"
+_COMMAND = """python -m workflow_scripts.jobs RULE >{log:q} 2>&1 <<'END'
+{{"module": "{params.module}",
+"settings": {params.settings},
+"packages": {params.packages},
+"files": {params.files}}}
+END
+"""
+
+
+def command(rule: str) -> str:
+    """The command of a rule, whose name may be another where its workflow is used as a module."""
+    return _COMMAND.replace("RULE", rule)
 
 
 Modules = Callable[[Wildcards], Iterable[str]]
-"""What a job imports by name, besides its script."""
+"""What a job imports by name, besides its module."""
 
 
-def call(script: str, settings: Any, modules: Modules | None = None) -> dict[str, Any]:
+def call(module: str, settings: Any, by_name: Modules | None = None) -> dict[str, Any]:
     """The params of a rule: what decides its result besides its inputs, which Snakemake compares, and its files.
 
     Args:
-        script: The rule's entry script, such as ``train_encoder``.
+        module: Below ``workflow_scripts``, with a function of the rule's name that does its work.
         settings: JSON of the part of the configuration that a job reads, or a function of its wildcards.
-        modules: What a job imports by name, if that depends on its wildcards.
+        by_name: What a job imports by name, if that depends on its wildcards.
     """
-    of_job = modules and (lambda wildcards: versions(script, *modules(wildcards)))
-    return {"settings": settings, "packages": of_job or versions(script), "files": _files}
+    of_job = by_name and (lambda wildcards: versions(module, *by_name(wildcards)))
+    return {"module": module, "settings": settings, "packages": of_job or versions(module), "files": _files}
 
 
 def _files(wildcards: Wildcards, input: Named, output: Named, resources: Any) -> str:
@@ -79,23 +87,27 @@ READ_BEFORE = FOLDER / f"sources_by_{sys.implementation.cache_tag}.json"
 """What was read of sources, by their hash, for the next process; versions of Python differ in their syntax trees."""
 
 
-@cache
-def code_of(script: str, *modules: str) -> str:
-    """Write what running an entry script means, if that has changed, and return the path of the file.
+def code(module: str, by_name: Modules | None = None) -> str | Callable[[Wildcards], str]:
+    """The file that lists the code of a job, or an input function: what it imports by name may depend on wildcards."""
+    return (lambda wildcards: _code_of(module, *by_name(wildcards))) if by_name else _code_of(module)
 
-    Args:
-        script: Such as ``train_encoder``.
-        modules: What it imports by name.
+
+@cache
+def _code_of(*modules: str) -> str:
+    """Write what running some modules means, if that has changed, and return the path of the file.
 
     Raises:
-        ConfigError: if there is no file for one of ``modules``.
+        ConfigError: if there is no file for one of them.
     """
     _recall()
     # A folder each, because Snakemake looks into a folder once and takes what is written there later for missing.
-    others = hashlib.sha256(" ".join(sorted(modules)).encode()).hexdigest()[:12]
-    path = FOLDER / (f"{script}-{others}" if modules else script) / "meaning.json"
+    first, *others = modules
+    digest = hashlib.sha256(" ".join(sorted(others)).encode()).hexdigest()[:12]
+    path = FOLDER / (f"{first}-{digest}" if others else first) / "meaning.json"
     known = len(read_before)
-    text = json.dumps(meanings(f"jobs.{script}", *modules), indent=1, sort_keys=True) + "\n"
+    text = (
+        json.dumps(meanings("jobs", *modules), indent=1, sort_keys=True) + "\n"
+    )  # whose package starts each
     if not path.exists() or path.read_text("utf-8") != text:
         write_note(path, text)
     if len(read_before) > known:
@@ -110,11 +122,6 @@ def _recall() -> None:
 
 
 @cache  # reading the versions takes 30 ms, and thousands of jobs ask for the same few
-def versions(script: str, *modules: str) -> str:
-    """Versions of the packages that running an entry script imports, as a param: an upgrade reruns its users."""
-    return json.dumps(packages(f"jobs.{script}", *modules), sort_keys=True)
-
-
-def code_with(script: str, modules: Modules) -> Callable[[Wildcards], str]:
-    """An input function: the code of a script, and of what its job imports by name."""
-    return lambda wildcards: code_of(script, *modules(wildcards))
+def versions(*modules: str) -> str:
+    """Versions of the packages that running some modules imports, as a param: an upgrade reruns their users."""
+    return json.dumps(packages(*modules), sort_keys=True)

@@ -1,37 +1,42 @@
-"""What the rules of sources, corpora, translations and exemplars look up."""
+"""Datasets and encoders by their sources now, and what decides translations and written pools."""
 
-from functools import cache
+from dataclasses import dataclass
+from functools import cached_property
 
 from workflow_scripts.graph.outside import source_now, sources_of
-from workflow_scripts.graph.references import base_of
-from workflow_scripts.graph.slices import Config, Wildcards, as_json, deciding
-from workflow_scripts.graph.study import Lookups, Study
+from workflow_scripts.graph.slices import Config, as_json, deciding
+from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.apis import LlmBlock, TranslatorSlice
 from workflow_scripts.settings.corpora import Limits
+from workflow_scripts.settings.encoders import EncoderBlock
 
 
-class Corpora(Lookups):
-    """Lookups by a job's wildcards."""
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset, and what it would be read from now."""
 
-    def __init__(self, study: Study) -> None:
-        super().__init__(study)
-        self._source = cache(self._source_of)
-        blocks = study.config["corpora"]
-        self.cut = [name for name, block in blocks.items() if "dataset" in block]
-        self.round_trips = [name for name, block in blocks.items() if "round_trip" in block]
+    study: Study
+    name: str
 
-    def pools(self, generator: str) -> list[str]:
-        """Pools of exemplars that ``generator`` (llm, extractive) makes."""
-        return [name for name, block in self._config["exemplars"].items() if block["generator"] == generator]
+    @cached_property
+    def source(self) -> str:
+        """The name of what it would be read from."""
+        block, table = self.study.config["datasets"][self.name], f"datasets/{self.name}.parquet"
+        return source_now(self.study, table, block["sources"], optional=block.get("optional", False))
 
-    def dataset(self, wildcards: Wildcards) -> str:
-        """Settings of reading a dataset, and its source now.
+    @property
+    def _block(self) -> Config:
+        """Its block with its sources now; ``about`` is for people."""
+        block = self.study.config["datasets"][self.name]
+        sources = sources_of(self.source, block["sources"])
+        return {key: value for key, value in block.items() if key != "about"} | {"sources": sources}
 
-        Pinned hashes and the contract refuse what is read, and decide nothing, unless what they refuse is a gap.
-        """
-        block, source = self._block(wildcards.dataset), self._source(wildcards.dataset)
-        if block.get("optional") and self._config["broken"] == "gap":
-            return as_json({"dataset": block, "source": source, "broken": "gap"})
+    @property
+    def settings(self) -> str:
+        """What decides its rows: not pinned hashes and the contract, unless what they refuse is a gap."""
+        block = self._block
+        if block.get("optional") and self.study.config["broken"] == "gap":
+            return as_json({"dataset": block, "source": self.source, "broken": "gap"})
         unpinned = [
             one | {"files": {role: file["path"] for role, file in one["files"].items()}}
             if "files" in one
@@ -39,77 +44,59 @@ class Corpora(Lookups):
             for one in block.pop("sources")
         ]
         del block["contract"]
-        return as_json({"dataset": block | {"sources": unpinned}, "source": source})
+        return as_json({"dataset": block | {"sources": unpinned}, "source": self.source})
 
-    def dataset_as_asked(self, wildcards: Wildcards) -> str:
-        """The same with all that refuses: a resource, which Snakemake passes on without comparing it."""
-        return as_json(self._block(wildcards.dataset))
+    @property
+    def contract(self) -> str:
+        """The same with all that refuses rows: a resource, which Snakemake passes on without comparing it."""
+        return as_json(self._block)
 
-    def _block(self, dataset: str) -> Config:
-        """A block of a dataset with its sources now; ``about`` is for people."""
-        block = self._config["datasets"][dataset]
-        sources = sources_of(self._source(dataset), block["sources"])
-        return {key: value for key, value in block.items() if key != "about"} | {"sources": sources}
-
-    def _source_of(self, dataset: str) -> str:
-        """The name of what a dataset would be read from now."""
-        block, table = self._config["datasets"][dataset], f"datasets/{dataset}.parquet"
-        return source_now(self._study, table, block["sources"], optional=block.get("optional", False))
-
-    def readers(self, wildcards: Wildcards) -> list[str]:
-        """The reader of a dataset's source now, and no other."""
-        dataset = wildcards.dataset
-        sources = sources_of(self._source(dataset), self._config["datasets"][dataset]["sources"])
-        return sorted({f"data.readers.{source['reader']}" for source in sources if "reader" in source})
-
-    def base(self, wildcards: Wildcards) -> str:
-        """The sentences that a round trip starts from."""
-        return f"<results>/corpora/{base_of(self._config, wildcards.corpus)}/train.parquet"
-
-    def _round_trip(self, wildcards: Wildcards) -> Config:
-        trip: Config = self._config["corpora"][wildcards.corpus]["round_trip"]
-        return trip
-
-    def translation(self, wildcards: Wildcards) -> str:
-        """Settings of a translation: what decides the text, and not what is made of it later, or who is asked."""
-        trip = self._round_trip(wildcards)
-        translation = {key: trip[key] for key in ("corpus", "translator", "source", "via", "max_sentences")}
-        blocks = self._blocks(trip["translator"])
-        kind = type(
-            TranslatorSlice.parse({"translator": blocks["translator"]}, trip["translator"]).translator
-        )
-        kinds = {"translator": kind, "limits": Limits, "llm": LlmBlock}
-        return as_json(
-            {"translation": translation, **{name: deciding(blocks[name], kinds[name]) for name in blocks}}
+    @property
+    def readers(self) -> list[str]:
+        """The module that reads its source now, and no other."""
+        return sorted(
+            {f"data.readers.{source['reader']}" for source in self._block["sources"] if "reader" in source}
         )
 
-    def translation_service(self, wildcards: Wildcards) -> str:
-        """Who translates, and how: a resource, which Snakemake passes on without comparing it."""
-        return as_json(self._blocks(self._round_trip(wildcards)["translator"]))
 
-    def translation_prompt(self, wildcards: Wildcards) -> list[str]:
-        """The prompt of a translation by a language model."""
-        prompt = self._config["translators"][self._round_trip(wildcards)["translator"]].get("prompt")
-        return [f"resources/prompts/{prompt}.txt"] if prompt else []
+def fetching(study: Study, encoder: str) -> str:
+    """What decides a fetched encoder, and the source that it would be copied from now."""
+    block = study.config["encoders"][encoder]["fetch"]
+    source = source_now(study, f"encoders/{encoder}", block["sources"])
+    decides = deciding(block, EncoderBlock) | {"sources": sources_of(source, block["sources"])}
+    return as_json({"encoder": decides, "source": source})
 
-    def _blocks(self, translator: str) -> dict[str, Config]:
-        """The blocks behind a translation."""
-        block = self._config["translators"][translator]
-        llm = {"llm": self._config["llms"][block["llm"]]} if "llm" in block else {}
-        return {"translator": block, "limits": self._config["round_trip"], **llm}
 
-    def round_trip_form(self, wildcards: Wildcards) -> str:
-        """Settings of what is made of a translation."""
-        trip, label = self._round_trip(wildcards), self._config["corpora"][wildcards.corpus]["label"]
-        shape = {key: trip[key] for key in ("form", "unchanged")}
-        return as_json({"shape": shape, "max_sentences": trip["max_sentences"], "label": label})
+def translation(config: Config, corpus: str) -> str:
+    """Settings of the translation of a corpus: what decides the text, not what is made of it, or who is asked."""
+    trip, blocks = config["corpora"][corpus]["round_trip"], _engine(config, corpus)
+    slice_ = TranslatorSlice.parse({"translator": blocks["translator"]}, trip["translator"])
+    kinds = {"translator": type(slice_.translator), "limits": Limits, "llm": LlmBlock}
+    asked = {key: trip[key] for key in ("corpus", "translator", "source", "via", "max_sentences")}
+    return as_json({"translation": asked} | {name: deciding(blocks[name], kinds[name]) for name in blocks})
 
-    def written_pool(self, wildcards: Wildcards) -> str:
-        """Settings of a pool that a language model writes."""
-        pool = self._config["exemplars"][wildcards.pool]
-        llm = deciding(self._config["llms"][pool["llm"]], LlmBlock)
-        return as_json({"pool": pool, "llm": llm})
 
-    def pool_service(self, wildcards: Wildcards) -> str:
-        """The language model that writes a pool, and how it is asked: a resource."""
-        return as_json({"llm": self._config["llms"][self._config["exemplars"][wildcards.pool]["llm"]]})
+def translation_service(config: Config, corpus: str) -> str:
+    """Who translates, and how: a resource, which Snakemake passes on without comparing it."""
+    return as_json(_engine(config, corpus))
+
+
+def _engine(config: Config, corpus: str) -> dict[str, Config]:
+    """The blocks behind a translation."""
+    block = config["translators"][config["corpora"][corpus]["round_trip"]["translator"]]
+    llm = {"llm": config["llms"][block["llm"]]} if "llm" in block else {}
+    return {"translator": block, "limits": config["round_trip"], **llm}
+
+
+def round_trips(config: Config, corpus: str) -> str:
+    """Settings of what is made of a translation."""
+    block = config["corpora"][corpus]
+    trip = block["round_trip"]
+    shape = {key: trip[key] for key in ("form", "unchanged")}
+    return as_json({"shape": shape, "max_sentences": trip["max_sentences"], "label": block["label"]})
+
+
+def written_pool(config: Config, pool: str) -> str:
+    """Settings of a pool that a language model writes."""
+    block = config["exemplars"][pool]
+    return as_json({"pool": block, "llm": deciding(config["llms"][block["llm"]], LlmBlock)})

@@ -1,5 +1,6 @@
-"""What the rules of the extraction study look up."""
+"""The study without training, as its rules see it: what each job reads, and the settings of its jobs and tables."""
 
+from functools import cached_property
 from typing import Any
 
 from workflow_scripts.extraction.blocks import (
@@ -13,49 +14,61 @@ from workflow_scripts.extraction.blocks import (
     wikitext_settings,
 )
 from workflow_scripts.graph.outside import source_now
-from workflow_scripts.graph.slices import Wildcards, as_json
-from workflow_scripts.graph.study import Lookups, Study
+from workflow_scripts.graph.slices import Config, Wildcards, as_json
+from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.suites import SUITES
 
 
-class Extraction(Lookups):
+class Extraction:
     """Lookups by a job's wildcards."""
 
     def __init__(self, study: Study) -> None:
-        super().__init__(study)
-        self._extraction = study.config["extraction"]
-        self.encoder = f"<results>/encoders/{self._extraction['encoder']}/record.json"
-        self.biases = f"resources/tokens/{self._extraction['bias_list']}.json"
-        self.wikitext = f"<results>/datasets/{self._extraction['wikitext']['dataset']}.parquet"
-        self.averaged_corpus = f"<results>/datasets/{self._extraction['averages']['dataset']}.parquet"
-        shown = study.shown_extraction
-        self.tables = [f"<results>/tables/{name}.parquet" for name in shown["statistics"] + shown["tables"]]
+        self._study, self._config = study, study.config
+        self._extraction = extraction = study.config["extraction"]
+        self.encoder = f"<results>/encoders/{extraction['encoder']}/record.json"
+        self.biases = f"resources/tokens/{extraction['bias_list']}.json"
 
-    def _settings(self, wildcards: Wildcards) -> dict[str, Any]:
+    def loads(self, _: Wildcards) -> list[str]:
+        """The encoder that every job loads."""
+        return [self._extraction["encoder"]]
+
+    @cached_property
+    def tables(self) -> list[str]:
+        """Tables that the study shows."""
+        shown = self._study.shown_extraction
+        return [f"<results>/tables/{name}.parquet" for name in shown["statistics"] + shown["tables"]]
+
+    @cached_property
+    def shown(self) -> list[str]:
+        """Score files of the tables and figures that the study shows."""
+        show = self._study.shown_extraction
+        blocks = [self._extraction[part][name] for part in ("tables", "figures") for name in show[part]]
+        return list(
+            dict.fromkeys(f"<results>/{one}" for block in blocks for one in files_of(self._config, block))
+        )
+
+    def _settings(self, wildcards: Wildcards) -> Config:
         """What a job of one representation reads, of one kind of task where it has one."""
         if "kind" in dict(wildcards.items()):
             return job_settings(self._extraction, wildcards.kind, wildcards.representation)
-        learnt: dict[str, Any] = wikitext_settings(self._extraction, wildcards.representation)["learnt"]
+        learnt: Config = wikitext_settings(self._extraction, wildcards.representation)["learnt"]
         return learnt
 
-    def averages(self, wildcards: Wildcards) -> list[str]:
-        """Static averages, where a job mixes them in."""
-        blocks = self._settings(wildcards)["blocks"]
-        mixed = any(weight != 0 for block in blocks for weight in block["mixing_weights"])
-        return ["<results>/extraction/averages.parquet"] if mixed else []
-
-    def fitted(self, wildcards: Wildcards) -> list[str]:
-        """What post-processings learnt from Wikitext, where a job reads it."""
-        used = self._settings(wildcards)["postprocessings"].values()
-        learnt = any(block["fit"] == "wikitext" for block in used)
-        return [f"<results>/extraction/wikitext/{wildcards.representation}.parquet"] if learnt else []
-
-    def documents(self, wildcards: Wildcards) -> list[str]:
-        """Document frequencies in the vocabulary of a representation, where a weighting asks for them."""
-        used = self._settings(wildcards)["weightings"].values()
-        vocabulary = wildcards.representation if self.words(wildcards) else "pieces"
-        counted = any(block.get("documents") == "wikitext" for block in used)
-        return [f"<results>/extraction/documents/{vocabulary}.parquet"] if counted else []
+    def reads(self, wildcards: Wildcards) -> dict[str, str]:
+        """Names of what a job of one representation reads: of each kind of file that it reads at all."""
+        settings, name = self._settings(wildcards), wildcards.representation
+        weightings, posts = (settings[axis].values() for axis in ("weightings", "postprocessings"))
+        words = settings["representation"]["kind"] == "words"
+        asked = {
+            "words": (name, words),
+            "documents": (
+                name if words else "pieces",
+                any(one.get("documents") == "wikitext" for one in weightings),
+            ),
+            "averages": ("averages", any(any(one["mixing_weights"]) for one in settings["blocks"])),
+            "fitted": (name, any(one["fit"] == "wikitext" for one in posts)),
+        }
+        return {kind: named for kind, (named, is_read) in asked.items() if is_read}
 
     def word_vectors(self, wildcards: Wildcards) -> str:
         """Settings of reading static word vectors, and the files that they would be read from now."""
@@ -66,22 +79,7 @@ class Extraction(Lookups):
         source = source_now(self._study, artefact, [origin | {"files": files}])
         return as_json({"representation": block, "source": source})
 
-    def words(self, wildcards: Wildcards) -> list[str]:
-        """The word vectors of a representation that has some."""
-        vectors = f"<results>/extraction/words/{wildcards.representation}.parquet"
-        kind = self._extraction["representations"][wildcards.representation]["kind"]
-        return [vectors] if kind == "words" else []
-
-    def vocabulary_encoder(self, wildcards: Wildcards) -> list[str]:
-        """The encoder whose pieces are counted, where pieces are."""
-        return [self.encoder] if wildcards.vocabulary == "pieces" else []
-
-    def vocabulary_words(self, wildcards: Wildcards) -> list[str]:
-        """The word vectors whose words are counted, where words are."""
-        words = f"<results>/extraction/words/{wildcards.vocabulary}.parquet"
-        return [] if wildcards.vocabulary == "pieces" else [words]
-
-    def wikitext_settings(self, wildcards: Wildcards) -> str:
+    def wikitext(self, wildcards: Wildcards) -> str:
         """Settings of the job that learns from Wikitext's vectors of one representation."""
         learnt = wikitext_settings(self._extraction, wildcards.representation)
         return as_json({"wikitext": self._extraction["wikitext"]} | learnt)
@@ -90,7 +88,7 @@ class Extraction(Lookups):
         """The dataset of one task."""
         return f"<results>/datasets/{tasks_of(self._config, wildcards.kind)[wildcards.task]}.parquet"
 
-    def task_settings(self, wildcards: Wildcards) -> str:
+    def task(self, wildcards: Wildcards) -> str:
         """Settings of one job: its representations, and the suite without its other tasks."""
         scored: Any = SUITES[evaluator_of(wildcards.kind)]
         suite = scored.parse(suite_of(self._config, wildcards.kind), "suites")
@@ -101,18 +99,20 @@ class Extraction(Lookups):
         """The evaluator of a kind, which a job imports by name."""
         return [f"evaluation.{evaluator_of(wildcards.kind)}"]
 
-    def table_scores(self, wildcards: Wildcards) -> list[str]:
+    def scores(self, wildcards: Wildcards) -> list[str]:
         """Score files of one table."""
-        table = self._extraction["tables"][wildcards.table]
-        return [f"<results>/{file}" for file in files_of(self._config, table)]
+        return [
+            f"<results>/{file}"
+            for file in files_of(self._config, self._extraction["tables"][wildcards.table])
+        ]
 
-    def table_settings(self, wildcards: Wildcards) -> str:
+    def table(self, wildcards: Wildcards) -> str:
         """Settings of one table."""
         table = self._extraction["tables"][wildcards.table]
         single = single_tables(self._config, wildcards.table)
         return as_json({"names": names(self._config, table), "table": table, "single": single})
 
-    def described_datasets(self, wildcards: Wildcards) -> list[str]:
+    def described(self, wildcards: Wildcards) -> list[str]:
         """Datasets that one table describes."""
         rows = self._extraction["statistics"][wildcards.statistics]["rows"]
         return [

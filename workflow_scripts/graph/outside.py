@@ -255,13 +255,16 @@ def check_needs(study: Study, jobs: Iterable[Any]) -> None:
         refuse(need_findings(study.config, needed, data_root_of(study.config)))
 
 
-def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None) -> Iterator[str]:
+def need_findings(
+    config: Config, jobs: Iterable[Needed], data_root: Path | None, *, quick: bool = False
+) -> Iterator[str]:
     """What is missing, once for all jobs that need it.
 
     Args:
         config: The whole configuration.
         jobs: Jobs that are to run.
         data_root: Folder of local data.
+        quick: Whether to hash no file and not to ask the Hub.
     """
     asked: dict[tuple[str, str], list[str]] = {}
     for rule, name in dict.fromkeys(jobs):
@@ -278,20 +281,27 @@ def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None
             case "write_exemplars":
                 asked.setdefault(("llms", config["exemplars"][name]["llm"]), []).append(f"pool {name}")
             case "read_dataset":
-                dataset = config["datasets"][name]
-                optional = dataset.get("optional")
-                if not optional:
-                    yield from _source_findings(f"datasets.{name}", dataset["sources"], data_root, "dataset")
-                if not optional or config["broken"] == "stop":
+                dataset, place = config["datasets"][name], f"datasets.{name}"
+                optional, sources = dataset.get("optional"), dataset["sources"]
+                if not optional and not (quick and _are_online(sources)):
+                    yield from _source_findings(place, sources, data_root, "dataset")
+                if not quick and (not optional or config["broken"] == "stop"):
                     or_gap = ", or set broken: gap" if optional else ""
                     remedy = f"list both hashes in its sha256{or_gap}"
-                    yield from _hash_findings(f"datasets.{name}", dataset["sources"], data_root, remedy)
+                    yield from _hash_findings(place, sources, data_root, remedy)
             case "fetch_encoder":
-                sources = config["encoders"][name]["fetch"]["sources"]
-                yield from _source_findings(f"encoders.{name}", sources, data_root, "model")
-                yield from _hash_findings(f"encoders.{name}", sources, data_root, "pin this one")
+                sources, place = config["encoders"][name]["fetch"]["sources"], f"encoders.{name}"
+                if not (quick and _are_online(sources)):
+                    yield from _source_findings(place, sources, data_root, "model")
+                if not quick:
+                    yield from _hash_findings(place, sources, data_root, "pin this one")
     for (section, name), users in asked.items():
         yield from _key_findings(config, users, section, name)
+
+
+def _are_online(sources: Iterable[Config]) -> bool:
+    """Whether one of the sources is a repository of the Hub."""
+    return any(source["kind"] in ON_HUB for source in sources)
 
 
 def _key_findings(config: Config, users: Sequence[str], section: str, name: str) -> Iterator[str]:

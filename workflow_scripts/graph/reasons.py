@@ -1,4 +1,4 @@
-"""Reasons for a rerun, in words: each changed setting or package with its old and new value."""
+"""Reasons for a rerun, in words: each changed setting or package with its old and new value, and of many files two."""
 
 import ast
 import json
@@ -13,6 +13,9 @@ _LONGEST = 60
 _NOTHING = "<nothing exclusive>"
 _TEXT = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _SET = rf"({_TEXT}(?:,{_TEXT})*|{_NOTHING})"
+_FILES = re.compile(r"((?:output|input) files|updated by another job): ([^;]+)")
+"""How Snakemake prints files, separated by commas, before the next reason."""
+_FILES_SHOWN = 2
 _PARAMS = re.compile(rf"Params have changed since last execution: [^:]*: before: {_SET} now: {_SET} ")
 """How Snakemake prints params: the texts before and now, each as Python writes it."""
 
@@ -30,8 +33,14 @@ def flat(value: Any, place: str = "") -> dict[str, Any]:
 
 
 def in_words(reason: str) -> str:
-    """Snakemake's reason for a job, with the JSON of changed params replaced by the keys that differ."""
-    return _PARAMS.sub(lambda found: _changes(*found.groups()), reason)
+    """Snakemake's reason for a job, with keys that differ in place of the JSON of changed params, and fewer files."""
+    return _PARAMS.sub(lambda found: _changes(*found.groups()), _FILES.sub(_fewer, reason))
+
+
+def _fewer(found: re.Match[str]) -> str:
+    files = found[2].split(", ")
+    more = f", and {len(files) - _FILES_SHOWN} more" if len(files) > _FILES_SHOWN else ""
+    return f"{found[1]}: {', '.join(files[:_FILES_SHOWN])}{more}"
 
 
 def _changes(before: str, now: str) -> str:

@@ -1,4 +1,4 @@
-"""Parts of the configuration as params of rules."""
+"""Parts of the configuration as params and inputs of rules."""
 
 import json
 import re
@@ -43,21 +43,45 @@ def config_slice(config: Config, **sections: str) -> Callable[[Wildcards], str]:
     return of
 
 
-def filled(config: Config, path: str, pattern: str) -> Callable[[Wildcards], str | list[str]]:
-    """Make an input function: ``pattern`` with values of the block at ``path``; no file where one is not given.
+def parts(thing: Callable[[Wildcards], object], *names: str, **called: str) -> Callable[[Wildcards], str]:
+    """Make a param function: attributes of a job's run, suite or the like as JSON, as ``config_slice``.
 
     Args:
-        config: The whole configuration.
-        path: Dotted; ``{wildcards}`` are filled in.
-        pattern: Names keys of the block in braces.
+        thing: By a job's wildcards.
+        names: Attributes that have their own names in the slice; what is empty is left out.
+        called: Attributes by their names in the slice, where these differ.
     """
+    attributes = dict(zip(names, names, strict=True)) | called
+
+    def of(wildcards: Wildcards) -> str:
+        job = thing(wildcards)
+        values = {name: getattr(job, attribute) for name, attribute in attributes.items()}
+        return as_json({name: value for name, value in values.items() if value not in (None, [], {})})
+
+    return of
+
+
+def filled(pattern: str, thing: Callable[[Wildcards], Any]) -> Callable[[Wildcards], str | list[str]]:
+    """Make an input function: a path with what a job's run or block says; no file where that says nothing.
+
+    Args:
+        pattern: Has attributes or keys of the thing, and wildcards, in braces.
+        thing: By a job's wildcards.
+    """
+    names = re.findall(r"{(\w+)}", pattern)
 
     def of(wildcards: Wildcards) -> str | list[str]:
-        block = at(config, path.format(**dict(wildcards.items())))
-        named = {key: block.get(key) for key in re.findall(r"{(\w+)}", pattern)}
+        job, given = thing(wildcards), dict(wildcards.items())
+        has = job if isinstance(job, Mapping) else {name: getattr(job, name, None) for name in names}
+        named = {name: given.get(name) or has.get(name) for name in names}
         return pattern.format(**named) if all(named.values()) else []
 
     return of
+
+
+def having(section: Mapping[str, Any], key: str, value: Any = None) -> list[str]:
+    """Names of the blocks of a section that have a key, or that have it with a value."""
+    return [name for name, block in section.items() if key in block and value in (None, block[key])]
 
 
 def as_json(value: Any) -> str:

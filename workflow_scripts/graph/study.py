@@ -1,40 +1,41 @@
-"""A study as its graph sees it: the checked configuration, the grids it asks for, and every run of theirs."""
+"""A study as its graph sees it: the checked configuration, and the grids, runs and encoders that it asks for.
+
+Each of them knows its files and what it reads, which rules, tables, figures and claims ask it.
+"""
 
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from itertools import product
 from pathlib import Path
 
 from workflow_scripts.errors import one_line_errors, refuse
+from workflow_scripts.figures.base import MODELS, all_figures
+from workflow_scripts.graph.benchmarks import lists_of, selection
 from workflow_scripts.graph.checks import checked, study_findings
 from workflow_scripts.graph.references import base_of, encoders_reached, tasks_in
-from workflow_scripts.graph.slices import Config, Wildcards
-from workflow_scripts.methods import readout_modules
+from workflow_scripts.graph.requests import size_of
+from workflow_scripts.graph.sizes import parts_of
+from workflow_scripts.graph.slices import Config, deciding
+from workflow_scripts.methods import method_modules, readout_modules
 from workflow_scripts.provenance.closure import code_files
-from workflow_scripts.settings.grids import (
-    EXTRACTION,
-    Run,
-    all_runs,
-    members_of,
-    one_column_a_task,
-    run_settings,
-    runs_of,
-)
+from workflow_scripts.settings import grids as asked
+from workflow_scripts.settings.grids import EXTRACTION, one_column_a_task, paper_of, run_settings
+from workflow_scripts.settings.training import Training
 
 ENSEMBLE = "models.ensemble"
+_SCORES = "<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet"
 
 
 @dataclass(frozen=True)
 class Study:
-    """What all lookups of the graph start from; nothing in it changes once it is made."""
+    """What rules start from; nothing in it changes once it is made."""
 
     config: Config
-    grids: dict[str, Config]
-    runs: dict[str, Run]
+    blocks: Mapping[str, Config]
+    """Its grids, as their files have them."""
     root: Path
     """Folder of the Snakefile."""
 
@@ -50,141 +51,361 @@ class Study:
         return shown if EXTRACTION in self.config["experiments"] else {part: [] for part in shown}
 
     @cached_property
-    def settings(self) -> dict[str, Config]:
-        """Settings of every run: ``method``, ``training`` and ``development``; shared, so not to be changed."""
-        return {name: run_settings(self.config, run) for name, run in self.runs.items()}
+    def grids(self) -> "dict[str, Grid]":
+        """Grids by their names."""
+        return {name: Grid(self, name, block) for name, block in self.blocks.items()}
 
     @cached_property
-    def trained(self) -> dict[str, Run]:
+    def encoders(self) -> "dict[str, Encoder]":
+        """Encoders by their names."""
+        return {name: Encoder(self, name, block) for name, block in self.config["encoders"].items()}
+
+    def of_paper(self, paper: str | None = None, *, timed: bool = False) -> "list[Grid]":
+        """Grids of one paper, or all; of those, perhaps the ones alone whose tables have measured columns."""
+        grids = [grid for name, grid in self.grids.items() if paper in (None, paper_of(name))]
+        return [
+            grid for grid in grids if not timed or any(one.get("measured") for one in grid.block["columns"])
+        ]
+
+    @cached_property
+    def suites(self) -> "dict[str, Suite]":
+        """Suites by their names, which no two kinds share."""
+        kinds = self.config["suites"].items()
+        return {name: Suite(self, name, block) for _, suites in kinds for name, block in suites.items()}
+
+    @cached_property
+    def runs(self) -> "dict[str, Run]":
+        """Every run of every grid, and those that they are made from, each with all seeds that are asked of it."""
+        runs = asked.all_runs(self.blocks, self.config["encoders"])
+        return {name: Run(self, name, run, **run_settings(self.config, run)) for name, run in runs.items()}
+
+    def of_runs(self, pattern: str) -> list[str]:
+        """A path for every run and seed."""
+        return [file for run in self.runs.values() for file in run.files(pattern)]
+
+    @cached_property
+    def trained(self) -> "dict[str, Run]":
         """Runs that are trained."""
         return {name: run for name, run in self.runs.items() if run.corpus}
 
-    @cached_property
-    def joined(self) -> dict[str, Run]:
-        """Runs that are made of others and not trained."""
-        return {name: run for name, run in self.runs.items() if not run.corpus and self.members(run.encoder)}
+    @property
+    def scores(self) -> list[str]:
+        """Files of scores of every run."""
+        return [file for run in self.runs.values() for file in run.scores]
 
     @cached_property
-    def frozen(self) -> dict[str, Run]:
-        """Runs that read an encoder as it is."""
-        return {
-            name: run for name, run in self.runs.items() if not run.corpus and not self.members(run.encoder)
-        }
+    def scores_by_run(self) -> dict[str, list[str]]:
+        """Run to files of scores: every seed, and every suite of the grids that ask for them."""
+        found = defaultdict[str, set[str]](set)
+        for grid in self.grids.values():
+            for run in grid.runs.values():
+                found[run.name].update(grid.of_suites(_SCORES, run=run))
+        return {name: sorted(files) for name, files in found.items()}
 
-    def encoders(self, kind: str) -> list[str]:
-        """Encoders of one kind: ``fetch``, ``adapt``, or ``runs`` for those that consist of runs."""
-        return [name for name, block in self.config["encoders"].items() if kind in block]
-
-    def members(self, encoder: str, seeds: Sequence[int] = (0,)) -> dict[str, Run]:
-        """The runs that an encoder consists of, in order; none of one that is fetched or adapted."""
-        return members_of(self.config["encoders"], encoder, seeds)
-
-    def behind(self, encoders: Iterable[str | None]) -> tuple[set[str], set[str]]:
-        """Encoders that are fetched, and corpora, that encoders come from: by adaptation, runs or teachers of runs."""
-        blocks = self.config["encoders"]
-        reached = encoders_reached(blocks, filter(None, encoders))
-        adapted = {blocks[name]["adapt"]["corpus"] for name in reached if "adapt" in blocks[name]}
-        trained = {run.corpus for name in reached for run in self.members(name).values() if run.corpus}
-        return {name for name in reached if "fetch" in blocks[name]}, adapted | trained
-
-    def models(self, encoder: str, seed: str) -> list[str]:
-        """Models of the runs that an encoder consists of, if it does, each by the seed that goes with ``seed``."""
-        members = self.members(encoder, [int(seed)])
-        return [self.model(name, self.runs[name].seed_for(int(seed))) for name in members]
-
-    def model(self, run: str, seed: int) -> str:
-        """The record of a run's model folder, which vouches for the folder."""
-        return f"<results>/runs/{run}/seed{seed}/model/record.json"
-
-    def files(self, pattern: str, runs: Mapping[str, Run]) -> list[str]:
-        """``pattern`` for every run and seed; once, if it names neither."""
-        filled = (pattern.format(run=name, seed=seed) for name, run in runs.items() for seed in run.seeds)
-        return list(dict.fromkeys(filled))
-
-    @cached_property
-    def scores(self) -> dict[tuple[str, int], list[str]]:
-        """Run and seed to files of scores: every suite of the grids that ask for them."""
-        found: dict[tuple[str, int], dict[str, None]] = defaultdict(dict)
-        for experiment, grid in self.grids.items():
-            asked = [(kind, suite) for kind, suites in grid["suites"].items() for suite in suites]
-            for name, run in self.runs_of(experiment).items():
-                for (kind, suite), seed in product(asked, run.seeds):
-                    found[name, seed][f"<results>/scores/{kind}/{suite}/{name}/seed{seed}.parquet"] = None
-        return {key: sorted(files) for key, files in found.items()}
-
-    def scores_of(self, wildcards: Wildcards) -> list[str]:
-        """Files of all scores of a run, of every seed."""
-        return sorted(
-            file for (run, _), files in self.scores.items() if run == wildcards.run for file in files
-        )
-
-    def history(self, wildcards: Wildcards) -> list[str]:
-        """The training history of a run; none where it is not trained."""
-        trained = wildcards.run in self.trained
-        return [f"<results>/runs/{wildcards.run}/seed{wildcards.seed}/history.parquet"] if trained else []
-
-    @cached_property
-    def loading_modules(self) -> Callable[[str], list[str]]:
-        """Modules that loading a run's model imports by name, found once: every evaluation of the run asks."""
-        return cache(self._loading_modules)
-
-    def _loading_modules(self, run: str) -> list[str]:
-        """A run that is made of others needs their modules."""
-        method = self.settings[run]["method"]
-        behind = self.modules_behind(self.runs[run].encoder)
-        several = {ENSEMBLE} & {*behind, *_ensemble_module(method["module"])}
-        return sorted({*(readout_modules(method) or behind), *several})
-
-    def modules_behind(self, encoder: str) -> list[str]:
-        """Modules that loading the runs of an encoder imports by name."""
-        return sorted({module for run in self.members(encoder) for module in self.loading_modules(run)})
-
-    @cached_property
-    def runs_of(self) -> Callable[[str], dict[str, Run]]:
-        """Every run that one experiment asks for; shared, so not to be changed."""
-        return cache(lambda experiment: runs_of(self.grids[experiment]))
+    @property
+    def read_encoders(self) -> list[str]:
+        """Encoders behind runs that are fetched or adapted."""
+        named = {encoder for run in self.runs.values() for encoder in (run.encoder, run.teacher) if encoder}
+        reached = encoders_reached(self.config["encoders"], named)
+        return sorted(name for name in reached if "runs" not in self.encoders[name].block)
 
     @cached_property
     def read_corpora(self) -> list[str]:
         """Corpora that runs or their encoders train on."""
         encoders = {encoder for run in self.runs.values() for encoder in (run.encoder, run.teacher)}
-        return sorted({run.corpus for run in self.runs.values() if run.corpus} | self.behind(encoders)[1])
+        return sorted({str(run.corpus) for run in self.trained.values()} | self.behind(encoders)[1])
 
     @cached_property
     def asked_pools(self) -> list[str]:
         """Pools of exemplars that the study makes, for its runs or without any."""
-        read = {settings["method"].get("pool") for settings in self.settings.values()}
-        return sorted({*self.config["exemplar_pools"], *read} - {None})
+        return sorted({*self.config["exemplar_pools"], *(run.pool for run in self.runs.values())} - {None})
 
     @cached_property
     def evaluation_sets(self) -> list[str]:
         """Datasets that the study evaluates on, the development set among them."""
-        evaluated = {name for experiment in self.grids for name in self.tasks_of(experiment).values()}
+        evaluated = {name for grid in self.grids.values() for name in grid.tasks.values()}
         development = {self.config["development"]["dataset"]} if self.trained else set()
         return sorted(evaluated | (development - {None}))
 
-    def tasks_of(self, experiment: str) -> dict[str, str]:
-        """Tasks that an experiment evaluates on, each with the dataset that it reads."""
-        return {
-            task: dataset
-            for kind, suites in self.grids[experiment]["suites"].items()
-            for suite in suites
-            for task, dataset in tasks_in(self.config["suites"][kind][suite]).items()
-        }
+    def behind(self, encoders: Iterable[str | None]) -> tuple[set[str], set[str]]:
+        """Encoders that are fetched, and corpora, that encoders come from: by adaptation, runs or teachers of runs."""
+        names = encoders_reached(self.config["encoders"], filter(None, encoders))
+        reached = [self.encoders[name] for name in names]
+        adapted = {one.block["adapt"]["corpus"] for one in reached if "adapt" in one.block}
+        trained = {run.corpus for one in reached for run in one.members().values() if run.corpus}
+        return {one.name for one in reached if "fetch" in one.block}, adapted | trained
 
-    def development_set(self, run: Run) -> str:
-        """Pairs by which a run chooses its checkpoint: a dataset's, or held-out text of what its corpus is made of."""
-        if dataset := self.config["development"]["dataset"]:
+
+@dataclass(frozen=True)
+class Encoder:
+    """An encoder that is fetched, adapted, or consists of runs."""
+
+    study: Study = field(repr=False)
+    name: str
+    block: Config
+
+    def members(self, seeds: Sequence[int] = (0,)) -> dict[str, asked.Run]:
+        """The runs that it consists of, in order; none of one that is fetched or adapted."""
+        return asked.members_of(self.study.config["encoders"], self.name, seeds)
+
+    def models(self, seed: str) -> list[str]:
+        """Models of the runs that it consists of, each by the seed that goes with ``seed``."""
+        members = (self.study.runs[name] for name in self.members([int(seed)]))
+        seeds = ((run.name, run.asked.seed_for(int(seed))) for run in members)
+        return [MODELS.format(run=name, seed=number) for name, number in seeds]
+
+    @property
+    def modules(self) -> list[str]:
+        """Modules that loading its runs imports by name."""
+        return sorted({module for name in self.members() for module in self.study.runs[name].loading})
+
+    @property
+    def training(self) -> Config:
+        """Settings of the training that adapts it."""
+        return asked.adapting_training(self.study.config, self.name)
+
+    @property
+    def continue_mlm(self) -> Config:
+        """What decides this training, besides what its block says."""
+        return {**self.study.config["continue_mlm"], "training": deciding(self.training, Training)}
+
+    @property
+    def adapt(self) -> Config:
+        """What its block says of its adaptation, besides the training."""
+        return {key: value for key, value in self.block["adapt"].items() if key != "training"}
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tasks that runs are evaluated on together."""
+
+    study: Study = field(repr=False)
+    name: str
+    block: Config
+
+    @property
+    def tasks(self) -> dict[str, str]:
+        """Its tasks, each with the dataset that it reads."""
+        return tasks_in(self.block)
+
+    @property
+    def datasets(self) -> list[str]:
+        """Its datasets, each once."""
+        return [f"<results>/datasets/{name}.parquet" for name in dict.fromkeys(self.tasks.values())]
+
+    @cached_property
+    def mteb(self) -> Config:
+        """Lists of mteb's tasks that it asks for: a change of others reruns nothing."""
+        return {"lists": lists_of(self.study.config, self.name), "not_in_this_mteb": {}}
+
+    @property
+    def fetched(self) -> list[str]:
+        """Tasks of mteb whose data it needs."""
+        return list(dict.fromkeys(task for tasks in self.mteb["lists"].values() for task in tasks.values()))
+
+    @property
+    def missing_data(self) -> str:
+        """What is done where data of mteb's tasks are missing."""
+        return str(self.block["missing_data"])
+
+    @property
+    def selection(self) -> Config:
+        """What it says of a benchmark of mteb."""
+        return selection(self.block)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One encoder of an experiment: what its grid asks for, its settings and its files."""
+
+    study: Study = field(repr=False)
+    name: str
+    asked: asked.Run
+    method: Config
+    training: Config
+    development: Config
+
+    @property
+    def encoder(self) -> str:
+        """The encoder that it starts from."""
+        return self.asked.encoder
+
+    @property
+    def corpus(self) -> str | None:
+        """The corpus that it trains on."""
+        return self.asked.corpus
+
+    @property
+    def teacher(self) -> str | None:
+        """The encoder whose vectors it learns."""
+        return self.asked.teacher
+
+    @property
+    def decides(self) -> Config:
+        """Settings of its training that decide a result."""
+        return deciding(self.training, Training)
+
+    @property
+    def members(self) -> list[str]:
+        """The runs that it is made of, in order: Snakemake compares inputs as a set."""
+        return [*self.study.encoders[self.encoder].members()]
+
+    @property
+    def labels(self) -> list[str]:
+        """The substitution that it makes, if its encoder consists of runs in place of others."""
+        return [*filter(None, [self.study.encoders[self.encoder].block.get("label")])]
+
+    @property
+    def seeds(self) -> list[int]:
+        """Its seeds."""
+        return [*self.asked.seeds]
+
+    @property
+    def pool(self) -> str | None:
+        """The pool of exemplars that its method reads, if any."""
+        return self.method.get("pool")
+
+    @property
+    def words_of(self) -> str | None:
+        """The corpus whose frequent words its method reads, if it reads any."""
+        return self.corpus if self.method.get("words") else None
+
+    @property
+    def length(self) -> str:
+        """How long its training lasts, as tables print it."""
+        epochs, steps = self.training["epochs"], self.training["max_steps"]
+        return f"{steps:,} steps" if epochs is None else f"{epochs} epoch{'s' if epochs > 1 else ''}"
+
+    @property
+    def first_encoder(self) -> str:
+        """The fetched or adapted encoder that it starts from; behind joined runs, that of the first."""
+        encoder = self.encoder
+        while members := self.study.encoders[encoder].members():
+            encoder = next(iter(members.values())).encoder
+        return encoder
+
+    @property
+    def dev(self) -> str:
+        """Pairs by which it chooses a checkpoint: a dataset's, or held-out text of what its corpus is made of."""
+        if dataset := self.study.config["development"]["dataset"]:
             return f"<results>/datasets/{dataset}.parquet"
-        return f"<results>/corpora/{base_of(self.config, str(run.corpus))}/dev.parquet"
+        return f"<results>/corpora/{base_of(self.study.config, str(self.corpus))}/dev.parquet"
+
+    def start(self, seed: str) -> str | list[str]:
+        """The encoder that it starts from, or the models of the runs that it joins."""
+        models = self.study.encoders[self.encoder].models(seed)
+        return models or f"<results>/encoders/{self.encoder}/record.json"
+
+    def files(self, pattern: str) -> list[str]:
+        """A path for every seed; once, if it names none."""
+        filled = (pattern.replace("{run}", self.name).replace("{seed}", str(seed)) for seed in self.seeds)
+        return list(dict.fromkeys(filled))
+
+    @property
+    def scores(self) -> list[str]:
+        """Files of its scores, of every seed and suite."""
+        return self.study.scores_by_run.get(self.name, [])
+
+    @property
+    def models(self) -> list[str]:
+        """The records of its model folders, each of which vouches for its folder."""
+        return self.files(MODELS)
+
+    @property
+    def modules(self) -> list[str]:
+        """What making it imports by name: its method's modules, and those of the runs that it is made of."""
+        behind = [] if self.corpus else self.study.encoders[self.encoder].modules
+        return sorted({*method_modules(self.method), *behind})
+
+    @cached_property
+    def loading(self) -> list[str]:
+        """Modules that loading its model imports by name; one that is made of others needs theirs."""
+        behind = self.study.encoders[self.encoder].modules
+        several = {ENSEMBLE} & {*behind, *_ensemble_module(self.method["module"])}
+        return sorted({*(readout_modules(self.method) or behind), *several})
 
 
-class Lookups:
-    """What the rules of one stage look up in a study, most of it by a job's wildcards."""
+@dataclass(frozen=True)
+class Grid:
+    """One experiment: its runs, its suites, and the files of its table."""
 
-    def __init__(self, study: Study) -> None:
-        self._study = study
-        self._config = study.config
+    study: Study = field(repr=False)
+    name: str
+    block: Config
+
+    @cached_property
+    def runs(self) -> dict[str, Run]:
+        """Every run that it asks for, with the seeds that it asks for."""
+        runs = asked.runs_of(self.block)
+        return {name: replace(self.study.runs[name], asked=run) for name, run in runs.items()}
+
+    @property
+    def trained(self) -> list[Run]:
+        """Those that are trained."""
+        return [run for run in self.runs.values() if run.corpus]
+
+    @property
+    def tasks(self) -> dict[str, str]:
+        """Tasks that it evaluates on, each with the dataset that it reads."""
+        suites = [suite for suites in self.block["suites"].values() for suite in suites]
+        return {key: value for name in suites for key, value in self.study.suites[name].tasks.items()}
+
+    @property
+    def encoder_of_each_size(self) -> list[str]:
+        """One of the encoders of its runs for each class of size."""
+        encoders = self.study.config["encoders"]
+        parts = {part for run in self.runs.values() for part in parts_of(encoders, run.encoder)}
+        return [*{size_of(encoders, part): part for part in parts}.values()]
+
+    @property
+    def experiment(self) -> Config:
+        """What its table is made by: its block without those that ask for figures."""
+        return {key: value for key, value in self.block.items() if key not in all_figures()}
+
+    @property
+    def published(self) -> list[str]:
+        """Tables of papers that it names."""
+        return [f"resources/published/{table}.csv" for table in self.block.get("published", [])]
+
+    def of_suites(self, pattern: str, *, run: Run | None = None, timed: bool = False) -> list[str]:
+        """A path for each suite, or for those of measured columns, and for each run and seed, or those of one run."""
+        shown = {column["suite"] for column in self.block["columns"] if column.get("measured")}
+        filled = (
+            pattern.replace("{kind}", kind).replace("{suite}", suite)
+            for kind, suites in self.block["suites"].items()
+            for suite in suites
+            if not timed or suite in shown
+        )
+        return [
+            file
+            for path in filled
+            for one in ([run] if run else self.runs.values())
+            for file in one.files(path)
+        ]
+
+    @property
+    def metrics(self) -> list[str]:
+        """Metrics of the training of every run and seed, if a column shows the path of one."""
+        shown = any("path_of" in column for column in self.block["columns"])
+        path = "<results>/runs/{run}/seed{seed}/metrics.parquet"
+        return [file for run in self.trained if shown for file in run.files(path)]
+
+    @property
+    def development(self) -> str | None:
+        """The development set, if a column is of it."""
+        dataset: str | None = self.study.config["development"]["dataset"]
+        return dataset if dataset in {column.get("task") for column in self.block["columns"]} else None
+
+    @property
+    def significance(self) -> Config:
+        """How its differences are tested."""
+        return dict(self.study.config["significance"])
+
+    @property
+    def lengths(self) -> dict[str, str] | None:
+        """How long each run is trained, where they differ."""
+        lengths = {run.name: run.length for run in self.trained}
+        return lengths if len({*lengths.values()}) > 1 else None
 
 
 def open_study(config: Config, root: Path) -> Study:
@@ -200,7 +421,8 @@ def open_study(config: Config, root: Path) -> Study:
         plain = {
             name: one_column_a_task(grid) | {"seeds": sorted(grid["seeds"])} for name, grid in grids.items()
         }
-        study = Study(config, plain, all_runs(plain, config["encoders"]), root)
+        study = Study(config, plain, root)
+        study.runs  # noqa: B018  (of which two may have one name)
     os.environ.update(_environment(config))
     os.environ.setdefault("SEMBLANCE_ANSWERS", config["answers"])
     os.environ.setdefault("SEMBLANCE_RUN", f"{os.getpid()} {time.time_ns()}")  # jobs inherit it

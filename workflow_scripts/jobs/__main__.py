@@ -1,5 +1,7 @@
 """Run one job: ``python -m workflow_scripts.jobs RULE``, with its call (``provenance.job``) on standard input.
 
+The call names the module of the function that does the work, which is called as its rule.
+
 The call may also be given as an argument, as to the processes that share a training. On one machine, torchrun starts
 these. In a SLURM job that spans several nodes, srun starts a torchrun on each of them, and they meet at the first node,
 at a port that follows from the job's number. Which of the two it is decides no number: the processes share the batch.
@@ -34,11 +36,11 @@ def main(arguments: Sequence[str]) -> None:
     processes = call["settings"].get("training", {}).get("gpus", 1)
     if processes > 1 and rank is None:
         become(["workflow_scripts.jobs", rule, text], processes)
-    script = importlib.import_module(f"workflow_scripts.jobs.{rule}")
+    module = importlib.import_module(f"workflow_scripts.{call['module']}")
     if not gc.isenabled():  # as `snapshot` has left it
         gc.freeze()  # what has been loaded stays
         gc.enable()
-    script.main(job)
+    getattr(module, rule)(job)
     if rank in (None, "0"):
         job.keep()
 

@@ -11,7 +11,7 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.extraction import Averages
 
 
-def main(job: Job) -> None:
+def average_tokens(job: Job) -> None:
     """Read the corpus, encode it once, write the means."""
     settings = Averages.parse(job.settings["averages"], "extraction.averages")
     table = job.read("sentences", SENTENCES, ["sentence"]).slice(0, settings.max_sentences)

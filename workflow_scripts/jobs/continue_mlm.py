@@ -20,7 +20,7 @@ from workflow_scripts.training.step import shapes_for
 
 
 @try_again_when_stopped()
-def main(job: Job) -> None:
+def continue_mlm(job: Job) -> None:
     """Load, train, write the encoder and its prediction head."""
     block = job.settings["continue_mlm"]
     every = {"checkpoint_minutes": job.operational["checkpoint_minutes"]}

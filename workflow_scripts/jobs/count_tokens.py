@@ -15,7 +15,7 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.extraction import Wikitext
 
 
-def main(job: Job) -> None:
+def count_tokens(job: Job) -> None:
     """Tokenise into the encoder's pieces or into known words, count, write."""
     settings = Wikitext.parse(job.settings["wikitext"], "extraction.wikitext")
     table = job.read("sentences", SENTENCES).slice(0, settings.max_sentences)

@@ -20,7 +20,7 @@ from workflow_scripts.reporting.records import split_labels
 from workflow_scripts.settings.report import Called
 
 
-def main(job: Job) -> None:
+def draw_figures(job: Job) -> None:
     """Draw what is not drawn yet; write every picture and the numbers that it shows."""
     figures = job.settings["figures"]
     with writing_model_folder(job.artefacts[0], job.record()) as folder:

@@ -16,7 +16,7 @@ from workflow_scripts.provenance.record import Record
 _WEIGHTS = ".safetensors"
 
 
-def main(job: Job) -> None:
+def drop_models(job: Job) -> None:
     """Note the weights and delete them."""
     folder = job.outputs["dropped"].parent
     models = [folder / f"seed{seed}" / "model" for seed in job.settings["seeds"]]

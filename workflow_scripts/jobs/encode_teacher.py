@@ -11,7 +11,7 @@ from workflow_scripts.settings.training import TeacherEncoding
 from workflow_scripts.training.data import read_columns
 
 
-def main(job: Job) -> None:
+def encode_teacher(job: Job) -> None:
     """Load, encode, write."""
     settings = TeacherEncoding.parse(job.settings["teacher"], "teacher")
     encoder, tokenizer = load_encoder(job.inputs["model"].parent)

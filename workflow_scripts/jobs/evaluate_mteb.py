@@ -11,7 +11,7 @@ from workflow_scripts.settings.suites import Mteb as Config
 from workflow_scripts.settings.suites import MtebLists as Lists
 
 
-def main(job: Job) -> None:
+def evaluate_mteb(job: Job) -> None:
     """Run the tasks that are not finished yet, write the scores of all and the means over each list.
 
     What is finished can be read and submitted by mteb's ``ResultCache``, under the name of run and seed.

@@ -10,7 +10,7 @@ from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 
 
-def main(job: Job) -> None:
+def evaluate_search(job: Job) -> None:
     """Encode queries and texts, search, write the times."""
     config = search.Config.parse(job.settings["suite"], f"suites.search.{job.wildcards['suite']}")
     encoder, tokenizer = load_encoder(job.inputs["model"].parent, config.readout)

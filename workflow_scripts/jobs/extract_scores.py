@@ -20,7 +20,7 @@ from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 
 
-def main(job: Job) -> None:
+def extract_scores(job: Job) -> None:
     """Read the task, compute its vectors once, post-process and score them all, write."""
     kind, representation, name = (job.wildcards[wildcard] for wildcard in ("kind", "representation", "task"))
     settings = JobSettings.parse(job.settings["job"], "extraction")

@@ -6,7 +6,7 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites import MtebSelection as Selection
 
 
-def main(job: Job) -> None:
+def fetch_tasks(job: Job) -> None:
     """Download what is not in the cache of the Hub's client, write which files there are."""
     chosen = Selection.parse(job.settings.get("selection", {}), "selection")
     tasks = select(chosen, "selection") if chosen.benchmark else mteb_tasks.find_tasks(job.settings["tasks"])

@@ -15,7 +15,7 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.extraction import Wikitext
 
 
-def main(job: Job) -> None:
+def fit_wikitext(job: Job) -> None:
     """Encode Wikitext once, fit, measure, write."""
     representation = job.wildcards["representation"]
     settings = JobSettings.parse(job.settings["learnt"], "extraction")

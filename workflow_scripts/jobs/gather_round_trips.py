@@ -11,7 +11,7 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.corpora import Shape
 
 
-def main(job: Job) -> None:
+def gather_round_trips(job: Job) -> None:
     """Read all parts, check that no row is missing or out of place, write the corpus and what was dropped."""
     name = job.wildcards["corpus"]
     shape = Shape.parse(job.settings["shape"], f"corpora.{name}.round_trip")

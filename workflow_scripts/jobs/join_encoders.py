@@ -7,7 +7,7 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.methods import read_method
 
 
-def main(job: Job) -> None:
+def join_encoders(job: Job) -> None:
     """Load, join, write."""
     method = load_method(job.settings["method"]["module"])
     config = read_method(job.settings["method"], "methods")

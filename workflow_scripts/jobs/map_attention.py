@@ -9,7 +9,7 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites import Attention as Config
 
 
-def main(job: Job) -> None:
+def map_attention(job: Job) -> None:
     """Average the energy over a dataset's sentences, draw the maps, write."""
     config = Config.parse(job.settings["suite"], f"suites.attention.{job.wildcards['suite']}")
     encoder, tokenizer = load_encoder(job.inputs["model"].parent)

@@ -11,7 +11,7 @@ from workflow_scripts.settings.corpora import ExtractivePool
 BATCH = 2000  # sentences checked at once; the first ones that qualify are enough
 
 
-def main(job: Job) -> None:
+def pick_exemplars(job: Job) -> None:
     """Read sentences until there are enough candidates, choose, write the pool and what was refused."""
     place = f"exemplars.{job.wildcards['pool']}"
     pool = ExtractivePool.parse(job.settings["pool"], place)

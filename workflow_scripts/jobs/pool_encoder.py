@@ -9,7 +9,7 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.methods import Frozen as Config
 
 
-def main(job: Job) -> None:
+def pool_encoder(job: Job) -> None:
     """Load, pool, write."""
     config = Config.parse(job.settings["method"], "methods")
     folder = job.inputs["encoder"].parent

@@ -7,7 +7,7 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.datasets import Dataset
 
 
-def main(job: Job) -> None:
+def read_dataset(job: Job) -> None:
     """Read, check the contract, write the rows and the number of dropped ones."""
     name, planned = job.wildcards["dataset"], job.settings["source"]
     dataset = Dataset.parse(job.operational["contract"], f"datasets.{name}")

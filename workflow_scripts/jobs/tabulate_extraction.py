@@ -6,7 +6,7 @@ from workflow_scripts.reporting.extraction import Scores, build
 from workflow_scripts.settings.extraction import ExtractionTable, Names
 
 
-def main(job: Job) -> None:
+def tabulate_extraction(job: Job) -> None:
     """Read the scores and the paper's numbers, build the table, write."""
     name = job.wildcards["table"]
     table = ExtractionTable.parse(job.settings["table"], f"extraction.tables.{name}")

@@ -19,7 +19,7 @@ from workflow_scripts.settings.apis import LlmBlock, TranslatorSlice
 from workflow_scripts.settings.corpora import Limits, Translation
 
 
-def main(job: Job) -> None:
+def translate_shard(job: Job) -> None:
     """Read the part, translate forth and back what is not in the ledger, write every row with its outcome."""
     settings = Translation.parse(job.settings["translation"], f"corpora.{job.wildcards['corpus']}.round_trip")
     limits = Limits.parse(job.operational["service"]["limits"] | job.settings["limits"], "round_trip")

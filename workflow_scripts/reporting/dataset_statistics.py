@@ -9,15 +9,20 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.data.printed import Printed, look_up
+from workflow_scripts.data.printed import Printed, as_printed, look_up
+from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.cells import Values, cell
+from workflow_scripts.reporting.records import record_of
 from workflow_scripts.settings.extraction import DIGITS, Statistics
 from workflow_scripts.settings.extraction import DatasetRow as Row
 
@@ -115,3 +120,25 @@ def token_numbers(texts: Sequence[Sequence[str]], mark: str) -> dict[str, float]
         f"tokens {mark}": counts.total() / len(texts),
         f"alphabetic {mark}, %": 100 * letters / counts.total(),
     }
+
+
+def describe_datasets(job: Job) -> None:
+    """Describe the datasets of a study: rows, classes, vocabulary, lengths (rule describe_datasets)."""
+    name = job.wildcards["statistics"]
+    table = Statistics.parse(job.settings["table"], f"extraction.statistics.{name}")
+    tokenizer = load_tokenizer(job.inputs["encoder"].parent)
+
+    names: Any = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+
+    def pieces(texts: list[str]) -> Iterable[list[str]]:
+        encoded = tokenizer(texts, add_special_tokens=False, verbose=False)
+        return ([names[number] for number in ids] for ids in encoded["input_ids"])
+
+    datasets = {path.stem: read_dataset_table(path) for path in job.many("datasets")}
+    printed = {
+        key: number
+        for path in job.many("published")
+        for key, number in as_printed(path.read_bytes(), str(path)).items()
+    }
+    labels = record_of(job.inputs["encoder"]).labels
+    job.write({"cells": build(table, datasets, pieces, labels, printed)})

@@ -13,10 +13,15 @@ from huggingface_hub import EvalResult, ModelCardData
 from jinja2 import StrictUndefined, Template
 from pydantic import Field
 
+from workflow_scripts.columns.scores import SCORES
+from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.config import Settings
 from workflow_scripts.evaluation.significance import summarise
+from workflow_scripts.methods import load_method
+from workflow_scripts.provenance.artefacts import check_model_folder, identity, read_table, write_page
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Record
-from workflow_scripts.reporting.records import RunTable, kept, steps
+from workflow_scripts.reporting.records import RunTable, kept, run_tables, steps
 
 _KNOWN_LICENCES = {"apache-2.0", "mit", "llama2"}
 
@@ -129,3 +134,22 @@ def _metadata(run: str, seed: int, config: Config, scores: Scores) -> str:
 def _over_seeds(values: Mapping[int, float]) -> str:
     found = summarise([*values.values()])
     return "one seed" if found.sd is None else f"{found.mean:.4f} ± {found.sd:.4f} ({found.n})"
+
+
+def write_model_card(job: Job) -> None:
+    """Write the card of one model, with its scores, next to its folder (rule write_model_card)."""
+    config = Config.parse(job.settings, "model card")
+    method = load_method(config.method["module"])
+    folder = job.inputs["model"].parent
+    histories = [read_table(path, HISTORY) for path in job.many("history")]
+    card = model_card(
+        job.inputs["template"].read_text("utf-8"),
+        folder,
+        config,
+        check_model_folder(folder),
+        identity(job.inputs["model"]),
+        method=method,
+        scores=run_tables(job.many("scores"), SCORES),
+        history=histories[0] if histories else None,
+    )
+    write_page(job.outputs["card"], card, job.record())

@@ -29,7 +29,7 @@ from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.data.printed import read_printed
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import half_width
-from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.provenance.artefacts import read_table, write_page
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting import coverage
@@ -465,3 +465,8 @@ def _coverage(job: Job) -> Iterable[coverage.Line]:
         cell for path in job.many("published") for cell in read_printed(path.read_bytes(), path.as_posix())
     ]
     return coverage.lines(cells, ledgers, measured)
+
+
+def write_report(job: Job) -> None:
+    """Write the page about one study: main comparison, claims, tables, figures, data (rule write_report)."""
+    write_page(job.outputs["report"], page(job), job.record())

@@ -50,7 +50,7 @@ class ScoreFile(NamedTuple):
     labels: Sequence[str]
 
 
-def of_job(job: Job, *, measured: bool) -> pa.Table:
+def _table(job: Job, *, measured: bool) -> pa.Table:
     """The table of one experiment that a job asks for: its measured columns, or the others.
 
     Raises:
@@ -273,3 +273,13 @@ def _shared(parts: Mapping[str, Values]) -> tuple[dict[int, list[float]], tuple[
         return shared, ("no seed has all of its columns",)
     having = ", ".join(heading for heading, gone in fewer.items() if gone)
     return shared, (f"over {len(shared)} of {len(every)} seeds, which {having} has",) if having else ()
+
+
+def make_table(job: Job) -> None:
+    """Write the table of one experiment: means over seeds, differences, tests (rule make_table)."""
+    job.write({"table": _table(job, measured=False)})
+
+
+def tabulate_times(job: Job) -> None:
+    """Write the measured columns of one experiment's table: latency, retrieval time (rule tabulate_times)."""
+    job.write({"table": _table(job, measured=True)})

@@ -64,8 +64,8 @@ class Compared(NamedTuple):
     evidence: Evidence
 
 
-def of_job(job: Job) -> pa.Table:
-    """Judge all claims that a job's study is held to.
+def judge_claims(job: Job) -> None:
+    """Hold the papers' claims to the scores of a study (rule judge_claims).
 
     Raises:
         DataError: if an input is damaged, or two sides were scored on different pairs.
@@ -95,7 +95,7 @@ def of_job(job: Job) -> pa.Table:
         pairs=pairs,
     )
     found = [compare(claim, material, significance) for claim in held.claims]
-    return judged(held, found, significance)
+    job.write({"verdicts": judged(held, found, significance)})
 
 
 def judged(held: Held, found: Sequence[Compared | str], significance: Significance) -> pa.Table:

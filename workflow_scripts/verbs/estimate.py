@@ -101,7 +101,7 @@ def _steps(study: Study, job: PlannedJob) -> tuple[float, float]:
         corpus, training = adapt["corpus"], adapting_training(study.config, job.wildcards["encoder"])
     else:
         corpus = str(study.runs[job.wildcards["run"]].corpus)
-        training = study.settings[job.wildcards["run"]]["training"]
+        training = study.runs[job.wildcards["run"]].training
     rows = rows_of(study.config, corpus)
     steps = training["max_steps"] or training["epochs"] * rows // training["batch_size"]
     return steps, steps * training["batch_size"] / _SENTENCES

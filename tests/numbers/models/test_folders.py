@@ -349,7 +349,7 @@ def test_a_damaged_model_folder_is_refused_before_it_is_loaded(tiny_bert, tmp_pa
 
 def test_a_folder_that_no_run_wrote_is_refused(tiny_bert, tmp_path):
     place = tmp_path / "encoder"
-    made = job_record("fetch_encoder", settings={}, inputs={}, outputs=[place])
+    made = job_record("count_words", settings={}, inputs={}, outputs=[place])
     with writing_model_folder(place, made) as inside:
         load_backbone(tiny_bert).save_pretrained(inside)
         load_tokenizer(tiny_bert).save_pretrained(inside)

@@ -65,7 +65,7 @@ def stored(tmp_path: Path) -> Callable[..., Path]:
     ) -> Path:
         file = tmp_path / (name or f"{next(numbers)}.parquet")
         named = {key: str(value) for key, value in wildcards.items()}
-        record = job_record("make_table", settings=settings, inputs={}, outputs=[file], wildcards=named)
+        record = job_record("count_words", settings=settings, inputs={}, outputs=[file], wildcards=named)
         write_table(file, table, record)
         return file
 

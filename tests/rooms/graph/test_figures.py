@@ -1,6 +1,7 @@
 """Which figures the demo has and what each reads, written out; and what a module's declaration can say."""
 
 import copy
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -24,9 +25,9 @@ def figures(study):
 
 def asking(study, **grid):
     """The study with other keys of the demo's grid."""
-    changed = copy.deepcopy(study.grids)
+    changed = copy.deepcopy(study.blocks)
     changed["demo"] |= grid
-    return Figures(type(study)(study.config, changed, study.runs, study.root))
+    return Figures(replace(study, blocks=changed))
 
 
 FROZEN = {"runs": 2, "token_similarity": None}
@@ -46,10 +47,10 @@ ASKED = {
 @pytest.mark.parametrize(("grid", "drawn"), ASKED.values(), ids=ASKED)
 def test_an_experiment_has_the_figures_whose_inputs_it_makes_and_whose_block_it_holds(study, grid, drawn):
     if "runs" in grid:
-        grid = grid | {"runs": study.grids["demo"]["runs"][: grid["runs"]]}
+        grid = grid | {"runs": study.blocks["demo"]["runs"][: grid["runs"]]}
     figures = asking(study, **grid)
     record = ["<results>/figures/demo/record.json"] if drawn else []
-    assert figures.of("demo") == drawn and figures.drawn("demo") == record
+    assert sorted(figures.by_experiment.get("demo", ())) == drawn and figures.drawn("demo") == record
     assert figures.drawn() == [*record, "<results>/figures/extraction/record.json"]
 
 

@@ -244,3 +244,12 @@ def test_a_file_written_just_now_is_read_again_since_its_date_may_not_move(root,
     (root / "a").write_text("x")
     os.utime(root / "a", ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert place.sha256_now(root / "a") == sha256("x")
+
+
+def test_a_dry_run_names_a_file_that_is_not_there_and_asks_no_hub(root, monkeypatch):
+    monkeypatch.setattr(outside, "answers", lambda: pytest.fail("the Hub was asked"))
+    sources = {"there": [local("a")], "away": [AWAY], "online": [AWAY, HUB]}
+    datasets = {name: {"sources": listed} for name, listed in sources.items()}
+    jobs = [("read_dataset", name) for name in datasets]
+    (found,) = outside.need_findings({"datasets": datasets, "broken": "stop"}, jobs, root, quick=True)
+    assert found.startswith("datasets.away: no source is there: ") and "c does not exist" in found

@@ -1,10 +1,9 @@
 """Memory and time that jobs ask for, at the papers' scale."""
 
 import pytest
-from snakemake.iocontainers import Wildcards
 
 from tests.planning import ROOT, study_in
-from workflow_scripts.graph.requests import LONGEST, Requests
+from workflow_scripts.graph.requests import LONGEST, asked
 
 HUGE = "llama2_7b_mntp"
 
@@ -14,13 +13,9 @@ def papers():
     return study_in(ROOT, [])
 
 
-def asked(study, rule, attempt=1, **wildcards):
-    functions = Requests(study).of(rule)
-    return tuple(functions[name](Wildcards(fromdict=wildcards), attempt) for name in ("mem", "runtime"))
-
-
-def run_from(study, encoder):
-    return next(name for name, run in study.runs.items() if run.encoder == encoder)
+def memory_and_time(study, encoder, attempt=1, gigabytes=8, hours=1):
+    functions = asked(study.config["encoders"], gigabytes, hours=hours, loads=lambda _: [encoder])
+    return tuple(functions[name](None, attempt) for name in ("mem", "runtime"))
 
 
 @pytest.mark.parametrize(
@@ -36,9 +31,9 @@ def run_from(study, encoder):
 def test_a_job_asks_by_the_size_of_its_encoders_and_each_try_for_as_much_again(
     papers, encoder, attempt, memory, minutes
 ):
-    assert asked(papers, "evaluate_sts", attempt, run=run_from(papers, encoder)) == (memory, minutes)
+    assert memory_and_time(papers, encoder, attempt) == (memory, minutes)
 
 
 def test_no_job_asks_for_longer_than_a_week(papers):
-    assert asked(papers, "evaluate_mteb", run=run_from(papers, HUGE)) == ("160GB", LONGEST)
-    assert asked(papers, "evaluate_mteb", 2, run=run_from(papers, "bert_base")) == ("64GB", 48 * 60)
+    assert memory_and_time(papers, HUGE, 1, 32, 24) == ("160GB", LONGEST)
+    assert memory_and_time(papers, "bert_base", 2, 32, 24) == ("64GB", 48 * 60)

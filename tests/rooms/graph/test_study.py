@@ -9,11 +9,10 @@ from snakemake.iocontainers import Wildcards
 
 from tests.planning import DEMO, ROOT, merged_config, study_in
 from workflow_scripts.graph.call import call
-from workflow_scripts.graph.reporting import Models, Reporting
-from workflow_scripts.graph.slices import as_json
+from workflow_scripts.graph.figures import Figures
+from workflow_scripts.graph.reporting import readers_of_models
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.targets import check_configfiles, lines_of_machine
-from workflow_scripts.graph.training import Training
 
 THREE_R = "simcse_3r.minilm_mlm.wiki_extract"
 
@@ -24,42 +23,40 @@ def wildcards(**named):
 
 def test_a_twin_reads_the_models_of_its_members_in_their_order_at_its_own_seed(study):
     simcse = "simcse.minilm_mlm.wiki_extract"
-    assert Training(study).encoder(wildcards(run="jtcse.demo_twin.wiki_extract", seed="2")) == [
+    assert study.runs["jtcse.demo_twin.wiki_extract"].start("2") == [
         f"<results>/runs/{member}/seed2/model/record.json" for member in (simcse, f"{simcse}.more_dropout")
     ]
 
 
 def test_an_adapted_encoder_may_have_steps_of_its_own(study):
-    training, minilm = Training(study), wildcards(encoder="minilm_mlm")
+    minilm = study.encoders["minilm_mlm"]
     own = {"max_steps": 7, "cpu_threads": 3, "checkpoint_minutes": 9}
-    shared = json.loads(training.adapting_settings(minilm))
-    shared["continue_mlm"]["training"] |= {"max_steps": 7, "cpu_threads": 3}
+    shared = minilm.continue_mlm
+    shared["training"] |= {"max_steps": 7, "cpu_threads": 3}
     study.config["encoders"]["minilm_mlm"]["adapt"]["training"] = own
-    assert json.loads(training.adapting_settings(minilm)) == shared
-    assert [training.of_training(key)(minilm) for key in own] == [*own.values()]
+    assert minilm.continue_mlm == shared
+    assert minilm.training.items() >= own.items()
 
 
-def test_chunks_decide_no_result_and_are_told_to_the_job(study):
-    training, run = Training(study), wildcards(run="simcse.minilm_mlm.wiki_extract", seed="1")
-    whole = training.settings(run)
-    assert training.of_training("chunk", as_json)(run) == "null"
+def test_chunks_decide_no_result(study):
+    run = study.runs["simcse.minilm_mlm.wiki_extract"]
+    assert run.training.get("chunk") is None
     study.config["methods"]["simcse"].setdefault("training", {})["chunk"] = 32
-    training = Training(open_study(study.config, ROOT))
-    assert training.settings(run) == whole
-    assert training.of_training("chunk", as_json)(run) == "32"
+    chunked = open_study(study.config, ROOT).runs[run.name]
+    assert chunked.decides == run.decides and chunked.training["chunk"] == 32
 
 
 def test_a_table_knows_how_long_its_runs_were_trained_where_they_differ(study):
     def trained():
-        settings = json.loads(Reporting(study).table_settings(wildcards(experiment="demo")))
-        return {run.partition(".")[0]: length for run, length in settings.get("trained", {}).items()}
+        lengths = study.grids["demo"].lengths or {}
+        return {run.partition(".")[0]: length for run, length in lengths.items()}
 
     others = ("simcse_s2sent", "simcse_layerattpooler", "simcse_3r", "jtcse")
     assert trained() == {"simcse": "16 steps"} | dict.fromkeys(others, "6 steps")
-    for settings in study.settings.values():
-        settings["training"] |= {"epochs": 1, "max_steps": None}
+    for run in study.runs.values():
+        run.training.update(epochs=1, max_steps=None)
     assert trained() == {}
-    study.settings[THREE_R]["training"]["epochs"] = 2
+    study.runs[THREE_R].training["epochs"] = 2
     assert trained() == dict.fromkeys(("simcse", *others), "1 epoch") | {"simcse_3r": "2 epochs"}
 
 
@@ -81,8 +78,8 @@ def test_threads_and_gpus_that_this_machine_lacks_are_told(study, monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 1)  # what the demo's trainings use
     monkeypatch.setattr(Path, "glob", lambda *_: ["/dev/nvidia0"])
     assert list(lines_of_machine(study)) == []
-    for settings in study.settings.values():
-        settings["training"] |= {"cpu_threads": 2, "gpus": 4}
+    for run in study.runs.values():
+        run.training.update(cpu_threads=2, gpus=4)
     assert list(lines_of_machine(study)) == [
         "training.cpu_threads is 2, and this machine has 1: here, fewer are faster.",
         "training.gpus is 4, and this machine has 1: here, 4 processes share what there is.",
@@ -100,7 +97,7 @@ def test_files_after_a_second_flag_are_refused(monkeypatch):
 
 
 def test_packages_behind_what_a_job_imports_by_name_are_its_own():
-    of_method = call("train_encoder", "{}", lambda run: [f"methods.{run.method}"])["packages"]
+    of_method = call("jobs.train_encoder", "{}", lambda run: [f"methods.{run.method}"])["packages"]
     found = {name: json.loads(of_method(wildcards(method=name))).keys() for name in ("llm2vec", "simcse")}
     assert found["llm2vec"] - found["simcse"] == {"peft"}
 
@@ -117,5 +114,5 @@ def papers():
 
 
 def test_a_teacher_waits_for_its_vectors(papers):
-    readers = Models(papers).readers(wildcards(run="jtcse.bert_twin.wiki1m_sick_r"))
+    readers = readers_of_models(papers, Figures(papers))["jtcse.bert_twin.wiki1m_sick_r"]
     assert any(file.startswith("<results>/teachers/jtcse_bert/") for file in readers)

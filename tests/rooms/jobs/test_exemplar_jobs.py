@@ -53,7 +53,7 @@ class Workshop(workshop.Workshop):
 
     def fill(self):
         folder = self.folder
-        record = job_record("split_corpus", settings={}, inputs={}, outputs=[])
+        record = job_record("count_words", settings={}, inputs={}, outputs=[])
         texts = wikipedia_sentences(4000)
         self.write_sentences("train.parquet", texts)
         write_table(folder / "words.parquet", count_words(texts, Words(peak_window=20)), record)

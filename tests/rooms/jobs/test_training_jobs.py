@@ -124,7 +124,7 @@ def test_a_training_in_chunks_makes_the_weights_of_one_without_under_the_same_ke
 def spoil_weights():
     weights = load_file("encoder/model.safetensors")
     weights["encoder.layer.1.output.dense.weight"][0, 0] = float("nan")
-    record = job_record("split_corpus", settings={}, inputs={}, outputs=[])
+    record = job_record("count_words", settings={}, inputs={}, outputs=[])
     with writing_model_folder(Path("encoder"), record) as place:
         tiny.write_model(place, "bert")
         save_file(weights, place / "model.safetensors", metadata={"format": "pt"})

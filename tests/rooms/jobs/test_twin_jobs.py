@@ -75,7 +75,7 @@ def workshop(tmp_path_factory):
     jobs.make_inputs(folder)
     texts = tiny.sentences(8, seed=9)
     rows = [dict.fromkeys(EXEMPLARS.names, 0) | {"sentence": t, "source": "toy"} for t in texts]
-    record = job_record("split_corpus", settings={}, inputs={}, outputs=[])
+    record = job_record("count_words", settings={}, inputs={}, outputs=[])
     write_table(Path("pool.parquet"), pa.Table.from_pylist(rows, schema=EXEMPLARS), record)
     base = "encoder/record.json"
     train("three_r", THREE_R, base, exemplars=["pool.parquet"])

@@ -260,3 +260,11 @@ EDITS_OF_SETTINGS = {
 def test_defaults_and_what_is_computed_have_a_meaning_and_what_only_refuses_has_none(whole, edit, changed):
     before, after = whole("Other"), whole("Other", *edit)
     assert {name for name in before if before[name] != after[name]} == changed
+
+
+def test_packages_that_a_library_computes_with_decide_as_it_does():
+    """Whoever loads an encoder depends on its tokeniser's version, wherever tokenizers is imported."""
+    for job in ("jobs.train_encoder", "evaluation.task_by_task", "jobs.continue_mlm"):
+        found = closure.packages(job)
+        assert {"torch", "transformers", "tokenizers", "safetensors", "numpy"} <= found.keys()
+        assert found["tokenizers"] == version("tokenizers")

@@ -41,7 +41,7 @@ def tree(tmp_path_factory):
         "from workflow_scripts.columns.corpora import SENTENCES\n"
         "from workflow_scripts.provenance.artefacts import job_record, write_table\n"
         "table = pa.table([['a b', 'a c'], [0, 0], [0, 1]], names=SENTENCES.names).cast(SENTENCES)\n"
-        "record = job_record('split_corpus', settings={}, inputs={}, outputs=[Path('train.parquet')])\n"
+        "record = job_record('count_words', settings={}, inputs={}, outputs=[Path('train.parquet')])\n"
         "write_table(Path('train.parquet'), table, record)\n",
     )
     assert made.returncode == 0, made.stderr
@@ -70,7 +70,8 @@ def command_line(tree, **packages):
         "operational": {},
     }
     planned = json.loads((tree / "packages.json").read_text()) | packages
-    return ["count_words", json.dumps({"settings": SETTINGS, "packages": planned, "files": files})]
+    call = {"module": "jobs.count_words", "settings": SETTINGS, "packages": planned, "files": files}
+    return ["count_words", json.dumps(call)]
 
 
 def count_words(tree, file, addition):

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.jobs import begin_here, call_of
+from tests.jobs import begin_here, call_of, module_of
 from workflow_scripts.columns.claims import CLAIMS
 from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, SENTENCES, WORD_COUNTS
 from workflow_scripts.columns.scores import SIMILARITIES
@@ -19,7 +19,7 @@ from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.figures.base import all_figures
 from workflow_scripts.provenance.artefacts import job_record, write_table
-from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.provenance.closure import ROOT, meanings, packages
 from workflow_scripts.settings.grids import PAPERS, runs_of
 from workflow_scripts.training.loop import write_speed
 
@@ -111,7 +111,14 @@ class Study:
         """Write an artefact that carries the study's labels."""
         file = self.root / path
         made = job_record(
-            rule, settings=settings, inputs=inputs, outputs=[file], wildcards=wildcards, labels=self.labels
+            rule,
+            settings=settings,
+            inputs=inputs,
+            outputs=[file],
+            wildcards=wildcards,
+            meaning=meanings(module_of(rule)),
+            versions=packages(module_of(rule)),
+            labels=self.labels,
         )
         write_table(file, table, made)
         return file

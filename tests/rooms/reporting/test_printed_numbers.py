@@ -58,9 +58,12 @@ def extraction_cells(config):
 def targets(study):
     """Every cell, figure and setting that a number can be printed as."""
     of_grids = [(name, run, column["heading"])
-                for name, grid in study.grids.items() for run in study.runs_of(name) for column in grid["columns"]]  # fmt: skip
-    figures = Figures(study)
-    drawn = [(grid, "", f"figure: {figure}") for grid in figures.experiments for figure in figures.of(grid)]
+                for name, grid in study.grids.items() for run in grid.runs for column in grid.block["columns"]]  # fmt: skip
+    drawn = [
+        (grid, "", f"figure: {figure}")
+        for grid, figures in Figures(study).by_experiment.items()
+        for figure in figures
+    ]
     return {*of_grids, *drawn, *extraction_cells(study.config)}
 
 
@@ -68,8 +71,10 @@ def is_there(cell, targets, study):
     if not cell.heading.startswith("setting: "):
         run = "" if cell.heading.startswith("figure: ") else cell.run
         return (cell.grid, run, cell.heading) in targets
-    value = study.settings[cell.run] if cell.run in study.runs_of(cell.grid) else None
-    for key in cell.heading.removeprefix("setting: ").split("."):
+    section, *keys = cell.heading.removeprefix("setting: ").split(".")
+    run = study.grids[cell.grid].runs.get(cell.run) if cell.grid in study.grids else None
+    value = run and getattr(run, section)
+    for key in keys:
         value = value and value[key]
     return value is not None and Fraction(str(value)) == Fraction(str(cell.value))
 

@@ -130,7 +130,12 @@ def write_times():
     made = record.model_copy(update={"outputs": [TIMES.as_posix()]})
     write_table(TIMES, pa.table({"mean": [0.5]}), made)
     page = job_record(
-        "write_report", settings={}, inputs={f"times/{TIMES}": TIMES}, outputs=[Path(STUDY, "report.html")]
+        "write_report",
+        settings={},
+        meaning={},
+        versions={},
+        inputs={f"times/{TIMES}": TIMES},
+        outputs=[Path(STUDY, "report.html")],
     )
     write_page(Path(STUDY, "report.html"), "<html><body>0.5</body></html>", page)
 

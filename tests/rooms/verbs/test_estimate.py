@@ -74,12 +74,14 @@ def study():
         "both": RUN._replace(encoder="twin"),
         "vague": RUN._replace(corpus="vague"),
     }
-    settings = {name: {"training": TRAINING} for name in runs}
-    settings["two"] = {"training": TRAINING | {"max_steps": 10, "batch_size": 512}}
-    members = {"twin": {"one": RUN, "two": RUN}}
-    return SimpleNamespace(
-        config=CONFIG, runs=runs, settings=settings, members=lambda name: members.get(name, {})
-    )
+    of_two = TRAINING | {"max_steps": 10, "batch_size": 512}
+    made = {
+        name: SimpleNamespace(
+            encoder=run.encoder, corpus=run.corpus, training=of_two if name == "two" else TRAINING
+        )
+        for name, run in runs.items()
+    }
+    return SimpleNamespace(config=CONFIG, runs=made)
 
 
 def job(rule, inputs=(), queued=None, settings=None, **wildcards):
