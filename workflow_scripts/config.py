@@ -2,7 +2,7 @@
 
 import importlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from textwrap import shorten
@@ -93,6 +93,17 @@ def _reader(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
+def _keys(loc: Sequence[int | str], section: Any, *, missing: bool) -> Iterator[str]:
+    """Keys and numbers that lead to a mistake, without the tags that pydantic adds where it chooses a class."""
+    for depth, step in enumerate(loc, start=1):
+        is_tag = isinstance(section, Mapping) and step not in section
+        if is_tag and not (missing and depth == len(loc)):
+            continue
+        yield str(step)
+        is_inside = isinstance(section, Mapping | list | tuple) and not is_tag
+        section = section[step] if is_inside else None
+
+
 def parse(kind: Any, section: Any, place: str) -> Any:
     """Read ``section``, the configuration found at ``place``, as a class of settings or a union of some.
 
@@ -103,7 +114,7 @@ def parse(kind: Any, section: Any, place: str) -> Any:
         return _reader(kind).validate_python(section)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join([place, *map(str, first["loc"])])
+        key = ".".join([place, *_keys(first["loc"], section, missing=first["type"] == "missing")])
         what = first["msg"].removeprefix("Value error, ")
         if first["type"] == "value_error" and isinstance(first["input"], Mapping):  # conflicts, by their keys
             raise ConfigError(f"{key}.{what.splitlines()[0]}") from error
