@@ -375,7 +375,9 @@ def test_keys_that_the_demo_does_not_read_rerun_nothing(finished, tmp_path):
         if (other := another(path, value)) is not None
     }
     assert len(unread) > 100
-    unread |= {f"{path.removesuffix('subtract')}pool": None for path in unread if path.endswith("_3r.subtract")}
+    unread |= {
+        f"{path.removesuffix('subtract')}pool": None for path in unread if path.endswith("_3r.subtract")
+    }
     assert plan_with(finished, setting(unread), tmp_path) == {}
 
 

@@ -216,7 +216,9 @@ def test_vectors_are_those_of_encode_also_when_saved(tmp_path, case):
 def test_an_input_longer_than_the_positions_is_a_line(tmp_path):
     with_settings(max_seq_length=200)(tmp_path)
     encoder, tokenizer = frozen.load(config(), fetched(tmp_path))
-    with pytest.raises(ConfigError, match=r"a sentence of 200 tokens; the encoder takes \d+\. Lower it"):
+    with pytest.raises(
+        ConfigError, match=r"a sentence of 200 tokens; the encoder takes \d+\. Lower max_tokens"
+    ):
         encode(encoder, tokenizer, ["river " * 300], 512)
     assert encode(encoder, tokenizer, ["river " * 300], 64).shape == (1, D)
 
