@@ -47,7 +47,7 @@ def how_to_make(path: object) -> str:
 
 
 def how_to_repair(path: object) -> str:
-    """What to do about an artefact that is damaged; Snakemake looks at dates, and takes it for finished."""
+    """Advice on a damaged artefact: Snakemake compares dates, and would take it for finished."""
     return f"Make it again: snakemake --cores all --forcerun {path}, with its study's --configfile."
 
 

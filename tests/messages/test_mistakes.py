@@ -153,7 +153,7 @@ MISTAKES = {
     ),
     "a number of frequencies that does not exist": (
         method_of("simcse_s2sent", readout={"frequencies": 3}),
-        "method.readout.frequencies: 3 is none of 1, 2, 4, 8, 16.",
+        "method.readout.frequencies: 3 is not one of 1, 2, 4, 8, 16.",
     ),
     "text for a number": (
         training_of("simcse", learning_rate="small"),
@@ -161,7 +161,7 @@ MISTAKES = {
     ),
     "an unknown schedule": (
         training_of("simcse", schedule="linaer"),
-        "training.schedule: 'linaer' is none of linear, constant. Did you mean linear?",
+        "training.schedule: 'linaer' is not one of linear, constant. Did you mean linear?",
     ),
     "an unknown module": (
         method_of("simcse", module="simce"),
@@ -169,7 +169,7 @@ MISTAKES = {
     ),
     "an unknown kind of readout": (
         method_of("simcse", readout={"kind": "s2snt"}),
-        "method.readout.kind: 's2snt' is none of as_published, layer_attention, mask_token, pooling, s2sent. Did you mean s2sent?",
+        "method.readout.kind: 's2snt' is not one of as_published, layer_attention, mask_token, pooling, s2sent. Did you mean s2sent?",
     ),
     "a number for a readout": (
         method_of("simcse", readout=5),
@@ -302,7 +302,7 @@ MISTAKES = {
     ),
     "a GPU for what is measured on processors": (
         put("evaluation/on_gpu", ["cost"]),
-        "evaluation.on_gpu.0: 'cost' is none of clustering, mteb, search, sts, transfer, extraction.",
+        "evaluation.on_gpu.0: 'cost' is not one of clustering, mteb, search, sts, transfer, extraction.",
     ),
     "a batch that the GPUs cannot share": (
         training_of("simcse", gpus=3),
@@ -428,7 +428,7 @@ MISTAKES = {
     ),
     "another readout of two runs": (
         run("pooled_avg", encoder="demo_twin", corpus=None, of_seeds=True),
-        "encoder: repooled reads one run anew; demo_twin consists of 2 runs.",
+        "encoder: repooled pools exactly one run again; demo_twin has 2 runs.",
     ),
     "an encoder that starts from itself": (
         put("encoders/circle", {"label": None, "runs": [SIMCSE | {"encoder": "circle"}]}),
@@ -920,7 +920,7 @@ MISTAKES = {
     ),
     "a kind of source that is none": (
         put("datasets/lee/sources", [{"kind": "ftp"}]),
-        "datasets.lee.sources.0.kind: 'ftp' is none of",
+        "datasets.lee.sources.0.kind: 'ftp' is not one of",
     ),
     # corpora and pools of translators and language models
     "a corpus of pairs": (
@@ -967,11 +967,11 @@ MISTAKES = {
     "a misspelt section": (put("trainin", {}), "trainin: unknown key. Did you mean training?"),
     "a number that is none": (
         put("training/weight_decay", float("nan")),
-        "training.weight_decay: nan is no number to compute with (Weight decay of AdamW",
+        "training.weight_decay: nan must be finite (Weight decay of AdamW",
     ),
     "an infinite number in a grid": (
         put("grid/columns/0/scale", float("inf")),
-        "experiments/demo.yaml: columns.0.scale: inf is no number to compute with (100 prints",
+        "experiments/demo.yaml: columns.0.scale: inf must be finite (100 prints",
     ),
     "an encoder outside the study": (
         lambda config, _grids: config["encoders"].update({"../x": config["encoders"]["minilm"]}),
@@ -1216,8 +1216,8 @@ FILES = {
     "modules that are paths": (
         (OVERLAY, "methods: {simcse: {module: a.b}, distil: {readout: {kind: ../x}}}\n"),
         [
-            "ConfigError: methods.simcse.module: 'a.b' is none of ",
-            "methods.distil.readout.kind: '../x' is none of",
+            "ConfigError: methods.simcse.module: 'a.b' is not one of ",
+            "methods.distil.readout.kind: '../x' is not one of",
         ],
     ),
     "two mistakes": (

@@ -35,5 +35,5 @@ A row ``run`` and a column ``heading`` name the cell. Numbers are multiplied by 
 computed from others, and are printed with ``digits`` decimals. Mean and sd are over ``values``, of as many seeds (or
 draws of random vectors) as ``seeds`` counts and ``repeats`` names; a gap has a null mean and a note. ``of_tasks`` are
 the parts of a mean over tasks, in the order of ``task``. ``difference`` is that to ``baseline``, the run that this one
-is compared with (null if with none), ``detectable`` the smallest true difference that so many seeds could detect; ``n``
+is compared with (null if with none), ``detectable`` the smallest true difference that these seeds could detect; ``n``
 counts what one seed's value was computed from. ``published_source`` is the citation of the published value."""

@@ -1,1 +1,1 @@
-"""What the Snakefile asks while the job graph is built: runs, checks of the configuration, lookups."""
+"""Functions that the Snakefile calls while it builds the job graph: runs, checks of the configuration, paths."""

@@ -1,4 +1,4 @@
-"""What suites evaluate, known before any job; of mteb's, the lists that they name, or the tasks of a benchmark.
+"""Tasks that suites evaluate, known before any job: mteb's lists, or the tasks of a benchmark.
 
 mteb takes seconds to import, so that the answer is noted below .snakemake, by mteb's version and what is asked. A study
 that names no benchmark never imports it.
@@ -35,7 +35,7 @@ def lists_of(config: Mapping[str, Any], suite: str) -> dict[str, dict[str, str]]
 
 
 def selection(block: Mapping[str, Any]) -> dict[str, Any]:
-    """What a suite says of a benchmark; nothing where it names lists."""
+    """A suite's choice from a benchmark; nothing if the suite names lists."""
     return {name: block[name] for name in Selection.model_fields if block.get(name) is not None}
 
 

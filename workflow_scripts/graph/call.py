@@ -62,7 +62,7 @@ def call(module: str, settings: Any, by_name: Modules | None = None) -> dict[str
 
 
 def _files(wildcards: Wildcards, input: Named, output: Named, resources: Any) -> str:
-    """What a job is handed besides settings and packages; the names are Snakemake's.
+    """The job's wildcards, files and resources, by Snakemake's names.
 
     A function of ``input``, because Snakemake compares inputs themselves, but no param that is computed from them.
     """

@@ -207,7 +207,7 @@ class RunChecks:
         self._sizes_of = sizes.behind
 
     def findings(self, place: str, runs: Mapping[str, Run]) -> Iterator[str]:
-        """What is wrong with runs, a line for each mistake: a mistake of several runs is one line.
+        """Mistakes in runs, a line each; a mistake that several runs share is one line.
 
         Args:
             place: The file or the block that asks for them.
@@ -300,7 +300,7 @@ class RunChecks:
         return [*trained, *chunked, *self._origin(run, method), *method.misfits(start)]
 
     def _trained(self, run: Run, settings: Config, training: Training) -> Iterator[str]:
-        """What is wrong with a training, which has to choose a checkpoint."""
+        """Mistakes in a training, such as no way to choose a checkpoint."""
         corpus = str(run.corpus)
         yield from training.misfits(corpus, self._rows.most(corpus))
         for section in ("training", "development"):
@@ -317,7 +317,7 @@ class RunChecks:
             yield f"development.dataset: {found}. Name one, or set corpora.{corpus}.dev_sentences."
 
     def _start(self, run: Run, pool: str | None) -> Start:
-        """What a run starts from, against which its method's settings are checked."""
+        """The encoder of a run, against which its method's settings are checked."""
         members = members_of(self._config["encoders"], run.encoder, (0,))
         return Start(
             encoder=run.encoder,
@@ -348,7 +348,7 @@ class RunChecks:
                 found = f"{module} adds up runs; {encoder} consists of none"
                 yield f"encoder: {found}. Name an encoder with `runs`."
             case "run" if len(members) != 1:
-                found = f"{module} reads one run anew; {encoder} consists of {count}"
+                found = f"{module} pools exactly one run again; {encoder} has {count}"
                 yield f"encoder: {found}. Name an encoder with one in `runs`."
             case "encoder" if is_made and (len(members) != 1 or not inner.columns):
                 yield f"encoder: {module} starts from one encoder; {encoder} consists of {count}. Name another."

@@ -141,7 +141,7 @@ def load_config(
 
 
 def read_layers(files: Iterable[str | Path]) -> dict[str, Mapping[str, Any]]:
-    """What files of the configuration hold, by their paths.
+    """Contents of configuration files, by their paths.
 
     Raises:
         ConfigError: with a line for each file that cannot be read or has no keys at the top.

@@ -33,7 +33,7 @@ class Dataset:
 
     @property
     def settings(self) -> str:
-        """What decides its rows: not pinned hashes and the contract, unless what they refuse is a gap."""
+        """Settings that decide its rows: without pinned hashes and the contract, unless a refusal becomes a gap."""
         block = self._block
         if block.get("optional") and self.study.config["broken"] == "gap":
             return as_json({"dataset": block, "source": self.source, "broken": "gap"})
@@ -60,7 +60,7 @@ class Dataset:
 
 
 def fetching(study: Study, encoder: str) -> str:
-    """What decides a fetched encoder, and the source that it would be copied from now."""
+    """Settings that decide a fetched encoder, and the source that it would be copied from now."""
     block = study.config["encoders"][encoder]["fetch"]
     source = source_now(study, f"encoders/{encoder}", block["sources"])
     decides = deciding(block, EncoderBlock) | {"sources": sources_of(source, block["sources"])}
@@ -77,7 +77,7 @@ def translation(config: Config, corpus: str) -> str:
 
 
 def translation_service(config: Config, corpus: str) -> str:
-    """Who translates, and how: a resource, which Snakemake passes on without comparing it."""
+    """The translator and its settings: a resource, which Snakemake passes on without comparing it."""
     return as_json(_engine(config, corpus))
 
 

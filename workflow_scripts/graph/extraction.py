@@ -48,7 +48,7 @@ class Extraction:
         )
 
     def _settings(self, wildcards: Wildcards) -> Config:
-        """What a job of one representation reads, of one kind of task where it has one."""
+        """Settings of a job of one representation, for one kind of task if it has one."""
         if "kind" in dict(wildcards.items()):
             return job_settings(self._extraction, wildcards.kind, wildcards.representation)
         learnt: Config = wikitext_settings(self._extraction, wildcards.representation)["learnt"]

@@ -42,7 +42,7 @@ _WORDS = {
     "too_long": "has more entries than {max_length}",
     "string_too_short": "is shorter than {min_length}",
     "string_pattern_mismatch": "does not match {pattern}",
-    "finite_number": "is no number to compute with",
+    "finite_number": "must be finite",
 }
 """Kind of pydantic's error to what is wrong with a value."""
 
@@ -59,7 +59,7 @@ class Form(NamedTuple):
 
     @property
     def plain(self) -> Any:
-        """Of a type with arguments, the type; of a class of settings, a dictionary."""
+        """The type without its arguments; a dictionary for a class of settings."""
         kind = get_origin(self.kind) or self.kind
         return dict if isinstance(kind, type) and issubclass(kind, Settings) else kind
 
@@ -120,12 +120,12 @@ def read(kind: type[S], value: Any, place: str) -> tuple[S | None, list[str]]:
 
 
 def mistakes(kind: type[Settings], value: Any, place: str) -> list[str]:
-    """What is wrong with ``value``, as in ``read``."""
+    """Mistakes in ``value``, as in ``read``."""
     return read(kind, value, place)[1]
 
 
 def mistaken_keys(kind: type[Settings], value: Any, place: str) -> list[str]:
-    """What is wrong with some keys of a block, each by itself, where the rest of the block is elsewhere."""
+    """Mistakes in some keys of a block, each by itself, when the rest of the block is elsewhere."""
     try:
         kind.strictly(value)
     except ValidationError as error:
@@ -285,11 +285,11 @@ def _expected(words: str) -> list[str]:
 def _none_of(found: Any, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(str(found), known, n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
-    return f"{found!r} is none of {', '.join(known)}.{hint}"
+    return f"{found!r} is not one of {', '.join(known)}.{hint}"
 
 
 def _no_name(pattern: str) -> str:
-    """What is wrong with a key, and what to do: of names, or of settings with dots such as ``method.temperature``."""
+    """Mistake in a key, and the remedy: for names, and for settings with dots such as ``method.temperature``."""
     if "\\." not in pattern:
         return "not a name. Use small letters, digits and underscores."
     sections = re.findall("[a-z]+", pattern.partition(")")[0])

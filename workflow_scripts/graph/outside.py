@@ -1,4 +1,4 @@
-"""What each dataset and encoder would be read from now: outside data as inputs of the graph.
+"""Present sources of datasets and encoders: outside data as inputs of the graph.
 
 The job that reads a dataset or fetches an encoder has the name of its source among its settings (``data.planned``).
 It runs again when a file appears or changes, or when a source that is listed earlier becomes available. What has been
@@ -76,7 +76,7 @@ class Here(NamedTuple):
         }
 
     def contents(self) -> tuple[Any, ...]:
-        """What would be read, wherever it lies."""
+        """The files that would be read, wherever they are."""
         hashes = {name.removeprefix(self.label): sha256 for name, sha256 in self.hashes().items()}
         return self.reading, {self.roles.get(file, file): sha256 for file, sha256 in hashes.items()}
 
@@ -84,7 +84,7 @@ class Here(NamedTuple):
 def source_now(study: Study, artefact: str, sources: Iterable[Config], *, optional: bool = False) -> str:
     """The name of what the job of one artefact would read now; within a job, of what it was planned with.
 
-    A job may run where neither data nor network are, as on a compute node, and Snakemake builds its graph there anew.
+    On a compute node there may be neither data nor network, and Snakemake rebuilds the graph there.
 
     Args:
         study: Whose results and settings count.
@@ -142,7 +142,7 @@ def planned_source(
 
 
 def sources_of(planned: str, sources: Sequence[Config]) -> list[Config]:
-    """Those of a dataset's or encoder's sources that a name (``planned_source``) is of; all, where it is of nothing."""
+    """The configured sources that ``planned_source`` was built from; all of them if it names none."""
     if is_here(planned):
         files = [file.partition(" sha256:")[0] for file in planned.split("; ")]
         on_disk = [source for source in sources if source["kind"] not in ON_HUB]
@@ -258,7 +258,7 @@ def check_needs(study: Study, jobs: Iterable[Any]) -> None:
 def need_findings(
     config: Config, jobs: Iterable[Needed], data_root: Path | None, *, quick: bool = False
 ) -> Iterator[str]:
-    """What is missing, once for all jobs that need it.
+    """Missing keys, engines and data, once for all jobs that need them.
 
     Args:
         config: The whole configuration.

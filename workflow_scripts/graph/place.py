@@ -81,7 +81,7 @@ _SETTLED_SECONDS = 2.0
 
 
 class Call(NamedTuple):
-    """What a call of snakemake adds to the configuration files of the repository."""
+    """Files and values that a call of snakemake adds to the repository's configuration."""
 
     configfiles: list[str]
     config: dict[str, Any]

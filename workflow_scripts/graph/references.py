@@ -67,7 +67,7 @@ def encoders_reached(encoders: Mapping[str, Any], names: Iterable[str]) -> set[s
 
 
 def form_of(config: Mapping[str, Any], section: str, name: str) -> str | None:
-    """What a block of some section holds; None where all blocks are alike, or it is not sound itself."""
+    """The form of a section's block; None if all blocks are alike, or the block itself is wrong."""
     block = config[section][name] if section in config else {}
     match section:
         case "datasets":
@@ -125,7 +125,7 @@ def misnamed(
 
 
 def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
-    """What the blocks of the configuration name that is not there, grids left out."""
+    """Names in the configuration, without grids, that refer to nothing."""
     yield from reader_findings(config)
     yield from misnamed(config, references(Study.strictly(config), Study))
     for name, encoder in config["encoders"].items():
@@ -187,7 +187,7 @@ def _density_findings(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def grid_findings(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) -> Iterator[str]:
-    """What a grid names that is not there."""
+    """Names in a grid that refer to nothing."""
     named = [*references(Grid.strictly(grid), Grid)]
     yield from misnamed(
         config, (one for one in named if not one[2].section.startswith("grid.")), f"{place}: "
@@ -211,7 +211,7 @@ def grid_findings(config: Mapping[str, Any], grid: Mapping[str, Any], place: str
 def _names_in(
     config: Mapping[str, Any], grid: Mapping[str, Any], runs: Mapping[str, Any]
 ) -> dict[str, Iterable[str]]:
-    """What names in a grid can refer to in it."""
+    """Names that a grid defines for its own references."""
     asked = {suite for suites in grid["suites"].values() for suite in suites}
     defined = {suite for suites in config["suites"].values() for suite in suites}
     headings = [column["heading"] for _, column in numbered_columns(grid) if not column.get("measured")]
@@ -264,7 +264,7 @@ def _findings_in_columns(config: Mapping[str, Any], grid: Mapping[str, Any], pla
 def column_findings(
     column: Mapping[str, Any], scores: Mapping[str, Cells], times: Mapping[str, Cells], place: str
 ) -> Iterator[str]:
-    """What a column asks of its suite that no file of scores holds, or of times if the column is measured."""
+    """Columns that no file of scores holds, or no table of times if the column is measured."""
     suite, task, aggregation, metric = (column[key] for key in ("suite", "task", "aggregation", "metric"))
     measured = column.get("measured", False)
     tasks, others = (times, scores) if measured else (scores, times)

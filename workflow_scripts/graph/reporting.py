@@ -1,4 +1,4 @@
-"""What the page and cards show of a study, the claims that it is held to, and what must be made before weights go."""
+"""Contents of the page and cards, the study's claims, and the files to be made before weights are deleted."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ class Page:
         return sorted({*trained, *self._study.evaluation_sets, *extracted})
 
     def reads(self) -> dict[str, list[str]]:
-        """What it reads besides tables, figures and claims, by role."""
+        """Files that it reads besides tables, figures and claims, by role."""
         study, corpora = self._study, self._study.read_corpora
         trips = [corpus for corpus in corpora if "round_trip" in self._config["corpora"][corpus]]
         history = "<results>/runs/{run}/seed{seed}/history.parquet"

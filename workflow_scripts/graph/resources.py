@@ -107,7 +107,7 @@ def data_root_findings(config: Mapping[str, Any], data_root: Path | None) -> Ite
 
 
 def claim_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:
-    """What is wrong with the tables of claims that a study names, and with what they name in its tables.
+    """Mistakes in the tables of claims that a study names, and in their references to its tables.
 
     Args:
         config: The configuration, which is sound.

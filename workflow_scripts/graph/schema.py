@@ -255,7 +255,7 @@ class DevelopmentBlock(Development):
 
 
 class EvaluationBlock(Settings):
-    """What evaluations are given to compute with."""
+    """Resources of evaluations."""
 
     on_gpu: list[Literal["clustering", "mteb", "search", "sts", "transfer", "extraction"]] = Field(
         description="Kinds of suites whose jobs ask for a GPU each and encode there; extraction: that study.",

@@ -1,4 +1,4 @@
-"""What is known of encoders and text before anything is read.
+"""Facts about encoders and text that are known before anything is read.
 
 Of an encoder from its own config.json, where it is on this machine, how large it is and of which kind; whether it drops
 out or attends both ways is seen when it is loaded. Of text from the contracts of datasets.
@@ -83,7 +83,7 @@ def _read(folder: Path) -> Size | None:
 
 
 def _positions(found: Mapping[str, Any]) -> int | None:
-    """Of BERT's kind, all; RoBERTa's and MPNet's count from one past their padding."""
+    """Positions of an encoder: all for BERT; RoBERTa's and MPNet's count from one past their padding."""
     if found.get("model_type") == "bert":
         return int(found["max_position_embeddings"])
     if found.get("model_type") in (*BUILT_AS_BERT, "mpnet"):

@@ -31,7 +31,7 @@ _SCORES = "<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet"
 
 @dataclass(frozen=True)
 class Study:
-    """What rules start from; nothing in it changes once it is made."""
+    """The study from which rules start; nothing in it changes after it is made."""
 
     config: Config
     blocks: Mapping[str, Config]
@@ -166,12 +166,12 @@ class Encoder:
 
     @property
     def continue_mlm(self) -> Config:
-        """What decides this training, besides what its block says."""
+        """Settings that decide this training, without those of its block."""
         return {**self.study.config["continue_mlm"], "training": deciding(self.training, Training)}
 
     @property
     def adapt(self) -> Config:
-        """What its block says of its adaptation, besides the training."""
+        """Its block's settings of the adaptation, without those of the training."""
         return {key: value for key, value in self.block["adapt"].items() if key != "training"}
 
 
@@ -205,12 +205,12 @@ class Suite:
 
     @property
     def missing_data(self) -> str:
-        """What is done where data of mteb's tasks are missing."""
+        """The reaction to missing data of mteb's tasks: stop, or leave a gap."""
         return str(self.block["missing_data"])
 
     @property
     def selection(self) -> Config:
-        """What it says of a benchmark of mteb."""
+        """The suite's choice from a benchmark of mteb."""
         return selection(self.block)
 
 
@@ -313,7 +313,7 @@ class Run:
 
     @property
     def modules(self) -> list[str]:
-        """What making it imports by name: its method's modules, and those of the runs that it is made of."""
+        """Modules that making it imports by name: its method's, and those of its member runs."""
         behind = [] if self.corpus else self.study.encoders[self.encoder].modules
         return sorted({*method_modules(self.method), *behind})
 
@@ -341,7 +341,7 @@ class Grid:
 
     @property
     def trained(self) -> list[Run]:
-        """Those that are trained."""
+        """Runs that are trained."""
         return [run for run in self.runs.values() if run.corpus]
 
     @property
@@ -359,7 +359,7 @@ class Grid:
 
     @property
     def experiment(self) -> Config:
-        """What its table is made by: its block without those that ask for figures."""
+        """The settings of its table: its block without the keys of figures."""
         return {key: value for key, value in self.block.items() if key not in all_figures()}
 
     @property

@@ -55,7 +55,7 @@ def command(
     job: str | None,
     say: Say = _said,
 ) -> list[str]:
-    """What starts the processes.
+    """The command that starts the processes.
 
     Args:
         module: The training's module and its arguments.

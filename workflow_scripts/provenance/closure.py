@@ -168,7 +168,7 @@ def _is_bare_string(statement: ast.stmt) -> bool:
 
 
 def _definitions(source: str) -> dict[str, tuple[str, list[str]]]:
-    """What a module of settings defines: the hash of its meaning, and the names of what it is made of."""
+    """Definitions in a module of settings, each with the hash of its syntax tree and the names that it uses."""
     tree = ast.parse(source)
     named = {
         alias.asname or alias.name: f"{node.module}.{alias.name}"
@@ -206,7 +206,7 @@ class _Behaviour(ast.NodeTransformer):
         return ast.Assign([node.target], self.visit(node.value or ast.Constant(None)))
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Of ``Field`` the default."""
+        """Keep the default of a ``Field``."""
         if isinstance(node.func, ast.Name) and node.func.id == "Field":
             node.keywords = [one for one in node.keywords if one.arg in ("default", "default_factory")]
         return self.generic_visit(node)

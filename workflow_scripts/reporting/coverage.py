@@ -65,7 +65,7 @@ class Panel(Settings):
 
 
 class Coverage(Settings):
-    """What ``resources/ledger/<paper>.yaml`` holds."""
+    """Contents of ``resources/ledger/<paper>.yaml``."""
 
     reasons: list[Reason]
     panels: list[Panel]
@@ -166,7 +166,7 @@ def _place(cell: Printed) -> tuple[str, int]:
 
 
 def _shown(cell: Printed) -> Target:
-    """What has to be there for a number to be measured: a cell, or the whole figure that shows it."""
+    """The cell, or the whole figure, without which a number is not measured."""
     in_figure = cell.heading.startswith(FIGURE)
     return (
         (cell.grid, "", cell.heading.removeprefix(FIGURE))

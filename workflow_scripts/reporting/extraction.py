@@ -57,7 +57,7 @@ class Scores:
 
     @classmethod
     def read(cls, files: Sequence[Path], names: Names) -> "Scores":
-        """What some files hold of the measures that ``names`` defines."""
+        """Scores in some files, of the measures that ``names`` defines."""
         scores = cls((read_table(path, EXTRACTION) for path in files), names.measures.values())
         for path in files:
             scores.labels[wildcard(path, "representation")].update(record_of(path).labels)
@@ -143,7 +143,7 @@ class Place(NamedTuple):
 
     @property
     def run(self) -> str:
-        """What a table calls the row; the group is named where there are several."""
+        """Name of the row in a table, with its group if there are several."""
         return f"{self.group}: {self.row}" if self.several else self.row
 
 

@@ -40,7 +40,7 @@ class Source(Settings):
 
 
 class Config(Settings):
-    """What a card says that no record holds."""
+    """Statements of a card that no record holds."""
 
     encoders: list[Source]
     data: list[Source]

@@ -1,4 +1,4 @@
-"""What reporting reads from records: the run that a file belongs to, the job that made it, and its labels."""
+"""Facts from records for reporting: a file's run, the job that made it, and its labels."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

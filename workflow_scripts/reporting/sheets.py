@@ -161,7 +161,7 @@ class Sheet:
         return _lettered([run for run in self.cells["run"].unique() if run in compared], ascii_uppercase)
 
     def named(self, name: str) -> str:
-        """What readers see in place of a run or heading."""
+        """Names for readers, in place of the identifiers of runs and headings."""
         return self.shown.get(name, name)
 
     @property
@@ -243,7 +243,7 @@ def _lettered(names: Iterable[str], alphabet: str) -> dict[str, str]:
 
 
 def _measure(cells: pd.DataFrame) -> str:
-    """What a column holds; its rows may be scores of several measures, or of several datasets."""
+    """The measure of a column, whose rows may differ in measure or dataset."""
     scales = {*cells["scale"]}
     scale = f", times {scales.pop():g}" if len(scales) == 1 and not scales & {1, None} else ""
     parts = []

@@ -128,7 +128,7 @@ class _Table:
         self.values = cache(self._values)  # of a run and a heading
 
     def _values(self, run: str, heading: str) -> Values:
-        """What a cell holds, seed by seed."""
+        """Values of a cell, by seed."""
         column = self.columns[heading]
         parts = {part: self.values(run, part) for part in read_by(column)}
         match column:
@@ -216,7 +216,7 @@ class _Table:
         return tested | {"baseline": baseline}
 
     def shows(self, heading: str) -> dict[str, Any]:
-        """What a column shows, as ``columns.tables.TABLE`` has it: suite, task, aggregation, metric, scale, digits."""
+        """A column's content, as ``columns.tables.TABLE`` has it: suite, task, aggregation, metric, scale, digits."""
         column = self.columns[heading]
         if isinstance(column, Column):
             return column.model_dump(include={"suite", "task", "aggregation", "metric", "scale", "digits"})

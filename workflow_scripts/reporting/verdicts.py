@@ -7,7 +7,7 @@ be subtracted, but nothing can be said of the difference.
 A claim of a direction is tested two-sidedly, so that it can be contradicted as well as supported; a claim that two
 numbers are the same, for equivalence (``evaluation.significance``). Where neither is shown, the claim is undecided, and
 the smallest difference that a test of this claim alone would have shown says how much that means. A demo decides no
-claim: its few steps, seeds and documents are none of the scale that a paper speaks of.
+claim: its few steps, seeds and documents are not the scale of a paper.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ Kind = Literal["supported", "contradicted", "undecided"]
 
 
 class Material(NamedTuple):
-    """What a study has made that claims are compared by."""
+    """Tables and scores of a study, with which claims are compared."""
 
     cells: Mapping[tuple[str, str, str], Row]
     """Table (or figure that is drawn from cells of one), run and heading to a cell (``columns.tables.TABLE``)."""
@@ -128,7 +128,7 @@ def corrected(p_values: Sequence[float | None]) -> list[float | None]:
 def verdict(
     difference: float, corrected_p: float | None, expects: Expects, margin: float, alpha: float
 ) -> Kind:
-    """What a difference and its p say of the claim at the level ``alpha``."""
+    """Verdict on a claim, from a difference and its p at the level ``alpha``."""
     if corrected_p is None or corrected_p >= alpha:
         return "undecided"
     agrees = {"same": abs(difference) < margin, "higher": difference > 0, "lower": difference < 0}
@@ -165,7 +165,7 @@ def _compared(
 
 
 def reason(found: Compared, kind: Kind, note: str, alpha: float, scale: Scale) -> str:
-    """What a verdict rests on, in one line."""
+    """Grounds of a verdict, in one line."""
     evidence = found.evidence
     direction = "higher" if evidence.difference > 0 else "lower"
     parts = [f"{brief(abs(evidence.difference))} {direction}" if evidence.difference else "equal"]
@@ -179,7 +179,7 @@ def reason(found: Compared, kind: Kind, note: str, alpha: float, scale: Scale) -
         if scale == "demo":
             parts.append("a demo decides no claim")
         elif kind == "undecided" and evidence.p is not None and evidence.p < alpha:
-            parts.append("shown alone, but not among so many claims")
+            parts.append("significant alone, but not after the correction for all claims")
         elif kind == "undecided":
             least = brief(evidence.detectable or 0)
             parts.append(f"even alone, a true difference below {least} would mostly go unseen")
@@ -230,7 +230,7 @@ def _tested(
 def _repeated(
     sides: Sequence[Row], fixed: Sequence[bool], repeats: str
 ) -> tuple[str, list[tuple[float, float]]]:
-    """What two cells were repeated over, and their values pair by pair; over tasks where both have one value."""
+    """The unit of repetition of two cells and their paired values; tasks, if both have one value."""
     ours, theirs = sides
     if all(fixed) and repeats == "draws" and len(ours["of_tasks"]) > 1 and ours["task"] == theirs["task"]:
         return "tasks", list(zip(ours["of_tasks"], theirs["of_tasks"], strict=True))

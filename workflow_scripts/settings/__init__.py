@@ -1,1 +1,1 @@
-"""What a configuration may say: a class of settings for everything that reads a part of it, without what computes."""
+"""Typed settings: a class for each part of the configuration, without the code that computes."""

@@ -114,7 +114,7 @@ def claims_in(folder: Path, paper: str, scale: Scale) -> dict[str, dict[str, Any
 
 
 def _value(text: str) -> float | str | None:
-    """A number; a text that is none stays, so that whoever checks it can say so."""
+    """A number, or the text itself if it is not a number, for the check to report."""
     try:
         return float(text) if text else None
     except ValueError:

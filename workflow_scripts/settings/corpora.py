@@ -1,4 +1,4 @@
-"""What is trained on: corpora, round trips through another language, words and exemplars."""
+"""Settings of training text: corpora, round trips through another language, words and exemplars."""
 
 from typing import Annotated, Literal
 
@@ -9,7 +9,7 @@ from workflow_scripts.settings.names import CorpusName, EncoderName, LlmName, Na
 
 
 class Translation(Settings):
-    """What is translated, with which engine and through which language."""
+    """Text to translate, the engine, and the language in between."""
 
     corpus: Annotated[Name, Refers("corpora", ("sentences",))] = Field(
         description="Corpus of sentences to start from."
@@ -21,7 +21,7 @@ class Translation(Settings):
     via: str = Field(
         pattern="^[A-Za-z-]{2,12}$", description="Language to translate through, as the engine writes it."
     )
-    max_sentences: int | None = Field(gt=0, description="Use the first so many sentences; null for all.")
+    max_sentences: int | None = Field(gt=0, description="Use the first N sentences; null: all.")
 
 
 class Shape(Settings):
@@ -73,7 +73,7 @@ class Corpus(Settings):
         ge=0,
         description="Sentences to hold out, as whole documents from the end; 0 for none, and for triples.",
     )
-    max_sentences: int | None = Field(gt=0, description="Train on the first so many rows; null for all.")
+    max_sentences: int | None = Field(gt=0, description="Train on the first N rows; null: all.")
     also: Pairs | None = Field(
         default=None,
         description="Dataset of pairs whose sentences are added, without their scores; omit for none.",
@@ -112,7 +112,7 @@ class Words(Settings):
 
 
 class Pool(Settings):
-    """What every pool must contain."""
+    """Requirements of every pool."""
 
     corpus: CorpusName = Field(description="Corpus whose words are counted.")
     encoder: EncoderName = Field(description="Encoder whose tokeniser counts tokens.")
@@ -130,7 +130,7 @@ class ExtractivePool(Pool):
     """Sentences of the corpus itself, a substitute where there is no language model."""
 
     generator: Literal["extractive"]
-    max_candidates: int = Field(gt=0, description="Choose from the first so many sentences that qualify.")
+    max_candidates: int = Field(gt=0, description="Choose from the first N sentences that qualify.")
 
 
 class LlmPool(Pool):
@@ -143,7 +143,7 @@ class LlmPool(Pool):
         gt=0, description="Number of listed words, drawn at random, that one call may use."
     )
     sentences_per_call: int = Field(gt=0, description="Sentences to ask for in one call.")
-    max_calls: int = Field(gt=0, description="Give up after so many calls.")
+    max_calls: int = Field(gt=0, description="Stop after N calls.")
     seed: int = Field(ge=0, description="Seed for drawing the words of each call.")
     label: str | None = Field(
         description="Substitution to print, where the model is not the paper's; null: none."

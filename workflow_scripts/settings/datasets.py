@@ -84,10 +84,10 @@ class HubSource(Settings):
 
 
 class Contract(Settings):
-    """What a dataset must contain to be accepted under its name."""
+    """Requirements that a dataset must meet to be accepted under its name."""
 
     rows: int | None = Field(default=None, ge=0, description="Exact number of rows.")
-    min_rows: int = Field(default=1, ge=0, description="At least so many rows.")
+    min_rows: int = Field(default=1, ge=0, description="Least number of rows.")
     groups: dict[str, int] = Field(
         default={}, description="Exact rows per subset (pairs, if the source has them) or split (labelled)."
     )
@@ -98,7 +98,7 @@ class Contract(Settings):
 
 
 class Dataset(Settings):
-    """What reading a dataset depends on: a block of ``datasets`` without what it says for people."""
+    """Settings that decide a dataset's rows: a block of ``datasets`` without its descriptions for people."""
 
     form: Literal["sentences", "pairs", "labelled", "triples"]
     sources: list[Annotated[FileSource | HubSource, Field(discriminator="kind")]] = Field(min_length=1)
@@ -109,7 +109,7 @@ class Dataset(Settings):
 
 
 class About(Settings):
-    """What a person who uses a dataset should know. Cards of models alone read it: no change of it reruns a number."""
+    """Facts about a dataset for its users. Only model cards read them: no change of them reruns a number."""
 
     origin: str = Field(min_length=1, description="Which part of which publication the rows are.")
     url: str = Field(pattern=r"^(https://\S+|not stated)$", description="Page where the data can be had.")

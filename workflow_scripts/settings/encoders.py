@@ -41,7 +41,7 @@ EncoderSource = Annotated[LocalEncoder | PackageEncoder | HubEncoder, Field(disc
 
 
 class Fetch(Settings):
-    """What decides which encoder is fetched."""
+    """Settings that decide which encoder is fetched."""
 
     sources: list[EncoderSource] = Field(min_length=1)
     label: str | None = Field(

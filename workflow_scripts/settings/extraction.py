@@ -26,7 +26,7 @@ class Wikitext(Settings):
     """The general corpus, which is not one of the tasks."""
 
     dataset: Sentences = Field(description="Dataset of the form sentences.")
-    max_sentences: int | None = Field(gt=1, description="Use the first so many sentences; null for all.")
+    max_sentences: int | None = Field(gt=1, description="Use the first N sentences; null: all.")
     max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
     label: str | None = Field(
         description="Substitution to print, where the dataset stands in for Wikitext-2."
@@ -37,7 +37,7 @@ class Averages(Settings):
     """The corpus that is averaged over, and how it is batched."""
 
     dataset: Sentences = Field(description="Dataset of the form sentences.")
-    max_sentences: int | None = Field(gt=0, description="Use the first so many sentences; null for all.")
+    max_sentences: int | None = Field(gt=0, description="Use the first N sentences; null: all.")
     max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
     block: int = Field(gt=0, description="Sentences that are batched together by length.")
     precision: Precision
@@ -240,7 +240,7 @@ class Names(Settings):
     datasets: dict[str, str] = Field(default={}, description="Task to what its data is called.")
 
     def model(self, name: str) -> str:
-        """What readers see in place of the paper's name of a model, which may be that of another encoder."""
+        """Name for readers, in place of the paper's name of a model, which may be another encoder's."""
         return (self.models[name].name or name).format(encoder=self.encoder)
 
 
@@ -332,7 +332,7 @@ def tables_of(extraction: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def scattered(figure: Mapping[str, Any]) -> dict[str, Any]:
-    """What a scatter plot shows, in the keys of a table."""
+    """Points of a scatter plot, in the keys of a table."""
     shown = {key: figure[key] for key in ("title", "models", "variants")}
     return shown | {"source": "", "columns": "models", "measures": [figure["x"], figure["y"]], "digits": 2}
 

@@ -92,7 +92,7 @@ def baselines_of(grid: Mapping[str, Any]) -> dict[str, str | None]:
     ``{encoder}`` and other axes in a baseline are filled in by those of the run that is compared.
 
     Raises:
-        ConfigError: if a baseline names an axis that is none.
+        ConfigError: if a baseline names something that is not an axis.
     """
     found: dict[str, str | None] = {}
     for block in grid["runs"]:
@@ -222,7 +222,7 @@ def run_settings(config: Config, run: Run) -> Config:
 
 
 def _of_method(block: Config) -> Config:
-    """What a block of ``methods`` says of the method itself."""
+    """A block of ``methods`` without training, development and readings."""
     return {key: value for key, value in block.items() if key not in (*OF_A_RUN, "readings")}
 
 
@@ -273,7 +273,7 @@ def scored_columns(columns: Iterable[Mapping[str, Any]], heading: str) -> list[M
 
 
 class _Score(Settings):
-    """What is shown of a suite."""
+    """The score of a suite that a column prints."""
 
     suite: Annotated[str, Refers("grid.suites")]
     aggregation: str
@@ -324,7 +324,7 @@ class RatioColumn(_Printed):
 
 
 class GainColumn(_Printed):
-    """What a run gains over its baseline in another column; runs without a baseline have a gap."""
+    """A run's gain over its baseline in another column; runs without a baseline have a gap."""
 
     gain_of: str = Field(description="Heading of a column of scores or means.")
 
@@ -387,7 +387,7 @@ class RunBlock(Settings):
 
 
 class AnyGrid(Settings):
-    """What a grid says, but for its suites, columns and figures."""
+    """A grid without its suites, columns and figures."""
 
     title: str
     source: str = Field(description="Paper and table.")

@@ -39,7 +39,7 @@ class MethodConfig(Settings):
 
     @property
     def read_columns(self) -> Sequence[str]:
-        """Those columns of a corpus that these settings read."""
+        """Columns of a corpus that these settings read."""
         return self.columns
 
     @property
@@ -53,7 +53,7 @@ class MethodConfig(Settings):
         return {}
 
     def misfits(self, start: Start) -> Iterator[str]:
-        """What these settings need and what a run starts from lacks, a line each.
+        """Requirements of these settings that the encoder of a run does not meet, a line each.
 
         Lines begin with ``method.`` and the setting, or with ``encoder`` or ``teacher``.
         """
@@ -116,7 +116,7 @@ class Contrasting(TrainingMethod):
     temperature: float = Field(gt=0, le=1, description="Softmax temperature; 0.05 in the paper.")
     matryoshka: tuple[Annotated[int, Field(gt=0)], ...] = Field(
         default=(),
-        description="Widths: so many first entries of a vector are contrasted too, beside all of them.",
+        description="Matryoshka widths: the loss is also applied to vectors that are cut to each.",
     )
 
     @property
@@ -306,7 +306,7 @@ class DiffCSE(Contrastive):
 
     @property
     def keeps_contrasted(self) -> bool:
-        """Not where a projector is thrown away."""
+        """False if a projector is dropped at test."""
         return super().keeps_contrasted and self.projector == "head"
 
     def conflicts(self) -> Iterator[str]:
@@ -364,7 +364,7 @@ class LLM2Vec(Contrastive):
         return {**super().overrides, "dtype": self.weights}
 
     def misfits(self, start: Start) -> Iterator[str]:
-        """What is read is the decoder as it attends here."""
+        """Lines if the encoder is not a causal decoder."""
         sizes = [size._replace(causal=not self.bidirectional) for size in start.sizes]
         return super().misfits(start._replace(sizes=sizes))
 
@@ -504,17 +504,17 @@ class ThreeR(ReductionBlock):
 
     @property
     def labels(self) -> Sequence[str]:
-        """Those of the method underneath."""
+        """Labels of the method underneath."""
         return self.base.labels
 
     @property
     def overrides(self) -> Mapping[str, Any]:
-        """Those of the method underneath."""
+        """Overrides of the method underneath."""
         return self.base.overrides
 
     @property
     def read_columns(self) -> Sequence[str]:
-        """Those of the method underneath."""
+        """Columns that the method underneath reads."""
         return self.base.read_columns
 
     def conflicts(self) -> Iterator[str]:
@@ -528,14 +528,14 @@ class ThreeR(ReductionBlock):
         yield from super().conflicts()
 
     def misfits(self, start: Start) -> Iterator[str]:
-        """Those of the method underneath, and the pool has as many exemplars as a step takes."""
+        """Misfits of the method underneath, and of a pool with fewer exemplars than a step takes."""
         yield from (line.replace("method.", "method.base.", 1) for line in self.base.misfits(start))
         if start.pool_sentences is not None and self.k > start.pool_sentences:
             found = f"{self.k} exemplars a step; pool {self.pool} has {start.pool_sentences}"
             yield f"method.k: {found}. Lower it."
 
     def unchunkable(self, start: Start) -> Iterator[str]:
-        """That of the method underneath."""
+        """Reason of the method underneath."""
         return (line.replace("method.", "method.base.", 1) for line in self.base.unchunkable(start))
 
 

@@ -1,4 +1,4 @@
-"""What readers of datasets take, a class a reader: every field is a key of ``options`` of a source."""
+"""Options of dataset readers, a class a reader: every field is a key of a source's ``options``."""
 
 from collections import Counter
 from collections.abc import Iterator

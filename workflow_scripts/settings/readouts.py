@@ -13,7 +13,7 @@ class ReadoutConfig(Settings):
     """Settings of a readout: every field but ``kind`` is a key of ``readout`` in a block of config/methods.yaml.
 
     ``kind`` is the name of its file in ``models/readouts``, as a ``Literal``. The settings are all that a model folder
-    keeps of them, so that they and the encoder's configuration must be enough to make the readout anew.
+    keeps of them, so that they and the encoder's configuration must be enough to make the readout again.
     """
 
     kind: str
@@ -45,11 +45,11 @@ class ReadoutConfig(Settings):
 
     @property
     def labels(self) -> Sequence[str]:
-        """What a reader of any number made with it must know, such as that vectors depend on their batch."""
+        """Notes for readers of any number made with it, such as that vectors depend on their batch."""
         return ()
 
     def misfits(self, start: Start) -> Iterator[str]:
-        """What an encoder lacks for it, a line each that begins with ``readout.`` and the setting."""
+        """Requirements that an encoder does not meet, a line each that begins with ``readout.`` and the setting."""
         return iter(())
 
 
@@ -141,7 +141,7 @@ class LayerAttention(ReadoutConfig):
         description="softmax: the code's; ratio: a score over the sum of its row; diagonal: Equation 1 as printed."
     )
     projection: Literal["linear", "rrelu", "rrelu_per_query"] = Field(
-        description="What follows W_q, W_k and W_v; the code draws slopes of keys and values anew for each query."
+        description="What follows W_q, W_k and W_v; the code draws new slopes of keys and values for each query."
     )
     embeddings: bool = Field(description="Whether the embedding output is a layer, as in the code.")
     divisor: Literal["layers", "sqrt_width", "none"] = Field(
@@ -215,7 +215,7 @@ class S2Sent(ReadoutConfig):
 
     @property
     def labels(self) -> Sequence[str]:
-        """That vectors depend on their batch, or that the selector does nothing."""
+        """Labels if vectors depend on their batch, or the selector does nothing."""
         found = []
         if self.sums_batch:
             found.append(
@@ -227,7 +227,7 @@ class S2Sent(ReadoutConfig):
 
     @property
     def mask_setting(self) -> str | None:
-        """That of the tokens which are taken."""
+        """The setting that makes this readout read [MASK], if it does."""
         return "pooling" if self.pooling == "mask" else None
 
     def conflicts(self) -> Iterator[str]:
@@ -262,12 +262,12 @@ class MaskToken(ReadoutConfig):
 
     @property
     def mask_setting(self) -> str:
-        """It reads nothing else."""
+        """The setting that makes this readout read [MASK]: always its kind."""
         return "kind"
 
 
 class AsPublished(ReadoutConfig):
-    """What is not in the encoder's own folder: which of its prompts."""
+    """Settings of a published folder besides its own: which of its prompts."""
 
     kind: Literal["as_published"]
     prompt: str | None = Field(
@@ -276,7 +276,7 @@ class AsPublished(ReadoutConfig):
 
     @property
     def needs_frozen(self) -> bool:
-        """What follows the encoder was trained with the weights that it has."""
+        """True: the modules after the encoder were trained with its published weights."""
         return True
 
 

@@ -1,4 +1,4 @@
-"""What a study tells its readers: names in words, the page, tests of differences, shared texts."""
+"""Settings of the report: names in words, the page, tests of differences, shared texts."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -60,7 +60,7 @@ class Called(Settings):
 
 
 class Page(Settings):
-    """What the page shows."""
+    """Settings of the page."""
 
     top_words: int = Field(ge=0, description="Number of most frequent words of each corpus to print.")
     shows: str | None = Field(description="What the study can show, for readers; null prints nothing.")
@@ -84,6 +84,6 @@ class Significance(Settings):
 
 
 class Contamination(Settings):
-    """What a contamination table shows."""
+    """Settings of the contamination table."""
 
     examples: int = Field(ge=0, description="Shared texts to list for each task and kind of match.")

@@ -1,4 +1,4 @@
-"""What a run starts from, as far as it is known before anything is fetched."""
+"""The encoder of a run, as far as it is known before anything is fetched."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ PACKED = (*BUILT_AS_BERT, "mpnet", "modernbert")
 
 
 class Size(NamedTuple):
-    """What is known of one encoder's architecture."""
+    """Known facts about an encoder's architecture."""
 
     layers: int
     width: int
@@ -25,7 +25,7 @@ class Size(NamedTuple):
 
 
 class Start(NamedTuple):
-    """What a run starts from."""
+    """The encoder, or the finished runs, from which a run starts."""
 
     encoder: str = "the encoder"
     """What it is called in messages."""

@@ -38,7 +38,7 @@ class Suite(Settings):
         return dict.fromkeys(getattr(self, "datasets", ()), self.scores)
 
     def shown(self, lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
-        """Of each task what tables can show."""
+        """Scores that tables can show, for each task."""
         return self.written(lists)
 
     def timed(self) -> dict[str, Cells]:
@@ -62,7 +62,7 @@ class SuiteConfig(Suite):
     )
     widths: tuple[Annotated[int, Field(gt=0)], ...] = Field(
         default=(),
-        description="Scored too are so many first entries of every vector: aggregation all@64 beside all.",
+        description="Also score vectors that are cut to these widths, as aggregation all@64 next to all.",
     )
 
     def conflicts(self) -> Iterator[str]:
@@ -71,7 +71,7 @@ class SuiteConfig(Suite):
             yield f"widths: {[*self.widths]}. Give each once."
 
     def shown(self, lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
-        """What is written of whole vectors, and the same at each width."""
+        """Scores of whole vectors, and the same at each width."""
         ends = ["", *(f"@{width}" for width in self.widths)]
         return {
             task: frozenset((f"{aggregation}{end}", metric) for aggregation, metric in own for end in ends)
@@ -92,7 +92,7 @@ class SuiteConfig(Suite):
         return [self.label] if self.label else []
 
     def of_task(self, task: str) -> Self:
-        """What decides the scores of one task: all but what is about others."""
+        """Settings that decide the scores of one task, without those of other tasks."""
         return self.model_copy(update={"datasets": [task]})
 
 
@@ -126,7 +126,7 @@ class Sample(Settings):
 
     dataset: Texts = Field(description="Dataset of sentences or pairs; each distinct sentence counts once.")
     min_characters: int = Field(ge=0, description="Shorter sentences are left out.")
-    max_sentences: int = Field(gt=1, description="Use the first so many sentences.")
+    max_sentences: int = Field(gt=1, description="Use the first N sentences.")
 
 
 Measure = Positives | Sample
@@ -162,7 +162,7 @@ class Sts(SuiteConfig):
 
     @property
     def measures(self) -> Mapping[str, Measure]:
-        """What is measured of geometry, by name."""
+        """Measures of geometry, by name."""
         return {**self.positives, **self.samples}
 
     @property
@@ -178,7 +178,7 @@ class Sts(SuiteConfig):
         return [*super().labels(pieces), *released]
 
     def of_task(self, task: str) -> Self:
-        """What decides the scores of one dataset or measure."""
+        """Settings that decide the scores of one dataset or measure."""
         alone = {
             "datasets": [name for name in self.datasets if name == task],
             "positives": {name: one for name, one in self.positives.items() if name == task},
@@ -228,7 +228,7 @@ class Transfer(SuiteConfig):
     )
 
     def of_task(self, task: str) -> Self:
-        """What decides the scores of one task; of the graded ones, whether it is among them."""
+        """Settings that decide the scores of one task, with whether it is graded."""
         return (
             super()
             .of_task(task)
@@ -263,7 +263,7 @@ class Search(SuiteConfig):
     corpus: Literal["question2", "all"] = Field(
         description="What is searched: every question2, or every question."
     )
-    max_pairs: int | None = Field(ge=1, description="Read the first so many pairs; null for all.")
+    max_pairs: int | None = Field(ge=1, description="Read the first N pairs; null: all.")
     index: InvertedIndex | None = Field(
         default=None, description="Inverted index to search; null compares a query with every text."
     )
@@ -377,7 +377,7 @@ class Energy(Settings):
     """The sentences over which E_CLS is averaged."""
 
     dataset: Texts = Field(description="Dataset of the form sentences or pairs.")
-    max_sentences: int = Field(gt=0, description="Use the first so many sentences.")
+    max_sentences: int = Field(gt=0, description="Use the first N sentences.")
     max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
     batch_size: int = Field(gt=0, description="Sentences per forward pass; does not change the result.")
 
@@ -391,7 +391,7 @@ class Maps(Settings):
 
 
 class Attention(Suite):
-    """What is measured and drawn for one encoder."""
+    """Attention maps and energies of one encoder."""
 
     on_gpu: ClassVar[bool] = False
 

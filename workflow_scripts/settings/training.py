@@ -143,7 +143,7 @@ class ContinueMlm(Settings):
     training: Training
 
     def conflicts(self) -> Iterator[str]:
-        """It is trained by one process, and on whole batches."""
+        """Refuse several processes and chunks."""
         if self.training.gpus > 1:
             found = f"{self.training.gpus}; processes choose different numbers of tokens"
             yield f"training.gpus: {found}. Set it to 1."

@@ -96,7 +96,7 @@ ARGUMENTS = (
 
 
 def answer(command: str, ledger: Path | None, **given: Any) -> Answer:
-    """What the command says."""
+    """Answer of the verb."""
     path = ledger or ledger_path()
     if not path.is_file():
         raise DataError(

@@ -120,7 +120,7 @@ def _columns(row: Row, settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _representation(row: Row, settings: Mapping[str, Any]) -> str | None:
-    """That of the model which a cell of the extraction study names as its column or, after its group, as its row."""
+    """Representation of the model that a cell of the extraction study names as its column, or in its row."""
     models = settings["names"]["models"]
     named = [row["heading"], row["run"], row["run"].rpartition(": ")[2]]
     return next((models[name]["representation"] for name in named if name in models), None)

@@ -1,4 +1,4 @@
-"""What the papers claim, with their numbers and the tables that test each claim; with --study, a study's verdicts.
+"""The papers' claims, with their numbers and the tables that test each; with --study, a study's verdicts.
 
 A study is the folder of its results, such as results/demo. --markdown prints its verdicts as tables of Markdown.
 
@@ -84,7 +84,7 @@ def counted(rows: Sequence[Row]) -> list[Row]:
 
 
 def compared(rows: Sequence[Row]) -> list[Row]:
-    """What was compared: a paper's numbers beside those of the study."""
+    """The paper's numbers and those of the study, side by side."""
     return [
         {
             "paper": f"{PAPERS.get(row['paper'], row['paper'])}, {row['place']}",
@@ -100,7 +100,7 @@ def compared(rows: Sequence[Row]) -> list[Row]:
 
 
 def _here(row: Row) -> str:
-    """What was measured, in a cell."""
+    """The study's measurement, in a cell."""
     sides = f"{brief(row['ours'])} against {brief(row['theirs'])}"
     if row["low"] is None or row["high"] is None:
         return f"{sides}; nothing repeated"

@@ -74,7 +74,7 @@ def _role(role: str, path: str) -> str:
 def contents_hash(path: Path, record: Record) -> str:
     """Hash of an artefact without its record and without the elements of a page that differ from run to run.
 
-    It is computed anew: a file that was sealed again may claim another.
+    It is computed again: a file that was sealed again may claim another.
     """
     pieces = contents_of(path, record)  # a page is one piece
     return identity_of(

@@ -189,7 +189,7 @@ ARGUMENTS = (
 
 
 def answer(a: Path, b: Path) -> Answer:
-    """What differs, and below it what differs in the inputs that were followed."""
+    """Differences, followed by those of the inputs behind them."""
     steps = diff(a, b)
     first = steps[0]
     same = first.contents_equal and not first.changes
@@ -208,7 +208,7 @@ _NAMED = 3
 
 
 def sentence(steps: Sequence[Step]) -> str:
-    """What differs and its cause, by the last of the steps that were followed."""
+    """A difference and its cause, by the last input that was followed."""
     first, last = steps[0], steps[-1]
     if not first.changes:
         return (

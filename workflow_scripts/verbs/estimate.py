@@ -111,7 +111,7 @@ def _steps(study: Study, job: PlannedJob) -> tuple[float, float]:
 
 
 def gigabytes(study: Study, job: PlannedJob) -> float:
-    """What a job leaves on disk, without small tables."""
+    """Disk that a job's outputs take, without small tables."""
     if job.rule in ("fetch_encoder", "continue_mlm", "train_encoder", "pool_encoder", "join_encoders"):
         return sum(_weights(study, part) for part in parts_of(study.config["encoders"], _encoder(study, job)))
     if job.rule == "read_dataset":

@@ -43,7 +43,7 @@ Hashes = dict[str, str]
 
 
 class Lock(Settings, extra="ignore"):
-    """What a lock says of some artefacts; one that was kept for years may say more."""
+    """Contents of a lock; an older lock may have more keys."""
 
     artefacts: Hashes
     """Of whole files, records among them."""
@@ -63,7 +63,7 @@ class Lock(Settings, extra="ignore"):
 
 
 def lock_of(study: Records, name: str) -> Lock:
-    """What there is to say of one artefact."""
+    """Facts about one artefact."""
     record = study.by_file[name]
     settings = json.dumps(record.settings, sort_keys=True).encode()
     return Lock(
@@ -179,7 +179,7 @@ def check(studies: list[Path], file: Path) -> Comparison:
 
 
 def _facts(said: Lock, name: str, now: Lock) -> Facts:
-    """What a lock says of one artefact, and of the code, packages and sources that made it now."""
+    """Facts about an artefact as in a lock, with the code, packages and sources that made it."""
     parts = {
         "code": (said.code, now.code),
         "package": (said.packages, now.packages),
@@ -191,7 +191,7 @@ def _facts(said: Lock, name: str, now: Lock) -> Facts:
 
 
 def _why(changes: Iterable[Change], record: Record, changed: set[str]) -> str:
-    """What in an artefact's making differs; inputs that differ are named, since they explain themselves."""
+    """Differences in an artefact's making; inputs that differ are named, since they explain themselves."""
     found: dict[str, list[str]] = {}
     for section, key, a, b in changes:
         if section != "contents":
@@ -242,7 +242,7 @@ ARGUMENTS = (
 def answer(
     studies: list[Path], configfile: list[str], config: list[str], to: Path, short: bool, locked: Path | None
 ) -> Answer:
-    """What was written, or how the artefacts differ from a lock."""
+    """The written lock, or the differences between artefacts and a lock."""
     if locked is None:
         content = lock(folders_of(studies, configfile, config))
         with atomic(to) as temporary:

@@ -195,7 +195,7 @@ def words_of(call: Call) -> list[str]:
 
 
 def first_error(printed: Sequence[str]) -> str:
-    """What Snakemake says of a dry run that failed: its first error, with the next line if it is a name alone."""
+    """The first error of a failed dry run, with the next line if it is a name alone."""
     errors = (
         place for place, line in enumerate(printed) if re.match(r"\s*[\w.]*(Error|Exception)\b.*:", line)
     )

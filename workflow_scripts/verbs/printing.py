@@ -1,4 +1,4 @@
-"""What a verb of ``python -m workflow_scripts`` answers, and how it is printed: tables and lines, or JSON."""
+"""Answers of the verbs (``python -m workflow_scripts``), printed as tables and lines, or as JSON."""
 
 import json
 import os
@@ -33,7 +33,7 @@ class Rows(NamedTuple):
 
 @dataclass
 class Answer:
-    """What a verb has found."""
+    """Answer of a verb."""
 
     verdict: str = ""
     """The last line that is printed."""

@@ -33,7 +33,7 @@ _SHOWN = 40
 
 
 class Staleness(NamedTuple):
-    """What the present configuration and code would change."""
+    """Effects of the present configuration and code on an artefact."""
 
     asked: Mapping[str, PlannedJob]
     """Artefact to the job of this configuration that writes it."""
@@ -90,7 +90,7 @@ def _causes(
 
 
 def _reasons(records: Records, name: str, job: PlannedJob) -> Iterator[Change]:
-    """What the job that wrote an artefact would do differently now, and files beside a record that are gone.
+    """Changes in the job that wrote an artefact, and files next to a record that are gone.
 
     A record that does not have its own key does not say what the job did, and is compared with nothing.
     """

@@ -191,7 +191,7 @@ def _spoilt_checkpoints(records: Records) -> Iterator[tuple[str, str]]:
         manifest = read_manifest(Path(name))
         damaged = damaged_file(Path(name), manifest) if manifest else "its manifest"
         if damaged is not None:
-            after = "training would go on from the checkpoint before, or begin anew"
+            after = "training would continue from the checkpoint before, or start again"
             yield name, f"{damaged} is not as it was written: {after}"
 
 
@@ -202,7 +202,7 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fou
     """Differences between a record, its own key, those of its job's other outputs, and its inputs as they are now."""
     if key_of(record) != record.key:
         altered = (
-            "its record was altered and sealed anew: its key is not that of its settings, code and inputs"
+            "its record was altered and sealed again: its key is not that of its settings, code and inputs"
         )
         yield name, "changed", altered
     for sibling in record.outputs:

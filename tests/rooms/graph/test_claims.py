@@ -106,7 +106,7 @@ MISTAKES = {
         "config/claims/s2sent.csv: column: expect is not defined. Did you mean expects?",
     ),
     "a direction that is none": (
-        "s2sent", 1, "expects", "up", f"{FIRST}expects: 'up' is none of higher, lower, same.",
+        "s2sent", 1, "expects", "up", f"{FIRST}expects: 'up' is not one of higher, lower, same.",
     ),
     "a name in capitals": (
         "s2sent", 1, "claim", "SimCSE",

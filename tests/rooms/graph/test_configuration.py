@@ -134,7 +134,7 @@ HUB_ENCODER = {"kind": "hub", "repository": "team/model"}
         (5, ["encoders.mine: 5 is not a block of settings."]),
         ({"runs": [{"method": "simcse", "encoder": "a", "corpus": "b"}], "lable": "x"}, ["encoders.mine: without label", "encoders.mine.lable: unknown key. Did you mean label"]),
         ({"fetch": {"sources": [{"kind": "hub"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0: without repository"]),
-        ({"fetch": {"sources": [{"kind": "hubb"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.kind: 'hubb' is none of hub, local"]),
+        ({"fetch": {"sources": [{"kind": "hubb"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.kind: 'hubb' is not one of hub, local"]),
         ({"fetch": {"sources": [{"repository": "a"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0: without kind"]),
         ({"fetch": {"sources": [HUB_ENCODER | {"path": "a"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.path: unknown key. Known: kind, repository"]),
     ],

@@ -37,7 +37,7 @@ def dataset(**source):
         ({"options": {"columns": COLUMNS | {"label": 3}}}, "options.columns.label: 3 is not text"),
         (
             {"reader": "lines", "form": "sentences", "files": {"text": {}}, "options": {"cleaning": "non"}},
-            "options.cleaning: 'non' is none of none, sentences. Did you mean none?",
+            "options.cleaning: 'non' is not one of none, sentences. Did you mean none?",
         ),
         (
             {"options": {"columns": COLUMNS, "strip": 1}},

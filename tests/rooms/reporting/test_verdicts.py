@@ -163,7 +163,7 @@ def test_both_p_values_are_shown_and_the_corrected_one_decides(material):
     alone, *_ = judge(material, claim(B, S), *[claim("unsteady.minilm.wiki", S)] * 150)
     assert alone["corrected_p"] == pytest.approx(151 * alone["p_value"]) and alone["p_value"] < 0.05
     assert alone["verdict"] == "undecided"
-    assert alone["reason"].endswith("shown alone, but not among so many claims")
+    assert alone["reason"].endswith("significant alone, but not after the correction for all claims")
 
 
 def test_two_untrained_runs_are_compared_over_the_same_sentence_pairs(material):
