@@ -764,7 +764,7 @@ MISTAKES = {
     ),
     "a search among scored pairs": (
         put("suites/search/quora_search/datasets", ["lee"]),
-        "suites.search.quora_search.datasets: lee has the form pairs; labelled are read there. Name another.",
+        "suites.search.quora_search.datasets: lee has the form pairs; this key needs labelled. Name another.",
     ),
     "two suites of one name": (
         put("suites/sts/senteval", {"datasets": ["lee"], "max_tokens": 256}),
@@ -776,7 +776,7 @@ MISTAKES = {
     ),
     "a method underneath that has one underneath": (
         put("methods/odd_3r", study()[0]["methods"]["simcse_3r"] | {"base": "simcse_3r"}),
-        "methods.odd_3r.base: simcse_3r has the form methods with a base; methods without a base are read there.",
+        "methods.odd_3r.base: simcse_3r has the form methods with a base; this key needs methods without a base.",
     ),
     "a pool of a method that is not there": (
         put("methods/simcse_3r/pool", "toy"),
@@ -792,46 +792,46 @@ MISTAKES = {
     ),
     "a teacher behind an encoder that is no run": (
         put("encoders/wrong_twin", {"label": None, "runs": [SIMCSE | {"teacher": "minilm"}]}),
-        "encoders.wrong_twin.runs.0.teacher: minilm has the form single encoders; single runs are read there.",
+        "encoders.wrong_twin.runs.0.teacher: minilm has the form single encoders; this key needs single runs.",
     ),
     # data of a form that is not read, and encoders that are no single one
     "a development set of texts with classes": (
         put("development/dataset", "mr"),
-        "development.dataset: mr has the form labelled; pairs are read there. Name another.",
+        "development.dataset: mr has the form labelled; this key needs pairs. Name another.",
     ),
     "an alignment of sentences": (
         put("suites/sts/lee/positives/lee_space/dataset", "wiki_extract"),
-        "suites.sts.lee.positives.lee_space.dataset: wiki_extract has the form sentences; pairs are read there.",
+        "suites.sts.lee.positives.lee_space.dataset: wiki_extract has the form sentences; this key needs pairs.",
     ),
     "an isotropy of texts with classes": (
         put("suites/sts/lee/samples/documents/dataset", "mr"),
-        "suites.sts.lee.samples.documents.dataset: mr has the form labelled; sentences or pairs are read",
+        "suites.sts.lee.samples.documents.dataset: mr has the form labelled; this key needs sentences or pairs",
     ),
     "an energy of texts with classes": (
         put("suites/attention/attention/energy/dataset", "mr"),
-        "suites.attention.attention.energy.dataset: mr has the form labelled; sentences or pairs are read there.",
+        "suites.attention.attention.energy.dataset: mr has the form labelled; this key needs sentences or pairs.",
     ),
     "frequencies of pairs": (
         put("extraction/wikitext/dataset", "lee"),
-        "extraction.wikitext.dataset: lee has the form pairs; sentences are read there. Name another.",
+        "extraction.wikitext.dataset: lee has the form pairs; this key needs sentences. Name another.",
     ),
     "averages of pairs": (
         put("extraction/averages/dataset", "lee"),
-        "extraction.averages.dataset: lee has the form pairs; sentences are read there. Name another.",
+        "extraction.averages.dataset: lee has the form pairs; this key needs sentences. Name another.",
     ),
     "vectors without training of runs": (
         put("extraction/encoder", "demo_twin"),
-        "extraction.encoder: demo_twin has the form several runs; single encoders are read there. Name another.",
+        "extraction.encoder: demo_twin has the form several runs; this key needs single encoders. Name another.",
     ),
     "exemplars in the tokens of runs": (
         put("exemplars/wiki1m_300/encoder", "demo_twin"),
-        "exemplars.wiki1m_300.encoder: demo_twin has the form several runs; single encoders are read there. Name another.",
+        "exemplars.wiki1m_300.encoder: demo_twin has the form several runs; this key needs single encoders. Name another.",
     ),
     "an encoder adapted from runs": (
         put(
             "encoders/mine", {"adapt": study()[0]["encoders"]["minilm_mlm"]["adapt"] | {"base": "demo_twin"}}
         ),
-        "encoders.mine.adapt.base: demo_twin has the form several runs; single encoders are read there. Name another.",
+        "encoders.mine.adapt.base: demo_twin has the form several runs; this key needs single encoders. Name another.",
     ),
     "words compared in a layer that is not there": (
         put("grid/token_similarity/layer", -9),
@@ -925,7 +925,7 @@ MISTAKES = {
     # corpora and pools of translators and language models
     "a corpus of pairs": (
         put("corpora/wiki1m/dataset", "lee"),
-        "lee has the form pairs; sentences or triples are read there",
+        "lee has the form pairs; this key needs sentences or triples",
     ),
     "a corpus of a dataset that is not there": (
         put("corpora/wiki_extract/dataset", "wiki_extrac"),

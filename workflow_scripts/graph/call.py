@@ -1,8 +1,7 @@
 """The command of every job, and the JSON that it reads (``provenance.job``).
 
-JSON reaches the job on its standard input, where a shell takes no quotation mark or dollar for its own and sets no
-limit: the page of a large study reads thousands of files. What ``--printshellcmds`` prints repeats the job in any
-terminal.
+The job reads its JSON from standard input, where the shell neither expands anything nor limits the length: the page of
+a large study reads thousands of files. The command that ``--printshellcmds`` prints repeats the job in any terminal.
 """
 
 import hashlib

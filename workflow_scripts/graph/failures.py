@@ -25,7 +25,7 @@ _SENTENCE = re.compile(
     r"[\w.]*(?:Error|Exception|Interrupt|Exit)\b|(?:Preempted|Interrupted)\b|slurmstepd\S*: error: |Killed$"
 )
 """How a line that says why a job ended begins."""
-_NOT_SAID_TWICE = (
+_REDUNDANT_MESSAGES = (
     "Exiting because a job execution failed",
     "WorkflowError:\nAt least one job did not complete",
 )
@@ -64,11 +64,11 @@ class Failures(logging.Filter):
             return False
         elif text.startswith("This was a dry-run"):
             self._warn()
-        elif text.startswith(_NOT_SAID_TWICE[1]) and self._failed:
+        elif text.startswith(_REDUNDANT_MESSAGES[1]) and self._failed:
             _say("\n".join(dict.fromkeys(self._failed.values())))
             return False
         return event != LogEvent.GROUP_ERROR and not (
-            text.startswith(_NOT_SAID_TWICE[0]) or "\nCalledProcessError" in text
+            text.startswith(_REDUNDANT_MESSAGES[0]) or "\nCalledProcessError" in text
         )
 
     def _warn(self) -> None:
@@ -101,7 +101,7 @@ class Failures(logging.Filter):
 
 
 def report_failures(study: Study | None = None) -> None:
-    """Let the terminal of this run say each minute how far it is, and end with a sentence for each failed job.
+    """Print the progress of this run each minute and, at its end, one line per failed job.
 
     Args:
         study: Whose needs a dry run looks at.

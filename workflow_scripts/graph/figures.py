@@ -23,7 +23,7 @@ class _Figure(NamedTuple):
 
     declared: Declaration
     block: Config
-    """Its settings."""
+    """Settings of the figure."""
     runs: dict[str, Run]
     """Runs that it reads."""
     files: dict[str, list[str]]

@@ -243,7 +243,7 @@ def _line(place: str, found: Any, wrong: str, meaning: str) -> str:
 
 
 def _without(missing: Sequence[str], path: Path, whole: Any) -> str:
-    """A line about keys that a block lacks, and the block beside it that its name may be a misspelling of."""
+    """Report missing keys, with a sibling block's name if this one looks misspelt."""
     beside = functools.reduce(_step, path[:-1], whole)
     blocks = beside.items() if path and isinstance(beside, dict) else ()
     complete = [name for name, block in blocks if isinstance(block, dict) and {*missing} <= block.keys()]

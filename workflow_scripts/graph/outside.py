@@ -221,7 +221,7 @@ def recorded_files(artefact: Path) -> dict[str, str]:
 
     try:
         record = read_record(artefact)
-    except (OSError, ValueError, KeyError):  # what it is, its readers say
+    except (OSError, ValueError, KeyError):  # the job that reads the file reports the error
         return {}
     given = record.inputs.values() if record else ()
     return {one.path: one.sha256 for one in given if one.path.startswith(OUTSIDE)}

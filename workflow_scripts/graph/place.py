@@ -30,7 +30,8 @@ def clone_of(workflow: Any) -> str:
     folder: str = workflow.current_basedir.get_path_or_uri(secret_free=True)
     if not Path(folder).is_dir():
         sys.exit(
-            f"ConfigError: {folder}: jobs import the package beside the Snakefile. Clone it, name the clone's."
+            f"ConfigError: {folder}: jobs import the Python package next to the Snakefile. "
+            "Clone the repository and point `snakefile:` at the clone."
         )
     return os.path.relpath(folder)
 

@@ -47,7 +47,7 @@ def tasks_in(suite: Mapping[str, Any]) -> dict[str, str]:
 
 
 def encoders_behind(encoders: Mapping[str, Any], name: str) -> set[str]:
-    """Encoders that an encoder starts from, directly or through others; itself where it does so in a circle."""
+    """All ancestors of an encoder; includes the encoder itself if its definition is circular."""
     found: set[str] = set()
     pending = [name]
     while pending:
@@ -121,7 +121,7 @@ def misnamed(
             yield from found
         elif refers.forms and (form := form_of(config, refers.section, name)) not in (None, *refers.forms):
             wanted = " or ".join(refers.forms)
-            yield f"{place}{path}: {name} has the form {form}; {wanted} are read there. Name another."
+            yield f"{place}{path}: {name} has the form {form}; this key needs {wanted}. Name another."
 
 
 def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""Whether files that the repository holds for a study are there and sound: captions, prompts, printed tables, claims.
+"""Check the repository's files for a study: captions, prompts, printed tables, claims.
 
-Snakemake takes an output that is there for a source when its rule's inputs are missing, so that a wrong name would
-go unnoticed on a finished study.
+If a rule's inputs are missing but its output exists, Snakemake treats the output as a source, and a wrong name goes
+unnoticed on a finished study.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

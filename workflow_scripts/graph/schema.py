@@ -269,10 +269,10 @@ class Study(Settings):
     name: Name = Field(description="Folder below results, logs and benchmarks.")
     data_root: str | None = Field(description="Folder of local data sets; null takes SEMBLANCE_DATA.")
     unreachable: Literal["stop", "gap"] = Field(
-        description="What an optional dataset is that is on the Hub alone, while the Hub does not answer."
+        description="When an optional dataset exists only on the Hub and the Hub is unreachable: stop, or leave a gap."
     )
     broken: Literal["stop", "gap"] = Field(
-        description="What an optional dataset is whose files or rows are not those that the configuration promises."
+        description="When files or rows of an optional dataset break its contract: stop, or leave a gap."
     )
     experiments: list[Name] = Field(
         min_length=1, description="Grids in config/experiments; extraction: the extraction study."

@@ -257,7 +257,7 @@ class Run:
 
     @property
     def seeds(self) -> list[int]:
-        """Its seeds."""
+        """Seeds of the run."""
         return [*self.asked.seeds]
 
     @property

@@ -1,6 +1,6 @@
-"""Whether some rule makes what this call of snakemake asks for, and what is worth knowing of the study.
+"""Check that a rule makes each target of this call of snakemake, and print notes about the study.
 
-Snakemake takes a file that is there for a source if no rule makes it, and says that nothing is to be done.
+If no rule makes an existing file, Snakemake treats it as a source and reports "nothing to be done".
 """
 
 import os

@@ -48,7 +48,7 @@ UNKEYED_PACKAGES = {
     "tqdm",
 }
 """Distributions that decide no number: they fetch bytes whose hash is checked, retry, start threads, check types or
-show progress. Every other one that a job imports does, for all that is known here."""
+show progress. Every other imported distribution is assumed to matter."""
 read_before: dict[str, tuple[str, list[str], dict[str, tuple[str, list[str]]]]] = {}
 """sha256 of a source to its meaning, the names that it imports and, of settings, its definitions: parsing is nine
 tenths of finding a closure, so whoever asks often may keep this from process to process (``graph.call``)."""

@@ -300,7 +300,7 @@ class TaskColumns(_Score):
     )
 
     def written_out(self) -> list[Column]:
-        """The columns."""
+        """A column for each task of the block."""
         return [Column(**block) for block in written_out(self.model_dump())]
 
 

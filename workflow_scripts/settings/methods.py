@@ -71,11 +71,11 @@ class ReadingMethod(MethodConfig):
 
     @property
     def labels(self) -> Sequence[str]:
-        """The readout's."""
+        """Labels of the readout."""
         return self.readout.labels
 
     def conflicts(self) -> Iterator[str]:
-        """[MASK] is read in a prompt alone, and what was published without training."""
+        """Reading [MASK] requires a template; ``as_published`` works only with ``frozen``."""
         setting = self.readout.mask_setting
         if setting and not self.is_prompted:
             found = f"{getattr(self.readout, setting)} reads [MASK], and the method puts no template around sentences"
@@ -85,7 +85,7 @@ class ReadingMethod(MethodConfig):
             yield f"readout.kind: {found}. Use it in frozen without a template, or take pooling."
 
     def misfits(self, start: Start) -> Iterator[str]:
-        """The readout's."""
+        """Misfits of the readout."""
         return (f"method.{line}" for line in self.readout.misfits(start))
 
 
@@ -100,11 +100,11 @@ class TrainingMethod(ReadingMethod):
 
     @property
     def overrides(self) -> Mapping[str, Any]:
-        """The dropout."""
+        """The encoder's dropout, if it is set."""
         return {"dropout": self.dropout}
 
     def unchunkable(self, start: Start) -> Iterator[str]:
-        """A readout in which sentences of a batch meet."""
+        """A readout that mixes the sentences of a batch cannot be chunked."""
         if not self.readout.is_independent:
             found = f"the readout {self.readout.kind}, as it is set, sums over a whole batch"
             yield f"training.chunk: {found}. Set it to null for this method, or change the readout."
@@ -276,7 +276,7 @@ class PromptBERT(Contrastive):
 
     @property
     def is_prompted(self) -> bool:
-        """Sentences always are."""
+        """Always true: PromptBERT trains on prompted sentences."""
         return True
 
 

@@ -59,7 +59,7 @@ def _kind(row: Row) -> tuple[str, ...]:
 
 
 def show(path: Path, given: Given) -> Answer:
-    """Some rows."""
+    """Rows of the ledger that match the options."""
     with Ledger(path) as ledger:
         found = list(islice(chosen(ledger, given), given["most"] + 1))
     rows = [row.request._asdict() | row._asdict() for row in found[: given["most"]]]
