@@ -125,6 +125,9 @@ def claim_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Pa
             yield str(error)
             continue
         for place, row in rows.items():
+            if not row["compared"]:
+                yield f"{place}: neither {scale}_table nor {scale}_note. Name a table, or the reason why none tests it."
+                continue
             found = mistakes(Claim, row, f"{place}: ")
             compared = None if found else Claim.parse(row, place).compared
             cells = (

@@ -14,6 +14,8 @@ from workflow_scripts.settings.names import Name
 FOLDER = "config/claims"
 _NOTES = "notes"
 """The table of sentences that others name."""
+UNTESTED = "no comparison at this scale"
+"""Reason of a row that has neither a table nor a note; a study refuses it at its own scale."""
 Expects = Literal["higher", "lower", "same"]
 Scale = Literal["paper", "laboratory", "demo"]
 _TEXTS, _NUMBERS = ("claim", "place", "says", "expects"), ("margin", "printed_ours", "printed_theirs")
@@ -53,8 +55,8 @@ class Claim(Settings):
 
     paper: Name
     claim: Name
-    place: str = Field(description="Section, table or figure of the paper.")
-    says: str = Field(description="What is claimed, in one sentence.")
+    place: str = Field(min_length=1, description="Section, table or figure of the paper.")
+    says: str = Field(min_length=1, description="What is claimed, in one sentence.")
     expects: Expects = Field(description="What is claimed of ours against theirs.")
     margin: float | None = Field(
         gt=0, description="Largest difference that still counts as the same, in the table's units."
@@ -127,9 +129,9 @@ def _rows(file: Path, columns: Sequence[str]) -> dict[str, dict[str, str]]:
     with file.open(encoding="utf-8-sig", newline="") as lines:
         reader = csv.DictReader(lines, restval="", strict=True)
         try:
-            refuse(
-                one for name in reader.fieldnames or () for one in unknown(name, columns, f"{place}: column")
-            )
+            if not reader.fieldnames:
+                raise ConfigError(f"{place}: empty. Write a header, and a row for each claim.")
+            refuse(one for name in reader.fieldnames for one in unknown(name, columns, f"{place}: column"))
             rows = {f"{place}: line {reader.line_num}": row for row in reader}
         except (csv.Error, UnicodeDecodeError) as error:
             raise ConfigError(f"{place}: no CSV in UTF-8: {error}. Save it as one.") from error

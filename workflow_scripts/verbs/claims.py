@@ -15,7 +15,7 @@ from workflow_scripts.errors import ConfigError, DataError, refuse, unknown
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.cells import brief, p_text, printed_sides
-from workflow_scripts.settings.claims import FOLDER, Claim, Comparison, Scale, claims_in, papers_in
+from workflow_scripts.settings.claims import FOLDER, UNTESTED, Claim, Comparison, Scale, claims_in, papers_in
 from workflow_scripts.settings.grids import PAPERS
 from workflow_scripts.verbs.printing import Answer, Rows, argument, markdown_of
 from workflow_scripts.verbs.records import study_folder
@@ -51,7 +51,10 @@ def listed(papers: Sequence[str]) -> list[Row]:
 
 
 def _claims(paper: str, scale: Scale) -> list[Claim]:
-    return [Claim.parse(row, place) for place, row in claims_in(ROOT / FOLDER, paper, scale).items()]
+    rows = claims_in(ROOT / FOLDER, paper, scale)
+    return [
+        Claim.parse(row | {"compared": row["compared"] or UNTESTED}, place) for place, row in rows.items()
+    ]
 
 
 def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:

@@ -153,6 +153,8 @@ def answer(paths: list[Path], form: str | None, beside: list[str]) -> Answer:
         return Answer(parts=[as_csv(tables, scores).rstrip("\n")])
     if form and scores:
         raise DataError(f"{scores[0]}: scores have no cells. Use --csv.")
+    if beside and not scores:
+        raise DataError(f"{paths[0]}: --beside needs a file of scores of mteb. Name one.")
     data = {one.name: list(one.rows) for one in tables}
     data |= {path.as_posix(): read_table(path, SCORES).to_pylist() for path in scores}
     sheets = [sheet_of(path, times_of(path)) for path in found]

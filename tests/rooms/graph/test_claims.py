@@ -129,9 +129,10 @@ MISTAKES = {
         f"{FIRST}demo_note: read at CLS is not defined. Did you mean read at [CLS]?",
     ),
     "neither a table nor a reason": ("s2sent", 2, "demo_note", "", (
-        "config/claims/s2sent.csv: line 3 (promptcse_bert): compared: '' is shorter than 10 "
-        "(Why it cannot be tested at this scale.)."
+        "config/claims/s2sent.csv: line 3 (promptcse_bert): neither demo_table nor demo_note. "
+        "Name a table, or the reason why none tests it."
     )),
+    "nothing that it says": ("s2sent", 1, "says", "", f"{FIRST}says: '' is shorter than 1"),
     "a table that is none": ("s2sent", 1, "demo_table", "dmo", f"{FIRST}demo_table: dmo is not defined. Did you mean demo?"),
     "a run that is none": (
         "s2sent", 1, "demo_ours", "simcse_s2sen.minilm_mlm.wiki_extract",
