@@ -584,7 +584,7 @@ def test_an_edit_reruns_as_many_jobs(finished, module):
 @pytest.mark.parametrize(
     ("module", "was", "becomes", "planned"),
     [
-        ("methods", 'description="Widths: so many', 'description="Numbers: so many', NOTHING),
+        ("methods", 'description="Matryoshka widths', 'description="Matryoshka numbers', NOTHING),
         (
             "methods",
             "temperature: float = Field(gt=0, le=1",
