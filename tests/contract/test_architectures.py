@@ -20,13 +20,14 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.correlation import cosine, spearman
 from workflow_scripts.graph.sizes import Sizes
 from workflow_scripts.methods import frozen
+from workflow_scripts.models import packed
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.encoding import check_tells_apart, encode
 from workflow_scripts.models.packed import packs
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import METHODS, read_method
 from workflow_scripts.settings.readouts import READOUTS
-from workflow_scripts.settings.start import PACKED, Start
+from workflow_scripts.settings.start import Start
 
 PAGE = ROOT / "docs/encoders.md"
 FAMILIES = ("bert", "distilbert", "llama")
@@ -200,7 +201,7 @@ def test_a_family_does_what_its_row_says(tmp_path, family):
 def test_the_table_has_every_method_and_readout_and_says_which_families_are_packed():
     table = rows()
     assert table["family"] == [*columns()]
-    assert {family for family, row in table.items() if "packed" in row} == {*PACKED} & {*table}
+    assert {family for family, row in table.items() if "packed" in row} == {*packed.FAMILIES} & {*table}
     below = [block.get("base", block) for block in columns().values()]
     assert {block["module"] for block in [*columns().values(), *below]} == {*METHODS} - {*OF_RUNS}
     assert {block["readout"]["kind"] for block in below} == {*READOUTS}

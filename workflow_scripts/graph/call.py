@@ -45,7 +45,7 @@ def command(rule: str) -> str:
 
 
 Modules = Callable[[Wildcards], Iterable[str]]
-"""What a job imports by name, besides its module."""
+"""Modules that a job imports by name, besides its own."""
 
 
 def call(module: str, settings: Any, by_name: Modules | None = None) -> dict[str, Any]:

