@@ -6,7 +6,7 @@ from snakemake.utils import min_version
 
 from workflow_scripts.graph.failures import report_failures
 from workflow_scripts.graph.place import clone_of, open_place
-from workflow_scripts.graph.targets import check_targets
+from workflow_scripts.graph.targets import check_papers, check_targets
 
 min_version("9.25")
 CLONE = clone_of(workflow)  # which need not be the working directory
@@ -45,7 +45,17 @@ rule all:
         extracted=EXTRACTION.shown,
 
 
-include: "rules/papers.smk"
+for paper in check_papers(workflow, STUDY):
+
+    rule:
+        """Tables and figures of one paper."""
+        name:
+            paper
+        input:
+            collect("<results>/tables/{grid.name}.parquet", grid=STUDY.of_paper(paper)),
+            collect("<benchmarks>/tabulate_times/{grid.name}.parquet", grid=STUDY.of_paper(paper, timed=True)),
+            branch(paper == "extraction", then=EXTRACTION.tables),
+            FIGURES.drawn(paper),
 
 
 if workflow.modifier.is_main_snakefile():  # targets are else those of the workflow around this one

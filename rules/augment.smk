@@ -1,9 +1,5 @@
 """From corpora to round trips (by translators) and pools of redundant exemplars (by language models).
 
-Inputs:  <results>/corpora/{corpus}/{train,words}.parquet, prompts, answers of translators and language models
-Outputs: <results>/corpora/{corpus}/{train,dropped}.parquet of round trips, their parts in round_trip/
-         <results>/exemplars/{pool}.parquet, {pool}.dropped.parquet, {pool}.usage.parquet of a language model's pools
-
 Answers are kept in the file that the setting `answers` names, which is not an output of any rule: a job that fails or
 is killed requests only what is missing when it runs again. Who is asked and how fast decides no answer, so it is a
 resource: changing it reruns nothing. Jobs run on the machine where snakemake runs, since the nodes of a cluster may have

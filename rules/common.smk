@@ -15,7 +15,6 @@ from workflow_scripts.graph.requests import asked
 from workflow_scripts.graph.slices import as_json, at, config_slice, filled, having, one_of, parts
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.targets import check_configfiles, line_of_files, lines_of_machine, print_lines
-from workflow_scripts.settings.grids import paper_of
 from workflow_scripts.settings.suites import EVALUATORS
 
 check_configfiles()
@@ -27,7 +26,7 @@ with one_line_errors():
         OVER, GIVEN = workflow.overwrite_configfiles, workflow.config_settings.config
         config = load_config(Path(CLONE), OVER, as_in_a_file(GIVEN))
 print_lines([line_of_files(config, OVER)])
-STUDY = open_study(config, Path(CLONE))
+STUDY = open_study(config, Path(CLONE), OVER, GIVEN)
 print_lines(lines_of_machine(STUDY))
 EXTRACTION, FIGURES = Extraction(STUDY), Figures(STUDY)
 PAGE, CLAIMS = reporting.Page(STUDY), reporting.Claims(STUDY)
@@ -74,3 +73,6 @@ wildcard_constraints:
     pool="[a-z0-9_]+",
     run=one_of(STUDY.runs),
     seed="[0-9]+",
+    statistics=one_of(config["extraction"]["statistics"]),
+    table=one_of(config["extraction"]["tables"]),
+    teacher=one_of(having(config["encoders"], "runs")),

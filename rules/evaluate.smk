@@ -1,10 +1,5 @@
 """From runs to scores: one job per run, seed and suite, with one forward pass over the suite's unique sentences.
 
-Inputs:  <results>/runs/{run}/seed{seed}/model/record.json, <results>/datasets/{dataset}.parquet,
-         <results>/encoders/{encoder}/record.json where costs are compared, <results>/corpora/{corpus}/train.parquet
-Outputs: <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet, long form (columns.scores.SCORES)
-         <results>/contamination/{corpus}.parquet, the overlap of corpora and evaluation sets
-
 Finished tasks of a suite are cached one by one: a job that is stopped and run again, or that has other tasks besides,
 takes them from there. Times are no artefacts, and are written below <benchmarks>, like Snakemake's own.
 """

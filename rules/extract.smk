@@ -1,11 +1,4 @@
-"""From encoders to scores without training: static averages, Wikitext's statistics, a job per representation and task.
-
-Inputs:  <results>/encoders/{encoder}/record.json, <results>/datasets/{dataset}.parquet, resources/tokens/
-Outputs: <results>/extraction/averages.parquet
-         <results>/extraction/{documents,words}/, document frequencies of Wikitext and static vectors of words
-         <results>/extraction/wikitext/{representation}.parquet, post-processings fitted on Wikitext
-         <results>/extraction/scores/{kind}/{representation}/{task}.parquet, long form (columns.extraction.EXTRACTION)
-"""
+"""From encoders to scores without training: static averages, Wikitext's statistics, a job per representation and task."""
 
 
 wildcard_constraints:

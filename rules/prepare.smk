@@ -1,8 +1,4 @@
-"""From datasets of sentences or triples to corpora.
-
-Inputs:  <results>/datasets/{dataset}.parquet
-Outputs: <results>/corpora/{corpus}/{train,dev,words}.parquet
-"""
+"""From datasets of sentences or triples to corpora."""
 
 
 rule split_corpus:

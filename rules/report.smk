@@ -1,14 +1,6 @@
-"""From scores to tables, figures and the page about the study.
+"""From scores to tables, figures, verdicts on the papers' claims, and the page about the study.
 
-Inputs:  <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet and .pairs.parquet,
-         runs/{run}/seed{seed}/, datasets/, corpora/ and contamination/ below <results>,
-         resources/published/{table}.csv of the papers' tables that a grid names, all of them and
-         resources/ledger/{paper}.yaml for the page
-Outputs: <results>/tables/{experiment}.parquet, <benchmarks>/tabulate_times/{experiment}.parquet of measured columns
-         <results>/figures/{experiment}/record.json, which lists the experiment's pictures, {figure}.svg, and their
-         data, {figure}.parquet
-         <results>/tables/{table}.parquet and figures of the experiment ``extraction``, the study without training
-         <results>/claims.parquet, what the papers say against the scores of the study; <results>/report.html
+The record of an experiment's figures lists its pictures, {figure}.svg, and their data, {figure}.parquet.
 """
 
 TABLE = parts(grid, "experiment", "significance", "development", trained="lengths")
@@ -26,8 +18,6 @@ rule make_table:
         table="<results>/tables/{experiment}.parquet",
     log:
         "<logs>/make_table/{experiment}.log",
-    benchmark:
-        "<benchmarks>/make_table/{experiment}.tsv"
     localrule: True
     resources:
         **ask(2, minutes=10),
@@ -49,8 +39,6 @@ rule tabulate_times:
         table="<benchmarks>/tabulate_times/{experiment}.parquet",
     log:
         "<logs>/tabulate_times/{experiment}.log",
-    benchmark:
-        "<benchmarks>/tabulate_times/{experiment}.tsv"
     localrule: True
     resources:
         **ask(2, minutes=10),
@@ -70,10 +58,6 @@ rule tabulate_extraction:
         cells="<results>/tables/{table}.parquet",
     log:
         "<logs>/tabulate_extraction/{table}.log",
-    benchmark:
-        "<benchmarks>/tabulate_extraction/{table}.tsv"
-    wildcard_constraints:
-        table=one_of(config["extraction"]["tables"]),
     localrule: True
     resources:
         **ask(4, minutes=10),
@@ -94,10 +78,6 @@ rule describe_datasets:
         cells="<results>/tables/{statistics}.parquet",
     log:
         "<logs>/describe_datasets/{statistics}.log",
-    benchmark:
-        "<benchmarks>/describe_datasets/{statistics}.tsv"
-    wildcard_constraints:
-        statistics=one_of(config["extraction"]["statistics"]),
     resources:
         **ask(4, minutes=15),
     params:
@@ -115,8 +95,6 @@ rule judge_claims:
         verdicts="<results>/claims.parquet",
     log:
         "<logs>/judge_claims/claims.log",
-    benchmark:
-        "<benchmarks>/judge_claims/claims.tsv"
     localrule: True
     resources:
         **ask(4, minutes=10),
@@ -167,8 +145,6 @@ rule write_report:
         ),
     log:
         "<logs>/write_report/report.log",
-    benchmark:
-        "<benchmarks>/write_report/report.tsv"
     localrule: True
     resources:
         **ask(4, minutes=10),

@@ -1,11 +1,4 @@
-"""Finished models: their cards, made when they are asked for by name, and the end of those that a study does not keep.
-
-Inputs:  <results>/runs/{run}/seed{seed}/model/record.json, and history.parquet of a trained run,
-         <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet of every suite and seed of the run
-Outputs: <results>/runs/{run}/seed{seed}/README.md; the model folder itself stays as it is
-         <results>/runs/{run}/dropped_weights.parquet, where `keep_models` is `none`: the weights that were deleted
-Target:  `snakemake model_cards`: the cards of all runs
-"""
+"""Finished models: cards, made by `snakemake model_cards`, and the end of weights where `keep_models` is `none`."""
 
 
 rule write_model_card:
@@ -20,8 +13,6 @@ rule write_model_card:
         card="<results>/runs/{run}/seed{seed}/README.md",
     log:
         "<logs>/write_model_card/{run}/seed{seed}.log",
-    benchmark:
-        "<benchmarks>/write_model_card/{run}/seed{seed}.tsv"
     localrule: True
     resources:
         **ask(2, minutes=10),
@@ -51,8 +42,6 @@ rule drop_models:
         dropped="<results>/runs/{run}/dropped_weights.parquet",
     log:
         "<logs>/drop_models/{run}.log",
-    benchmark:
-        "<benchmarks>/drop_models/{run}.tsv"
     priority: 50  # disk that is free before the next training begins
     localrule: True
     resources:

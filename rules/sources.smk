@@ -1,13 +1,8 @@
 """From published encoders and datasets to the forms that the pipeline reads.
 
-Inputs:  the sources in the blocks `encoders` and `datasets`: files below the data root, packages, the Hub.
-         Their bytes are pinned in the configuration, so that their location does not matter.
-Outputs: <results>/encoders/{encoder}/record.json and the folder it checksums
-         <results>/datasets/{dataset}.parquet, <results>/datasets/{dataset}.dropped.parquet
-         <results>/mteb/{suite}.parquet; the data of its tasks stay in the cache of the Hub's client (HF_HOME)
-
-These rules run where Snakemake runs, as on a login node: no other one needs a network, but those that ask translators
-and language models. `make fetch` runs them alone.
+Their bytes are pinned in the configuration, so that their location does not matter. These rules run where Snakemake
+runs, as on a login node: no other one needs a network, but those that ask translators and language models. `make fetch`
+runs them alone. The data of mteb's tasks stay in the cache of the Hub's client (HF_HOME).
 """
 
 dataset = lambda w: DATASETS[w.dataset]

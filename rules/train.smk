@@ -1,8 +1,5 @@
 """From encoders and corpora to runs.
 
-Inputs:  <results>/encoders/{encoder}/record.json, <results>/corpora/{corpus}/{train,dev}.parquet
-Outputs: <results>/encoders/{encoder}/ of adapted encoders, <results>/runs/{run}/seed{seed}/ with model and history
-
 Unfinished trainings keep their checkpoints in `<folder>.checkpoints` next to the model, which is not an output of any
 rule: a job that is stopped and run again continues from there, and ends with the same bytes.
 """
@@ -92,8 +89,6 @@ rule encode_teacher:
         "<logs>/encode_teacher/{teacher}/{corpus}/seed{seed}.log",
     benchmark:
         "<benchmarks>/encode_teacher/{teacher}/{corpus}/seed{seed}.tsv"
-    wildcard_constraints:
-        teacher=one_of(having(config["encoders"], "runs")),
     resources:
         **ask(16, hours=4, loads=lambda w: [w.teacher]),
         gpu=1,

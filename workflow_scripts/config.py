@@ -17,6 +17,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 
 from workflow_scripts.errors import ConfigError
 
@@ -44,6 +45,11 @@ class Settings(BaseModel):
         if lines := [*self.conflicts()]:
             raise ValueError("\n".join(lines))
         return self
+
+    @classmethod
+    def fields_in(cls, _block: Mapping[str, Any]) -> Mapping[str, FieldInfo]:
+        """The fields that the keys of a block in the configuration stand for, by these keys."""
+        return cls.model_fields
 
     @classmethod
     def strictly(cls, section: Any) -> Self:

@@ -5,6 +5,7 @@ Any other exception is a bug and keeps its traceback.
 
 import difflib
 import errno
+import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -93,6 +94,11 @@ def refuse(findings: Iterable[str]) -> None:
     """
     if lines := list(dict.fromkeys(findings)):
         raise ConfigError("\n".join(lines))
+
+
+def shown(value: object) -> str:
+    """A value as YAML has it: null, true and false; text in quotes."""
+    return json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
 
 
 def unknown(name: str, names: Iterable[str], place: str) -> Iterator[str]:

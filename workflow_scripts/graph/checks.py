@@ -1,7 +1,7 @@
 """The check of a whole study before any job: files, keys, names, and every run, column and resource it asks for.
 
-It is made whenever the graph is built, so that it imports nothing that jobs alone need. All mistakes are found at once,
-in two steps: what each file holds, and, once that is sound, what the files mean together.
+It is made whenever the graph is built, so that it imports nothing that jobs alone need. All mistakes are found at once:
+what sections and grids hold, and what those of them mean together that are sound.
 """
 
 import json
@@ -14,14 +14,20 @@ from typing import Any
 
 from workflow_scripts.errors import ConfigError, advice, refuse, unknown
 from workflow_scripts.extraction.blocks import block_findings, extraction_findings
-from workflow_scripts.graph.configuration import read_yaml
-from workflow_scripts.graph.mistakes import mistaken_keys, mistakes, read
+from workflow_scripts.graph.call import OPERATIONAL
+from workflow_scripts.graph.configuration import base_files, placed, read_mapping
+from workflow_scripts.graph.mistakes import mistakes, read
+from workflow_scripts.graph.place import from_here
 from workflow_scripts.graph.references import (
     base_of,
     columns_of,
+    encoder_findings,
     encoders_reached,
     grid_findings,
-    reference_findings,
+    misnamed,
+    reader_findings,
+    references,
+    suite_findings,
 )
 from workflow_scripts.graph.resources import (
     claim_findings,
@@ -32,7 +38,7 @@ from workflow_scripts.graph.resources import (
 )
 from workflow_scripts.graph.schema import Grid, RunSettings, Study
 from workflow_scripts.graph.sizes import Rows, Sizes
-from workflow_scripts.graph.slices import Config, as_json, deciding
+from workflow_scripts.graph.slices import Config, as_json
 from workflow_scripts.settings.grids import (
     EXTRACTION,
     Run,
@@ -42,34 +48,52 @@ from workflow_scripts.settings.grids import (
     runs_of,
 )
 from workflow_scripts.settings.methods import MethodConfig
-from workflow_scripts.settings.start import Start, layers_outside
+from workflow_scripts.settings.start import Start
 from workflow_scripts.settings.training import ContinueMlm, Development, Training
 
 
-def checked(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Check what the configuration and the grids it asks for hold.
-
-    The extraction study has no grid.
+def checked(
+    config: Config,
+    root: Path,
+    data_root: Path | None,
+    configfiles: Iterable[str | Path] = (),
+    given: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Check the configuration and the grids that it asks for.
 
     Args:
         config: The configuration, whatever it holds.
-        folder: The folder ``config``.
+        root: Folder of the Snakefile.
+        data_root: Folder of local data.
+        configfiles: As after --configfile.
+        given: Of the command line.
 
     Returns:
-        The grids by name.
+        The grids by name; the extraction study has none.
 
     Raises:
         ConfigError: with a line for each mistake: the key, what was found and what to do.
     """
-    grids, findings = read_grids(config, folder)
-    refuse([*findings, *content_findings(config, grids)])
+    grids, findings = read_grids(config, root / "config")
+    findings += study_findings(config, grids, root, data_root)
+    files = [*base_files(root), *(Path(from_here(file)) for file in configfiles)]
+    refuse(_placed(finding, files, given or {}, root / "config") for finding in findings)
     return grids
+
+
+def _placed(finding: str, files: Sequence[Path], given: Mapping[str, Any], folder: Path) -> str:
+    """A finding with file and line (``configuration.placed``), of a grid in the grid's own file."""
+    grid, _, rest = finding.partition(": ")
+    if not grid.startswith("experiments/"):
+        return placed(finding, files, given)
+    there = placed(rest, [folder / grid], {}) if (folder / grid).is_file() else rest
+    return finding if there == rest else f"{grid}{there.removeprefix(str(folder / grid))}"
 
 
 def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any], list[str]]:
     """Grids that can be read, and what is wrong with files that cannot."""
     files = {file.stem: file for file in (folder / "experiments").glob("*.yaml")}
-    listed = config.get("experiments") if isinstance(config, Mapping) else None
+    listed = config.get("experiments")
     grids, findings = dict[str, Any](), list[str]()
     if EXTRACTION in files:
         findings.append(
@@ -81,33 +105,88 @@ def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any],
             findings.append(f"experiments: no file {name}.yaml in config/experiments. {known}")
             continue
         try:
-            grids[name] = read_yaml(files[name])
+            grids[name] = read_mapping(files[name])
         except ConfigError as error:
             findings.append(str(error))
     return grids, findings
 
 
-def content_findings(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Iterator[str]:
-    """Keys, types and ranges in a configuration and its grids, each by itself.
+_OF_GRIDS = ("suites", "datasets", "mteb", "corpora", "encoders", "names")
+_OF_EXTRACTION = ("extraction", "suites", "datasets", "mteb", "experiments")
+_OF_RUNS = (
+    *("name", "training", "development", "encoders", "corpora", "datasets", "methods", "exemplars"),
+    *("continue_mlm", "teacher", *_OF_EXTRACTION),
+)
+
+
+def study_findings(config: Config, grids: Mapping[str, Any], root: Path, data_root: Path | None) -> list[str]:
+    """Everything that is wrong with a study: a check is left out where what it reads has mistakes of its own.
 
     Args:
         config: The configuration, whatever it holds.
-        grids: Its grids by name, whatever they hold.
+        grids: Its grids by name, likewise.
+        root: Folder of the Snakefile.
+        data_root: Folder of local data.
     """
     found = mistakes(Study, config, "")
-    yield from found or _override_findings(config)
+
+    def clean(*places: str) -> bool:
+        starts = tuple(f"{place}{end}" for place in places for end in ".:")
+        return not any(line.startswith(starts) for line in found)
+
+    def sound(*sections: str) -> bool:
+        return config.keys() >= {*sections} and clean(*sections)
+
+    if sound("methods", "encoders"):
+        found += _override_findings(config)
+    places = {name: f"experiments/{name}.yaml" for name in grids}
     for name, grid in grids.items():
-        yield from mistakes(Grid, grid, f"experiments/{name}.yaml: ")
+        found += mistakes(Grid, grid, f"{places[name]}: ")
+    grids = {name: grid for name, grid in grids.items() if clean(places[name])}
+    parts = {section: config[section] for section in Study.model_fields if sound(section)}
+    found += misnamed(parts, references(parts, Study))
+    for name, grid in grids.items():
+        found += misnamed(parts, references(grid, Grid), f"{places[name]}: ")
+    if sound("data_root", "answers"):
+        found += data_root_findings(config, data_root)
+    if sound("datasets"):
+        found += reader_findings(config)
+    if sound("encoders"):
+        found += encoder_findings(config)
+    if sound("suites", "datasets"):
+        found += suite_findings(config)
+    if sound(*_OF_EXTRACTION):
+        found += extraction_findings(config)
+    if sound("extraction", "exemplars", "translators"):
+        found += resource_findings(config, grids, root)
+    if sound(*_OF_GRIDS, "extraction"):
+        tables = {*config["extraction"]["tables"], *config["extraction"]["statistics"]}
+        taken = "a table of the extraction study has that name. Rename the file."
+        found += [f"{places[name]}: {taken}" for name in grids if name in tables]
+        for name, grid in grids.items():
+            found += grid_findings(config, grid, places[name])
+        whole = {name: grid for name, grid in grids.items() if clean(places[name])}
+        found += published_findings(config, whole, root)
+        if sound("claims"):
+            found += claim_findings(config, whole, root)
+    if sound(*_OF_RUNS):
+        found += _run_findings(config, grids, data_root)
+    return found
 
 
 def _override_findings(config: Mapping[str, Any]) -> Iterator[str]:
     """Keys, types and ranges of what methods and encoders override, each by itself; runs are checked as a whole."""
-    for name, block in config["methods"].items():
-        for section, kind in (("training", Training), ("development", Development)):
-            yield from mistaken_keys(kind, block.get(section, {}), f"methods.{name}.{section}.")
+    blocks = [
+        (f"methods.{name}.{section}.", kind, block.get(section, {}))
+        for name, block in config["methods"].items()
+        for section, kind in (("training", Training), ("development", Development))
+    ]
     for name, block in config["encoders"].items():
-        for path, part in (("", block), ("adapt.", block.get("adapt", {}))):
-            yield from mistaken_keys(Training, part.get("training", {}), f"encoders.{name}.{path}training.")
+        blocks.append((f"encoders.{name}.training.", Training, block.get("training", {})))
+        adapting = block.get("adapt", {}).get("training", {})
+        blocks.append((f"encoders.{name}.adapt.training.", Training, adapting))
+    for place, kind, overrides in blocks:
+        yield from mistakes(kind, overrides, place, partial=True)
 
 
 def _defined_runs(config: Mapping[str, Any], grid: Mapping[str, Any]) -> dict[str, Run]:
@@ -121,37 +200,6 @@ def _defined_runs(config: Mapping[str, Any], grid: Mapping[str, Any]) -> dict[st
         for name, run in runs.items()
         if run.method in methods and {run.encoder, run.teacher} <= encoders and run.corpus in corpora
     }
-
-
-def study_findings(
-    config: dict[str, Any], grids: Mapping[str, Any], root: Path, data_root: Path | None
-) -> Iterator[str]:
-    """Everything that is wrong with a study whose files are sound.
-
-    Args:
-        config: The configuration, checked against its schema.
-        grids: Its grids, likewise.
-        root: Folder of the Snakefile.
-        data_root: Folder of local data.
-    """
-    yield from data_root_findings(config, data_root)
-    references = [*reference_findings(config), *extraction_findings(config)]
-    yield from references
-    tables = {*config["extraction"]["tables"], *config["extraction"]["statistics"]} & {*grids}
-    taken = "a table of the extraction study has that name. Rename the file."
-    in_grids = [f"experiments/{name}.yaml: {taken}" for name in sorted(tables)]
-    in_grids += [
-        line
-        for name, grid in grids.items()
-        for line in grid_findings(config, grid, f"experiments/{name}.yaml")
-    ]
-    yield from in_grids
-    yield from resource_findings(config, grids, root)
-    if not in_grids:  # whose runs and columns printed numbers and claims name
-        yield from published_findings(config, grids, root)
-        yield from claim_findings(config, grids, root)
-    if not references:  # what a run is merged from is all there
-        yield from _run_findings(config, grids, data_root)
 
 
 def _run_findings(config: dict[str, Any], grids: Mapping[str, Any], data_root: Path | None) -> Iterator[str]:
@@ -172,7 +220,6 @@ def _run_findings(config: dict[str, Any], grids: Mapping[str, Any], data_root: P
         yield from checks.findings(place, runs)
         yield from checks.length_findings(place, grid["suites"], (run.encoder for run in runs.values()))
         yield from checks.attention_findings(place, grid, runs)
-        yield from checks.similarity_findings(place, grid, runs)
         for run in runs.values():
             named |= {run.encoder, run.teacher} - {None}
     reached = sorted(encoders_reached(encoders, named))
@@ -203,7 +250,6 @@ class RunChecks:
         self._config = config
         self._rows = rows
         self._read = cache(lambda text: read(RunSettings, json.loads(text), ""))
-        self._alike = cache(self._alike_in)
         self._sizes_of = sizes.behind
 
     def findings(self, place: str, runs: Mapping[str, Run]) -> Iterator[str]:
@@ -224,18 +270,12 @@ class RunChecks:
     def length_findings(
         self, place: str, suites: Mapping[str, Iterable[str]], encoders: Iterable[str]
     ) -> Iterator[str]:
-        """Suites that ask for longer sentences, or for wider vectors, than one of the encoders has."""
+        """Suites that ask for longer sentences than one of the encoders takes."""
         encoders = set(encoders)
-        sizes = ((size.width, name) for name in encoders for size in self._sizes_of(name))
-        least, encoder = min(sizes, default=(None, ""))
         for kind, names in suites.items():
             for suite in names:
                 block = self._config["suites"].get(kind, {}).get(suite, {})
                 yield from self._too_long(block, f"{place}: suites.{kind}.{suite}", encoders)
-                widest = max(block.get("widths", ()), default=0)
-                if least and widest > least:
-                    found = f"{widest}; {encoder} is {least} wide"
-                    yield f"{place}: suites.{kind}.{suite}.widths: {found}. Lower it."
 
     def _too_long(self, block: Mapping[str, Any], place: str, encoders: Iterable[str]) -> Iterator[str]:
         """Settings of a length, anywhere in a block, above what one of the encoders takes."""
@@ -259,26 +299,6 @@ class RunChecks:
                     if outside := [layer for layer in layers if not 1 <= layer <= size.layers]:
                         found = f"{outside[0]}; {encoder} has layers 1 to {size.layers}"
                         yield f"{place}: suites.attention.{suite}.maps.layers: {found}. Name one of them."
-
-    def similarity_findings(
-        self, place: str, grid: Mapping[str, Any], runs: Mapping[str, Run]
-    ) -> Iterator[str]:
-        """Runs that a figure looks inside of and that hold several encoders, or lack the layer that it compares."""
-        figure, where = grid.get("token_similarity") or {}, f"{place}: token_similarity"
-        shown = {name: runs[name] for name in figure.get("runs", []) if name in runs}
-        for name, run in shown.items():
-            if self._joins(run):
-                yield f"{where}.runs: {name} holds several encoders, and the figure shows one. Name another."
-        for encoder in dict.fromkeys(run.encoder for run in shown.values()):
-            start = Start(encoder=encoder, sizes=self._sizes_of(encoder))
-            yield from layers_outside([figure["layer"]], f"{where}.layer", start)
-
-    def _joins(self, run: Run) -> bool:
-        """Whether a run's model consists of several encoders."""
-        merged, _ = self._read(as_json(run_settings(self._config, run)))
-        members = members_of(self._config["encoders"], run.encoder, (0,)).values()
-        joins = merged and merged.method.starts_from in ("pair", "runs")
-        return bool(joins) or any(map(self._joins, members))
 
     def _mistakes(self, run: Run) -> Sequence[str]:
         readings = self._config["methods"][run.method].get("readings", {})
@@ -334,14 +354,15 @@ class RunChecks:
         inner = getattr(method, "base", method)
         module, encoder = method.module, run.encoder
         is_made = "runs" in self._config["encoders"][encoder]
-        members = list(members_of(self._config["encoders"], encoder, (0,)))
+        made = members_of(self._config["encoders"], encoder, (0,))
+        names, members = [*made], [*made.values()]
         count = f"{len(members)} run{'s' if len(members) != 1 else ''}" if is_made else "no runs"
         match inner.starts_from:
             case "pair" if len(members) != 2:
                 found = f"{module} joins two different runs; {encoder} consists of {count}"
                 yield f"encoder: {found}. Name two in its `runs`."
-            case "pair" if alike := self._alike(encoder):
-                same = f"{' and '.join(alike)} differ in nothing that decides a model"
+            case "pair" if self._decided(members[0]) == self._decided(members[1]):
+                same = f"{' and '.join(names)} differ in nothing that decides a model"
                 found = f"{module} joins two different runs; {same}"
                 yield f"encoder: {found}. Change one in `runs` of {encoder}."
             case "runs" if not is_made:
@@ -370,14 +391,9 @@ class RunChecks:
             found = f"{module} reads the column {missing[0]}; {corpus} has {', '.join(has)}"
             yield f"corpus: {found}. Name another corpus, or another method."
 
-    def _alike_in(self, encoder: str) -> Sequence[str]:
-        """Two of an encoder's runs that differ in nothing that decides a model, where all of its runs are sound."""
-        first: dict[str, str] = {}
-        members = members_of(self._config["encoders"], encoder, (0,))
-        for name, run in () if any(map(self._mistakes, members.values())) else members.items():
-            settings = run_settings(self._config, run)
-            settings["training"] = deciding(settings["training"], Training)
-            other = first.setdefault(as_json([run.encoder, run.corpus, run.teacher, settings]), name)
-            if other != name:
-                return (other, name)
-        return ()
+    def _decided(self, run: Run) -> str:
+        """All that decides a run's model but its seed."""
+        settings = run_settings(self._config, run)
+        training = {name: value for name, value in settings["training"].items() if name not in OPERATIONAL}
+        settings["training"] = training
+        return as_json([run.encoder, run.corpus, run.teacher, settings])

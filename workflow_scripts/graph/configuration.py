@@ -4,9 +4,11 @@ Mappings are merged key by key; a list is replaced, or added to by ``key+``: ``d
 what earlier files say of ``datasets``.
 """
 
+import json
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -149,19 +151,64 @@ def read_layers(files: Iterable[str | Path]) -> dict[str, Mapping[str, Any]]:
     layers, findings = {}, []
     for file in files:
         try:
-            layers[str(file)] = _layer(Path(file))
+            layers[str(file)] = read_mapping(Path(file))
         except ConfigError as error:
             findings.append(str(error))
     refuse(findings)
     return layers
 
 
-def _layer(file: Path) -> Mapping[str, Any]:
+def read_mapping(file: Path) -> Mapping[str, Any]:
+    """The keys of a file of YAML, with their values.
+
+    Raises:
+        ConfigError: if it cannot be read, or has no keys at the top.
+    """
     content = read_yaml(file)
     if not isinstance(content, Mapping):
         found = "nothing in it" if content is None else f"{type(content).__name__} at the top"
         raise ConfigError(f"{file}: {found}. Write keys with their values.")
     return content
+
+
+def placed(finding: str, files: Sequence[Path], given: Mapping[str, Any]) -> str:
+    """A finding with the place of the setting that it begins with: the last file that has it, and the line there.
+
+    Args:
+        finding: Dotted path, colon, what is wrong; without a setting of any file it stays as it is.
+        files: In the order in which they are laid over each other.
+        given: Of the command line.
+    """
+    keys = re.sub(r" \(.*?\)", "", finding.partition(": ")[0].partition(", ")[0]).split(".")
+    texts = [(str(file), file.read_text("utf-8")) for file in files]
+    texts.append(("--config", json.dumps(as_in_a_file(given), default=str)))
+    found = [(*_line_of(text, keys), name) for name, text in texts]
+    depth = max(depth for depth, *_ in found)
+    line, name = [place for at, *place in found if at == depth][-1]
+    if not depth or depth < len(keys) - 1:  # the last key may be one that is missing
+        return finding
+    return f"{name}{'' if name == '--config' else f':{line}'}: {finding}"
+
+
+@cache
+def _composed(text: str) -> Any:
+    return yaml.compose(text, Loader=yaml.CSafeLoader)
+
+
+def _line_of(text: str, keys: Iterable[str]) -> tuple[int, int]:
+    """Leading keys of a path that a text of YAML has, and the line of the last of them."""
+    depth, line, node = 0, 0, _composed(text)
+    for key in keys:
+        parts = node.value if node and not isinstance(node, yaml.ScalarNode) else []
+        if isinstance(node, yaml.SequenceNode):
+            inside = {str(number): (part, part) for number, part in enumerate(parts)}
+        else:
+            inside = {name.value.removesuffix(_ADD): (name, part) for name, part in parts}
+        if key not in inside:
+            break
+        mark, node = inside[key]
+        depth, line = depth + 1, mark.start_mark.line + 1
+    return depth, line
 
 
 def _lay_over(config: Config, above: Mapping[str, Any], whole: Config, path: str = "") -> Iterator[str]:

@@ -17,22 +17,19 @@ from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_ori
 from pydantic import Tag, ValidationError
 
 from workflow_scripts.config import Settings
-from workflow_scripts.errors import advice
+from workflow_scripts.errors import advice, shown
 
 S = TypeVar("S", bound=Settings)
 _LONGEST = 300
-"""Characters of what was found, which a message repeats."""
+"""Characters of a wrong value that a message repeats."""
 _TYPES = {
     int: "a whole number",
     float: "a number",
     str: "text",
     bool: "true or false",
     list: "a list",
-    tuple: "a list",
     dict: "a block of settings",
 }
-_LABELS = {"str": str, "constrained-str": str, "list": list, "dict": dict}
-"""How pydantic calls the forms of a value, up to a bracket; classes have names of their own."""
 _WORDS = {
     "greater_than": "is not above {gt}",
     "greater_than_equal": "is below {ge}",
@@ -45,6 +42,8 @@ _WORDS = {
     "finite_number": "must be finite",
 }
 """Kind of pydantic's error to what is wrong with a value."""
+_PARTIAL = ("missing", "value_error")
+"""Errors that say nothing of some keys of a block by themselves."""
 
 Path = tuple[str, ...]
 """Keys and numbers that lead to a value."""
@@ -58,24 +57,36 @@ class Form(NamedTuple):
     """Limits, descriptions and the key that tells forms apart."""
 
     @property
-    def plain(self) -> Any:
-        """The type without its arguments; a dictionary for a class of settings."""
-        kind = get_origin(self.kind) or self.kind
-        return dict if isinstance(kind, type) and issubclass(kind, Settings) else kind
+    def is_block(self) -> bool:
+        """Whether it is a class of settings."""
+        return isinstance(self.kind, type) and issubclass(self.kind, Settings)
 
     @property
-    def meaning(self) -> str:
-        """Description of the setting; empty where there is none."""
-        return next((mark.description for mark in self.marks if getattr(mark, "description", "")), "")
+    def plain(self) -> Any:
+        """The type without its arguments, as JSON has it."""
+        kind = get_origin(self.kind) or self.kind
+        return dict if self.is_block else list if kind is tuple else kind
 
-    def is_called(self, label: str, value: Any) -> bool:
-        """Whether pydantic's errors of a value that may have several forms call this one so, and it is meant."""
+    def fits(self, value: Any) -> bool:
+        """Whether a value is meant as this form: by its type and, for classes of settings, by the key that tells."""
+        plain: Any = self.plain
+        if not isinstance(plain, type) or not isinstance(value, plain):
+            return False
         if tags := [mark.tag for mark in self.marks if isinstance(mark, Tag)]:
-            return label in tags
+            return isinstance(value, Mapping) and tags[0] in value
         if keys := [mark.discriminator for mark in self.marks if getattr(mark, "discriminator", None)]:
-            return label in get_args(self.kind.model_fields[keys[0]].annotation)
-        is_meant = isinstance(value, self.plain) and self.plain in _TYPES
-        return is_meant and _LABELS.get(label.partition("[")[0], dict) is self.plain
+            return isinstance(value, Mapping) and value.get(keys[0]) in get_args(
+                self.kind.model_fields[keys[0]].annotation
+            )
+        return isinstance(value, bool) == (plain is bool)
+
+    def part(self, value: Any, key: Any) -> Any:
+        """The type of one part of a value of this form; None if it has no such part."""
+        if self.is_block:
+            field = self.kind.fields_in(value).get(key)
+            return field and Annotated[field.annotation, *field.metadata, field]
+        inside = get_args(self.kind)
+        return Annotated[inside[-1 if self.plain is dict else 0], *self.marks, None] if inside else None
 
 
 def forms_of(kind: Any) -> Iterator[Form]:
@@ -91,6 +102,11 @@ def forms_of(kind: Any) -> Iterator[Form]:
         yield from (form._replace(marks=[*form.marks, *marks]) for form in forms_of(part))
 
 
+def meant_form(kind: Any, value: Any) -> Form | None:
+    """The form that a value is meant to have; None if it has none of them."""
+    return next((form for form in forms_of(kind) if form.fits(value)), None)
+
+
 class _Found(NamedTuple):
     """Where an error is."""
 
@@ -98,56 +114,44 @@ class _Found(NamedTuple):
     forms: Sequence[Form]
     """Forms that the value may have, without null."""
     null: bool
-    block: type[Settings] | None
-    """The class of the block that the last step is a key of."""
+    known: Sequence[str]
+    """Keys of the block that the last step is a key of."""
     value: Any
 
 
-def read(kind: type[S], value: Any, place: str) -> tuple[S | None, list[str]]:
+def read(kind: type[S], value: Any, place: str, *, partial: bool = False) -> tuple[S | None, list[str]]:
     """``value`` as its class reads it, or a line for each thing that is wrong with it.
 
     Args:
         kind: The class.
         value: A part of the configuration.
         place: In front of every line, with the dot or blank that ends it.
+        partial: Whether the value is some keys of a block, whose others are elsewhere.
     """
     try:
         return kind.strictly(value), []
     except ValidationError as error:
         whole = place.removesuffix(".") if place.endswith(".") else f"{place}configuration"
-        lines = dict.fromkeys(_lines(error, kind, json.loads(json.dumps(value, default=str))))
+        errors = [
+            one for one in error.errors(include_url=False) if not partial or one["type"] not in _PARTIAL
+        ]
+        lines = dict.fromkeys(_lines(errors, kind, json.loads(json.dumps(value, default=str))))
         return None, [f"{whole}{line}" if line.startswith(":") else f"{place}{line}" for line in lines]
 
 
-def mistakes(kind: type[Settings], value: Any, place: str) -> list[str]:
+def mistakes(kind: type[Settings], value: Any, place: str, *, partial: bool = False) -> list[str]:
     """Mistakes in ``value``, as in ``read``."""
-    return read(kind, value, place)[1]
+    return read(kind, value, place, partial=partial)[1]
 
 
-def mistaken_keys(kind: type[Settings], value: Any, place: str) -> list[str]:
-    """Mistakes in some keys of a block, each by itself, when the rest of the block is elsewhere."""
-    try:
-        kind.strictly(value)
-    except ValidationError as error:
-        lines = _lines(error, kind, json.loads(json.dumps(value, default=str)), ("missing", "value_error"))
-        return [f"{place}{line}" for line in lines]
-    return []
-
-
-def _lines(
-    error: ValidationError, kind: type[Settings], whole: Any, without: Sequence[str] = ()
-) -> Iterator[str]:
-    """A line for each mistake, those of the keys of one block together; one about ``whole`` begins with a colon.
-
-    Mistakes of the types ``without`` are left out.
-    """
+def _lines(errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iterator[str]:
+    """A line for each mistake, those of the keys of one block together; one about ``whole`` begins with a colon."""
     missing: dict[Path, list[str]] = defaultdict(list)
     unknown: dict[Path, list[str]] = defaultdict(list)
-    blocks: dict[Path, type[Settings] | None] = {}
-    errors = error.errors(include_url=False)
+    known: dict[Path, Sequence[str]] = {}
     misnamed = [one["loc"][:-1] for one in errors if one["loc"][-1:] == ("[key]",)]
     for one in errors:
-        if one["type"] in without or (found := _located(kind, one, whole)) is None:
+        if (found := _located(kind, one, whole)) is None:
             continue
         if any(one["loc"][: len(name)] == name and one["loc"][-1] != "[key]" for name in misnamed):
             continue  # in a block of a wrong name
@@ -159,13 +163,12 @@ def _lines(
                 missing[found.path].append(one["ctx"]["discriminator"].strip("'"))
             case "extra_forbidden":
                 unknown[tuple(above)].append(last)
-                blocks[tuple(above)] = found.block
+                known[tuple(above)] = found.known
             case _:
                 yield from _words(one, found)
     yield from (_without(keys, path, whole) for path, keys in missing.items())
     for path, keys in unknown.items():
-        block = blocks[path]
-        yield from _unknown(keys, path, sorted(block.model_fields if block else ()), whole)
+        yield from _unknown(keys, path, known[path], whole)
 
 
 def _located(kind: Any, error: Any, value: Any) -> _Found | None:
@@ -174,41 +177,31 @@ def _located(kind: Any, error: Any, value: Any) -> _Found | None:
     Its steps are keys, numbers and, where a value may have several forms, what the form is called.
     """
     path: list[str] = []
-    block = None
-    for step in error["loc"]:
-        if step == "[key]":
-            break
+    known: list[str] = []
+    for number, step in enumerate(error["loc"], start=1):
         forms = [form for form in forms_of(kind) if form.kind is not NoneType]
         if len(forms) > 1:
-            meant = [form for form in forms if form.is_called(str(step), value)]
-            if not meant:
-                if any(isinstance(value, form.plain) for form in forms if form.plain in _TYPES):
-                    return None
-                break  # the value has none of the forms
-            kind = Annotated[meant[0].kind, *meant[0].marks, None]
-            continue
-        (form,) = forms
-        inside = get_args(form.kind)
-        is_block = isinstance(form.kind, type) and issubclass(form.kind, Settings)
-        block = form.kind if is_block else None
-        if is_block and step in form.kind.model_fields:
-            field = form.kind.model_fields[step]
-            kind = Annotated[field.annotation, *field.metadata, field]
-        elif inside:
-            kind = Annotated[inside[-1 if form.plain is dict else 0], *form.marks, None]
-        is_there = step in value if isinstance(value, Mapping) else isinstance(value, list)
-        if is_there or error["type"] == "missing":
+            if (meant := meant_form(kind, value)) is None:
+                break
+            kind = Annotated[meant.kind, *meant.marks, None]
+        elif step in (
+            value if isinstance(value, Mapping) else range(len(value)) if isinstance(value, list) else ()
+        ):
+            known = sorted(forms[0].kind.fields_in(value)) if forms[0].is_block else []
+            kind, value = forms[0].part(value, step), value[step]
             path.append(str(step))
-        value = value[step] if is_there else value
+        elif error["type"] == "missing" and number == len(error["loc"]):
+            path.append(str(step))
     forms = [*forms_of(kind)]
     plain = [form for form in forms if form.kind is not NoneType]
-    return _Found(tuple(path), plain, len(plain) < len(forms), block, value)
+    if error["type"].endswith("_type") and any(form.fits(value) for form in plain):
+        return None
+    return _Found(tuple(path), plain, len(plain) < len(forms), known, value)
 
 
 def _words(one: Any, found: _Found) -> Iterator[str]:
     """One of pydantic's errors."""
     context, place = one.get("ctx", {}), ".".join(found.path)
-    meaning = found.forms[0].meaning
     match one["type"]:
         case "value_error":  # of our own: lines that begin with the key
             yield from (".".join((*found.path, line)) for line in str(context["error"]).splitlines())
@@ -221,25 +214,26 @@ def _words(one: Any, found: _Found) -> Iterator[str]:
         case "string_pattern_mismatch" if one["loc"][-1] == "[key]":
             yield f"{place}: {_no_name(context['pattern'])}"
         case "no_form" if isinstance(found.value, dict):
-            yield _line(place, found.value, one["msg"], meaning)
+            yield _line(place, found, one["msg"])
         case wrong if wrong in _WORDS:
             limits = {
                 key: f"{limit:g}" if isinstance(limit, float) else limit for key, limit in context.items()
             }
-            yield _line(place, found.value, _WORDS[wrong].format(**limits), meaning)
+            yield _line(place, found, _WORDS[wrong].format(**limits))
         case wrong if wrong.endswith("_type") or wrong in ("int_from_float", "no_form"):
             names = dict.fromkeys(_TYPES[form.plain] for form in found.forms if form.plain in _TYPES)
-            yield _line(
-                place, found.value, f"is not {' or '.join([*names, *['null'] * found.null])}", meaning
-            )
+            yield _line(place, found, f"is not {' or '.join([*names, *['null'] * found.null])}")
         case _:
-            yield _line(place, found.value, f"cannot be read: {one['msg']}", meaning)
+            yield _line(place, found, f"cannot be read: {one['msg']}")
 
 
-def _line(place: str, found: Any, wrong: str, meaning: str) -> str:
-    text = repr(found)
-    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
-    return f"{place}: {shown} {wrong}{f' ({meaning})' if meaning else ''}."
+def _line(place: str, found: _Found, wrong: str) -> str:
+    """A line about a value, with the description of its setting."""
+    text = shown(found.value)
+    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
+    described = (getattr(mark, "description", None) for form in found.forms[:1] for mark in form.marks)
+    meaning = next(filter(None, described), "").removesuffix(".")
+    return f"{place}: {text} {wrong}{f' ({meaning})' if meaning else ''}."
 
 
 def _without(missing: Sequence[str], path: Path, whole: Any) -> str:
@@ -285,7 +279,7 @@ def _expected(words: str) -> list[str]:
 def _none_of(found: Any, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(str(found), known, n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
-    return f"{found!r} is not one of {', '.join(known)}.{hint}"
+    return f"{shown(found)} is not one of {', '.join(known)}.{hint}"
 
 
 def _no_name(pattern: str) -> str:

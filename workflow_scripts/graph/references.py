@@ -3,14 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from itertools import chain
-from math import inf
-from typing import Annotated, Any, get_args
+from typing import Any, get_args
 
-from workflow_scripts.config import Settings
-from workflow_scripts.errors import ConfigError, advice, unknown
+from workflow_scripts.errors import ConfigError, advice, shown, unknown
 from workflow_scripts.graph.benchmarks import lists_of, selection
-from workflow_scripts.graph.mistakes import forms_of, read
-from workflow_scripts.graph.schema import Grid, MethodBlock, Study
+from workflow_scripts.graph.mistakes import meant_form, read
+from workflow_scripts.graph.schema import Grid
 from workflow_scripts.graph.slices import Config, at
 from workflow_scripts.settings.grids import Run, baselines_of, listed, numbered_columns, runs_of
 from workflow_scripts.settings.names import Refers
@@ -75,7 +73,7 @@ def form_of(config: Mapping[str, Any], section: str, name: str) -> str | None:
         case "corpora" if "round_trip" in block:
             return "triples" if block["round_trip"]["form"] == "pairs" else "round trips"
         case "corpora":
-            form = config["datasets"].get(block["dataset"], {}).get("form")
+            form = config.get("datasets", {}).get(block["dataset"], {}).get("form")
             return form if form in ("sentences", "triples") else None  # others are no corpus
         case "encoders" if "runs" in block:
             return "single runs" if len(block["runs"]) == 1 else "several runs"
@@ -88,35 +86,38 @@ def form_of(config: Mapping[str, Any], section: str, name: str) -> str | None:
 
 def references(value: Any, kind: Any, path: str = "") -> Iterator[tuple[str, str, Refers]]:
     """Every name in a part of the configuration that its class marks: where it is, and what it refers to."""
-    for form in forms_of(kind):
-        refers = next((mark for mark in form.marks if isinstance(mark, Refers)), None)
-        inside = get_args(form.kind)
-        if isinstance(value, str) and refers and form.plain is str:
-            yield path, value, refers
-        elif isinstance(value, Settings) and isinstance(form.kind, type) and isinstance(value, form.kind):
-            for name, field in type(value).model_fields.items():
-                beside = (
-                    isinstance(value, MethodBlock) and name == "method"
-                )  # its keys are those of the block
-                place = path if beside else f"{path}.{name}" if path else name
-                yield from references(
-                    getattr(value, name), Annotated[field.annotation, *field.metadata, None], place
-                )
-        elif isinstance(value, dict) and form.plain is dict:
-            for key, one in value.items():
-                yield from references(key, inside[0], f"{path}.{key}")
-                yield from references(one, inside[1], f"{path}.{key}")
-        elif isinstance(value, list | tuple) and form.plain in (list, tuple):
-            for number, one in enumerate(value):
-                place = path if isinstance(one, str) else f"{path}.{number}"
-                yield from references(one, Annotated[inside[0], *form.marks, None], place)
+    form = meant_form(kind, value)
+    if form is None:
+        return
+    if isinstance(value, str):
+        yield from ((path, value, mark) for mark in form.marks if isinstance(mark, Refers))
+    for key, part in _parts(value):
+        place = path if isinstance(value, list) and isinstance(part, str) else f"{path}.{key}".lstrip(".")
+        if form.plain is dict and not form.is_block:
+            yield from references(key, get_args(form.kind)[0], place)
+        yield from references(part, form.part(value, key), place)
+
+
+def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
+    """Keys or numbers with their parts of a value."""
+    return (
+        value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    )
 
 
 def misnamed(
     config: Mapping[str, Any], named: Iterable[tuple[str, str, Refers]], place: str = ""
 ) -> Iterator[str]:
-    """Names that are not defined in their sections, and those of blocks of another form than is read there."""
+    """Names that are not defined in their sections, and those of blocks of another form than is read there.
+
+    Args:
+        config: Sections without mistakes; a name of another section is not looked up.
+        named: Place, name and section (``references``).
+        place: In front of every line.
+    """
     for path, name, refers in named:
+        if refers.section.partition(".")[0] not in config:
+            continue
         if found := [*unknown(name, at(dict(config), refers.section), f"{place}{path}")]:
             yield from found
         elif refers.forms and (form := form_of(config, refers.section, name)) not in (None, *refers.forms):
@@ -124,20 +125,17 @@ def misnamed(
             yield f"{place}{path}: {name} has the form {form}; this key needs {wanted}. Name another."
 
 
-def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
-    """Names in the configuration, without grids, that refer to nothing."""
-    yield from reader_findings(config)
-    yield from misnamed(config, references(Study.strictly(config), Study))
+def encoder_findings(config: Mapping[str, Any]) -> Iterator[str]:
+    """Encoders that start from themselves, and seeds of the runs that encoders consist of."""
     for name, encoder in config["encoders"].items():
         for number, block in enumerate(encoder.get("runs", [])):
             yield from _seed_findings(config, block, f"encoders.{name}.runs.{number}")
         if name in encoders_behind(config["encoders"], name):
             yield f"encoders.{name}: it starts from itself, by way of its runs or base. Name another."
-    yield from _suite_findings(config)
-    yield from _density_findings(config)
 
 
-def _suite_findings(config: Mapping[str, Any]) -> Iterator[str]:
+def suite_findings(config: Mapping[str, Any]) -> Iterator[str]:
+    """Datasets of another form than their suite scores, and suites of one name."""
     kinds: dict[str, str] = {}
     for kind, suites in config["suites"].items():
         for name, suite in suites.items():
@@ -149,49 +147,10 @@ def _suite_findings(config: Mapping[str, Any]) -> Iterator[str]:
             read = Refers("datasets", tuple(filter(None, [SUITES[kind].form])))
             named = ((f"{place}.datasets", dataset, read) for dataset in suite.get("datasets", []))
             yield from misnamed(config, named)
-            for task in suite.get("graded", []):
-                yield from unknown(task, suite["datasets"], f"{place}.graded")
-            for task, one in suite.get("positives", {}).items():
-                yield from _threshold_findings(config, one, f"{place}.positives.{task}.threshold")
-
-
-def _threshold_findings(config: Mapping[str, Any], measure: Mapping[str, Any], place: str) -> Iterator[str]:
-    """A threshold outside the range of scores, which no pair or every pair passes."""
-    low, high = _score_range(config, measure["dataset"])
-    threshold, comparison = measure["threshold"], measure["comparison"]
-    if not low <= threshold <= high or (threshold == high and comparison == "above"):
-        found = f"{comparison} {threshold:g}; scores of {measure['dataset']} reach from {low:g} to {high:g}"
-        yield f"{place}: {found}. Choose one of them."
-
-
-def _score_range(config: Mapping[str, Any], dataset: str) -> tuple[float, float]:
-    """Lowest and highest score that a dataset may have, infinite where it says none."""
-    low, high = config["datasets"].get(dataset, {}).get("contract", {}).get("score_range") or (-inf, inf)
-    return low, high
-
-
-def _density_findings(config: Mapping[str, Any]) -> Iterator[str]:
-    """Figures of cosines by judgement that would be empty, or leave out some judgements."""
-    task, edges = (config["report"]["cosine_density"][key] for key in ("task", "edges"))
-    place = "report.cosine_density"
-    evaluated = [one for suite in config["suites"]["sts"].values() for one in suite.get("datasets", [])]
-    if task in config["datasets"] and task not in evaluated:
-        found = f"no suite of suites.sts has {task}, so nothing would be drawn"
-        yield f"{place}.task: {found}. Name one that they have."
-    low, high = _score_range(config, task)
-    if inf not in (-low, high) and (edges[0] > low or edges[-1] < high):
-        found = (
-            f"{', '.join(f'{edge:g}' for edge in edges)}; judgements of {task} reach from {low:g} to {high:g}"
-        )
-        yield f"{place}.edges: {found}. Widen them."
 
 
 def grid_findings(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) -> Iterator[str]:
-    """Names in a grid that refer to nothing."""
-    named = [*references(Grid.strictly(grid), Grid)]
-    yield from misnamed(
-        config, (one for one in named if not one[2].section.startswith("grid.")), f"{place}: "
-    )
+    """Names in a grid that refer to nothing in it, two runs of one name, and columns that no suite writes."""
     for number, block in enumerate(grid["runs"]):
         yield from _seed_findings(config, block, f"{place}: runs.{number}")
     try:
@@ -199,12 +158,10 @@ def grid_findings(config: Mapping[str, Any], grid: Mapping[str, Any], place: str
     except ConfigError as error:
         yield f"{place}: {error}"
         return
-    there = {"grid": _names_in(config, grid, runs)}
-    yield from misnamed(there, (one for one in named if one[2].section.startswith("grid.")), f"{place}: ")
+    yield from misnamed({"grid": _names_in(config, grid, runs)}, references(grid, Grid), f"{place}: ")
     for baseline in dict.fromkeys(filter(None, baselines)):
         yield from unknown(baseline, runs, f"{place}: baseline")
-    yield from _word_findings(config, grid, runs, place)
-    yield from ambiguity_findings(config.get("names", {}), runs, place)
+    yield from ambiguity_findings(config["names"], runs, place)
     yield from _findings_in_columns(config, grid, place)
 
 
@@ -219,7 +176,7 @@ def _names_in(
     among = (
         asked if asked <= defined else asked | defined
     )  # a column may be of the suite that is misspelt above it
-    scored = (suite for name, suite in config["suites"]["sts"].items() if name in among)
+    scored = (suite for name, suite in config["suites"].get("sts", {}).items() if name in among)
     return {
         "runs": runs,
         "suites": among,
@@ -227,16 +184,6 @@ def _names_in(
         "swept": swept,
         "positives": [task for suite in scored for task in suite.get("positives", {})],
     }
-
-
-def _word_findings(
-    config: Mapping[str, Any], grid: Mapping[str, Any], runs: Mapping[str, Any], place: str
-) -> Iterator[str]:
-    named = {run.corpus for run in runs.values()} & config["corpora"].keys()
-    corpora = sorted({base_of(config, corpus) for corpus in named})
-    if "word_frequencies" in grid and len(corpora) > 1:
-        found = f"it shows the words of one corpus, and the runs train on {', '.join(corpora)}"
-        yield f"{place}: word_frequencies: {found}. Leave it out, or give each corpus an experiment of its own."
 
 
 def _findings_in_columns(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) -> Iterator[str]:
@@ -253,7 +200,9 @@ def _findings_in_columns(config: Mapping[str, Any], grid: Mapping[str, Any], pla
         suite: SUITES[kind].parse(config["suites"][kind][suite], f"suites.{kind}.{suite}")
         for kind, suites in grid["suites"].items()
         for suite in suites
-        if suite in config["suites"].get(kind, {}) and suite in lists
+        if suite in config["suites"].get(kind, {})
+        and suite in lists
+        and {*tasks_in(config["suites"][kind][suite]).values()} <= config["datasets"].keys()
     }
     for number, column in numbered_columns(grid):
         if suite := asked.get(column.get("suite")):
@@ -270,7 +219,7 @@ def column_findings(
     tasks, others = (times, scores) if measured else (scores, times)
     if metric in {name for _, name in others.get(task, ())}:
         what = "no time" if measured else "a time"
-        yield f"{place}.measured: {metric} of suite {suite} is {what}. Write measured: {str(not measured).lower()}."
+        yield f"{place}.measured: {metric} of suite {suite} is {what}. Write measured: {shown(not measured)}."
         return
     if task not in tasks:
         yield f"{place}.task: {task} is no task of suite {suite}. {advice(task, sorted(tasks))}"
@@ -293,7 +242,7 @@ def _seed_findings(config: Mapping[str, Any], block: Mapping[str, Any], place: s
         if encoder in config["encoders"] and of_seeds != is_made:
             yield (
                 f"{place}.of_seeds: true for a frozen run of an encoder that consists of runs, left out "
-                f"for others; {encoder} has of_seeds {of_seeds}."
+                f"for others; {encoder} has of_seeds {shown(of_seeds)}."
             )
 
 

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.data.printed import of_cells, read_printed
-from workflow_scripts.data.published import CONFIG, SHARDS, WEIGHTS, encoder_folder, refusals
+from workflow_scripts.data.published import refusals
 from workflow_scripts.errors import ConfigError, DataError, advice, unknown
 from workflow_scripts.graph.mistakes import mistakes
 from workflow_scripts.graph.sizes import folders_of
-from workflow_scripts.models import TOKENISER_FILES
 from workflow_scripts.settings.claims import FOLDER as CLAIMS
 from workflow_scripts.settings.claims import Claim, Comparison, claims_in, papers_in
 from workflow_scripts.settings.extraction import definable_rows, tables_of
@@ -66,31 +65,14 @@ def missing(folder: Path, ending: str, name: str, place: str) -> Iterator[str]:
         yield f"{place}: no file resources/{folder.name}/{name}.{ending}. {advice(name, known)}"
 
 
-_OF_AN_ENCODER = ((WEIGHTS, SHARDS), (CONFIG,), TOKENISER_FILES)
-"""Files of which a folder has to have one each."""
-
-
 def folder_findings(
     config: Mapping[str, Any], encoders: Iterable[str], data_root: Path | None
 ) -> Iterator[str]:
-    """Folders on this machine that encoders would be fetched from and of which nothing can be made.
-
-    One that was fetched and whose weights are gone is not read again.
-    """
+    """Reasons to refuse the folders on this machine that encoders would be fetched from."""
     for name in encoders:
         folders = folders_of(config["encoders"][name], data_root)
-        folder = next((folder for folder in folders if folder.is_dir()), None)
-        if folder is None:
-            continue
-        if refused := [*refusals(folder)]:
-            yield from (f"encoders.{name}: {line}" for line in refused)
-            continue
-        place = encoder_folder(folder)
-        lacking = [files for files in _OF_AN_ENCODER if not any((place / file).exists() for file in files)]
-        fetched = Path("results", config["name"], "encoders", name).is_dir()
-        if lacking and not (fetched and _OF_AN_ENCODER[0] in lacking):
-            found = f"{place} has no {' or '.join(lacking[0])}"
-            yield f"encoders.{name}: {found}. Get the model again, with weights in safetensors and its tokeniser."
+        if folder := next((folder for folder in folders if folder.is_dir()), None):
+            yield from (f"encoders.{name}: {line}" for line in refusals(folder))
 
 
 def data_root_findings(config: Mapping[str, Any], data_root: Path | None) -> Iterator[str]:

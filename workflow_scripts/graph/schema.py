@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, model_validator
+from pydantic.fields import FieldInfo
 
-from workflow_scripts.config import OPERATIONAL, Settings, told_by
+from workflow_scripts.config import OPERATIONAL, Settings, by_tag, told_by
 from workflow_scripts.figures.cosine_density import CosineDensity
 from workflow_scripts.figures.curves import LearningCurves
 from workflow_scripts.figures.extraction import LayerLines, MixingMap, VariantScatter
@@ -114,12 +115,12 @@ AnyCorpus = Annotated[
     told_by("round_trip", "dataset"),
 ]
 WrittenColumn = Annotated[
-    Annotated[Column, Tag("task")]
-    | Annotated[TaskColumns, Tag("tasks")]
+    Annotated[TaskColumns, Tag("tasks")]
     | Annotated[MeanColumn, Tag("mean_of")]
     | Annotated[RatioColumn, Tag("ratio_of")]
     | Annotated[GainColumn, Tag("gain_of")]
-    | Annotated[PathColumn, Tag("path_of")],
+    | Annotated[PathColumn, Tag("path_of")]
+    | Annotated[Column, Tag("task")],
     told_by("tasks", "mean_of", "ratio_of", "gain_of", "path_of", "task"),
 ]
 """A column, or a block that asks for several, by the key that no other has."""
@@ -132,18 +133,27 @@ def _in_tuples(value: Any) -> Any:
     return tuple(map(_in_tuples, value)) if isinstance(value, list) else value
 
 
+AnyMethodBlock = Annotated[PlainMethod | ReductionBlock, Field(discriminator="module")]
+METHOD_BLOCKS: dict[str, type[Settings]] = by_tag(AnyMethodBlock)
+
+
 class MethodBlock(Settings):
     """A block of ``methods``: settings of its module, overrides of training, and readings."""
 
-    method: Annotated[PlainMethod | ReductionBlock, Field(discriminator="module")] = Field(
-        description="In the configuration its keys stand beside the others."
-    )
+    method: AnyMethodBlock = Field(description="In the configuration its keys stand beside the others.")
     base: Annotated[Name, Refers("methods", ("methods without a base",))] | None = Field(
         default=None, description="Block of the method underneath."
     )
     training: Overrides = Field(default={}, description="Overrides of the shared training settings.")
     development: Overrides = Field(default={}, description="Overrides of how checkpoints are chosen.")
     readings: dict[Name, Overrides] = Field(default={}, description="Named changes to this block.")
+
+    @classmethod
+    def fields_in(cls, block: Mapping[str, Any]) -> Mapping[str, FieldInfo]:
+        """Fields of the block and of its method."""
+        method = METHOD_BLOCKS.get(str(block.get("module")))
+        own = {name: field for name, field in cls.model_fields.items() if name != "method"}
+        return own | (method.model_fields if method else {})
 
     @model_validator(mode="before")
     @classmethod
@@ -158,7 +168,8 @@ class MethodBlock(Settings):
     def conflicts(self) -> Iterator[str]:
         """A method that has another underneath names it."""
         if (self.base is None) == isinstance(self.method, ReductionBlock):
-            yield f"base: {self.base}; {self.method.module} has a method underneath, and no other. Correct it."
+            module = self.method.module
+            yield f"base: {self.base or 'null'}; {module} has a method underneath, and no other. Correct it."
 
 
 class RunSettings(Settings):

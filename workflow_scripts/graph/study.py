@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
-from workflow_scripts.errors import one_line_errors, refuse
+from workflow_scripts.errors import one_line_errors
 from workflow_scripts.figures.base import MODELS, all_figures
 from workflow_scripts.graph.benchmarks import lists_of, selection
-from workflow_scripts.graph.checks import checked, study_findings
+from workflow_scripts.graph.checks import checked
 from workflow_scripts.graph.references import base_of, encoders_reached, tasks_in
 from workflow_scripts.graph.requests import size_of
 from workflow_scripts.graph.sizes import parts_of
@@ -408,16 +409,22 @@ class Grid:
         return lengths if len({*lengths.values()}) > 1 else None
 
 
-def open_study(config: Config, root: Path) -> Study:
+def open_study(
+    config: Config,
+    root: Path,
+    configfiles: Iterable[str | Path] = (),
+    given: Mapping[str, Any] | None = None,
+) -> Study:
     """Check a configuration and expand its grids; ends the process with a line for each thing that is wrong.
 
     Args:
         config: As ``configuration.load_config`` merges it.
         root: Folder of the Snakefile.
+        configfiles: As after --configfile.
+        given: Of the command line.
     """
     with one_line_errors():
-        grids = checked(config, root / "config")
-        refuse(study_findings(config, grids, root, data_root_of(config)))
+        grids = checked(config, root, data_root_of(config), configfiles, given)
         plain = {
             name: one_column_a_task(grid) | {"seeds": sorted(grid["seeds"])} for name, grid in grids.items()
         }

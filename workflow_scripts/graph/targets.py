@@ -30,26 +30,29 @@ def check_targets(workflow: Any, study: Study) -> None:
         study: The study, whose tables and figures are what a wrong name may have meant.
     """
     rules, targets = list(workflow.rules), _targets()
+    hint = "" if workflow.overwrite_configfiles else " No --configfile is given."
     with one_line_errors():
-        refuse(target_findings(targets, rules, study))
+        refuse(f"{finding}{hint}" for finding in target_findings(targets, rules, study))
 
 
-def check_papers(workflow: Any, study: Study) -> None:
-    """Check that no rule has the name of a paper, which becomes a target.
+def check_papers(workflow: Any, study: Study) -> list[str]:
+    """The study's papers, each of which becomes a target.
 
     Ends the process with a line for each grid whose paper is the name of a rule.
 
     Args:
-        workflow: Snakemake's, once all rules but those of the papers are known.
+        workflow: Snakemake's, once all other rules are known.
         study: The study.
     """
+    papers = {name: paper_of(name) for name in study.config["experiments"]}
     with one_line_errors():
         refuse(
-            f"experiments/{name}.yaml: its tables and figures would be the target {paper_of(name)}, "
+            f"experiments/{name}.yaml: its tables and figures would be the target {paper}, "
             "which is the name of a rule. Rename the file."
-            for name in study.grids
-            if workflow.is_rule(paper_of(name))
+            for name, paper in papers.items()
+            if workflow.is_rule(paper)
         )
+    return sorted({*papers.values()})
 
 
 def _targets() -> list[str]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from workflow_scripts.config import Settings, by_tag, parse
+from workflow_scripts.errors import shown
 from workflow_scripts.settings.names import Refers
 from workflow_scripts.settings.readouts import AnyReadout, Pooling
 from workflow_scripts.settings.start import BUILT_AS_BERT, Start, layers_outside
@@ -488,10 +489,10 @@ class ReductionBlock(MethodConfig):
     def conflicts(self) -> Iterator[str]:
         """A pool and words are named where they are read."""
         if (self.pool is not None) != (self.subtract == "exemplars"):
-            found = f"{self.pool} with subtract {self.subtract}"
+            found = f"{self.pool or 'null'} with subtract {self.subtract}"
             yield f"pool: {found}. Give a pool where exemplars are subtracted, and null elsewhere."
         if (self.words is not None) != self.reads_words:
-            found = f"{self.words} with identify {self.identify} and subtract {self.subtract}"
+            found = f"{shown(self.words)} with identify {self.identify} and subtract {self.subtract}"
             yield f"words: {found}. Give a number where words are embedded, and null elsewhere."
 
 

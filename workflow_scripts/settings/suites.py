@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+from workflow_scripts.errors import shown, unknown
 from workflow_scripts.settings.names import Pairs, Refers, Texts
 from workflow_scripts.settings.readouts import Pooling
 
@@ -24,8 +25,6 @@ class Suite(Settings):
 
     form: ClassVar[str | None] = None
     """Form of its ``datasets``, if it has any."""
-    on_gpu: ClassVar[bool] = True
-    """Whether its jobs may have a GPU."""
     scores: ClassVar[Cells] = cells(["*"], ["*"])
     """What files of scores hold of each of its ``datasets``; everything for a kind that does not say."""
 
@@ -227,6 +226,11 @@ class Transfer(SuiteConfig):
         description="Whether features get mean 0 and sd 1, over all but a test split's rows; SentEval no."
     )
 
+    def conflicts(self) -> Iterator[str]:
+        """Graded tasks are among the tasks."""
+        yield from super().conflicts()
+        yield from (line for task in self.graded for line in unknown(task, self.datasets, "graded"))
+
     def of_task(self, task: str) -> Self:
         """Settings that decide the scores of one task, with whether it is graded."""
         return (
@@ -331,7 +335,7 @@ class Mteb(MtebSelection):
     def conflicts(self) -> Iterator[str]:
         """Tasks come from lists or from a benchmark, not from both."""
         if bool(self.lists) == bool(self.benchmark):
-            yield f"benchmark: {self.benchmark} with lists {self.lists}. Give one of them."
+            yield f"benchmark: {shown(self.benchmark)} with lists {shown(self.lists)}. Give one of them."
         if self.lists and (self.task_types or self.tasks or self.languages):
             yield "lists: what they hold is chosen there. Leave out task_types, tasks and languages."
 
@@ -353,8 +357,6 @@ class Mteb(MtebSelection):
 
 class Cost(Suite):
     """Lengths, batches and repeats."""
-
-    on_gpu: ClassVar[bool] = False
 
     tokens: int = Field(gt=0, description="Tokens per sentence T, for counting and for timing; no padding.")
     batch_sizes: list[int] = Field(min_length=1, description="Batch sizes that are timed.")
@@ -392,8 +394,6 @@ class Maps(Settings):
 
 class Attention(Suite):
     """Attention maps and energies of one encoder."""
-
-    on_gpu: ClassVar[bool] = False
 
     energy: Energy
     maps: Maps

@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from workflow_scripts.config import OPERATIONAL, Settings
+from workflow_scripts.errors import shown
 from workflow_scripts.settings.names import Precision
 
 
@@ -85,7 +86,8 @@ class Training(Settings):
     def conflicts(self) -> Iterator[str]:
         """There is one length, and the GPUs share every batch."""
         if (self.epochs is None) == (self.max_steps is None):
-            yield f"epochs: {self.epochs} with max_steps {self.max_steps}. Give one of them, and null for the other."
+            found = f"{shown(self.epochs)} with max_steps {shown(self.max_steps)}"
+            yield f"epochs: {found}. Give one of them, and null for the other."
         if self.batch_size % self.gpus:
             yield f"batch_size: {self.batch_size} sentences for {self.gpus} GPUs. Make it a multiple."
 

@@ -16,7 +16,7 @@ from tests.evaluations import dataset, run, scores_in
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.columns.tasks import TASKS
 from workflow_scripts.evaluation import benchmarks
-from workflow_scripts.graph.checks import content_findings, read_grids, study_findings
+from workflow_scripts.graph.checks import read_grids, study_findings
 from workflow_scripts.provenance.artefacts import read_record
 from workflow_scripts.settings.suites import Mteb as Config
 from workflow_scripts.settings.suites import MtebSelection as Selection
@@ -151,7 +151,7 @@ def findings(suite, **column):
     config["suites"]["mteb"]["mteb_english"] |= suite
     grids["demo"]["suites"]["mteb"] = ["mteb_english"]
     grids["demo"]["columns"] = [*grids["demo"]["columns"], COLUMN | column]
-    return [*content_findings(config, grids)] or [*study_findings(config, grids, ROOT, None)]
+    return study_findings(config, grids, ROOT, None)
 
 
 @pytest.mark.parametrize(("suite", "lines"), UNKNOWN)
