@@ -4,7 +4,6 @@ import os
 import random
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import time
@@ -80,34 +79,6 @@ def test_what_is_made_again_with_equal_contents_changes_nothing_behind_it(smoke_
     (log,) = (smoke_copy / "logs/demo/train_encoder").rglob("*simcse_3r*/seed1.log")
     assert "restored from results/.cache/" in log.read_text()
     assert plan(smoke_copy) == {}
-
-
-@pytest.mark.slow
-def test_exemplars_are_picked_anew_from_other_counts(smoke_copy):
-    """Else the test above could pass on a job that is always put back."""
-    before = artefacts(smoke_copy)
-    count_again(smoke_copy, "--config", 'words={"peak_window": 7}', "--", EXEMPLARS)
-    after = artefacts(smoke_copy)
-    changed = {name for name in before if before[name] != after[name]}
-    assert {EXEMPLARS, COUNTS.as_posix()} <= changed and "results/demo/report.html" not in changed
-
-
-@pytest.mark.slow
-def test_a_file_of_the_working_folder_with_the_name_of_a_module_changes_no_number(smoke_copy):
-    """The table's cells are means, and the file's adds 7 to each."""
-    table = smoke_copy / "results/demo/tables/extraction_demo.parquet"
-    was = identity(table)
-    table.unlink()
-    own = Path(statistics.__file__).read_text()
-    (smoke_copy / "statistics.py").write_text(
-        f"{own}\n_right = fmean\ndef fmean(data): return _right(data) + 7\n"
-    )
-    finished = run(
-        smoke_copy, "-m", "snakemake", "--cores", "1", "--configfile", *CONFIGS, "--config", "cache=.snakemake/anew",
-        "--", str(table.relative_to(smoke_copy)),
-    )  # fmt: skip
-    assert finished.returncode == 0, finished.stderr[-3000:]
-    assert identity(table) == was and [*(smoke_copy / ".snakemake/anew").glob("??/*")]
 
 
 def whole(folder: Path) -> None:

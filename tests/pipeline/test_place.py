@@ -1,13 +1,11 @@
 """From anywhere: another working directory, and a workflow that uses this one as a module."""
 
 import json
-from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.planning import DEMO, ROOT, copy_tree, planned_jobs, run, snakemake
-from workflow_scripts.graph.place import open_place
 
 CALLS = {
     "a call from elsewhere": ("-s", str(ROOT / "Snakefile")),
@@ -61,29 +59,6 @@ def test_a_job_makes_the_same_elsewhere_whatever_lies_there(at_home, tmp_path):
     )
     parts = ("key", "inputs", "outputs")  # who made it, and from which commit, stands beside them
     assert {part: made[part] for part in parts} == {part: other[part] for part in parts}
-
-
-def test_a_run_leaves_word_of_its_configuration(at_home):
-    """By which verbs take the study as it was run."""
-    noted = json.loads((at_home / ".snakemake/studies/demo.json").read_text())
-    assert noted == {"configfiles": [DEMO], "config": {}, "cache": "results/.cache"}
-
-
-def test_files_of_a_clone_are_inputs_by_their_own_names_and_a_users_own_stay(tmp_path, monkeypatch):
-    """Records name them, so that they are the same wherever a study is made."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("PYTHONPATH", "PYTHONSAFEPATH"):  # which are set for jobs
-        monkeypatch.setenv(name, "")
-    (tmp_path / "mine").mkdir()
-    for clone in ("first", "second"):
-        for part in ("prompts", "tokens"):
-            (tmp_path / clone / "resources" / part).mkdir(parents=True)
-        (tmp_path / clone / "Snakefile").touch()
-        open_place(tmp_path / clone)
-        assert Path("resources/prompts").samefile(tmp_path / clone / "resources/prompts")
-        Path("resources/tokens").unlink()
-        Path("resources/tokens").symlink_to(tmp_path / "mine")
-    assert Path("resources/tokens").samefile("mine")
 
 
 @pytest.fixture

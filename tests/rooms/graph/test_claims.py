@@ -6,13 +6,13 @@ from collections import defaultdict
 
 import pytest
 
-from tests.planning import DEMO, ROOT, merged_config, set_at, study_in
+from tests.planning import DEMO, ROOT, merged_config, study_in
 from workflow_scripts.data.printed import read_printed
 from workflow_scripts.extraction.blocks import names
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.resources import claim_findings
 from workflow_scripts.reporting.extraction import places
-from workflow_scripts.settings.claims import FOLDER, Claim, Comparison, claims_in, papers_in
+from workflow_scripts.settings.claims import FOLDER, Claim, Comparison, claims_in
 from workflow_scripts.settings.extraction import ExtractionTable, Names, definable_rows, tables_of
 
 STUDIES = {"paper": [], "laboratory": ["config/minilm.yaml"], "demo": [DEMO]}
@@ -179,15 +179,3 @@ def test_a_mistake_is_one_line_that_says_where_what_and_the_remedy(
     found = list(claim_findings(*demo(), tmp_path))
     assert found[0].startswith(message)
     assert len(found) == 1 or column in ("claim", "demo_heading")  # of two claims, or of both cells
-
-
-def test_a_claim_of_a_column_of_times_has_no_cell():
-    config, grids = demo()
-    set_at(grids, "demo/columns/0/measured", True)
-    assert next(claim_findings(config, grids, ROOT)).startswith(
-        f"{FIRST}demo_heading: Spearman is not defined."
-    )
-
-
-def test_sentences_that_tables_name_are_no_paper():
-    assert papers_in(ROOT / FOLDER) == sorted(PAPERS)

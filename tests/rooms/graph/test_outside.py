@@ -2,23 +2,17 @@ import hashlib
 import os
 import shutil
 import sys
-from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 
-from workflow_scripts.columns.corpora import SENTENCES
-from workflow_scripts.data.planned import NOT_REACHED, check_planned
-from workflow_scripts.data.readers import Rows
-from workflow_scripts.data.sources import load_planned
-from workflow_scripts.errors import DataError, MissingError
+from workflow_scripts.data.planned import NOT_REACHED
 from workflow_scripts.graph import outside, place
 from workflow_scripts.graph.outside import planned_source, source_now, sources_of
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.record import Input
-from workflow_scripts.settings.datasets import Dataset
 
 COMMIT = "0" * 40
 HUB = {"kind": "hub", "repository": "team/toy", "revision": COMMIT}
@@ -112,45 +106,6 @@ def test_what_would_be_read_now_is_named(root, monkeypatch, sources, recorded, c
     assert now(sources, change.get("root", root), recorded, **flags) == name
 
 
-READ = {
-    "the first file": [local("a"), local("b"), HUB],
-    "the second of two sources": [local("c"), local("a", "b")],
-    "a file that is listed after the Hub": [HUB, local("b")],
-    "a file of a package": [
-        local("c"),
-        {"kind": "package", "package": "tests", "files": {"x": {"path": "__init__.py", "sha256": None}}},
-    ],
-    "the Hub": [local("c"), HUB],
-    "nothing, since no file is there": [local("c"), local("a", "d")],
-    "nothing, since the Hub has no such repository": [HUB | {"repository": "team/none"}],
-}
-
-
-def read_rows():
-    return Rows(pa.Table.from_pylist([{"sentence": "a"}], schema=SENTENCES), Counter())
-
-
-@pytest.mark.parametrize("sources", READ.values(), ids=READ)
-def test_the_name_is_the_same_before_and_after_the_job(root, monkeypatch, tmp_path, sources):
-    """Else a finished study would run again; the job is the real one but for its reader and its network."""
-    monkeypatch.setattr("workflow_scripts.data.readers.lines.read", lambda *_, **__: read_rows())
-
-    def ask(source, _form):
-        if source.repository == "team/none":
-            raise MissingError("no such repository")
-        return read_rows(), {"hub": Input(path=f"hub:{source.repository}@{COMMIT}", sha256=PIN)}
-
-    monkeypatch.setattr("workflow_scripts.data.sources._from_hub", ask)
-    on_hub = {"splits": ["test"], "columns": {}}
-    whole = [source | ({"reader": "lines"} if "files" in source else on_hub) for source in sources]
-    block = {"form": "sentences", "sources": whole, "contract": {}, "optional": True}
-    for gap in (False, True):
-        before = now(sources, root, gap=gap)
-        loaded = load_planned("toy", Dataset.parse(block, "toy"), root, before)
-        recorded = {given.path: given.sha256 for given in loaded.origin.values()}
-        assert now(sources, root, recorded, gap=gap) == before
-
-
 def encoder(path, **more):
     return {"kind": "local", "path": path} | more
 
@@ -189,12 +144,6 @@ def test_an_encoder_is_named_by_the_files_that_are_taken(root, tiny_bert):
     assert now(sources, root, recorded) == found
     pinned, weights = encoder("toy", sha256={"model.safetensors": PIN}), "local:toy/model.safetensors"
     assert now([pinned], root, {weights: PIN}) == f"{weights} sha256:{PIN}"
-
-
-def test_what_is_read_is_what_was_planned():
-    check_planned("datasets.toy", f"{IN_PACKAGE} sha256:{PIN}", {IN_PACKAGE: PIN})
-    with pytest.raises(DataError, match=r"datasets\.toy: read from .*, but planned with .*Run it again"):
-        check_planned("datasets.toy", f"{IN_PACKAGE} sha256:{PIN}", {IN_PACKAGE: "2" * 64})
 
 
 def write(path, **foreign):
@@ -244,12 +193,3 @@ def test_a_file_written_just_now_is_read_again_since_its_date_may_not_move(root,
     (root / "a").write_text("x")
     os.utime(root / "a", ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert place.sha256_now(root / "a") == sha256("x")
-
-
-def test_a_dry_run_names_a_file_that_is_not_there_and_asks_no_hub(root, monkeypatch):
-    monkeypatch.setattr(outside, "answers", lambda: pytest.fail("the Hub was asked"))
-    sources = {"there": [local("a")], "away": [AWAY], "online": [AWAY, HUB]}
-    datasets = {name: {"sources": listed} for name, listed in sources.items()}
-    jobs = [("read_dataset", name) for name in datasets]
-    (found,) = outside.need_findings({"datasets": datasets, "broken": "stop"}, jobs, root, quick=True)
-    assert found.startswith("datasets.away: no source is there: ") and "c does not exist" in found

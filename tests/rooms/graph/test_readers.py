@@ -54,12 +54,6 @@ def test_what_a_reader_does_not_take_is_one_line(source, message):
     assert found.startswith(f"datasets.mine.sources.1.{message}") and "\n" not in found
 
 
-def test_sound_sources_and_sources_without_a_reader_are_let_pass():
-    assert list(reader_findings(dataset())) == []
-    assert list(reader_findings(dataset(options={"columns": COLUMNS, "header": None}))) == []
-    assert list(reader_findings(dataset(reader="class_files", files={"good": {}}, options={}))) == []
-
-
 def test_the_command_prints_what_a_reader_takes():
     shown = data("schema", "delimited")[1]
     assert shown["rows"]["labelled"] == ["split", "text1", "text2", "label"]

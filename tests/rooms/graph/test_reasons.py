@@ -3,7 +3,6 @@
 import json
 
 from tests.planning import ROOT, run
-from workflow_scripts.graph.reasons import in_words
 
 SNAKEFILE = """
 import json
@@ -41,12 +40,3 @@ def test_a_changed_setting_is_named_with_its_old_and_new_value(tmp_path):
         "Reason: Changed: training.rate 3e-05 -> 5e-05, training.text it's; now: 'x' -> "
         f"{'y' * 59}…, training.runs.0.seed 1 -> 2, and 1 more"
     )
-
-
-def test_of_many_files_two_are_named():
-    names = [f"scores/{number}.parquet" for number in range(300)]
-    updated = "Input files updated by another job: {}; Code has changed since last execution"
-    shown = f"{names[0]}, {names[1]}, and 298 more"
-    assert in_words(updated.format(", ".join(names))) == updated.format(shown)
-    missing = "Missing output files: a.parquet, b.parquet"
-    assert in_words(missing) == missing

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.planning import ROOT, study_in
-from workflow_scripts.graph.requests import LONGEST, asked
+from workflow_scripts.graph.requests import asked
 
 HUGE = "llama2_7b_mntp"
 
@@ -32,8 +32,3 @@ def test_a_job_asks_by_the_size_of_its_encoders_and_each_try_for_as_much_again(
     papers, encoder, attempt, memory, minutes
 ):
     assert memory_and_time(papers, encoder, attempt) == (memory, minutes)
-
-
-def test_no_job_asks_for_longer_than_a_week(papers):
-    assert memory_and_time(papers, HUGE, 1, 32, 24) == ("160GB", LONGEST)
-    assert memory_and_time(papers, "bert_base", 2, 32, 24) == ("64GB", 48 * 60)

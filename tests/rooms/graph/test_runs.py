@@ -88,19 +88,6 @@ def test_a_sweep_is_a_run_for_every_combination_named_after_its_values():
     assert SWEEP["overrides"]["method"]["readout"]["blocks"] == 9  # the block itself is left alone
 
 
-@pytest.mark.parametrize(
-    ("values", "names"),
-    [
-        (["none", "gap"], ["squeeze-none", "squeeze-gap"]),
-        ([[0], [10, 11]], ["squeeze0", "squeeze10_11"]),
-        ([True, False], ["squeeze-true", "squeeze-false"]),
-    ],
-)
-def test_values_of_all_kinds_make_names_that_can_be_told_apart(values, names):
-    block = {"method": "a", "encoder": "x", "sweep": {"method.squeeze": values}}
-    assert list(runs_of(grid(block))) == [f"a.x.{name}" for name in names]
-
-
 def test_runs_lie_where_they_say_in_the_figures_of_the_papers():
     """A block's ``at`` repeats what its settings, or those of its pool, already are."""
     config, checked = merged_config(ROOT, "config/config.yaml"), []

@@ -45,25 +45,6 @@ def test_positions_of_padding_are_no_tokens(tmp_path, about, positions):
     assert mine(tmp_path, max_position_embeddings=514, **about).positions == positions
 
 
-def test_rows_of_a_corpus_are_what_contracts_limits_and_round_trips_leave():
-    trip = {"corpus": "all", "max_sentences": None, "form": "expanded"}
-    config = {
-        "datasets": {"mine": {"contract": {"rows": 3}}, "vague": {"contract": {}}},
-        "corpora": {
-            "all": {"dataset": "mine", "dev_sentences": 0, "max_sentences": None},
-            "two": {"dataset": "mine", "dev_sentences": 1, "max_sentences": None},
-            "none": {"dataset": "mine", "dev_sentences": 3, "max_sentences": None},
-            "first": {"dataset": "mine", "dev_sentences": 0, "max_sentences": 1},
-            "cut": {"dataset": "vague", "dev_sentences": 0, "max_sentences": 9},
-            "vague": {"dataset": "vague", "dev_sentences": 1, "max_sentences": None},
-            "twice": {"round_trip": trip},
-        },
-    }
-    rows = Rows(config, None)
-    found = [rows.most(corpus) for corpus in config["corpora"]]
-    assert found == [3, 2, None, 1, 9, None, 6]
-
-
 def test_lines_of_a_text_on_this_machine_are_counted_and_held_to_its_contract(tmp_path):
     (tmp_path / "text.txt").write_text("A line.\n" * 20)
     source = {"kind": "local", "reader": "lines", "files": {"text": {"path": "text.txt", "sha256": None}}}
