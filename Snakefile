@@ -60,4 +60,4 @@ for paper in check_papers(workflow, STUDY):
 
 if workflow.modifier.is_main_snakefile():  # targets are else those of the workflow around this one
     check_targets(workflow, STUDY)
-    report_failures(STUDY)
+    report_failures()

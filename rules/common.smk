@@ -11,7 +11,7 @@ from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.figures import Figures
 from workflow_scripts.graph.outside import check_needs, note_planned
 from workflow_scripts.graph.place import note_call
-from workflow_scripts.graph.requests import asked
+from workflow_scripts.graph.sizes import asked
 from workflow_scripts.graph.slices import as_json, at, config_slice, filled, having, one_of, parts
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.targets import check_configfiles, line_of_files, lines_of_machine, print_lines

@@ -124,7 +124,6 @@ rule train_encoder:
     resources:
         **ask(16, hours=8, loads=of_run),
         gpu=lambda w: run(w).training["gpus"],
-        nodes=1,  # a site may spread a training over several: docs/cluster_details.md
         checkpoint_minutes=lambda w: str(run(w).training["checkpoint_minutes"]),
         chunk=lambda w: as_json(run(w).training.get("chunk")),
     params:

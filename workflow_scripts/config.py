@@ -2,7 +2,7 @@
 
 import importlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from textwrap import shorten
@@ -99,17 +99,6 @@ def _reader(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def _keys(loc: Sequence[int | str], section: Any, *, missing: bool) -> Iterator[str]:
-    """Keys and numbers that lead to a mistake, without the tags that pydantic adds where it chooses a class."""
-    for depth, step in enumerate(loc, start=1):
-        is_tag = isinstance(section, Mapping) and step not in section
-        if is_tag and not (missing and depth == len(loc)):
-            continue
-        yield str(step)
-        is_inside = isinstance(section, Mapping | list | tuple) and not is_tag
-        section = section[step] if is_inside else None
-
-
 def parse(kind: Any, section: Any, place: str) -> Any:
     """Read ``section``, the configuration found at ``place``, as a class of settings or a union of some.
 
@@ -120,7 +109,9 @@ def parse(kind: Any, section: Any, place: str) -> Any:
         return _reader(kind).validate_python(section)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join([place, *_keys(first["loc"], section, missing=first["type"] == "missing")])
+        key = ".".join(
+            [place, *map(str, first["loc"])]
+        )  # in which pydantic names the class that it chose, too
         what = first["msg"].removeprefix("Value error, ")
         if first["type"] == "value_error" and isinstance(first["input"], Mapping):  # conflicts, by their keys
             raise ConfigError(f"{key}.{what.splitlines()[0]}") from error

@@ -238,6 +238,10 @@ MISTAKES = {
         ),
         "training.batch_size: 32; few has 31 rows at most. Lower it, or take more text.",
     ),
+    "a batch of more sentences than the demo's corpus has": (
+        training_of("simcse", batch_size=20000),
+        "training.batch_size: 20000; wiki_extract has 16871 rows at most. Lower it, or take more text.",
+    ),
     "a batch of more sentences than are translated": (
         both(
             put("corpora/wiki_spa/round_trip/max_sentences", 31),
@@ -245,6 +249,10 @@ MISTAKES = {
             HELD_OUT,
         ),
         "training.batch_size: 32; wiki_spa has 31 rows at most. Lower it, or take more text.",
+    ),
+    "more sentences of the demo held out than there are": (
+        put("corpora/wiki_extract/dev_sentences", 50000),
+        "corpora.wiki_extract.dev_sentences: 50000; wiki_extract has 17111 sentences. Lower it, or take more text.",
     ),
     "more sentences held out than there are": (
         put("corpora/nli_sample/dev_sentences", 9986),

@@ -16,10 +16,8 @@ from snakemake.logging import DefaultFilter, logger
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from workflow_scripts.graph.outside import NAMED_BY, Needed, need_findings
 from workflow_scripts.graph.place import is_in_job
 from workflow_scripts.graph.reasons import in_words
-from workflow_scripts.graph.study import Study, data_root_of
 
 _SENTENCE = re.compile(
     r"[\w.]*(?:Error|Exception|Interrupt|Exit)\b|(?:Preempted|Interrupted)\b|slurmstepd\S*: error: |Killed$"
@@ -34,10 +32,8 @@ _REDUNDANT_MESSAGES = (
 class Failures(logging.Filter):
     """Prints lines of its own in place of Snakemake's messages about jobs that start or fail."""
 
-    def __init__(self, study: Study | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._study = study
-        self._needed: list[Needed] = []
         self._failed: dict[int, str] = {}
         self._running: dict[int, tuple[str, Path, float]] = {}
         """Jobs by number: name, log and start."""
@@ -49,8 +45,6 @@ class Failures(logging.Filter):
         if event == LogEvent.JOB_INFO:
             job = vars(record)
             job |= {"rule_msg": _named(job), "reason": in_words(job["reason"])}
-            if job["rule_name"] in NAMED_BY:
-                self._needed.append((job["rule_name"], job["wildcards"][NAMED_BY[job["rule_name"]]]))
             if job["log"]:
                 self._running[job["jobid"]] = job["rule_msg"], Path(job["log"][0]), time.monotonic()
         if event == LogEvent.JOB_FINISHED:
@@ -62,24 +56,12 @@ class Failures(logging.Filter):
             self._failed[job["jobid"]] = _sentence(job["log"], job["rule_msg"])
             _say(f"Failed: {job['rule_name']}, log {' '.join(job['log'])}")
             return False
-        elif text.startswith("This was a dry-run"):
-            self._warn()
         elif text.startswith(_REDUNDANT_MESSAGES[1]) and self._failed:
             _say("\n".join(dict.fromkeys(self._failed.values())))
             return False
         return event != LogEvent.GROUP_ERROR and not (
             text.startswith(_REDUNDANT_MESSAGES[0]) or "\nCalledProcessError" in text
         )
-
-    def _warn(self) -> None:
-        """Print a line after a dry run if a file or key that its jobs need is not there."""
-        if self._study is None:
-            return
-        config = self._study.config
-        found = [*need_findings(config, self._needed, data_root_of(config), quick=True)]
-        more = f" {len(found) - 1} more: python -m workflow_scripts preflight" if found[1:] else ""
-        if found:
-            _say(f"Warning: a run would stop before its first job. {found[0]}{more}")
 
     def progress(self) -> str:
         """A line on one running job, of one whose log says something new if there is any; empty where none runs."""
@@ -100,15 +82,11 @@ class Failures(logging.Filter):
                 _say(line)
 
 
-def report_failures(study: Study | None = None) -> None:
-    """Print the progress of this run each minute and, at its end, one line per failed job.
-
-    Args:
-        study: Whose needs a dry run looks at.
-    """
+def report_failures() -> None:
+    """Print the progress of this run each minute and, at its end, one line per failed job."""
     for handler in logger.handlers:
         if handler.name == "DefaultStreamHandler":
-            failures = Failures(study)
+            failures = Failures()
             theirs = [one for one in handler.filters if isinstance(one, DefaultFilter)]
             if not is_in_job() and not any(one.dryrun or Quietness.ALL in one.quiet for one in theirs):
                 threading.Thread(target=failures.report_progress, daemon=True).start()

@@ -255,16 +255,13 @@ def check_needs(study: Study, jobs: Iterable[Any]) -> None:
         refuse(need_findings(study.config, needed, data_root_of(study.config)))
 
 
-def need_findings(
-    config: Config, jobs: Iterable[Needed], data_root: Path | None, *, quick: bool = False
-) -> Iterator[str]:
+def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None) -> Iterator[str]:
     """Missing keys, engines and data, once for all jobs that need them.
 
     Args:
         config: The whole configuration.
         jobs: Jobs that are to run.
         data_root: Folder of local data.
-        quick: Whether to hash no file and not to ask the Hub.
     """
     asked: dict[tuple[str, str], list[str]] = {}
     for rule, name in dict.fromkeys(jobs):
@@ -283,25 +280,18 @@ def need_findings(
             case "read_dataset":
                 dataset, place = config["datasets"][name], f"datasets.{name}"
                 optional, sources = dataset.get("optional"), dataset["sources"]
-                if not optional and not (quick and _are_online(sources)):
+                if not optional:
                     yield from _source_findings(place, sources, data_root, "dataset")
-                if not quick and (not optional or config["broken"] == "stop"):
+                if not optional or config["broken"] == "stop":
                     or_gap = ", or set broken: gap" if optional else ""
                     remedy = f"list both hashes in its sha256{or_gap}"
                     yield from _hash_findings(place, sources, data_root, remedy)
             case "fetch_encoder":
                 sources, place = config["encoders"][name]["fetch"]["sources"], f"encoders.{name}"
-                if not (quick and _are_online(sources)):
-                    yield from _source_findings(place, sources, data_root, "model")
-                if not quick:
-                    yield from _hash_findings(place, sources, data_root, "pin this one")
+                yield from _source_findings(place, sources, data_root, "model")
+                yield from _hash_findings(place, sources, data_root, "pin this one")
     for (section, name), users in asked.items():
         yield from _key_findings(config, users, section, name)
-
-
-def _are_online(sources: Iterable[Config]) -> bool:
-    """Whether one of the sources is a repository of the Hub."""
-    return any(source["kind"] in ON_HUB for source in sources)
 
 
 def _key_findings(config: Config, users: Sequence[str], section: str, name: str) -> Iterator[str]:

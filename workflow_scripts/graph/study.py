@@ -17,8 +17,7 @@ from workflow_scripts.figures.base import MODELS, all_figures
 from workflow_scripts.graph.benchmarks import lists_of, selection
 from workflow_scripts.graph.checks import checked
 from workflow_scripts.graph.references import base_of, encoders_reached, tasks_in
-from workflow_scripts.graph.requests import size_of
-from workflow_scripts.graph.sizes import parts_of
+from workflow_scripts.graph.sizes import parts_of, size_of
 from workflow_scripts.graph.slices import Config, deciding
 from workflow_scripts.methods import method_modules, readout_modules
 from workflow_scripts.provenance.closure import code_files

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.data.planned import NOTHING
-from workflow_scripts.graph.requests import size_of
-from workflow_scripts.graph.sizes import folders_of, parts_of
+from workflow_scripts.graph.sizes import folders_of, parts_of, size_of
 from workflow_scripts.graph.study import Study, data_root_of
 from workflow_scripts.settings.grids import adapting_training
 from workflow_scripts.verbs.plan import PlannedJob

@@ -2,7 +2,6 @@
 
 import os
 import socket
-import sys
 from functools import partial
 
 import pytest
@@ -12,10 +11,7 @@ from safetensors.torch import load_file
 from tests import walk
 from tests.jobs import started_child
 from tests.numbers.training import rank_worker
-from tests.planning import ROOT
-from tests.processes import run_together
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.jobs.__main__ import command
 from workflow_scripts.training import ranks
 
 DROPOUTS = (0.0, 0.1)
@@ -98,65 +94,3 @@ def test_a_batch_that_cannot_be_dealt_out_evenly_is_refused(monkeypatch):
     monkeypatch.setattr(ranks, "world", lambda: 3)
     with pytest.raises(ConfigError, match=r"training\.batch_size: 8 rows for 3"):
         ranks.share(8)
-
-
-SRUN = """#!/bin/sh
-# A cluster of two nodes: the same command on each, at the same time, each under a name of its own.
-number=0
-for option in "$@"; do
-    case $option in --*) shift ;; *) break ;; esac
-done
-for name in first second; do
-    HOSTNAME=$name SLURM_NODEID=$number SLURM_PROCID=$number "$@" &
-    number=$((number + 1))
-done
-status=0
-for child in $(jobs -p); do wait "$child" || status=$?; done
-exit $status
-"""
-QUEUE = """#!/bin/sh
-case "$0 $*" in
-    *squeue*--jobs=4711*) echo "node[1-2]" ;;
-    *"scontrol show hostnames node[1-2]") printf 'localhost\\nsecond\\n' ;;
-    *) exit 1 ;;
-esac
-"""
-
-
-@pytest.fixture
-def two_nodes(tmp_path):
-    """Variables of a job on two nodes, and SLURM's commands as far as a launch needs them."""
-    for name, text in {"srun": SRUN, "squeue": QUEUE, "scontrol": QUEUE}.items():
-        (tmp_path / name).write_text(text)
-        (tmp_path / name).chmod(0o755)
-    return {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_ID": "4711"}
-
-
-@pytest.mark.slow
-def test_two_nodes_have_the_loss_and_the_gradients_of_the_joint_batch(one, tmp_path, two_nodes):
-    """Two torchruns that know nothing of each other but where they meet, as srun starts them."""
-    one = one[0.0]
-    walk.bert(tmp_path / "two")
-    worker = ["tests.numbers.training.rank_worker", "0", "0", str(tmp_path / "two"), "0.0"]
-    script = f"from workflow_scripts.jobs.__main__ import become; become({worker}, 2)"
-    said = run_together([sys.executable, "-c", script], 300, PYTHONPATH=str(ROOT), **two_nodes)
-    assert said is None
-    two = load_file(tmp_path / "two/found.safetensors")
-    for name in ("loss", *(name for name in one if name.startswith("gradient "))):
-        torch.testing.assert_close(two[name], one[name], rtol=1e-6, atol=1e-6, msg=name)
-
-
-def test_a_launch_says_where_its_nodes_meet():
-    said = {"squeue": "gpu[3-4]\n", "scontrol": "gpu3\ngpu4\n"}
-    started = command(["train", "--seed", "1"], 8, "123456", lambda name, *_: said[name])
-    assert started[0] == "srun" and {"--nodes=2", "--ntasks=2", "--ntasks-per-node=1"} <= {*started}
-    rest = started[started.index(sys.executable) :]
-    assert rest[3:] == [
-        "--nnodes=2", "--nproc-per-node=4", "--rdzv-backend=c10d", "--rdzv-id=123456", "--rdzv-endpoint=gpu3:23456",
-        "-m", "train", "--seed", "1",
-    ]  # fmt: skip
-    alone = command(["train"], 4, "123456", lambda name, *_: "gpu3\n")
-    assert alone[3:] == ["--standalone", "--nproc-per-node=4", "-m", "train"]
-    assert alone == command(["train"], 4, None)
-    with pytest.raises(ConfigError, match="3 processes on 2 nodes"):
-        command(["train"], 3, "1", lambda name, *_: said[name])
