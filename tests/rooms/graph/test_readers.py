@@ -45,7 +45,7 @@ def dataset(**source):
         ),
         (
             {"reader": "lines", "form": "sentences", "files": {"text": {}}, "options": {"min_words": True, "max_words": 5}},
-            "options.min_words: True is not a whole number",
+            "options.min_words: true is not a whole number",
         ),
     ],
 )  # fmt: skip
