@@ -5,11 +5,11 @@ from pathlib import Path
 from snakemake.utils import min_version
 
 from workflow_scripts.graph.failures import report_failures
-from workflow_scripts.graph.place import clone_of, open_place
+from workflow_scripts.graph.place import clone_folder, open_place
 from workflow_scripts.graph.targets import check_papers, check_targets
 
 min_version("9.25")
-CLONE = clone_of(workflow)  # which need not be the working directory
+CLONE = clone_folder(workflow)  # which need not be the working directory
 open_place(Path(CLONE))
 
 

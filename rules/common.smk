@@ -14,7 +14,7 @@ from workflow_scripts.graph.place import note_call
 from workflow_scripts.graph.sizes import asked
 from workflow_scripts.graph.slices import as_json, at, config_slice, filled, having, one_of, parts
 from workflow_scripts.graph.study import open_study
-from workflow_scripts.graph.targets import check_configfiles, line_of_files, lines_of_machine, print_lines
+from workflow_scripts.graph.targets import check_configfiles, study_line, machine_lines, print_lines
 from workflow_scripts.settings.suites import EVALUATORS
 
 check_configfiles()
@@ -25,12 +25,12 @@ with one_line_errors():
     else:
         OVER, GIVEN = workflow.overwrite_configfiles, workflow.config_settings.config
         config = load_config(Path(CLONE), OVER, as_in_a_file(GIVEN))
-print_lines([line_of_files(config, OVER)])
+print_lines([study_line(config, OVER)])
 STUDY = open_study(config, Path(CLONE), OVER, GIVEN)
-print_lines(lines_of_machine(STUDY))
+print_lines(machine_lines(STUDY))
 EXTRACTION, FIGURES = Extraction(STUDY), Figures(STUDY)
 PAGE, CLAIMS = reporting.Page(STUDY), reporting.Claims(STUDY)
-READERS = reporting.readers_of_models(STUDY, FIGURES)
+READERS = reporting.model_readers(STUDY, FIGURES)
 DATASETS = {name: corpora.Dataset(STUDY, name) for name in config["datasets"]}
 
 

@@ -10,7 +10,7 @@ TABLE = parts(grid, "experiment", "significance", "development", trained="length
 rule make_table:
     """One experiment's table: means over seeds, differences to the baseline, tests."""
     input:
-        scores=lambda w: grid(w).of_suites("<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet"),
+        scores=lambda w: grid(w).suite_files("<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet"),
         metrics=lambda w: grid(w).metrics,
         published=lambda w: grid(w).published,
         code=code("reporting.tables"),
@@ -30,7 +30,7 @@ rule make_table:
 rule tabulate_times:
     """Measured columns of one experiment's table. They differ from run to run, so they are kept apart from it."""
     input:
-        scores=lambda w: grid(w).of_suites(
+        scores=lambda w: grid(w).suite_files(
             "<benchmarks>/evaluate_{kind}/{suite}/{run}/seed{seed}.times.parquet", timed=True
         ),
         published=lambda w: grid(w).published,

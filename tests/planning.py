@@ -1,4 +1,4 @@
-"""What Snakemake would run, asked of Snakemake itself; a fork saves starting it anew for each question."""
+"""Snakemake's own plans; a fork saves starting it again for each question."""
 
 import contextlib
 import gc

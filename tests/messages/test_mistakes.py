@@ -41,7 +41,7 @@ def study(overlay=DEMO):
 
 
 def findings(change, overlay=DEMO, data_root=None):
-    """What is found once ``change(config, grids)`` is made."""
+    """Findings after ``change(config, grids)``."""
     config, grids = copy.deepcopy(study(overlay))
     change(config, grids)
     return study_findings(config, grids, ROOT, data_root)
@@ -1129,7 +1129,7 @@ def test_another_file_than_the_one_that_is_pinned_is_found_before_any_job(bare, 
 
 
 def test_a_hub_that_does_not_answer_is_found_before_any_job(bare, tmp_path):
-    """What a copy of is on this machine, or a job needs no more, is not asked for."""
+    """The Hub is not asked for copies on this machine, or for data that no job needs."""
     bare.setattr("workflow_scripts.graph.outside.answers", lambda: False)
     bare.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     (found,) = needs(("fetch_encoder", "bert_base"), ("read_dataset", "lee"), ("train_encoder", ""))

@@ -59,6 +59,6 @@ def smoke_copy(smoke: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bare(smoke_copy: Path) -> Path:
-    """That copy without anything that Snakemake knew."""
+    """A copy of the finished folder without Snakemake's own records."""
     shutil.rmtree(smoke_copy / ".snakemake")
     return smoke_copy

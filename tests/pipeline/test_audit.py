@@ -21,7 +21,7 @@ def audit(folder, *arguments, **environment):
 
 
 def text_of(path):
-    """What a file says, tables as they are read."""
+    """Contents of a file, tables as they are read."""
     if path.suffix != ".parquet":
         return path.read_bytes().decode(errors="replace")
     return f"{pq.read_metadata(path).metadata} {pq.read_table(path).to_pylist()}"

@@ -48,7 +48,7 @@ def identities(folder: Path) -> dict[str, str | bytes]:
 
 
 def count_again(folder: Path, *arguments: str) -> None:
-    """Make the counts anew, though they are cached, and all that Snakemake plans behind them."""
+    """Make the counts again, though they are cached, and all that Snakemake plans behind them."""
     key = cache_key(read_record(folder / COUNTS))
     shutil.rmtree(folder / "results/.cache" / key[:2] / key)
     finished = run(
@@ -100,7 +100,7 @@ def test_results_that_were_copied_with_their_cache_are_computed_nowhere(bare):
 
 @pytest.mark.slow
 def test_a_wave_that_is_killed_at_random_moments_and_taken_up_ends_in_the_same_bytes(bare):
-    """Of a wave whose parts are cached for the most; the rest is computed."""
+    """Most parts of the wave are cached; the rest is computed."""
     before, draw = identities(bare), random.Random(1)
     shutil.rmtree(bare / "results/demo")
     entries = sorted((bare / "results/.cache").glob("??/*"))

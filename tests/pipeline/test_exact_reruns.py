@@ -33,7 +33,7 @@ DRAWING = ("cosine_density", "curves", "inside_models", "planes")  # modules tha
 
 
 def evaluated(runs: int) -> dict[str, int]:
-    """Jobs that score pairs and measure the space of so many runs and seeds."""
+    """Jobs that score pairs and measure the space of this number of runs and seeds."""
     return {"evaluate_sts": runs}
 
 
@@ -329,14 +329,14 @@ def setting(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def expected(path: str) -> dict[str, int]:
-    """What the hand-written table says of a key: the entry of its longest prefix."""
+    """Jobs that a key brings back by the hand-written table: the entry of its longest prefix."""
     parts = path.split(".")
     prefixes = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
     return next((READERS[prefix] for prefix in prefixes if prefix in READERS), NOTHING)
 
 
 def plan_with(folder: Path, overlay: dict[str, Any], tmp_path: Path) -> dict[str, int]:
-    """What the demo would rerun with ``overlay`` laid over its configuration."""
+    """Jobs that the demo would rerun with ``overlay`` laid over its configuration."""
     file = tmp_path / "overlay.yaml"
     text = yaml.safe_dump(overlay)
     file.write_text(re.sub(r"'([\d.]+e[+-]?\d+)'", r"\1", text))  # which YAML 1.1 takes for text, and quotes

@@ -1,4 +1,4 @@
-"""What preflight plans of the demo: every job once, papers as targets, errors in one line."""
+"""The plan of preflight for the demo: every job once, papers as targets, errors in one line."""
 
 import json
 

@@ -90,7 +90,7 @@ def test_code_that_a_model_folder_brings_along_is_not_run(with_code, mark):
 
 
 def test_of_a_strangers_model_folder_no_code_and_no_pickle_is_taken(tmp_path, with_code, mark):
-    """What fetch_encoder hands on to every other job, though its configuration still asks for the code."""
+    """The folder that fetch_encoder hands on to other jobs, though its configuration still asks for the code."""
     for name in ("pytorch_model.bin", "training_args.bin", "optimizer.pt", "tokenizer.pkl"):
         (with_code / name).write_bytes(pickle.dumps(Evil(mark)))
     taken = tmp_path / "taken"

@@ -18,7 +18,7 @@ NOTES = Path(".snakemake/benchmarks.json")
 """Below the working directory: types of tasks by their names, by what was asked."""
 
 
-def lists_of(config: Mapping[str, Any], suite: str) -> dict[str, dict[str, str]]:
+def task_lists(config: Mapping[str, Any], suite: str) -> dict[str, dict[str, str]]:
     """Lists of a suite of the kind ``mteb``: those that it names, or all tasks of its benchmark and those of each type.
 
     Raises:

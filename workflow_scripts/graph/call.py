@@ -88,11 +88,11 @@ READ_BEFORE = FOLDER / f"sources_by_{sys.implementation.cache_tag}.json"
 
 def code(module: str, by_name: Modules | None = None) -> str | Callable[[Wildcards], str]:
     """The file that lists the code of a job, or an input function: what it imports by name may depend on wildcards."""
-    return (lambda wildcards: _code_of(module, *by_name(wildcards))) if by_name else _code_of(module)
+    return (lambda wildcards: _list_code(module, *by_name(wildcards))) if by_name else _list_code(module)
 
 
 @cache
-def _code_of(*modules: str) -> str:
+def _list_code(*modules: str) -> str:
     """Write what running some modules means, if that has changed, and return the path of the file.
 
     Raises:

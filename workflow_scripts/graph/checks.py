@@ -19,14 +19,14 @@ from workflow_scripts.graph.configuration import base_files, placed, read_mappin
 from workflow_scripts.graph.mistakes import mistakes, read
 from workflow_scripts.graph.place import from_here
 from workflow_scripts.graph.references import (
-    base_of,
-    columns_of,
+    corpus_columns,
     encoder_findings,
     encoders_reached,
     grid_findings,
     misnamed,
     reader_findings,
     references,
+    source_corpus,
     suite_findings,
 )
 from workflow_scripts.graph.resources import (
@@ -327,7 +327,7 @@ class RunChecks:
             yield from self._too_long(settings[section], section, [run.encoder])
         if run.teacher:
             yield from self._too_long(self._config["teacher"], "teacher", [run.teacher])
-        corpus = base_of(self._config, corpus)
+        corpus = source_corpus(self._config, corpus)
         yield from self._rows.too_few(corpus)
         if (
             not self._config["development"]["dataset"]
@@ -386,7 +386,7 @@ class RunChecks:
             yield f"corpus: {module} trains, and no corpus is named. Name one."
         if not wanted and corpus is not None:
             yield f"corpus: {module} trains nothing; {corpus} is named. Leave it out, or name another method."
-        has = columns_of(self._config, corpus) if corpus else wanted
+        has = corpus_columns(self._config, corpus) if corpus else wanted
         if missing := [column for column in wanted if column not in has]:
             found = f"{module} reads the column {missing[0]}; {corpus} has {', '.join(has)}"
             yield f"corpus: {found}. Name another corpus, or another method."

@@ -182,7 +182,7 @@ def placed(finding: str, files: Sequence[Path], given: Mapping[str, Any]) -> str
     keys = re.sub(r" \(.*?\)", "", finding.partition(": ")[0].partition(", ")[0]).split(".")
     texts = [(str(file), file.read_text("utf-8")) for file in files]
     texts.append(("--config", json.dumps(as_in_a_file(given), default=str)))
-    found = [(*_line_of(text, keys), name) for name, text in texts]
+    found = [(*_find_line(text, keys), name) for name, text in texts]
     depth = max(depth for depth, *_ in found)
     line, name = [place for at, *place in found if at == depth][-1]
     if not depth or depth < len(keys) - 1:  # the last key may be one that is missing
@@ -195,7 +195,7 @@ def _composed(text: str) -> Any:
     return yaml.compose(text, Loader=yaml.CSafeLoader)
 
 
-def _line_of(text: str, keys: Iterable[str]) -> tuple[int, int]:
+def _find_line(text: str, keys: Iterable[str]) -> tuple[int, int]:
     """Leading keys of a path that a text of YAML has, and the line of the last of them."""
     depth, line, node = 0, 0, _composed(text)
     for key in keys:

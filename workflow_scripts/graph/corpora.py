@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from workflow_scripts.graph.outside import source_now, sources_of
+from workflow_scripts.graph.outside import source_now, sources_read
 from workflow_scripts.graph.slices import Config, as_json, deciding
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.apis import LlmBlock, TranslatorSlice
@@ -28,7 +28,7 @@ class Dataset:
     def _block(self) -> Config:
         """Its block with its sources now; ``about`` is for people."""
         block = self.study.config["datasets"][self.name]
-        sources = sources_of(self.source, block["sources"])
+        sources = sources_read(self.source, block["sources"])
         return {key: value for key, value in block.items() if key != "about"} | {"sources": sources}
 
     @property
@@ -63,7 +63,7 @@ def fetching(study: Study, encoder: str) -> str:
     """Settings that decide a fetched encoder, and the source that it would be copied from now."""
     block = study.config["encoders"][encoder]["fetch"]
     source = source_now(study, f"encoders/{encoder}", block["sources"])
-    decides = deciding(block, EncoderBlock) | {"sources": sources_of(source, block["sources"])}
+    decides = deciding(block, EncoderBlock) | {"sources": sources_read(source, block["sources"])}
     return as_json({"encoder": decides, "source": source})
 
 

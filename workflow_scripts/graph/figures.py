@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from workflow_scripts.extraction.blocks import files_of, names
 from workflow_scripts.figures.base import MODELS, Declaration, all_figures
-from workflow_scripts.graph.references import base_of, called, called_runs
+from workflow_scripts.graph.references import called, called_runs, source_corpus
 from workflow_scripts.graph.slices import Config, Wildcards, as_json
 from workflow_scripts.graph.study import Grid, Run, Study
 from workflow_scripts.settings.grids import EXTRACTION, paper_of
@@ -41,14 +41,14 @@ class Figures:
         """All figures by name, by the experiments that have some."""
         declared = [one for one in all_figures().values() if not one.of_extraction]
         found = {
-            name: {one.name: figure for one in declared if (figure := self._of_grid(grid, one))}
+            name: {one.name: figure for one in declared if (figure := self._grid_figure(grid, one))}
             for name, grid in self._study.grids.items()
         }
         shown = self._study.shown_extraction["figures"]
-        found[EXTRACTION] = {name: self._of_extraction(name) for name in shown}
+        found[EXTRACTION] = {name: self._extraction_figure(name) for name in shown}
         return {experiment: figures for experiment, figures in found.items() if figures}
 
-    def _of_grid(self, grid: Grid, declared: Declaration) -> _Figure | None:
+    def _grid_figure(self, grid: Grid, declared: Declaration) -> _Figure | None:
         """A figure of an experiment; None unless its block is there and each of its inputs has a file."""
         config = self._config | {"grids": {grid.name: grid.block}}
         block = _at(config, (declared.block or "").format(experiment=grid.name))
@@ -63,7 +63,7 @@ class Figures:
         }
         return _Figure(declared, block or {}, runs, files) if all(files.values()) else None
 
-    def _of_extraction(self, name: str) -> _Figure:
+    def _extraction_figure(self, name: str) -> _Figure:
         """A figure of the extraction study."""
         block = self._config["extraction"]["figures"][name]
         declared = all_figures()[block["kind"]]
@@ -76,7 +76,7 @@ class Figures:
         """Files of one input, corpus by corpus, suite by suite, run by run and seed by seed."""
         corpora, suites = [""], [""]
         if "{corpus}" in pattern:
-            corpora = [base_of(self._config, str(run.corpus)) for run in grid.trained]
+            corpora = [source_corpus(self._config, str(run.corpus)) for run in grid.trained]
         if kind := re.search(r"/(\w+)/\{suite\}", pattern):
             suites = grid.block["suites"].get(kind[1], [])
             if "task" in block:
@@ -105,7 +105,7 @@ class Figures:
     def encoders(self, wildcards: Wildcards) -> list[str]:
         """Encoders that stand for those that an experiment's figures may load."""
         grid = self._study.grids.get(wildcards.experiment)
-        return grid.encoder_of_each_size if grid else []
+        return grid.encoder_per_size if grid else []
 
     def inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """The files that an experiment's figures read, by the name of the figure and their role in it."""

@@ -89,7 +89,7 @@ class Form(NamedTuple):
         return Annotated[inside[-1 if self.plain is dict else 0], *self.marks, None] if inside else None
 
 
-def forms_of(kind: Any) -> Iterator[Form]:
+def possible_forms(kind: Any) -> Iterator[Form]:
     """The types that a value may have, null among them, each with the marks of all that it is part of."""
     marks: list[Any] = []
     while get_origin(kind) is Annotated:
@@ -99,12 +99,12 @@ def forms_of(kind: Any) -> Iterator[Form]:
         yield Form(kind, marks)
         return
     for part in get_args(kind):
-        yield from (form._replace(marks=[*form.marks, *marks]) for form in forms_of(part))
+        yield from (form._replace(marks=[*form.marks, *marks]) for form in possible_forms(part))
 
 
 def meant_form(kind: Any, value: Any) -> Form | None:
     """The form that a value is meant to have; None if it has none of them."""
-    return next((form for form in forms_of(kind) if form.fits(value)), None)
+    return next((form for form in possible_forms(kind) if form.fits(value)), None)
 
 
 class _Found(NamedTuple):
@@ -179,7 +179,7 @@ def _located(kind: Any, error: Any, value: Any) -> _Found | None:
     path: list[str] = []
     known: list[str] = []
     for number, step in enumerate(error["loc"], start=1):
-        forms = [form for form in forms_of(kind) if form.kind is not NoneType]
+        forms = [form for form in possible_forms(kind) if form.kind is not NoneType]
         if len(forms) > 1:
             if (meant := meant_form(kind, value)) is None:
                 break
@@ -192,7 +192,7 @@ def _located(kind: Any, error: Any, value: Any) -> _Found | None:
             path.append(str(step))
         elif error["type"] == "missing" and number == len(error["loc"]):
             path.append(str(step))
-    forms = [*forms_of(kind)]
+    forms = [*possible_forms(kind)]
     plain = [form for form in forms if form.kind is not NoneType]
     if error["type"].endswith("_type") and any(form.fits(value) for form in plain):
         return None
@@ -206,11 +206,11 @@ def _words(one: Any, found: _Found) -> Iterator[str]:
         case "value_error":  # of our own: lines that begin with the key
             yield from (".".join((*found.path, line)) for line in str(context["error"]).splitlines())
         case "literal_error":
-            yield f"{place}: {_none_of(one['input'], _expected(context['expected']))}"
+            yield f"{place}: {_not_among(one['input'], _expected(context['expected']))}"
         case "union_tag_invalid":
             key = context["discriminator"].strip("'")
             known = sorted(_expected(context["expected_tags"]))
-            yield f"{'.'.join((*found.path, key))}: {_none_of(context['tag'], known)}"
+            yield f"{'.'.join((*found.path, key))}: {_not_among(context['tag'], known)}"
         case "string_pattern_mismatch" if one["loc"][-1] == "[key]":
             yield f"{place}: {_no_name(context['pattern'])}"
         case "no_form" if isinstance(found.value, dict):
@@ -248,7 +248,7 @@ def _without(missing: Sequence[str], path: Path, whole: Any) -> str:
 
 def _unknown(names: Sequence[str], path: Path, known: Sequence[str], whole: Any) -> Iterator[str]:
     meant = {
-        name: [*difflib.get_close_matches(name, known, n=1), *_home_of(name, path, whole)] for name in names
+        name: [*difflib.get_close_matches(name, known, n=1), *_home(name, path, whole)] for name in names
     }
     for name in filter(meant.get, names):
         yield f"{'.'.join((*path, name))}: unknown key. Did you mean {', or '.join(meant[name])}?"
@@ -257,7 +257,7 @@ def _unknown(names: Sequence[str], path: Path, known: Sequence[str], whole: Any)
         yield f"{'.'.join((*path, ', '.join(far)))}: unknown {keys}. {advice(far[0], known)}"
 
 
-def _home_of(key: str, path: Path, whole: Any) -> list[str]:
+def _home(key: str, path: Path, whole: Any) -> list[str]:
     """Where a key that is unknown in its block is known: in a block around it, or, at the top, in a section."""
     if not path:
         sections = (name for name, part in whole.items() if isinstance(part, dict) and key in part)
@@ -276,7 +276,7 @@ def _expected(words: str) -> list[str]:
     return [word.strip("'") for word in re.split(", | or ", words)]
 
 
-def _none_of(found: Any, known: Sequence[str]) -> str:
+def _not_among(found: Any, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(str(found), known, n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
     return f"{shown(found)} is not one of {', '.join(known)}.{hint}"

@@ -18,7 +18,7 @@ from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, Pin, acc
 from workflow_scripts.data.published import SHARDS, WEIGHTS, encoder_folder, files_of
 from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.graph.place import is_in_job, sha256_now, write_note
-from workflow_scripts.graph.sizes import root_of
+from workflow_scripts.graph.sizes import source_root
 from workflow_scripts.graph.study import Study, data_root_of
 
 Config = Mapping[str, Any]
@@ -141,7 +141,7 @@ def planned_source(
     return _on_hub(sources, recorded, gap_if_unreachable)
 
 
-def sources_of(planned: str, sources: Sequence[Config]) -> list[Config]:
+def sources_read(planned: str, sources: Sequence[Config]) -> list[Config]:
     """The configured sources that ``planned_source`` was built from; all of them if it names none."""
     if is_here(planned):
         files = [file.partition(" sha256:")[0] for file in planned.split("; ")]
@@ -158,12 +158,12 @@ def sources_here(sources: Iterable[Config], data_root: Path | None) -> Iterator[
     """The sources on this machine, in order."""
     for source in sources:
         if source["kind"] not in ON_HUB:
-            root, label = root_of(source, data_root), _label_of(source)
+            root, label = source_root(source, data_root), _source_label(source)
             here = _dataset_here if "files" in source else _encoder_here
             yield here(root, label, source)
 
 
-def _label_of(source: Config) -> str:
+def _source_label(source: Config) -> str:
     return "local:" if source["kind"] == "local" else f"package:{source['package']}/"
 
 

@@ -22,7 +22,7 @@ from workflow_scripts.provenance.closure import ROOT
 RESOURCES = "resources"
 
 
-def clone_of(workflow: Any) -> str:
+def clone_folder(workflow: Any) -> str:
     """The folder of the Snakefile that is being read, seen from the working directory.
 
     Ends the process with a line if it is no folder on this machine: jobs import the Python package in it.
@@ -64,7 +64,7 @@ def is_in_job() -> bool:
     return "--mode" in sys.argv
 
 
-def words_of_call() -> list[str]:
+def call_words() -> list[str]:
     """The command line behind ``snakemake``, of a call by a person; none where another program reads the Snakefile."""
     program = Path(sys.argv[0])
     by_name = "snakemake" in (program.name, program.parent.name)

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any, get_args
 
 from workflow_scripts.errors import ConfigError, advice, shown, unknown
-from workflow_scripts.graph.benchmarks import lists_of, selection
+from workflow_scripts.graph.benchmarks import selection, task_lists
 from workflow_scripts.graph.mistakes import meant_form, read
 from workflow_scripts.graph.schema import Grid
 from workflow_scripts.graph.slices import Config, at
@@ -16,21 +16,21 @@ from workflow_scripts.settings.readers import READERS
 from workflow_scripts.settings.suites import SUITES, Cells
 
 
-def base_of(config: Mapping[str, Any], corpus: str) -> str:
+def source_corpus(config: Mapping[str, Any], corpus: str) -> str:
     """The corpus that is cut from a dataset, behind one that is made from it."""
     block = config["corpora"][corpus]
     return block["round_trip"]["corpus"] if "round_trip" in block else corpus
 
 
-def datasets_of_corpora(config: Mapping[str, Any], corpora: Iterable[str]) -> list[str]:
+def corpus_datasets(config: Mapping[str, Any], corpora: Iterable[str]) -> list[str]:
     """Datasets that corpora are cut from, and those whose sentences are added to them."""
-    blocks = [config["corpora"][base_of(config, corpus)] for corpus in corpora]
+    blocks = [config["corpora"][source_corpus(config, corpus)] for corpus in corpora]
     return sorted({name for block in blocks for name in (block["dataset"], block.get("also")) if name})
 
 
-def columns_of(config: Mapping[str, Any], corpus: str) -> tuple[str, ...]:
+def corpus_columns(config: Mapping[str, Any], corpus: str) -> tuple[str, ...]:
     """Columns that a method can read of a corpus; round trips have no negatives."""
-    if form_of(config, "corpora", corpus) != "triples":
+    if block_form(config, "corpora", corpus) != "triples":
         return ("anchor",)
     negatives = () if "round_trip" in config["corpora"][corpus] else ("negative",)
     return ("anchor", "positive", *negatives)
@@ -64,7 +64,7 @@ def encoders_reached(encoders: Mapping[str, Any], names: Iterable[str]) -> set[s
     return names.union(*(encoders_behind(encoders, name) for name in names))
 
 
-def form_of(config: Mapping[str, Any], section: str, name: str) -> str | None:
+def block_form(config: Mapping[str, Any], section: str, name: str) -> str | None:
     """The form of a section's block; None if all blocks are alike, or the block itself is wrong."""
     block = config[section][name] if section in config else {}
     match section:
@@ -120,7 +120,7 @@ def misnamed(
             continue
         if found := [*unknown(name, at(dict(config), refers.section), f"{place}{path}")]:
             yield from found
-        elif refers.forms and (form := form_of(config, refers.section, name)) not in (None, *refers.forms):
+        elif refers.forms and (form := block_form(config, refers.section, name)) not in (None, *refers.forms):
             wanted = " or ".join(refers.forms)
             yield f"{place}{path}: {name} has the form {form}; this key needs {wanted}. Name another."
 
@@ -192,7 +192,7 @@ def _findings_in_columns(config: Mapping[str, Any], grid: Mapping[str, Any], pla
     for suite in grid["suites"].get("mteb", ()):
         if selection(config["suites"].get("mteb", {}).get(suite, {})):
             try:
-                lists[suite] = lists_of(config, suite)
+                lists[suite] = task_lists(config, suite)
             except ConfigError as error:
                 yield from str(error).splitlines()
                 del lists[suite]

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from workflow_scripts.extraction.blocks import datasets_of as extraction_datasets
 from workflow_scripts.graph.figures import Figures
-from workflow_scripts.graph.references import called, called_runs, datasets_of_corpora
+from workflow_scripts.graph.references import called, called_runs, corpus_datasets
 from workflow_scripts.graph.slices import Config, as_json
 from workflow_scripts.graph.study import Run, Study
 from workflow_scripts.settings.claims import FOLDER, Claim, Comparison, claims_in
@@ -24,7 +24,7 @@ class Page:
     @cached_property
     def datasets(self) -> list[str]:
         """All datasets that the study reads."""
-        trained = datasets_of_corpora(self._config, self._study.read_corpora)
+        trained = corpus_datasets(self._config, self._study.read_corpora)
         extracted = extraction_datasets(self._config) if any(self._study.shown_extraction.values()) else []
         return sorted({*trained, *self._study.evaluation_sets, *extracted})
 
@@ -120,7 +120,7 @@ def card(run: Run) -> str:
     """Encoders, data and settings of a run, as ``reporting.model_card.Config`` reads them."""
     config = run.study.config
     published, corpora = run.study.behind([run.encoder, run.teacher])
-    names = datasets_of_corpora(config, corpora | ({run.corpus} if run.corpus else set()))
+    names = corpus_datasets(config, corpora | ({run.corpus} if run.corpus else set()))
     about = {name: config["datasets"][name]["about"] for name in names}
     return as_json(
         {
@@ -142,7 +142,7 @@ def _encoder(name: str, fetch: Config) -> Config:
     return {"name": name, "licence": fetch["licence"], "origin": origin, "hub": hub}
 
 
-def readers_of_models(study: Study, figures: Figures) -> dict[str, list[str]]:
+def model_readers(study: Study, figures: Figures) -> dict[str, list[str]]:
     """Run to everything that is made from its models and from nothing nearer to them."""
     found = defaultdict(set, {name: {*run.scores} for name, run in study.runs.items()})
     vectors = "<results>/teachers/{teacher}/{corpus}/seed{seed}.parquet"

@@ -95,7 +95,7 @@ class AdaptedEncoder(_Encoder):
     adapt: Adapt
 
 
-class EncoderOfRuns(_Encoder):
+class EncoderFromRuns(_Encoder):
     """Models of finished runs, taken with the seed of the run that is made from them."""
 
     runs: list[RunBlock] = Field(min_length=1, description="One for a teacher, several to be joined.")
@@ -107,7 +107,7 @@ class EncoderOfRuns(_Encoder):
 AnyEncoder = Annotated[
     Annotated[FetchedEncoder, Tag("fetch")]
     | Annotated[AdaptedEncoder, Tag("adapt")]
-    | Annotated[EncoderOfRuns, Tag("runs")],
+    | Annotated[EncoderFromRuns, Tag("runs")],
     told_by("fetch", "adapt", "runs"),
 ]
 AnyCorpus = Annotated[

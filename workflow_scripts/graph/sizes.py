@@ -33,9 +33,9 @@ class Sizes:
         self._encoders = config["encoders"]
         self._fetched = Path("results", config["name"], "encoders")
         self._data_root = data_root
-        self.of = cache(self._of)
+        self.of = cache(self._size)
 
-    def _of(self, encoder: str) -> Size | None:
+    def _size(self, encoder: str) -> Size | None:
         """The size of an encoder that is fetched or adapted; None if nothing is known before it is fetched."""
         block = self._encoders.get(encoder, {})
         if "adapt" in block:
@@ -59,7 +59,7 @@ def parts_of(encoders: Mapping[str, Any], encoder: str) -> list[str]:
     return [part for member in members for part in parts_of(encoders, member.encoder)] or [encoder]
 
 
-def root_of(source: Mapping[str, Any], data_root: Path | None) -> Path | None:
+def source_root(source: Mapping[str, Any], data_root: Path | None) -> Path | None:
     """The folder below which a source on this machine lies; None where there is no data root or no such package."""
     if source["kind"] == "local":
         return data_root
@@ -71,7 +71,7 @@ def folders_of(encoder: Mapping[str, Any], data_root: Path | None) -> list[Path]
     """Folders on this machine that an encoder may be fetched from, whether they are there or not."""
     sources = encoder.get("fetch", {}).get("sources", [])
     in_folders = (source for source in sources if source["kind"] not in ON_HUB)
-    here = ((source, root_of(source, data_root)) for source in in_folders)
+    here = ((source, source_root(source, data_root)) for source in in_folders)
     return [root / source["path"] for source, root in here if root]
 
 
@@ -98,14 +98,14 @@ class Rows:
 
     def __init__(self, config: Mapping[str, Any], data_root: Path | None) -> None:
         self._corpora, self._datasets, self._data_root = config["corpora"], config["datasets"], data_root
-        self._promised = cache(self._of_dataset)
-        self.most = cache(self._of_corpus)
+        self._promised = cache(self._dataset_rows)
+        self.most = cache(self._corpus_rows)
 
-    def _of_dataset(self, dataset: str) -> int | None:
+    def _dataset_rows(self, dataset: str) -> int | None:
         """Rows of a contract, or lines of the file that a dataset of plain lines is read from first."""
         block = self._datasets[dataset]
         source, *_ = block.get("sources") or [{}]
-        folder = root_of(source, self._data_root) if source.get("reader") == "lines" else None
+        folder = source_root(source, self._data_root) if source.get("reader") == "lines" else None
         file = folder and folder / source["files"]["text"]["path"]
         if "rows" in block["contract"] or file is None or not file.is_file() or file.suffix == ".gz":
             rows: int | None = block["contract"].get("rows")
@@ -113,7 +113,7 @@ class Rows:
         with file.open("rb") as lines:
             return sum(1 for _ in lines)
 
-    def _of_corpus(self, corpus: str) -> int | None:
+    def _corpus_rows(self, corpus: str) -> int | None:
         """Rows that a corpus has at most; None if nothing is known, or none are left."""
         block = self._corpora[corpus]
         if block.get("also"):

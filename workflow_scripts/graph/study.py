@@ -14,9 +14,9 @@ from typing import Any
 
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.figures.base import MODELS, all_figures
-from workflow_scripts.graph.benchmarks import lists_of, selection
+from workflow_scripts.graph.benchmarks import selection, task_lists
 from workflow_scripts.graph.checks import checked
-from workflow_scripts.graph.references import base_of, encoders_reached, tasks_in
+from workflow_scripts.graph.references import encoders_reached, source_corpus, tasks_in
 from workflow_scripts.graph.sizes import parts_of, size_of
 from workflow_scripts.graph.slices import Config, deciding
 from workflow_scripts.methods import method_modules, readout_modules
@@ -99,7 +99,7 @@ class Study:
         found = defaultdict[str, set[str]](set)
         for grid in self.grids.values():
             for run in grid.runs.values():
-                found[run.name].update(grid.of_suites(_SCORES, run=run))
+                found[run.name].update(grid.suite_files(_SCORES, run=run))
         return {name: sorted(files) for name, files in found.items()}
 
     @property
@@ -196,7 +196,7 @@ class Suite:
     @cached_property
     def mteb(self) -> Config:
         """Lists of mteb's tasks that it asks for: a change of others reruns nothing."""
-        return {"lists": lists_of(self.study.config, self.name), "not_in_this_mteb": {}}
+        return {"lists": task_lists(self.study.config, self.name), "not_in_this_mteb": {}}
 
     @property
     def fetched(self) -> list[str]:
@@ -289,7 +289,7 @@ class Run:
         """Pairs by which it chooses a checkpoint: a dataset's, or held-out text of what its corpus is made of."""
         if dataset := self.study.config["development"]["dataset"]:
             return f"<results>/datasets/{dataset}.parquet"
-        return f"<results>/corpora/{base_of(self.study.config, str(self.corpus))}/dev.parquet"
+        return f"<results>/corpora/{source_corpus(self.study.config, str(self.corpus))}/dev.parquet"
 
     def start(self, seed: str) -> str | list[str]:
         """The encoder that it starts from, or the models of the runs that it joins."""
@@ -351,7 +351,7 @@ class Grid:
         return {key: value for name in suites for key, value in self.study.suites[name].tasks.items()}
 
     @property
-    def encoder_of_each_size(self) -> list[str]:
+    def encoder_per_size(self) -> list[str]:
         """One of the encoders of its runs for each class of size."""
         encoders = self.study.config["encoders"]
         parts = {part for run in self.runs.values() for part in parts_of(encoders, run.encoder)}
@@ -367,7 +367,7 @@ class Grid:
         """Tables of papers that it names."""
         return [f"resources/published/{table}.csv" for table in self.block.get("published", [])]
 
-    def of_suites(self, pattern: str, *, run: Run | None = None, timed: bool = False) -> list[str]:
+    def suite_files(self, pattern: str, *, run: Run | None = None, timed: bool = False) -> list[str]:
         """A path for each suite, or for those of measured columns, and for each run and seed, or those of one run."""
         shown = {column["suite"] for column in self.block["columns"] if column.get("measured")}
         filled = (

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.errors import advice, one_line_errors, refuse
-from workflow_scripts.graph.place import from_here, is_in_job, words_of_call
+from workflow_scripts.graph.place import call_words, from_here, is_in_job
 from workflow_scripts.graph.slices import Config
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.grids import paper_of
@@ -59,7 +59,7 @@ def _targets() -> list[str]:
     """Targets on snakemake's command line, which it does not show its Snakefile, as the paths that it looks for."""
     from snakemake.cli import get_argument_parser  # there already, since it runs this
 
-    words = words_of_call()
+    words = call_words()
     targets: list[str] = get_argument_parser().parse_args(words).targets if words else []
     return [target if Path(target).is_absolute() else os.path.relpath(target) for target in targets]
 
@@ -95,7 +95,7 @@ def print_lines(lines: Iterable[str]) -> None:
 
 def check_configfiles() -> None:
     """End the process with a line if --configfile is given twice: Snakemake reads the files of the last alone."""
-    options = takewhile(lambda word: word != "--", words_of_call())
+    options = takewhile(lambda word: word != "--", call_words())
     if sum(word.startswith("--configf") for word in options) > 1:
         sys.exit(
             "ConfigError: --configfile: given twice, and Snakemake reads what follows the last alone. "
@@ -103,7 +103,7 @@ def check_configfiles() -> None:
         )
 
 
-def line_of_files(config: Config, configfiles: Iterable[str | Path]) -> str:
+def study_line(config: Config, configfiles: Iterable[str | Path]) -> str:
     """The study that is planned, and the files that are laid over the repository's; the last to name one names it.
 
     Args:
@@ -114,7 +114,7 @@ def line_of_files(config: Config, configfiles: Iterable[str | Path]) -> str:
     return f"Study {config.get('name')}, from {read}"
 
 
-def lines_of_machine(study: Study) -> Iterator[str]:
+def machine_lines(study: Study) -> Iterator[str]:
     """Threads and GPUs that trainings ask for and this machine lacks."""
     threads = max((run.training["cpu_threads"] for run in study.trained.values()), default=0)
     if threads > (cores := os.cpu_count() or threads):

@@ -209,7 +209,7 @@ def run_settings(config: Config, run: Run) -> Config:
     """
     block = config["methods"][run.method]
     below = config["methods"][block["base"]] if "base" in block else {}
-    method = _of_method(block) | ({"base": _of_method(below)} if below else {})
+    method = _method_keys(block) | ({"base": _method_keys(below)} if below else {})
     development = {key: value for key, value in config["development"].items() if key != "dataset"}
     overrides = (
         {"training": config["encoders"][run.encoder].get("training", {})},
@@ -221,7 +221,7 @@ def run_settings(config: Config, run: Run) -> Config:
     return reduce(merged, overrides, shared)
 
 
-def _of_method(block: Config) -> Config:
+def _method_keys(block: Config) -> Config:
     """A block of ``methods`` without training, development and readings."""
     return {key: value for key, value in block.items() if key not in (*OF_A_RUN, "readings")}
 

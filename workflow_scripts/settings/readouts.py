@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workflow_scripts.config import Settings, by_tag
-from workflow_scripts.settings.start import Start, first_token_alone, last_token_of_encoder, layers_outside
+from workflow_scripts.settings.start import Start, bidirectional_last_token, first_token_alone, layers_outside
 
 
 class ReadoutConfig(Settings):
@@ -116,7 +116,7 @@ class Pooling(ReadoutConfig):
         if self.mode == "cls":
             yield from first_token_alone("readout.pooler", start)
         if self.mode == "lasttoken":
-            yield from last_token_of_encoder("readout.pooler", start)
+            yield from bidirectional_last_token("readout.pooler", start)
 
 
 Table2 = Literal[

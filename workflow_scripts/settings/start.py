@@ -63,7 +63,7 @@ def first_token_alone(place: str, start: Start) -> Iterator[str]:
         yield f"{place}: {found}. Take an average."
 
 
-def last_token_of_encoder(place: str, start: Start) -> Iterator[str]:
+def bidirectional_last_token(place: str, start: Start) -> Iterator[str]:
     """A finding where all tokens attend to all others, so that the last one, often [SEP], sums up nothing."""
     if any(size.causal is False for size in start.sizes):
         found = f"the last token, which sums up a sentence in a causal decoder alone; {start.encoder} attends both ways"

@@ -22,7 +22,7 @@ RAISES = "python -c 'import sys; print(1); sys.exit(\"DataError: {wildcards.name
 
 
 def end_of_run(folder, command, *arguments, code=1):
-    """What a run prints whose job has this command."""
+    """Output of a run whose job has this command."""
     (folder / "Snakefile").write_text(SNAKEFILE.replace("{command!r}", repr(command)))
     options = ("--cores", "1", "--keep-going", *arguments)
     ended = run(folder, "-m", "snakemake", *options, PYTHONPATH=str(ROOT))

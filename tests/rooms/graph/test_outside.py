@@ -10,7 +10,7 @@ import pytest
 
 from workflow_scripts.data.planned import NOT_REACHED
 from workflow_scripts.graph import outside, place
-from workflow_scripts.graph.outside import planned_source, source_now, sources_of
+from workflow_scripts.graph.outside import planned_source, source_now, sources_read
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.record import Input
 
@@ -126,7 +126,7 @@ ENCODERS = [encoder("mine"), encoder("other")]
     ],
 )
 def test_settings_name_the_sources_that_are_read_and_no_other(planned, sources, chosen):
-    assert sources_of(planned, sources) == chosen
+    assert sources_read(planned, sources) == chosen
 
 
 def test_an_encoder_is_named_by_the_files_that_are_taken(root, tiny_bert):
@@ -153,7 +153,7 @@ def write(path, **foreign):
 
 
 def test_no_gap_comes_in_the_place_of_data_that_a_failed_job_has_taken_away(root, monkeypatch):
-    """What was planned last stays as long as no source is there; a gap that a job has written may be another's."""
+    """The last plan stays as long as no source is there; a gap that a job has written may be another's."""
     monkeypatch.setattr(outside, "_planned", {})
     study = SimpleNamespace(config={"data_root": str(root), "unreachable": "gap"}, folder="results/toy")
 

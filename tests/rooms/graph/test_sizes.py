@@ -1,4 +1,4 @@
-"""What is known of encoders before anything is fetched."""
+"""Facts about encoders that are known before anything is fetched."""
 
 import json
 

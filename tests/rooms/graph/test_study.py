@@ -1,4 +1,4 @@
-"""What the Snakefile looks up, for the demo."""
+"""The demo as the Snakefile sees it."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph.study import open_study
-from workflow_scripts.graph.targets import check_configfiles, lines_of_machine
+from workflow_scripts.graph.targets import check_configfiles, machine_lines
 
 
 def test_a_twin_reads_the_models_of_its_members_in_their_order_at_its_own_seed(study):
@@ -34,10 +34,10 @@ def test_a_data_root_may_be_relative_or_in_the_home_folder(
 def test_threads_and_gpus_that_this_machine_lacks_are_told(study, monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 1)  # what the demo's trainings use
     monkeypatch.setattr(Path, "glob", lambda *_: ["/dev/nvidia0"])
-    assert list(lines_of_machine(study)) == []
+    assert list(machine_lines(study)) == []
     for run in study.runs.values():
         run.training.update(cpu_threads=2, gpus=4)
-    assert list(lines_of_machine(study)) == [
+    assert list(machine_lines(study)) == [
         "training.cpu_threads is 2, and this machine has 1: here, fewer are faster.",
         "training.gpus is 4, and this machine has 1: here, 4 processes share what there is.",
     ]

@@ -1,4 +1,4 @@
-"""What the graph says that suites write is what their evaluators write."""
+"""Evaluators write the scores that the settings of their suites declare."""
 
 import importlib
 from fnmatch import fnmatchcase
