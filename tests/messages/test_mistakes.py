@@ -1245,6 +1245,13 @@ def test_an_unknown_target_is_refused_though_such_a_file_may_be_there(tree, targ
     assert code == 1 and message in printed
 
 
+def test_a_target_of_the_demo_without_its_configuration_is_told_that_none_is_given(tree):
+    code, printed = snakemake(tree, "-n", "--", "results/demo/tables/demo.parquet")
+    assert (
+        code == 1 and "demo.parquet: no rule makes it. " in printed and "No --configfile is given." in printed
+    )
+
+
 def test_words_on_the_command_line_are_what_they_are_in_a_file_and_braces_no_wildcards(tree):
     numbers = ["offline=true", "training={max_steps: 7, learning_rate: 1.0e-4}", "data_root=null"]
     words = ["names={methods: {simcse: 'loss {L}'}}", "report={page: {shows: 'the set {a, b}'}}"]

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from workflow_scripts.errors import ConfigError, advice, refuse
+from workflow_scripts.errors import ConfigError, advice, refuse, shown
 from workflow_scripts.graph.slices import Config
 from workflow_scripts.provenance.key import canonical
 
@@ -224,7 +224,8 @@ def _lay_over(config: Config, above: Mapping[str, Any], whole: Config, path: str
         elif name in above:
             yield f"{place}: {name} is in the same block. Keep one of them."
         elif not isinstance(value, list):
-            yield f"{place}: {value!r} is no list. Write [{value}]."
+            item = value if isinstance(value, str) else shown(value)
+            yield f"{place}: {shown(value)} is no list. Write [{item}]."
         elif not isinstance(config.get(name), list):
             yield f"{place}: no earlier file has such a list. {advice(place.removesuffix(_ADD), _lists(whole))}"
         else:
