@@ -111,7 +111,7 @@ def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any],
     return grids, findings
 
 
-_OF_GRIDS = ("suites", "datasets", "mteb", "corpora", "encoders", "names")
+_OF_GRIDS = ("suites", "datasets", "mteb", "corpora", "encoders", "names", "extraction")
 _OF_EXTRACTION = ("extraction", "suites", "datasets", "mteb", "experiments")
 _OF_RUNS = (
     *("name", "training", "development", "encoders", "corpora", "datasets", "methods", "exemplars"),
@@ -134,32 +134,25 @@ def study_findings(config: Config, grids: Mapping[str, Any], root: Path, data_ro
         starts = tuple(f"{place}{end}" for place in places for end in ".:")
         return not any(line.startswith(starts) for line in found)
 
-    def sound(*sections: str) -> bool:
-        return config.keys() >= {*sections} and clean(*sections)
-
-    if sound("methods", "encoders"):
+    if config.keys() >= {"methods", "encoders"} and clean("methods", "encoders"):
         found += _override_findings(config)
     places = {name: f"experiments/{name}.yaml" for name in grids}
     for name, grid in grids.items():
         found += mistakes(Grid, grid, f"{places[name]}: ")
     grids = {name: grid for name, grid in grids.items() if clean(places[name])}
-    parts = {section: config[section] for section in Study.model_fields if sound(section)}
+    parts = {section: config[section] for section in Study.model_fields.keys() & config if clean(section)}
     found += misnamed(parts, references(parts, Study))
     for name, grid in grids.items():
         found += misnamed(parts, references(grid, Grid), f"{places[name]}: ")
-    if sound("data_root", "answers"):
-        found += data_root_findings(config, data_root)
-    if sound("datasets"):
+    if parts.keys() >= {"datasets"}:
         found += reader_findings(config)
-    if sound("encoders"):
+    if parts.keys() >= {"encoders"}:
         found += encoder_findings(config)
-    if sound("suites", "datasets"):
+    if parts.keys() >= {"suites", "datasets"}:
         found += suite_findings(config)
-    if sound(*_OF_EXTRACTION):
+    if parts.keys() >= {*_OF_EXTRACTION}:
         found += extraction_findings(config)
-    if sound("extraction", "exemplars", "translators"):
-        found += resource_findings(config, grids, root)
-    if sound(*_OF_GRIDS, "extraction"):
+    if parts.keys() >= {*_OF_GRIDS}:
         tables = {*config["extraction"]["tables"], *config["extraction"]["statistics"]}
         taken = "a table of the extraction study has that name. Rename the file."
         found += [f"{places[name]}: {taken}" for name in grids if name in tables]
@@ -167,10 +160,14 @@ def study_findings(config: Config, grids: Mapping[str, Any], root: Path, data_ro
             found += grid_findings(config, grid, places[name])
         whole = {name: grid for name, grid in grids.items() if clean(places[name])}
         found += published_findings(config, whole, root)
-        if sound("claims"):
+        if "claims" in parts:
             found += claim_findings(config, whole, root)
-    if sound(*_OF_RUNS):
+    if parts.keys() >= {*_OF_RUNS} and clean(*_OF_RUNS):
         found += _run_findings(config, grids, data_root)
+    if parts.keys() >= {"data_root", "answers"}:
+        found += data_root_findings(config, data_root)
+    if parts.keys() >= {"extraction", "exemplars", "translators"}:
+        found += resource_findings(config, grids, root)
     return found
 
 
