@@ -26,7 +26,7 @@ from tests.forks import programs
 from tests.planning import ROOT
 from workflow_scripts.reporting.coverage import Target, lines, targets_in
 from workflow_scripts.settings.grids import PAPERS
-from workflow_scripts.verbs.printing import markdown_of
+from workflow_scripts.verbs.printing import markdown_table
 from workflow_scripts.verbs.schema import schema_of
 from workflow_scripts.verbs.show import systems
 
@@ -217,7 +217,7 @@ def decided_table() -> str:
 
 def systems_table() -> str:
     """All systems beside their baselines."""
-    return markdown_of(systems(CLAIMS.parent)).rstrip()
+    return markdown_table(systems(CLAIMS.parent)).rstrip()
 
 
 def scores_table(table: str, headings: Sequence[str], runs: str = "") -> str:
@@ -238,7 +238,7 @@ def scores_table(table: str, headings: Sequence[str], runs: str = "") -> str:
         }
         for run, own in cells.groupby("run", sort=False)
     ]
-    return markdown_of(rows).rstrip()
+    return markdown_table(rows).rstrip()
 
 
 def printed_table() -> str:
@@ -257,7 +257,7 @@ def printed_table() -> str:
         for line in lines(ledger.cells(), ledger.ledgers(), measured)
         if line.name == "all"
     ]
-    return markdown_of(rows).rstrip()
+    return markdown_table(rows).rstrip()
 
 
 _RATES = {"3e-05": "3e-5", "0p0001": "1e-4", "0p0003": "3e-4"}
@@ -278,7 +278,7 @@ def rates_table() -> str:
         }
         for method, own in cells.groupby("method", sort=False)
     ]
-    return markdown_of(rows).rstrip()
+    return markdown_table(rows).rstrip()
 
 
 _ENCODERS = ("STS12", "STS13", "STS14", "STS15", "STS17", "STS-B test", "STS-B dev", "SICK-R train and trial")

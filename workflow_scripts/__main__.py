@@ -64,8 +64,10 @@ def ask(words: Sequence[str]) -> int:
         allow_abbrev=False,  # --config is not --configfile
     )
     parser.add_argument("--json", action="store_true", help="print data instead of tables")
-    for names, options in module.ARGUMENTS:
-        parser.add_argument(*names, **options)
+    some_exclude = any(exclusive for _, exclusive, _ in module.ARGUMENTS)
+    either = parser.add_mutually_exclusive_group() if some_exclude else parser  # argparse prints no empty group
+    for names, exclusive, options in module.ARGUMENTS:
+        (either if exclusive else parser).add_argument(*names, **options)
     values = vars(parser.parse_args(arguments))
     from workflow_scripts.verbs.printing import give
 

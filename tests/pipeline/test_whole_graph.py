@@ -15,7 +15,7 @@ from tests.verbs import printed
 from workflow_scripts.graph.place import Call
 from workflow_scripts.provenance.record import processor
 from workflow_scripts.verbs import rebuild
-from workflow_scripts.verbs.records import Records, studies_of
+from workflow_scripts.verbs.records import Records, audited_studies
 
 
 @pytest.mark.slow
@@ -27,7 +27,7 @@ def test_a_job_of_every_rule_writes_the_same_bytes_in_another_folder(smoke, monk
         rebuild, "planned", lambda *_, **__: graph
     )  # which takes longer than most of the jobs
     monkeypatch.setattr("sys.executable", str(programs() / "python"))  # forks, as the first jobs were
-    found = Records(studies_of([]), hashing=False).by_file
+    found = Records(audited_studies([]), hashing=False).by_file
     one_each = {record.rule: smoke / path for path, record in found.items()}
     assert one_each.keys() == {job.rule for job in graph.jobs}
     with ThreadPoolExecutor(2) as pool:

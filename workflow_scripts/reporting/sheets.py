@@ -4,6 +4,7 @@ A substitution is marked by a letter on each run that it affects, a note by a nu
 heading if it applies to all cells of a column.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -79,7 +80,7 @@ class Sheet:
                 "measure": _measure(own),
                 "labels": behind[heading] - everywhere,
                 "marks": self._marks(behind[heading] - everywhere),
-                "notes": self._of_note(self._common[heading]),
+                "notes": self._note_numbers(self._common[heading]),
             }
             for heading, own in self._columns
         ]
@@ -105,7 +106,8 @@ class Sheet:
                     "baseline": run in self.baselines,
                     "against": own["baseline"].iloc[-1],
                     "cells": [
-                        row | {"notes": [] if self._common[row["heading"]] else self._of_note(row["note"])}
+                        row
+                        | {"notes": [] if self._common[row["heading"]] else self._note_numbers(row["note"])}
                         for row in own.to_dict("records")
                     ],
                 }
@@ -125,17 +127,13 @@ class Sheet:
         }
 
     @cached_property
-    def _numbers(self) -> dict[str, int]:
+    def notes(self) -> dict[str, int]:
+        """Each with its number, in the order of the numbers."""
         notes = filter(None, chain(self._common.values(), (row["note"] for row in self.rows)))
         return {note: number for number, note in enumerate(dict.fromkeys(notes), start=1)}
 
-    def _of_note(self, note: str | None) -> list[int]:
-        return [self._numbers[note]] if note else []
-
-    @property
-    def notes(self) -> list[str]:
-        """Notes in the order of their numbers."""
-        return [*self._numbers]
+    def _note_numbers(self, note: str | None) -> list[int]:
+        return [self.notes[note]] if note else []
 
     @cached_property
     def _labels(self) -> Labels:
@@ -300,8 +298,8 @@ def _explained(sheet: Sheet, place: str) -> Iterator[tuple[str, str]]:
     if sheet.any_significant:
         tested = "two-sided t-test over seeds, not corrected for the number of comparisons"
         yield "*", f"p < {sheet.level}, {tested}"
-    yield from ((f"[{number}]", note) for number, note in enumerate(sheet.notes, start=1))
-    yield from ((f"({letter})", f"substitution: {label}") for label, letter in sheet.substitutions.items())
+    yield from ((f"[{number}]", note) for note, number in sheet.notes.items())
+    yield from ((f"({letter})", label) for label, letter in sheet.substitutions.items())
     yield from (("", f"gap: {gap}") for gap in sheet.gaps)
 
 
@@ -459,7 +457,8 @@ _CSV_FIELDS = [
     "difference", "p_value", "detectable", "published", "note", "labels",
 ]  # fmt: skip
 _ROUNDED = ("mean", "sd", "difference", "detectable", "published")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_FORMULA = re.compile(r"[=@\t\r\n]|[+-].*[(|!]")
+"""Beginnings of text that a spreadsheet evaluates; without a call or a reference, a sign begins a name: -biases."""
 
 
 def to_csv(sheets: Iterable[Sheet]) -> str:
@@ -467,9 +466,9 @@ def to_csv(sheets: Iterable[Sheet]) -> str:
     return _csv(_CSV_FIELDS, (_in_csv(sheet.name, row) for sheet in sheets for row in sheet.rows))
 
 
-def scores_csv(tables: Iterable[pa.Table]) -> str:
-    """Scores one after another, values as they are."""
-    return _csv(SCORES.names, (row for table in tables for row in table.to_pylist()))
+def scores_csv(scores: pa.Table) -> str:
+    """Scores, values as they are."""
+    return _csv(SCORES.names, scores.to_pylist())
 
 
 def _in_csv(name: str, row: Row) -> Row:
@@ -491,4 +490,4 @@ def _csv(fields: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 
 def _harmless(value: object) -> object:
     """Text with an apostrophe in front if a spreadsheet would otherwise evaluate it."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value

@@ -12,10 +12,9 @@ commands read rows with their checksums, and end with an error at a damaged one.
 import argparse
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -25,8 +24,6 @@ from workflow_scripts.verbs.printing import Answer, Rows, argument
 
 _SHOWN = ("engine", "status", "reason", "text", "answer")
 """Columns of rows that people are shown."""
-Given = Mapping[str, Any]
-"""Values of the command line, by name."""
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -36,19 +33,19 @@ def _pattern(text: str) -> re.Pattern[str]:
         raise argparse.ArgumentTypeError(f"no regular expression: {error}") from error
 
 
-def stats(path: Path, _given: Given) -> Answer:
-    """Counts, cost and budgets."""
+def stats(ledger: Ledger, rows: Iterator[Row], size: int) -> Answer:
+    """Counts and cost of rows, and the requests of the last day, of a ledger of some bytes."""
     names = ["engine", "model", "direction", "status", "reason"]
-    with Ledger(path) as ledger:
-        each = [(*_kind(row), 1, row.cost_usd or 0.0) for row in ledger.rows()]
-        lines = [f"{provider}: {sent:,} requests on {day} (UTC)" for provider, day, sent in ledger.spent()]
+    each = [(*_kind(row), 1, row.cost_usd or 0.0) for row in rows]
+    lines = [f"{provider}: {sent:,} requests on {day} (UTC)" for provider, day, sent in ledger.spent()]
     frame = pd.DataFrame(each, columns=[*names, "rows", "USD"])
-    rows = frame.groupby(names, as_index=False).sum().to_dict("records")
-    counted = [
-        {str(name): value or None if name == "USD" else value for name, value in row.items()} for row in rows
+    counted = frame.groupby(names, as_index=False).sum().to_dict("records")
+    found = [
+        {str(name): value or None if name == "USD" else value for name, value in row.items()}
+        for row in counted
     ]
-    said = f"{len(each):,} rows, {frame['USD'].sum():.4f} USD where known, {path.stat().st_size / 1e6:.1f} MB"
-    return Answer(said, parts=[Rows("answers", counted), *lines])
+    said = f"{len(each):,} rows, {frame['USD'].sum():.4f} USD where known, {size / 1e6:.1f} MB"
+    return Answer(said, parts=[Rows("answers", found), *lines])
 
 
 def _kind(row: Row) -> tuple[str, ...]:
@@ -58,48 +55,47 @@ def _kind(row: Row) -> tuple[str, ...]:
     return asked.engine, asked.model, direction, row.status, row.reason
 
 
-def show(path: Path, given: Given) -> Answer:
-    """Rows of the ledger that match the options."""
-    with Ledger(path) as ledger:
-        found = list(islice(chosen(ledger, given), given["most"] + 1))
-    rows = [row.request._asdict() | row._asdict() for row in found[: given["most"]]]
+def show(found: Iterator[Row], most: int) -> Answer:
+    """The first rows, and whether there are more."""
+    rows = [row.request._asdict() | row._asdict() for row in islice(found, most)]
     for row in rows:
         del row["request"]
         row["attributes"] = json.loads(row["attributes"])
     shown = [{name: row[name] for name in _SHOWN} for row in rows]
-    more = f"and more; --most {len(rows)}" if len(found) > len(rows) else f"{len(rows)} rows"
+    more = f"{len(rows)} rows" if next(found, None) is None else f"and more; --most {len(rows)}"
     return Answer(more, parts=[Rows("rows", shown)], data={"rows": rows})
 
 
-def chosen(ledger: Ledger, given: Given) -> Iterator[Row]:
-    """The rows that the command line describes."""
-    wanted = {name: value for name in ("engine", "status", "reason") if (value := given[name])}
+def chosen(ledger: Ledger, matching: re.Pattern[str] | None, wanted: Mapping[str, str]) -> Iterator[Row]:
+    """The rows that have these values and match the pattern."""
     for row in ledger.rows():
         known = row.request._asdict() | row._asdict()
-        found = not given["matching"] or given["matching"].search(f"{known['text']}\n{row.answer or ''}")
+        found = not matching or matching.search(f"{known['text']}\n{row.answer or ''}")
         if found and all(known[name] == value for name, value in wanted.items()):
             yield row
 
 
-COMMANDS: dict[str, Callable[[Path, Given], Answer]] = {"stats": stats, "show": show}
-
-
 ARGUMENTS = (
-    argument("command", choices=COMMANDS, help="what to print, as above"),
+    argument("command", choices=["stats", "show"], help="what to print, as above"),
     argument("--ledger", type=Path, metavar="FILE", help="default: the one that jobs use"),
     argument("--status", choices=["usable", "rejected", "refused", "failed"]),
     argument("--reason", help="the whole reason, as stats prints it"),
     argument("--engine", help="google, libretranslate, apertium, openai, llm"),
     argument("--matching", type=_pattern, metavar="PATTERN", help="searched in text and answer"),
-    argument("--most", type=int, default=20, metavar="N", help="rows to show; default: %(default)s"),
+    argument("--most", type=int, default=20, metavar="N", help="rows that show prints; default: %(default)s"),
 )
 
 
-def answer(command: str, ledger: Path | None, **given: Any) -> Answer:
+def answer(
+    command: str, ledger: Path | None, matching: re.Pattern[str] | None, most: int, **given: str | None
+) -> Answer:
     """Answer of the verb."""
     path = ledger or ledger_path()
     if not path.is_file():
         raise DataError(
             f"{path}: no such file; nothing has been asked from this folder. Name another: --ledger FILE."
         )
-    return COMMANDS[command](path, given)
+    wanted = {name: value for name, value in given.items() if value}
+    with Ledger(path) as opened:
+        rows = chosen(opened, matching, wanted)
+        return show(rows, most) if command == "show" else stats(opened, rows, path.stat().st_size)

@@ -8,7 +8,7 @@ A study is the folder of its results, such as results/demo. --markdown prints it
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
 from workflow_scripts.errors import ConfigError, DataError, refuse, unknown
@@ -17,10 +17,9 @@ from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.cells import brief, p_text, printed_sides
 from workflow_scripts.settings.claims import FOLDER, UNTESTED, Claim, Comparison, Scale, claims_in, papers_in
 from workflow_scripts.settings.grids import PAPERS
-from workflow_scripts.verbs.printing import Answer, Rows, argument, markdown_of
+from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, markdown_table
 from workflow_scripts.verbs.records import study_folder
 
-Row = dict[str, Any]
 VERDICTS = ("supported", "contradicted", "undecided", NOT_RUN)
 
 
@@ -31,10 +30,21 @@ def listed(papers: Sequence[str]) -> list[Row]:
         ConfigError: if a paper has no table of claims, or a table is not as it should be.
     """
     known = papers_in(ROOT / FOLDER)
+    refuse(
+        f"{name}: a folder. Write --study {name}."
+        for name in {*papers} - {*known}
+        if study_folder(name).is_dir()
+    )
     refuse(finding for paper in papers for finding in unknown(paper, known, FOLDER))
-    rows = []
+    rows: list[Row] = []
     for paper in papers or known:
-        at = {scale: _claims(paper, scale) for scale in get_args(Scale)}
+        at = {
+            scale: [
+                Claim.parse(row | {"compared": row["compared"] or UNTESTED}, place)
+                for place, row in claims_in(ROOT / FOLDER, paper, scale).items()
+            ]
+            for scale in get_args(Scale)
+        }
         for claim, *tested in zip(at["paper"], *at.values(), strict=True):
             tables = [one.compared.table if isinstance(one.compared, Comparison) else "-" for one in tested]
             rows.append(
@@ -50,28 +60,20 @@ def listed(papers: Sequence[str]) -> list[Row]:
     return rows
 
 
-def _claims(paper: str, scale: Scale) -> list[Claim]:
-    rows = claims_in(ROOT / FOLDER, paper, scale)
-    return [
-        Claim.parse(row | {"compared": row["compared"] or UNTESTED}, place) for place, row in rows.items()
-    ]
-
-
 def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:
     """The verdicts of a study on the claims of some papers, or of all.
 
     Raises:
-        ConfigError: if it is held to no claim of a paper that was asked for.
+        ConfigError: if it compares no claim of a given paper.
         DataError: if the folder has no table of claims, or a damaged one.
     """
     file = study / "claims.parquet"
     if not file.is_file():
-        raise DataError(
-            f"--study {study}: no file {file}. Give the folder of a finished study, results/<study>."
-        )
+        found = f"no file {file}; the study is unfinished, or claims.papers of its configuration is empty"
+        raise DataError(f"--study {study}: {found}. Give the folder of a finished study, results/<study>.")
     rows = read_table(file, CLAIMS).to_pylist()
     refuse(
-        f"{paper}: {study} is held to no claim of it. claims.papers of its configuration names others."
+        f"{paper}: {study} compares none of its claims. claims.papers of its configuration names others."
         for paper in papers
         if not any(row["paper"] == paper for row in rows)
     )
@@ -79,10 +81,13 @@ def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:
 
 
 def counted(rows: Sequence[Row]) -> list[Row]:
-    """Verdicts of each kind, by paper and of all."""
-    of_paper = {paper: Counter(row["verdict"] for row in rows if row["paper"] == paper) for paper in PAPERS}
-    counts = {PAPERS[paper]: found for paper, found in of_paper.items() if found}
-    counts |= {"all": Counter(row["verdict"] for row in rows)} if len(counts) > 1 else {}
+    """The number of verdicts of each kind, by paper and of all."""
+    groups = {PAPERS[paper]: [row for row in rows if row["paper"] == paper] for paper in PAPERS} | {
+        "all": rows
+    }
+    counts = {name: Counter(row["verdict"] for row in group) for name, group in groups.items() if group}
+    if len(counts) == 2:  # of a single paper and of all
+        del counts["all"]
     return [{"paper": paper} | {one: found[one] for one in VERDICTS} for paper, found in counts.items()]
 
 
@@ -139,6 +144,6 @@ def answer(papers: list[str], study: Path | None, markdown: bool) -> Answer:
     rows = verdicts(study, papers)
     counts, here = counted(rows), compared(rows)
     if markdown:
-        return Answer(parts=["\n".join(map(markdown_of, (counts, here))).rstrip()])
+        return Answer(parts=["\n".join(map(markdown_table, (counts, here))).rstrip()])
     title = f"what the papers claim, and what {study} says"
     return Answer(parts=[Rows(title, here), Rows("not run", left_out(rows)), Rows("verdicts", counts)])

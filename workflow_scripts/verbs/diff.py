@@ -9,7 +9,7 @@ Exit code 1 if records or contents differ.
   python -m workflow_scripts diff results/demo/tables/demo.parquet results/other/tables/demo.parquet
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -23,19 +23,29 @@ from safetensors import SafetensorError, safe_open
 
 from workflow_scripts.provenance.artefacts import RECORD_FILE, identity, read_record
 from workflow_scripts.provenance.record import Record
-from workflow_scripts.verbs.compare import HASHES, Change, compare, contents_hash, facts, inputs_by_role
 from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
-from workflow_scripts.verbs.records import artefact_of, artefact_record, name_of, state_of
+from workflow_scripts.verbs.records import (
+    HASHES,
+    Change,
+    artefact_name,
+    artefact_record,
+    compare,
+    contents_hash,
+    facts,
+    inputs_by_role,
+    present_state,
+    relative_name,
+)
 
 Floats = npt.NDArray[np.float64]
 
 
 class Difference(NamedTuple):
-    """How far the values of one column, or of one file of weights, lie apart."""
+    """The distances between the values of one column, or of one file of weights, in two artefacts."""
 
     name: str
     differing: int
-    """Cells that differ; one that is empty in one of the two differs, two that are no number do not."""
+    """Number of cells that differ; a cell that is empty on one side alone differs, two NaN do not."""
     cells: int
     largest: float | None
     """Largest absolute difference; None where no pair of numbers differs, as in columns of text."""
@@ -44,14 +54,14 @@ class Difference(NamedTuple):
 
 
 class Step(NamedTuple):
-    """How two artefacts differ."""
+    """The differences between two artefacts."""
 
     a: str
     b: str
     contents_equal: bool
     changes: list[Change]
     numbers: list[Difference]
-    """By how much contents differ, where that can be said."""
+    """Distances of contents, where they can be computed."""
     not_followed: list[str]
     """Differing inputs that could not be compared, and why."""
     followed: str
@@ -64,7 +74,7 @@ def diff(a: Path, b: Path) -> list[Step]:
     Raises:
         DataError: if one is missing, damaged, or not an artefact.
     """
-    paths = [Path(artefact_of(name_of(path))) for path in (a, b)]
+    paths = [Path(artefact_name(relative_name(path))) for path in (a, b)]
     steps: list[Step] = []
     while paths:
         records = [artefact_record(path) for path in paths]
@@ -86,7 +96,7 @@ def _followed(records: Sequence[Record], roles: Iterable[str]) -> tuple[str, lis
     reasons: list[str] = []
     for role in roles:
         pair = [given for record in records if (given := inputs_by_role(record).get(role))]
-        states = [state_of(given.path, given.sha256)[0] for given in pair]
+        states = [present_state(given.path, given.sha256)[0] for given in pair]
         if states == ["as recorded"] * 2:
             return role, [Path(given.path) for given in pair], reasons
         reasons.append(f"{role}: {' and '.join(states)}{' on one side alone' * (len(pair) == 1)}")
@@ -108,21 +118,20 @@ def contents_equal(a: Path, b: Path) -> bool:
 
 
 def numeric_differences(a: Path, b: Path) -> list[Difference]:
-    """The columns of two tables, or files beside two records, whose values differ; rows are compared in order.
+    """The columns of two tables, or files next to two records, whose values differ; rows are compared in order.
 
     Nothing can be said of tables of different lengths, of columns and tensors that one of the two lacks, and of pages.
     """
+    found: Iterable[Difference] = []
     if a.name == b.name == RECORD_FILE:
-        found: Iterable[Difference] = _beside(a.parent, b.parent)
+        found = _next_to_records(a.parent, b.parent)
     elif {a.suffix, b.suffix} == {".parquet"}:
         found = _columns(pq.read_table(a), pq.read_table(b))
-    else:
-        found = []
     return [one for one in found if one.differing]
 
 
-def _beside(a: Path, b: Path) -> Iterator[Difference]:
-    """Files of weights, and columns of the data beside figures, that two folders have."""
+def _next_to_records(a: Path, b: Path) -> Iterator[Difference]:
+    """Files of weights, and columns of figures' data, that two folders have."""
     for file in sorted(a.rglob("*")):
         name = file.relative_to(a).as_posix()
         if (b / name).is_file() and file.suffix == ".safetensors":
@@ -168,9 +177,8 @@ def _tensors(a: Path, b: Path) -> Iterator[tuple[Floats, Floats]]:
 def _difference(name: str, pairs: Iterable[tuple[Floats, Floats]]) -> Difference:
     cells, differing, numbers, largest, total = 0, 0, 0, 0.0, 0.0
     for a, b in pairs:
-        cells += a.size
         unlike = (a != b) & ~(np.isnan(a) & np.isnan(b))
-        differing += int(unlike.sum())
+        cells, differing = cells + a.size, differing + int(unlike.sum())
         distances = np.abs(a[unlike] - b[unlike])
         distances = distances[np.isfinite(distances)]
         numbers += distances.size
@@ -191,31 +199,28 @@ ARGUMENTS = (
 def answer(a: Path, b: Path) -> Answer:
     """Differences, followed by those of the inputs behind them."""
     steps = diff(a, b)
-    first = steps[0]
-    same = first.contents_equal and not first.changes
-    said = "contents equal" if first.contents_equal else "contents differ"
+    equal, changes = steps[0].contents_equal, steps[0].changes
+    said = "contents equal" if equal else "contents differ"
     return Answer(
-        "no difference" if same else said,
-        same,
+        said if changes or not equal else "no difference",
+        equal and not changes,
         [sentence(steps), *(part for step in steps for part in _parts(step))],
-        {"contents_equal": first.contents_equal, "steps": [_data(step) for step in steps]},
+        {"contents_equal": equal, "steps": [_data(step) for step in steps]},
     )
 
 
 _CAUSES = ("rule", "wildcard", "setting", "code", "package")
+_HASH_DIGITS = 12
 _NAMED = 3
 """Changes that the sentence names; of more, their number."""
 
 
 def sentence(steps: Sequence[Step]) -> str:
-    """A difference and its cause, by the last input that was followed."""
+    """The difference and its cause, which the last input that was followed shows."""
     first, last = steps[0], steps[-1]
     if not first.changes:
-        return (
-            "Contents and records are equal."
-            if first.contents_equal
-            else "The contents differ, the records are equal."
-        )
+        equal = "Contents and records are equal."
+        return equal if first.contents_equal else "The contents differ, the records are equal."
     causes = [change for change in last.changes if change.section in _CAUSES] or last.changes
     named = [_named(change) for change in causes[:_NAMED]]
     more = [f"and {len(causes) - _NAMED} more"] if len(causes) > _NAMED else []
@@ -231,7 +236,7 @@ def _named(change: Change) -> str:
 
 def _parts(step: Step) -> Iterator[str | Rows]:
     yield f"A {step.a}\nB {step.b}"
-    yield Rows("differences", [change.as_row() for change in step.changes])
+    yield Rows("differences", [_row(change) for change in step.changes])
     if not step.changes and not step.contents_equal:
         yield "the records are equal: two outputs of one job, or a job that is not deterministic"
     yield Rows("numbers", rows_of(step.numbers))
@@ -239,6 +244,12 @@ def _parts(step: Step) -> Iterator[str | Rows]:
         yield f"input {step.followed}:"
     elif step.not_followed:
         yield f"not followed: {'; '.join(step.not_followed)}"
+
+
+def _row(change: Change) -> Mapping[str, object]:
+    """A change as people read it, with the beginnings of hashes."""
+    sides = (str(one)[:_HASH_DIGITS] if change.section in HASHES else one for one in (change.a, change.b))
+    return dict(zip(("what", "key", "A", "B"), (change.section, change.key, *sides), strict=True))
 
 
 def _data(step: Step) -> dict[str, object]:

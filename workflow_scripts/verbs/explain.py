@@ -13,38 +13,46 @@ Exit code 1 if anything in the tree is missing, damaged or was made again since.
   python -m workflow_scripts explain results/demo/tables/demo.parquet --cell run=simcse.minilm_mlm.wiki_extract
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from rich.text import Text
 from rich.tree import Tree
 
+from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.training import DROPPED_FILE
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.reasons import flat
-from workflow_scripts.provenance.artefacts import seal_of
+from workflow_scripts.provenance.artefacts import identity, seal_of
 from workflow_scripts.provenance.record import Record
-from workflow_scripts.verbs.cells import Agrees, agreement, parse_cell, rows_of, runs_of, scores_behind
+from workflow_scripts.settings.grids import scored_columns
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, without_empty
 from workflow_scripts.verbs.records import (
     Records,
     State,
-    artefact_of,
+    artefact_name,
     artefact_record,
+    audited_studies,
     is_outside,
-    made_by,
-    name_of,
-    state_of,
-    studies_of,
+    job_name,
+    present_state,
+    relative_name,
 )
 from workflow_scripts.verbs.verify import damage
 
 _BROKEN = ("rebuilt since", "damaged", "missing")
 _ROWS_SIDE_BY_SIDE = 3
 _MADE_WITH = ("method.", "training.", "readout.")
-"""Settings of a run that say how it was made."""
+"""Beginnings of the settings of a run that say how it was made."""
+_NEXT_COLUMN = re.compile(r",(?=\s*\w+\s*=)")
+Agrees = Callable[[Mapping[str, str]], bool | None]
+"""Whether wildcards agree with the selected rows; None where the rows have no such columns."""
 
 
 @dataclass
@@ -55,7 +63,7 @@ class Node:
     path: str
     state: State
     sha256: str
-    """Of its contents, as in the record of the artefact that was made from it."""
+    """Hash of its contents, as in the record of the artefact that was made from it."""
     record: Record | None = None
     inputs: list["Node"] = field(default_factory=list)
     repeated: bool = False
@@ -80,7 +88,7 @@ def explain(path: Path, agrees: Agrees | None = None) -> Node:
     Raises:
         DataError: if the file is missing, is not an artefact, or its record cannot be read.
     """
-    name = Path(artefact_of(name_of(path)))
+    name = Path(artefact_name(relative_name(path)))
     artefact_record(name)
     seal = seal_of(name)
     top = _node("", name.as_posix(), seal.identity if seal else "")
@@ -89,7 +97,7 @@ def explain(path: Path, agrees: Agrees | None = None) -> Node:
 
 
 def _add_inputs(node: Node, agrees: Agrees | None, seen: set[tuple[str, bool]]) -> None:
-    """Add the ancestry of a node, in the order of the records: that of members, where it counts."""
+    """Add the ancestry of a node, in the order of the records, since the order of members counts."""
     if node.record is None or not node.record.inputs:
         return
     shown = (node.path, agrees is None)
@@ -108,7 +116,7 @@ def _add_inputs(node: Node, agrees: Agrees | None, seen: set[tuple[str, bool]]) 
 
 
 def _node(role: str, name: str, sha256: str) -> Node:
-    state, record = state_of(name, sha256)
+    state, record = present_state(name, sha256)
     if state == "damaged" and record and _lacks_dropped_weights(Path(name)):
         seal = seal_of(Path(name))
         state = "as recorded" if seal and seal.identity == sha256 else "rebuilt since"
@@ -118,30 +126,160 @@ def _node(role: str, name: str, sha256: str) -> Node:
 def _lacks_dropped_weights(model: Path) -> bool:
     """Whether nothing is wrong with a model but that its run's weights were dropped."""
     run = Path(*model.parts[:-3])  # which lists the dropped weights of all seeds
-    damaged = (artefact_of(file) for file, _, _ in damage(Records([run])))
+    damaged = (artefact_name(file) for file, _, _ in damage(Records([run])))
     return (run / DROPPED_FILE).is_file() and model.as_posix() not in damaged
 
 
-# Cells
+# Cells. A table of an experiment names a run, a baseline and a heading, whose suite and task its settings hold; one of
+# the extraction study names a model, whose representation its settings hold. An input of any other table agrees with a
+# row if its wildcards are the values of the columns of the same name.
 
 
 def explain_cell(path: Path, cell: Mapping[str, str]) -> tuple[Node, dict[str, Sequence[Row]]]:
     """The ancestry of the rows that agree with ``cell``, and tables about them, empty where nothing is known.
 
     Raises:
-        DataError: as ``explain`` and ``rows_of``.
+        DataError: as ``explain`` and ``selected_rows``.
     """
-    rows = rows_of(path, cell).to_pylist()
+    rows = selected_rows(path, cell)
     settings = artefact_record(path).settings
     agrees = agreement(rows, settings)
     top = explain(path, agrees)
     records = {node.path: node.record for depth, node in top.walk() if depth and node.record}
-    agreeing = [file for file, record in records.items() if agrees(record.wildcards)]
-    if not agreeing:
+    files = [file for file, record in records.items() if agrees(record.wildcards)]
+    if not files:
         return explain(path), {"rows": _turned(rows)}
-    scores = scores_behind(rows, settings, agreeing)
-    made = made_with(records.values(), runs_of(rows))
-    return top, {"rows": _turned(rows), "scores": scores, "made with": made}
+    scores = scores_behind(rows, settings, files) if "experiment" in settings else []
+    runs = list(dict.fromkeys(run for row in rows if "run" in row for run in _runs(row)))
+    return top, {"rows": _turned(rows), "scores": scores, "made with": made_with(records.values(), runs)}
+
+
+def parse_cell(texts: Iterable[str]) -> dict[str, str]:
+    """Read ``column=value`` pairs, separated by commas; a comma that no column follows is part of a value.
+
+    Raises:
+        DataError: if one is not a pair, or two are of one column.
+    """
+    found: dict[str, str] = {}
+    for pair in (pair for text in texts for pair in _NEXT_COLUMN.split(text)):
+        column, equals, value = map(str.strip, pair.partition("="))
+        if not equals:
+            raise DataError(f"--cell {pair}: no '='. Write column=value, such as run=simcse,task=STS12.")
+        if column in found:
+            raise DataError(f"--cell {pair}: a second {column}. Ask for one value of a column.")
+        found[column] = value
+    return found
+
+
+def selected_rows(path: Path, cell: Mapping[str, str]) -> list[Row]:
+    """The rows of a table in which every column of ``cell`` has the wanted value; an empty value means null.
+
+    Raises:
+        DataError: if the file is not a table or damaged, a column does not exist, or no row agrees.
+    """
+    if path.suffix != ".parquet":
+        raise DataError(f"{path}: not a table, so it has no cells. Name a .parquet file, or omit --cell.")
+    artefact_record(path)
+    identity(path)
+    rows = pq.read_table(path)
+    for column, wanted in cell.items():
+        if column not in rows.column_names:
+            raise DataError(f"{path}: no column {column!r}; it has {rows.column_names}. Correct --cell.")
+        present = ["" if value is None else str(value) for value in rows[column].to_pylist()]
+        rows = rows.filter(pa.array([value == wanted for value in present]))
+        if not rows.num_rows:
+            values = ", ".join(sorted(set(present))[:10])
+            raise DataError(f"{path}: no row with {column}={wanted}; it has {values}. Correct --cell.")
+    found: list[Row] = rows.to_pylist()
+    return found
+
+
+def agreement(rows: Sequence[Row], settings: Mapping[str, Any]) -> Agrees:
+    """A test of whether wildcards are those of a file that ``rows`` come from; nulls match anything.
+
+    Args:
+        rows: Selected rows of a table.
+        settings: The settings in the table's record.
+    """
+    wanted = [
+        {key: str(value) for key, value in source.items() if value is not None}
+        for row in rows
+        for source in _sources(row, settings)
+    ]
+    names = {name for source in (*wanted, *rows) for name in source}
+
+    def agrees(wildcards: Mapping[str, str]) -> bool | None:
+        if not names & wildcards.keys():
+            return None
+        return any(
+            all(wildcards.get(key, value) == value for key, value in source.items()) for source in wanted
+        )
+
+    return agrees
+
+
+def _sources(row: Row, settings: Mapping[str, Any]) -> Iterator[Row]:
+    """Wildcards of the files that a row comes from."""
+    if "experiment" in settings:
+        for run, column in product(_runs(row), _columns(row, settings)):  # a path of a metric has no suite
+            yield {"run": run} | {key: column[key] for key in ("suite", "task") if key in column}
+    elif "names" in settings and "heading" in row:
+        models = settings["names"]["models"]
+        named = (row["heading"], row["run"], row["run"].rpartition(": ")[2])
+        representation = next((models[name]["representation"] for name in named if name in models), None)
+        for task in row["task"].split(", "):
+            yield {"representation": representation, "kind": row["suite"], "task": task}
+    else:
+        yield from ({**row, "run": run} for run in _runs(row)) if "run" in row else [row]
+
+
+def _runs(row: Row) -> list[str]:
+    """The run of a row, and its baseline."""
+    return [run for run in (row["run"], row.get("baseline")) if run is not None]
+
+
+def _columns(row: Row, settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The columns behind a row's heading: several where it is a mean, a ratio or a gain of others."""
+    return scored_columns(settings["experiment"]["columns"], row["heading"])
+
+
+def scores_behind(rows: Sequence[Row], settings: Mapping[str, Any], files: Iterable[str]) -> list[Row]:
+    """Every seed's score that the rows of an experiment's table were computed from, the baseline's last.
+
+    A score is as the table counts it, times the column's scale. A gain is computed from those of the baseline too.
+
+    Args:
+        rows: Selected rows of the table.
+        settings: The settings in the table's record.
+        files: The score files that the rows come from.
+
+    Raises:
+        DataError: if one of the files is damaged.
+    """
+    scores: list[Row] = []
+    for file in (Path(file) for file in files if file.endswith(".parquet")):
+        identity(file)
+        table = pq.read_table(file)
+        scores += table.to_pylist() if table.column_names == SCORES.names else []
+    found = {
+        (
+            run != row["run"],
+            column["heading"],
+            run,
+            score["seed"],
+            "gap" if score["value"] is None else score["value"] * column["scale"],
+        )
+        for row in rows
+        for run, column in product(_runs(row), _columns(row, settings))
+        for score in scores
+        if score["run"] == run
+        and all(score[key] == column.get(key) for key in ("suite", "task", "aggregation", "metric"))
+    }
+    whose = ("the row's own", "the baseline's")
+    return [
+        {"heading": heading, "of run": run, "seed": seed, "score": score, "whose": whose[is_baseline]}
+        for is_baseline, heading, run, seed, score in sorted(found, key=lambda one: one[:4])
+    ]
 
 
 def made_with(records: Iterable[Record], runs: Sequence[str]) -> list[Row]:
@@ -151,11 +289,10 @@ def made_with(records: Iterable[Record], runs: Sequence[str]) -> list[Row]:
         if record.files and (run := record.wildcards.get("run")) in runs:
             found.setdefault(str(run), flat(record.settings))
     names = dict.fromkeys(name for settings in found.values() for name in settings)
-    shown = [name for name in names if name.startswith(_MADE_WITH)]
     return [
         {"setting": name} | {run: found[run].get(name) for run in runs if run in found}
-        for name in shown
-        if any(settings.get(name) is not None for settings in found.values())
+        for name in names
+        if name.startswith(_MADE_WITH) and any(one.get(name) is not None for one in found.values())
     ]
 
 
@@ -168,15 +305,15 @@ def made_into(name: str) -> list[Row]:
     Raises:
         DataError: if it is not an artefact and no record names it.
     """
-    records = Records(studies_of([]), hashing=False)
-    path = name if is_outside(name) else artefact_of(name_of(name))
+    records = Records(audited_studies([]), hashing=False)
+    path = name if is_outside(name) else artefact_name(relative_name(name))
     found = records.made_from(path)
     if not found and path not in records.by_file:
         raise DataError(
             f"{name}: no record names it. Name a file below results/, or a source as explain does."
         )
     made = {one: records.by_file[one] for one in sorted(found)}
-    return [{"made into": one, "by": made_by(record.rule, record.wildcards)} for one, record in made.items()]
+    return [{"made into": one, "by": job_name(record.rule, record.wildcards)} for one, record in made.items()]
 
 
 # The verb
@@ -185,9 +322,14 @@ def made_into(name: str) -> list[Row]:
 ARGUMENTS = (
     argument("path", metavar="PATH", help="artefact, or a file in a model folder"),
     argument(
-        "--cell", action="append", default=[], metavar="COLUMN=VALUE,...", help="rows of a table to explain"
+        "--cell",
+        exclusive=True,
+        action="append",
+        default=[],
+        metavar="COLUMN=VALUE,...",
+        help="rows of a table to explain",
     ),
-    argument("--into", action="store_true", help="list what was made from it instead"),
+    argument("--into", exclusive=True, action="store_true", help="list what was made from it instead"),
 )
 
 
@@ -197,22 +339,18 @@ def answer(path: str, cell: list[str], into: bool) -> Answer:
         made = made_into(path)
         return Answer(f"{len(made)} made from {path}", parts=[Rows("downstream", made)])
     top, tables = explain_cell(Path(path), parse_cell(cell)) if cell else (explain(Path(path)), {})
-    narrowed = "scores" in tables
-    chain = [*top.walk()]
+    narrowed, chain = "scores" in tables, [*top.walk()]
     broken = [node.path for _, node in chain if node.state in _BROKEN]
     verdict = f"{len(chain) - 1} files and sources behind it"
     labels = sorted({label for _, node in chain if node.record for label in node.record.labels})
     numbers = {label: number for number, label in enumerate(labels, 1)}
+    unnarrowed = "no input's wildcards agree with these rows: all inputs are shown"
     return Answer(
         f"{verdict}; not as it was: {', '.join(broken)}" if broken else verdict,
         not broken,
         [
             *(Rows(name, tables.get(name, ())) for name in ("rows", "scores", "made with")),
-            *(
-                ["no input's wildcards agree with these rows: all inputs are shown"]
-                if cell and not narrowed
-                else []
-            ),
+            *([unnarrowed] if cell and not narrowed else []),
             _tree(top, numbers),
             *(f"[{number}] {label}" for label, number in numbers.items()),
         ],
@@ -231,14 +369,14 @@ def _turned(rows: Sequence[Row]) -> list[Row]:
 
 def _tree(node: Node, numbers: Mapping[str, int]) -> Tree:
     """The lines of a node and its ancestry; labels have numbers."""
-    role, record = (
-        node.role.partition("/")[0],
+    record, role = (
         node.record,
+        node.role.partition("/")[0],
     )  # a role of several files includes the file's path
     parts = [
         f"{role}:" if role else "",
         node.path,
-        made_by(record.rule, record.wildcards) if record else "",
+        job_name(record.rule, record.wildcards) if record else "",
         node.sha256[:12],
         *(f"[{numbers[label]}]" for label in (record.labels if record else ())),
         f"({node.state})" if node.state in _BROKEN else "",

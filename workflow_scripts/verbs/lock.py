@@ -26,14 +26,13 @@ from pydantic import Field
 
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.config import Settings
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.provenance.artefacts import atomic
 from workflow_scripts.provenance.record import Origin, Record
 from workflow_scripts.reporting.cells import number
-from workflow_scripts.verbs.compare import Change, Facts, compare, contents_hash
 from workflow_scripts.verbs.plan import FOLDERS, folders_of
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
-from workflow_scripts.verbs.records import Records
+from workflow_scripts.verbs.records import Change, Facts, Records, compare, contents_hash
 from workflow_scripts.verbs.verify import damage
 
 LOCK = Path("results/provenance.lock.json")
@@ -46,9 +45,9 @@ class Lock(Settings, extra="ignore"):
     """Contents of a lock; an older lock may have more keys."""
 
     artefacts: Hashes
-    """Of whole files, records among them."""
+    """Hashes of whole files, records among them."""
     contents: Hashes
-    """Of each artefact without its record, and without what differs from run to run."""
+    """Hashes of artefacts without their records, and without parts that differ from run to run."""
     settings: Hashes
     code: Hashes
     commits: list[str]
@@ -59,27 +58,28 @@ class Lock(Settings, extra="ignore"):
         description="Table to the means with the digits that are printed, by run and heading; gaps are left out.",
     )
     sources: Hashes
-    """From outside, and from ``resources``."""
+    """Hashes of sources from outside, and of files in ``resources``."""
 
 
-def lock_of(study: Records, name: str) -> Lock:
+def artefact_lock(study: Records, name: str) -> Lock:
     """Facts about one artefact."""
     record = study.by_file[name]
     settings = json.dumps(record.settings, sort_keys=True).encode()
+    is_table = name.endswith(".parquet") and pq.read_schema(name).remove_metadata() == TABLE
     return Lock(
         artefacts={name: str(study.inspections[name].checksum)},
         contents={name: contents_hash(Path(name), record)},
         settings={name: hashlib.sha256(settings).hexdigest()},
         code=record.meaning,
         commits=[f"{record.origin.commit}{' (dirty)' * record.origin.dirty}"],
-        made_on={name: made_on(record.origin)},
+        made_on={name: machine(record.origin)},
         packages=record.packages,
-        printed={name: printed(Path(name))} if _is_table(name) else {},
+        printed={name: printed_means(Path(name))} if is_table else {},
         sources={used.path: used.sha256 for used in record.inputs.values() if used.path not in study.by_file},
     )
 
 
-def printed(table: Path) -> Hashes:
+def printed_means(table: Path) -> Hashes:
     """The means of a table with the digits that are printed, by run and heading; gaps are left out."""
     return {
         f"{row['run']}, {row['heading']}": number(row["mean"], row["digits"])
@@ -88,19 +88,10 @@ def printed(table: Path) -> Hashes:
     }
 
 
-def _is_table(name: str) -> bool:
-    return name.endswith(".parquet") and pq.read_schema(name).remove_metadata() == TABLE
-
-
-def made_on(origin: Origin) -> str:
+def machine(origin: Origin) -> str:
     """The machine on which an artefact was made."""
     parts = [origin.processor, origin.capability, f"{origin.threads} threads", origin.gpu]
     return ", ".join([*filter(None, parts), f"Python {origin.python}"])
-
-
-def not_as_written(study: Records) -> list[str]:
-    """Files that a lock does not vouch for."""
-    return sorted({path for path, _, _ in damage(study)})
 
 
 def lock(studies: Iterable[Path]) -> Lock:
@@ -110,12 +101,12 @@ def lock(studies: Iterable[Path]) -> Lock:
         DataError: if an artefact is damaged or gone.
     """
     study = Records(studies)
-    gone = sorted(path for path in study.listed if not Path(path).exists())
-    for name in (*not_as_written(study), *gone):
+    damaged = {path for path, _, _ in damage(study)}
+    for name in sorted(damaged | {path for path in study.listed if not Path(path).exists()}):
         raise DataError(
             f"{name}: damaged or missing. Run python -m workflow_scripts verify, repair it, and lock again."
         )
-    each = [lock_of(study, name).model_dump() for name in study.by_file]
+    each = [artefact_lock(study, name).model_dump() for name in study.by_file]
     tables = Lock.model_fields.keys() - {"commits"}
     whole = {table: {key: one for entry in each for key, one in entry[table].items()} for table in tables}
     return Lock(commits=sorted({commit for entry in each for commit in entry["commits"]}), **whole)
@@ -125,57 +116,55 @@ def lock(studies: Iterable[Path]) -> Lock:
 
 
 class Comparison(NamedTuple):
-    """A tree compared with what a lock says of the same studies."""
+    """A tree compared with the same studies in a lock."""
 
     same: int
-    """Artefacts with the contents and settings that the lock names, whatever commit made them."""
+    """Number of artefacts with the contents and settings in the lock, whatever commit made them."""
     differences: Sequence[Row]
-    """Artefacts that are not as the lock says: path, kind and why."""
+    """The other artefacts: path, kind and why."""
     elsewhere: list[str]
-    """How the machines differ that made the artefacts of lock and tree."""
+    """Differences between the machines that made the artefacts of lock and tree."""
     numbers: dict[str, tuple[str, str | None]]
     """Printed numbers that differ, by table and cell: that of the lock, and that of the tree."""
     compared: int
-    """Printed numbers in the lock."""
+    """Number of printed numbers in the lock."""
 
 
-def check(studies: list[Path], file: Path) -> Comparison:
-    """Compare the artefacts of ``studies`` with those that a lock names in the same studies.
-
-    Raises:
-        DataError: if ``file`` is no lock.
-    """
-    was, study = read_lock(file), Records(studies)
+def check(studies: list[Path], was: Lock) -> Comparison:
+    """Compare the artefacts of ``studies`` with those that a lock names in the same studies."""
+    study = Records(studies)
     folders = tuple(f"{folder}/" for folder in study.folders)
     wanted = {name for name in was.contents if name.startswith(folders)}
-    now, damaged = {name: lock_of(study, name) for name in study.by_file}, not_as_written(study)
+    now, damaged = {name: artefact_lock(study, name) for name in study.by_file}, damage(study)
+    kinds = {
+        "damaged": dict.fromkeys((path for path, _, _ in damaged), "its checksum is broken; see verify"),
+        "added": dict.fromkeys(now.keys() - wanted, "not in the lock"),
+    }
+    kinds["removed"] = dict.fromkeys(wanted - {*now, *kinds["damaged"]}, "in the lock alone")
     here = wanted & now.keys()
     changes = {
         name: compare(_facts(was, name, now[name]), _facts(now[name], name, now[name])) for name in here
     }
-    changed = {
-        name for name, found in changes.items() if {"contents", "settings"} & {one.section for one in found}
-    }
+    decides = ("contents", "settings")
+    changed = {name for name, found in changes.items() if any(one.section in decides for one in found)}
     moved = {name: _moved(was.made_on.get(name), now[name].made_on[name]) for name in here}
-    kinds = {
-        "damaged": dict.fromkeys(damaged, "its checksum is broken; see verify"),
-        "added": dict.fromkeys(now.keys() - wanted, "not in the lock"),
-        "removed": dict.fromkeys(wanted - {*now, *damaged}, "in the lock alone"),
-        "changed": {
-            name: _why(changes[name], study.by_file[name], changed) or moved[name] or UNEXPLAINED
-            for name in changed
-        },
+    kinds["changed"] = {
+        name: _why(changes[name], study.by_file[name], changed) or moved[name] or UNEXPLAINED
+        for name in changed
     }
     rows = sorted((name, kind, why) for kind, found in kinds.items() for name, why in found.items())
-    differences = [dict(zip(("path", "kind", "why"), row, strict=True)) for row in rows]
-    cells = [(name, *cell) for name in sorted(wanted) for cell in was.printed.get(name, {}).items()]
-    shown = {name: one.printed.get(name, {}) for name, one in now.items()}
-    numbers = {
-        f"{name}: {cell}": (text, found)
-        for name, cell, text in cells
-        if (found := shown.get(name, {}).get(cell)) != text
+    printed = {
+        f"{name}: {cell}": (text, now[name].printed.get(name, {}).get(cell) if name in now else None)
+        for name in sorted(wanted)
+        for cell, text in was.printed.get(name, {}).items()
     }
-    return Comparison(len(here - changed), differences, sorted({*moved.values()} - {""}), numbers, len(cells))
+    return Comparison(
+        len(here - changed),
+        [dict(zip(("path", "kind", "why"), row, strict=True)) for row in rows],
+        sorted({*moved.values()} - {""}),
+        {cell: (text, found) for cell, (text, found) in printed.items() if text != found},
+        len(printed),
+    )
 
 
 def _facts(said: Lock, name: str, now: Lock) -> Facts:
@@ -213,7 +202,7 @@ def read_lock(file: Path) -> Lock:
     """The content of a lock file.
 
     Raises:
-        DataError: if it is missing or no lock that can be checked.
+        DataError: if it is missing or not a lock of this version.
     """
     try:
         return Lock.model_validate_json(file.read_text("utf-8"))
@@ -227,10 +216,18 @@ def read_lock(file: Path) -> Lock:
 
 ARGUMENTS = (
     *FOLDERS,
-    argument("--to", type=Path, default=LOCK, metavar="FILE", help="file to write; default: %(default)s"),
+    argument(
+        "--to",
+        exclusive=True,
+        type=Path,
+        default=LOCK,
+        metavar="FILE",
+        help="file to write; default: %(default)s",
+    ),
     argument("--short", action="store_true", help="with --check: one line on whether numbers differ"),
     argument(
         "--check",
+        exclusive=True,
         dest="locked",
         type=Path,
         metavar="FILE",
@@ -242,17 +239,25 @@ ARGUMENTS = (
 def answer(
     studies: list[Path], configfile: list[str], config: list[str], to: Path, short: bool, locked: Path | None
 ) -> Answer:
-    """The written lock, or the differences between artefacts and a lock."""
+    """The written lock, or the differences between artefacts and a lock.
+
+    Raises:
+        ConfigError: if ``short`` is asked for without a lock to compare with.
+    """
     if locked is None:
+        if short:
+            raise ConfigError("--short: nothing to compare with. Name a lock with --check FILE.")
         content = lock(folders_of(studies, configfile, config))
         with atomic(to) as temporary:
             temporary.write_text(json.dumps(content.model_dump(), indent=1, sort_keys=True) + "\n", "utf-8")
         return Answer(f"{to}: {len(content.artefacts)} artefacts")
+    was = read_lock(locked)
     if not (studies or configfile or config):
-        names = ("/".join(Path(name).parts[:2]) for name in read_lock(locked).contents)
-        studies = [Path(name) for name in dict.fromkeys(names)]
+        studies = [
+            Path(name) for name in dict.fromkeys("/".join(Path(name).parts[:2]) for name in was.contents)
+        ]
     folders = folders_of(studies, configfile, config)
-    found = check(folders, locked)
+    found = check(folders, was)
     said = f"{found.same} artefacts as in {locked}, {len(found.differences)} not"
     words = ["python", "-m", "workflow_scripts", "lock", *map(str, folders), "--check", str(locked)]
     return Answer(
@@ -268,9 +273,8 @@ def _in_short(found: Comparison, details: str) -> str:
     if not found.differences:
         return f"As published: {found.same} artefacts have the contents of the lock."
     if all(one["kind"] == "added" for one in found.differences):
-        return (
-            f"As published, with {len(found.differences)} artefacts that the lock does not have: {details}."
-        )
+        added = f"{len(found.differences)} artefacts that the lock does not have"
+        return f"As published, with {added}: {details}."
     if found.numbers or not found.compared:
         first = next((f", such as {cell}: {was} -> {now}" for cell, (was, now) in found.numbers.items()), "")
         counted = f"{len(found.numbers)} of {found.compared} numbers" if found.compared else "artefacts"

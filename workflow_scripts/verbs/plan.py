@@ -18,7 +18,7 @@ from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.job import TIMINGS
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.verbs.printing import argument
-from workflow_scripts.verbs.records import studies_of, study_folder
+from workflow_scripts.verbs.records import audited_studies, study_folder
 
 
 class PlannedJob(NamedTuple):
@@ -163,7 +163,7 @@ def folders_of(studies: Sequence[Path], configfile: Sequence[str], config: Seque
     """The folders to audit: those that are named, or that of the given configuration, or each below ``results``."""
     if not studies and (configfile or config):
         studies = [Path("results", config_of(call_of(configfile, config))["name"])]
-    return studies_of(studies)
+    return audited_studies(studies)
 
 
 def planned(

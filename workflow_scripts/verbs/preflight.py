@@ -15,23 +15,30 @@ Exit code 1 if a check fails.
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from rich.text import Text
 
-from workflow_scripts.apis.ledger import is_offline
-from workflow_scripts.errors import ConfigError
+from workflow_scripts.apis.asking import Engine, probe
+from workflow_scripts.apis.ledger import Ledger, is_offline
+from workflow_scripts.apis.llm import Llm
+from workflow_scripts.apis.translators import Direction, translator_of
+from workflow_scripts.errors import ConfigError, SemblanceError
 from workflow_scripts.graph.outside import NAMED_BY, need_findings
 from workflow_scripts.graph.study import Study, data_root_of, open_study
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.verbs import cluster, engines, estimate
+from workflow_scripts.settings.apis import LlmBlock, TranslatorSlice
+from workflow_scripts.verbs import cluster, estimate
 from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, call_of, config_of, planned
 from workflow_scripts.verbs.printing import Answer, Rows, argument
 
 Check = tuple[bool, str]
 """Whether something is in order, and a line about it."""
+SENTENCE = "The river rose after the rain."
 
 ARGUMENTS = (
     TARGETS,
@@ -44,7 +51,7 @@ ARGUMENTS = (
 def answer(
     targets: list[str], configfile: list[str], config: list[str], profile: str | None, offline: bool
 ) -> Answer:
-    """A line for each check, and tables of what is left; exit code 1 if a check fails."""
+    """A line for each check, and tables of the jobs that are left; exit code 1 if a check fails."""
     found = [*_checked(package_findings(ROOT / "requirements.lock"), "packages: as pinned")]
     tables: list[Rows] = []
     try:
@@ -52,7 +59,12 @@ def answer(
         jobs = planned(targets, call, from_nothing=False, profile=profile).jobs
         study = open_study(config_of(call), ROOT)
         found += checks(study, jobs, profile, ask=not (offline or study.config["offline"] or is_offline()))
-        tables = tables_of(study, jobs)
+        tables = [
+            Rows("jobs by rule", estimate.by_rule(study, jobs)),
+            Rows("GPU hours of trainings", estimate.gpu_hours(study, jobs)),
+            Rows("requests", estimate.requests(study.config, jobs)),
+            Rows("read from", estimate.read_from(jobs or planned(targets, call).jobs)),
+        ]
     except ConfigError as error:
         found += _checked(str(error).splitlines(), "")
     failed = sum(not good for good, _ in found)
@@ -63,18 +75,8 @@ def answer(
     return Answer(said, not failed, [*tables, *lines], data)
 
 
-def tables_of(study: Study, jobs: Sequence[PlannedJob]) -> list[Rows]:
-    """Estimates for the jobs that are left."""
-    return [
-        Rows("jobs by rule", estimate.by_rule(study, jobs)),
-        Rows("GPU hours of trainings", estimate.gpu_hours(study, jobs)),
-        Rows("requests", estimate.requests(study.config, jobs)),
-        Rows("read from", estimate.read_from(jobs)),
-    ]
-
-
 def checks(study: Study, jobs: Sequence[PlannedJob], profile: str | None, *, ask: bool) -> Iterator[Check]:
-    """All checks of a sound study; engines are asked only where ``ask`` is set and their keys are there."""
+    """All checks of a sound study; engines are asked only if ``ask`` is set and their keys are there."""
     yield True, f"configuration of {study.config['name']}: sound; {len(jobs):,} jobs are left to do"
     needed = [(job.rule, job.wildcards[NAMED_BY[job.rule]]) for job in jobs if job.rule in NAMED_BY]
     needs = [*need_findings(study.config, needed, data_root_of(study.config))]
@@ -84,7 +86,7 @@ def checks(study: Study, jobs: Sequence[PlannedJob], profile: str | None, *, ask
         needs, f"keys, engines, data: there for the {len(set(needed))} sources and requests that are left"
     )
     if ask:
-        asked = engines.answers(study.config, jobs)
+        asked = engine_answers(study.config, jobs)
         yield from (one for one in asked if one[1].partition(": ")[0] not in failed)
     wanted = sum(estimate.gigabytes(study, job) for job in jobs)
     yield from _checked(
@@ -116,6 +118,51 @@ def _installed(name: str) -> str:
 
 
 def disk_findings(wanted: float, free: float) -> Iterator[str]:
-    """A finding where fewer gigabytes are free than the estimate needs."""
+    """A finding if fewer gigabytes are free than the estimate needs."""
     if wanted > free:
         yield f"disk: {free:,.0f} GB free, about {wanted:,.0f} GB planned. Free some, or plan fewer runs."
+
+
+def engine_answers(config: Mapping[str, Any], jobs: Iterable[PlannedJob]) -> Iterator[Check]:
+    """For each engine that jobs need, whether it answers one question; and a line for each direction that it lacks."""
+    asked = {
+        (job.rule, job.wildcards.get("corpus") or job.wildcards.get("pool"))
+        for job in jobs
+        if "api_calls" in job.queued
+    }
+    done: set[str] = set()
+    with TemporaryDirectory() as folder, Ledger(Path(folder, "probe.sqlite")) as ledger:
+        for rule, name in sorted(asked):
+            try:
+                engine = (_translator if rule == "translate_shard" else _llm)(config, str(name), ledger)
+                if engine.place not in done:
+                    done.add(engine.place)
+                    yield _answer_check(engine)
+            except SemblanceError as error:
+                yield False, str(error)
+
+
+def _answer_check(engine: Engine) -> Check:
+    row = probe(engine, SENTENCE)
+    said = repr(" ".join((row.answer or "").split())[:60])
+    if row.status == "usable":
+        return True, f"{engine.place}: answers, {said}"
+    found = f"{engine.place}: {row.status}, {row.reason}: {said}"
+    return False, f"{found}. Start the service, or correct its block in config/apis.yaml."
+
+
+def _translator(config: Mapping[str, Any], corpus: str, ledger: Ledger) -> Engine:
+    trip = config["corpora"][corpus]["round_trip"]
+    place = f"translators.{trip['translator']}"
+    block = TranslatorSlice.parse({"translator": config["translators"][trip["translator"]]}, place).translator
+    llm, prompt = None, None
+    if block.engine == "llm":
+        llm = LlmBlock.parse(config["llms"][block.llm], f"llms.{block.llm}")
+        prompt = (ROOT / f"resources/prompts/{block.prompt}.txt").read_text("utf-8")
+    direction = Direction(place=place, source=trip["source"], target=trip["via"])
+    return translator_of(block, direction, ledger, llm=llm, prompt=prompt)
+
+
+def _llm(config: Mapping[str, Any], pool: str, ledger: Ledger) -> Engine:
+    name = config["exemplars"][pool]["llm"]
+    return Llm(LlmBlock.parse(config["llms"][name], f"llms.{name}"), f"llms.{name}", ledger)

@@ -14,31 +14,38 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.call import FOLDER as CODE
 from workflow_scripts.graph.place import Call
 from workflow_scripts.provenance.artefacts import RECORD_FILE, seal_of
 from workflow_scripts.provenance.cache import FOLDER as CACHE
-from workflow_scripts.verbs.compare import compare, facts
 from workflow_scripts.verbs.diff import contents_equal
 from workflow_scripts.verbs.plan import CONFIGURATION, PlannedJob, call_of, planned
-from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, rows_of
-from workflow_scripts.verbs.records import artefact_of, artefact_record, made_by, name_of
+from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
+from workflow_scripts.verbs.records import (
+    artefact_name,
+    artefact_record,
+    compare,
+    facts,
+    job_name,
+    relative_name,
+)
 
 # Sums of floats depend on the number of threads. Snakemake gives a job the threads of its rule: one, except for
 # training, which sets the number itself.
 _THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
-def rebuild(path: Path, call: Call) -> list[Row]:
+def rebuild(path: Path, call: Call) -> list[dict[str, Any]]:
     """Run the job that wrote ``path`` again; each of its artefacts, compared with the first.
 
     Raises:
         DataError: if ``path`` is not an artefact, no job writes it, or the job fails.
         ConfigError: if no rule of the configuration makes such a file.
     """
-    name = artefact_of(name_of(path))
+    name = artefact_name(relative_name(path))
     record = artefact_record(Path(name))
     job = planned([name], call).writer(record)
     if job is None:
@@ -75,18 +82,17 @@ def _run(job: PlannedJob, folder: Path) -> None:
     )
     if ended.returncode != 0:
         last = (ended.stderr.strip() or ended.stdout.strip() or "nothing printed").splitlines()[-1]
-        what = made_by(job.rule, job.wildcards)
-        raise DataError(f"{what}: the rebuild failed with exit code {ended.returncode}: {last}")
+        failed = f"{job_name(job.rule, job.wildcards)}: the rebuild failed"
+        raise DataError(f"{failed} with exit code {ended.returncode}: {last}")
 
 
-def _compared(first: Path, again: Path) -> Row:
-    was, now = artefact_record(first), artefact_record(again)
-    identical = seal_of(first) == seal_of(again)
-    changes = compare(facts(was), facts(now))
+def _compared(first: Path, again: Path) -> dict[str, Any]:
+    now, identical = artefact_record(again), seal_of(first) == seal_of(again)
+    changes = compare(facts(artefact_record(first)), facts(now))
     keys = ", ".join(f"{change.section} {change.key}".strip() for change in changes)
     return {
         "path": first.as_posix(),
-        "by": made_by(now.rule, now.wildcards),
+        "by": job_name(now.rule, now.wildcards),
         "contents": "equal" if identical or contents_equal(first, again) else "differ",
         "record": "identical" if identical else f"differs: {keys}",
         "changes": rows_of(changes),
@@ -101,12 +107,12 @@ ARGUMENTS = (
 
 def answer(path: Path, configfile: list[str], config: list[str]) -> Answer:
     """Each artefact that was made again: whether contents and record are those of the first."""
-    parts = Path(name_of(path)).parts
+    artefact_record(Path(artefact_name(relative_name(path))))  # raises if there is none
+    parts = Path(relative_name(path)).parts
     study = parts[1] if parts[0] == "results" and len(parts) > 1 else None
     found = rebuild(path, call_of(configfile, config, study))
+    changes = {one["path"]: one.pop("changes") for one in found}
     differing = sum(one["contents"] == "differ" for one in found)
     identical = sum(one["record"] == "identical" for one in found)
     said = f"{len(found)} rebuilt: {identical} identical byte for byte, {differing} with different contents"
-    changes = {one["path"]: one["changes"] for one in found}
-    shown = [{key: value for key, value in one.items() if key != "changes"} for one in found]
-    return Answer(said, not differing, [Rows("rebuilt", shown)], {"changes": changes})
+    return Answer(said, not differing, [Rows("rebuilt", found)], {"changes": changes})

@@ -1,4 +1,4 @@
-"""The records below some folders as a graph of artefacts: what each file is, and which was made from which.
+"""The records below some folders as a graph of artefacts, and the one comparison of the facts in two records.
 
 A model folder goes by the name of its record, as in other records.
 """
@@ -20,12 +20,15 @@ from rich.console import Console
 from rich.progress import track
 
 from workflow_scripts.columns.training import DROPPED, DROPPED_FILE
-from workflow_scripts.errors import DataError, how_to_make, how_to_repair
+from workflow_scripts.errors import DataError, advice, how_to_make, how_to_repair
+from workflow_scripts.graph.reasons import flat
 from workflow_scripts.provenance.artefacts import (
     CHECKSUMMED_SUFFIXES,
     OUTSIDE,
     RECORD_FILE,
+    contents_of,
     identity,
+    identity_of,
     is_timestamp,
     read_record,
     seal_of,
@@ -37,11 +40,17 @@ from workflow_scripts.training.manifests import MANIFEST
 REPORT = "report.html"
 """The last artefact of a study."""
 LOCK_SUFFIX = ".lock.json"
+ABSENT = "(absent)"
+HASHES = ("code", "input", "source")
+"""Sections of facts whose values are hashes of files."""
 _RULE = re.compile(r"[a-z][a-z0-9_]*")
 _CONTROL = re.compile(r"\\u00(0|1|7f|8|9)")  # control characters, as JSON escapes them; a line feed is \n
 _RESULTS = Path("results")
 _CHECKPOINTS = "checkpoints"
 _THREADS = 2  # one computes hashes while the other waits for the disk
+_MACHINE = {"python", "processor", "capability", "threads", "blas", "gpu"}
+_VARIES = re.compile(rb'<(td|span) class="varies[a-z ]*">[^<]*</\1>')
+"""Elements of a page that differ from run to run: seconds, the machine and the commit."""
 
 # One file
 
@@ -51,12 +60,12 @@ def is_outside(path: str) -> bool:
     return path.startswith(OUTSIDE)
 
 
-def read_inside(record: Record) -> Iterator[Input]:
+def inner_inputs(record: Record) -> Iterator[Input]:
     """The inputs of a record that are files of the pipeline."""
     return (given for given in record.inputs.values() if not is_outside(given.path))
 
 
-def name_of(path: str | Path) -> str:
+def relative_name(path: str | Path) -> str:
     """``path`` as records write it: relative to the folder where snakemake ran, links not followed."""
     return Path(os.path.relpath(path)).as_posix()
 
@@ -65,7 +74,7 @@ def _has_record(folder: str) -> bool:
     return Path(folder, RECORD_FILE).is_file()
 
 
-def artefact_of(name: str, is_model: Callable[[str], bool] = _has_record) -> str:
+def artefact_name(name: str, is_model: Callable[[str], bool] = _has_record) -> str:
     """The file with the record of ``name``: the record of its model folder, or the file itself."""
     folders = accumulate(name.split("/"), "{}/{}".format)
     return next((f"{folder}/{RECORD_FILE}" for folder in folders if is_model(folder)), name)
@@ -81,7 +90,7 @@ def record_at(path: Path) -> Record | None:
     try:
         record = read_record(path)
     except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file. {how_to_make(path)}") from error
+        raise missing_file(path) from error
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise DataError(f"{path}: damaged; its record cannot be read. {how_to_repair(path)}") from error
     if record is not None and not _is_safe(record):
@@ -90,8 +99,16 @@ def record_at(path: Path) -> Record | None:
     return record
 
 
+def missing_file(path: Path) -> DataError:
+    """The error of a missing file: the command that makes it if a record lists it, or else similar names in records."""
+    name, known = relative_name(path), Records(_RESULTS.glob("[!.]*/"), hashing=False).listed
+    if known.keys() & {name, f"{name}/{RECORD_FILE}"}:
+        return DataError(f"{path}: no such file. {how_to_make(name)}")
+    return DataError(f"{path}: no such file, and no record below {_RESULTS} lists one. {advice(name, known)}")
+
+
 def _is_safe(record: Record) -> bool:
-    read = (given.path for given in read_inside(record))
+    read = (given.path for given in inner_inputs(record))
     names = map(Path, (*read, *record.outputs, *record.meaning, *record.files))
     inside = not any(name.is_absolute() or ".." in name.parts for name in names)
     return bool(inside and _RULE.fullmatch(record.rule) and not _CONTROL.search(record.to_json()))
@@ -110,14 +127,14 @@ def artefact_record(path: Path) -> Record:
     return record
 
 
-def key_of(record: Record) -> str:
+def recomputed_key(record: Record) -> str:
     """The key of a record's job, computed again; it differs from the key in a record that was altered."""
     return record.key_with(
         {role: one.sha256 for role, one in record.inputs.items() if not is_outside(one.path)}
     )
 
 
-def made_by(rule: str, wildcards: Mapping[str, str]) -> str:
+def job_name(rule: str, wildcards: Mapping[str, str]) -> str:
     """The name of a job: its rule and wildcards."""
     return f"{rule}({', '.join(f'{key}={value}' for key, value in wildcards.items())})"
 
@@ -160,7 +177,7 @@ def _inspect(name: str, part_of_model: bool, hashing: bool) -> Inspection:
     return known
 
 
-def state_of(name: str, sha256: str) -> tuple[State, Record | None]:
+def present_state(name: str, sha256: str) -> tuple[State, Record | None]:
     """Whether a file or source is the one that was read with this hash, and its record if that can be read."""
     path, record = Path(name), None
     if is_outside(name) or not path.exists():
@@ -174,6 +191,68 @@ def state_of(name: str, sha256: str) -> tuple[State, Record | None]:
     return "as recorded" if record else "file", record
 
 
+# Two records
+
+Facts = Mapping[str, Mapping[str, object]]
+"""Sections, such as setting or code, and the entries of each."""
+
+
+class Change(NamedTuple):
+    """One entry that differs."""
+
+    section: str
+    key: str
+    a: object
+    b: object
+
+
+def facts(record: Record) -> Facts:
+    """Everything in a record that is compared; places and labels come last."""
+    return {
+        "rule": {"": record.rule},
+        "wildcard": record.wildcards,
+        "setting": flat(record.settings),
+        "code": record.meaning,
+        "package": record.packages,
+        "input": {role: given.sha256 for role, given in inputs_by_role(record).items()},
+        "machine": record.origin.model_dump(include=_MACHINE),
+        "commit": {"": record.origin.commit},
+        "uncommitted changes": {"": record.origin.dirty},
+        "label": dict.fromkeys(record.labels, "present"),
+    }
+
+
+def compare(a: Facts, b: Facts) -> list[Change]:
+    """Every entry that differs or that one side lacks, section by section."""
+    return [
+        Change(section, key, one, two)
+        for section in a
+        for key in sorted(a[section].keys() | b[section].keys())
+        if (one := a[section].get(key, ABSENT)) != (two := b[section].get(key, ABSENT))
+    ]
+
+
+def inputs_by_role(record: Record) -> dict[str, Input]:
+    """The inputs by role; a role that contains a path, as one with several files, is without the study's name."""
+    return {
+        role.removesuffix(given.path) + re.sub(r"^results/[^/]+/", "", given.path)
+        if role.endswith(f"/{given.path}")
+        else role: given
+        for role, given in record.inputs.items()
+    }
+
+
+def contents_hash(path: Path, record: Record) -> str:
+    """Hash of an artefact without its record and without the elements of a page that differ from run to run.
+
+    It is computed again: a file that was sealed again may claim another.
+    """
+    pieces = contents_of(path, record)  # a page is one piece
+    return identity_of(
+        (_VARIES.sub(b"", piece) for piece in pieces) if path.suffix == ".html" else pieces, ()
+    )
+
+
 # All files of some folders
 
 
@@ -183,7 +262,7 @@ def study_folder(named: str) -> Path:
     return _RESULTS / folder if not folder.exists() and (_RESULTS / folder).is_dir() else folder
 
 
-def studies_of(named: Iterable[Path]) -> list[Path]:
+def audited_studies(named: Iterable[Path]) -> list[Path]:
     """The folders to audit: those that are named, or each below ``results``.
 
     Raises:
@@ -193,21 +272,21 @@ def studies_of(named: Iterable[Path]) -> list[Path]:
     studies = list(named) or here
     for folder in studies or [_RESULTS]:
         if not folder.is_dir() or not studies:
-            advice = f"Name one of {', '.join(map(str, here))}, or make it" if here else "Make it"
-            raise DataError(f"{folder}: no such study. {advice}: snakemake --configfile CONFIG.")
+            names = f"Name one of {', '.join(map(str, here))}, or make it" if here else "Make it"
+            raise DataError(f"{folder}: no such study. {names}: snakemake --configfile CONFIG.")
     return studies
 
 
 class Records:
     """The artefacts below some folders, and how their records connect them."""
 
-    def __init__(self, folders: Iterable[Path], *, hashing: bool = True, show_progress: bool = False) -> None:
+    def __init__(self, folders: Iterable[Path], *, hashing: bool = True) -> None:
         """List the files below ``folders`` and read each once; links are followed.
 
         Args:
             folders: Of results, such as a study.
-            hashing: Whether to look for damage, or to believe stored checksums and identities.
-            show_progress: Whether to draw a bar on standard error.
+            hashing: Whether to look for damage, with a bar on a terminal, or to believe stored checksums and
+                identities.
         """
         self.sizes: dict[str, int] = {}
         self.strays: dict[str, str] = {}
@@ -215,10 +294,10 @@ class Records:
         self.checkpoints: list[str] = []
         """Folders of complete checkpoints of trainings."""
         folders, seen = list(folders), set[str]()
-        self.folders = [name_of(folder) for folder in folders]
+        self.folders = [relative_name(folder) for folder in folders]
         for folder in folders:
             self._list(folder, seen)
-        self.inspections = self._inspected(hashing, show_progress)
+        self.inspections = self._inspected(hashing)
         self.by_file = {name: one.record for name, one in sorted(self.inspections.items()) if one.record}
         """Artefact to record, for records in intact files."""
         self.readers = defaultdict[str, set[str]](set)
@@ -228,7 +307,7 @@ class Records:
         for name, record in self.by_file.items():
             for given in record.inputs.values():
                 self.readers[given.path].add(name)
-            for path in (*(given.path for given in read_inside(record)), *record.outputs):
+            for path in (*(given.path for given in inner_inputs(record)), *record.outputs):
                 self.listed[path].add(name)
 
     def _list(self, folder: Path, seen: set[str]) -> None:
@@ -237,29 +316,30 @@ class Records:
             return
         seen.add(real)
         for path in sorted(folder.iterdir()):
-            name = name_of(path)
+            name = relative_name(path)
             if path.name.startswith(".") and path.suffix in (".tmp", ".old"):  # as `artefacts` names them
                 self.strays[name] = "left behind by a job that was killed, or being written"
             elif path.is_dir() and (path.name == _CHECKPOINTS or path.suffix == f".{_CHECKPOINTS}"):
                 # A training that was killed while it wrote a checkpoint leaves no manifest, and passes over it.
-                self.checkpoints += [name_of(file.parent) for file in sorted(path.glob(f"step*/{MANIFEST}"))]
+                self.checkpoints += [
+                    relative_name(file.parent) for file in sorted(path.glob(f"step*/{MANIFEST}"))
+                ]
             elif path.is_dir():
                 self._list(path, seen)
-            elif path.name.endswith(LOCK_SUFFIX):
-                continue  # written by `lock`, to be kept with the numbers
             elif not path.is_file():
                 self.strays[name] = "neither a file nor a folder; perhaps a broken link"
-            elif not is_timestamp(path):
+            elif not (path.name.endswith(LOCK_SUFFIX) or is_timestamp(path)):  # `lock` writes the former
                 self.sizes[name] = path.stat().st_size
 
-    def _inspected(self, hashing: bool, show_progress: bool) -> dict[str, Inspection]:
+    def _inspected(self, hashing: bool) -> dict[str, Inspection]:
         models = {Path(name).parent.as_posix() for name in self.sizes if Path(name).name == RECORD_FILE}
 
         def inspected(name: str) -> Inspection:
-            return _inspect(name, artefact_of(name, models.__contains__) != name, hashing)
+            return _inspect(name, artefact_name(name, models.__contains__) != name, hashing)
 
         names = sorted(self.sizes, key=lambda name: (-self.sizes[name], name))  # the largest first
-        screen, hidden = Console(stderr=True), not show_progress
+        screen = Console(stderr=True)
+        hidden = not (hashing and screen.is_terminal)
         with ThreadPoolExecutor(_THREADS) as pool:
             found = pool.map(inspected, names)
             seen = track(found, "hashing", len(names), console=screen, transient=True, disable=hidden)
@@ -271,9 +351,9 @@ class Records:
         records = (name for name in {*self.sizes, *self.listed} if Path(name).name == RECORD_FILE)
         return {Path(name).parent.as_posix() for name in records}
 
-    def artefact_of(self, path: str) -> str:
+    def artefact_name(self, path: str) -> str:
         """The artefact that ``path`` is or is part of, whether or not its record is there."""
-        return artefact_of(path, self._models.__contains__)
+        return artefact_name(path, self._models.__contains__)
 
     @cached_property
     def damaged(self) -> list[str]:
@@ -301,14 +381,14 @@ class Records:
         """Record of a model folder to the paths of the folder's other files and their hashes."""
         found: dict[str, dict[str, str]] = defaultdict(dict)
         for name, one in self.inspections.items():
-            if (artefact := self.artefact_of(name)) != name:
+            if (artefact := self.artefact_name(name)) != name:
                 found[artefact][name] = one.identity
         return found
 
     def made_from(self, path: str) -> set[str]:
         """Every artefact made from ``path``, a file or a source as records name it, directly or indirectly."""
         found: set[str] = set()
-        pending = {self.artefact_of(path)}
+        pending = {self.artefact_name(path)}
         while pending:
             pending = set().union(*(self.readers.get(name, ()) for name in pending)) - found
             found |= pending

@@ -1,14 +1,18 @@
 """Print tables or scores: of a study, results/<study>, all tables, or the files that are named.
 
 --csv has the numbers of tables, rounded and without times, or of scores as they are; --markdown and --latex have a
-table's cells as they are printed; LaTeX needs booktabs. --beside puts the published scores of a model beside those of
-mteb's tasks, where mteb's results are on this machine. Of the laboratory's kept tables (resources/laboratory),
-systems are shown beside their baselines, with gains and 95% intervals.
+table's cells as they are printed; LaTeX needs booktabs. --beside adds the published scores of a model to those of
+mteb's tasks, if mteb's results are on this machine. The laboratory's kept tables (resources/laboratory) are shown as
+systems with their baselines, gains and 95% intervals.
+
+Exit code 1 if a table of the study is missing.
 
   python -m workflow_scripts show results/demo/tables/demo.parquet --markdown
 """
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -20,17 +24,12 @@ from rich.console import RenderableType
 
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import ConfigError, DataError, how_to_make
 from workflow_scripts.evaluation.significance import detectable_difference, half_width
 from workflow_scripts.graph.configuration import read_yaml
-from workflow_scripts.provenance.artefacts import (
-    CHECKSUMMED_SUFFIXES,
-    read_table,
-    seal_of,
-)
+from workflow_scripts.provenance.artefacts import CHECKSUMMED_SUFFIXES, read_table, seal_of
 from workflow_scripts.reporting.records import record_of
 from workflow_scripts.reporting.sheets import (
-    Sheet,
     footnotes,
     latex,
     markdown_rows,
@@ -39,63 +38,51 @@ from workflow_scripts.reporting.sheets import (
     sheet_of,
     to_csv,
 )
-from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, markdown_of
-from workflow_scripts.verbs.records import study_folder
+from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, markdown_table
+from workflow_scripts.verbs.records import REPORT, artefact_record, inner_inputs, missing_file, study_folder
 
 SYSTEMS = "systems.yaml"
 """In a folder of kept tables: name of a system to its table, run and cost."""
-_WHAT = "Give a study, or files of its tables or scores."
+_REMEDY = "Give a study, or files of its tables or scores."
 
 
-def times_of(path: Path) -> Path | None:
-    """Where the measured columns of the table at results/<study>/tables/<name>.parquet are; None if it has none."""
+def measured_table(path: Path) -> Path | None:
+    """The file with the measured columns of the table at results/<study>/tables/<name>.parquet; None without any."""
     study = path.absolute().parent.parent
     times = study.parent.parent / "benchmarks" / study.name / "tabulate_times" / path.name
     return times if times.exists() else None
 
 
-def files_of(paths: Iterable[Path]) -> list[Path]:
-    """The files that are named; of a study its tables.
+def tables_in(folder: Path) -> tuple[list[Path], list[str]]:
+    """The tables of a study, and a line for each missing one that its report was made from.
 
     Raises:
-        DataError: if a folder has no tables.
+        DataError: if the folder has no tables.
     """
-    found: list[Path] = []
-    for path in paths:
-        tables = sorted(path.glob("tables/*.parquet"))
-        if path.is_dir() and not tables:
-            raise DataError(f"{path}: a folder without tables. {_WHAT}")
-        found += tables or [path]
-    return found
+    if not (folder / "tables").is_dir():
+        raise DataError(f"{folder}: a folder without tables. {_REMEDY}")
+    made_from: list[Path] = []
+    with suppress(DataError):  # without a report that can be read, nobody knows
+        inputs = inner_inputs(artefact_record(report)) if (report := folder / REPORT).exists() else ()
+        made_from += [Path(given.path) for given in inputs if Path(given.path).parent.name == "tables"]
+    lost = [f"{path}: no such file. {how_to_make(path)}" for path in made_from if not path.exists()]
+    return sorted(folder.glob("tables/*.parquet")), lost
 
 
 def holds_scores(path: Path) -> bool:
     """Whether a file holds scores, as one of results/<study>/scores does, and not a table.
 
     Raises:
-        DataError: if it is neither, or damaged.
+        DataError: if it is neither, missing, or damaged.
     """
     if not path.exists():
-        raise DataError(f"{path}: no such file or study. Make it: snakemake --cores all --configfile CONFIG.")
+        raise missing_file(path)
     if path.suffix not in CHECKSUMMED_SUFFIXES or seal_of(path) is None:
-        raise DataError(f"{path}: cut off, or not written by this pipeline. {_WHAT}")
+        raise DataError(f"{path}: cut off, or not written by this pipeline. {_REMEDY}")
     found = pq.read_schema(path).remove_metadata() if path.suffix == ".parquet" else None
     if found not in (TABLE, SCORES):
-        raise DataError(f"{path}: made by {record_of(path).rule}, neither a table nor scores. {_WHAT}")
+        raise DataError(f"{path}: made by {record_of(path).rule}, neither a table nor scores. {_REMEDY}")
     return bool(found == SCORES)
-
-
-def as_csv(tables: Sequence[Sheet], scores: Sequence[Path]) -> str:
-    """All tables, or all scores, as one CSV.
-
-    Raises:
-        DataError: if there are both, whose columns differ.
-    """
-    if tables and scores:
-        raise DataError(f"--csv: {scores[0]} holds scores and the others are tables. Ask for one at a time.")
-    if scores:
-        return scores_csv([read_table(path, SCORES) for path in scores])
-    return to_csv(tables)
 
 
 def systems(folder: Path) -> list[Row]:
@@ -127,11 +114,19 @@ def _gain(row: "pd.Series[Any]", names: Mapping[str, str]) -> Row:
 ARGUMENTS = (
     argument("paths", nargs="+", type=study_folder, metavar="PATH", help="results/<study>, tables or scores"),
     *(
-        argument(f"--{form}", dest="form", action="store_const", const=form, help=f"print as {form} instead")
+        argument(
+            f"--{form}",
+            exclusive=True,
+            dest="form",
+            action="store_const",
+            const=form,
+            help=f"print as {form} instead",
+        )
         for form in ("csv", "markdown", "latex")
     ),
     argument(
         "--beside",
+        exclusive=True,
         action="append",
         default=[],
         metavar="MODEL",
@@ -144,39 +139,46 @@ def answer(paths: list[Path], form: str | None, beside: list[str]) -> Answer:
     """Every file, one below the other."""
     if len(paths) == 1 and (paths[0] / SYSTEMS).is_file():
         rows = systems(paths[0])
-        return Answer(parts=[markdown_of(rows).rstrip() if form == "markdown" else Rows("systems", rows)])
-    files = files_of(paths)
+        return Answer(parts=[markdown_table(rows).rstrip() if form == "markdown" else Rows("systems", rows)])
+    given = [tables_in(path) if path.is_dir() else ([path], []) for path in paths]
+    files, lost = ([one for part in parts for one in part] for parts in zip(*given, strict=True))
     scores = [path for path in files if holds_scores(path)]
-    found = [path for path in files if path not in scores]
-    tables = [sheet_of(path) for path in found]
-    if form == "csv":
-        return Answer(parts=[as_csv(tables, scores).rstrip("\n")])
-    if form and scores:
-        raise DataError(f"{scores[0]}: scores have no cells. Use --csv.")
+    tables = [path for path in files if path not in scores]
+    if form and scores and (tables or form != "csv"):
+        raise DataError(f"--{form}: {scores[0]} holds scores, not a table. Print scores alone, with --csv.")
     if beside and not scores:
-        raise DataError(f"{paths[0]}: --beside needs a file of scores of mteb. Name one.")
-    data = {one.name: list(one.rows) for one in tables}
+        raise ConfigError(f"--beside: {paths[0]} has no scores of mteb. Name a file of them.")
+    for line in lost:
+        print(line, file=sys.stderr)  # noqa: T201
+    data = {sheet.name: list(sheet.rows) for sheet in map(sheet_of, tables)}
     data |= {path.as_posix(): read_table(path, SCORES).to_pylist() for path in scores}
-    sheets = [sheet_of(path, times_of(path)) for path in found]
+    parts: list[Rows | RenderableType] = [*_printed(tables, form)] if tables else []
+    if scores:
+        table = pa.concat_tables([read_table(path, SCORES) for path in scores])
+        labels = [label for path in scores for label in record_of(path).labels]
+        parts += [scores_csv(table).rstrip("\n")] if form else scores_shown(table, labels)
+        parts += [published_scores(table, beside)] if beside else []
+    return Answer(good=not lost, parts=parts, data=data | {"missing": lost})
+
+
+def _printed(tables: Sequence[Path], form: str | None) -> Iterable[RenderableType]:
+    """Tables in a form, or for a terminal."""
+    sheets = [sheet_of(path, measured_table(path)) for path in tables]
+    if form == "csv":
+        return [to_csv(map(sheet_of, tables)).rstrip("\n")]
     if form == "markdown":
-        documents = [
-            "\n- ".join([f"{markdown_of(markdown_rows(sheet))}\n", *footnotes(sheet)]) for sheet in sheets
-        ]
-        return Answer(parts=documents, data=data)
+        return ["\n- ".join([f"{markdown_table(markdown_rows(one))}\n", *footnotes(one)]) for one in sheets]
     if form == "latex":
-        calls = [f"python -m workflow_scripts show {quote(str(path))} --latex" for path in found]
-        return Answer(parts=list(map(latex, sheets, calls)), data=data)
-    parts: list[RenderableType] = [*sheets]
-    parts += _scores(scores) if scores else []
-    return Answer(parts=[*parts, *([published_scores(scores, beside)] if beside else [])], data=data)
+        calls = [f"python -m workflow_scripts show {quote(str(path))} --latex" for path in tables]
+        return map(latex, sheets, calls)
+    return sheets
 
 
-def published_scores(files: Sequence[Path], models: Sequence[str]) -> Rows | str:
-    """Main scores of mteb's tasks, and those that models have there; a line where mteb has none at hand."""
+def published_scores(scores: pa.Table, models: Sequence[str]) -> Rows | str:
+    """Main scores of mteb's tasks next to those of published models; a line if mteb has none of them at hand."""
     from workflow_scripts.evaluation.benchmarks import published  # imports mteb
 
-    rows = pa.concat_tables([read_table(file, SCORES) for file in files]).to_pylist()
-    main = [row for row in rows if row["metric"] == "main_score" and row["value"] is not None]
+    main = [row for row in scores.to_pylist() if row["metric"] == "main_score" and row["value"] is not None]
     parts = {(row["task"], *row["aggregation"].split(":", 1)) for row in main if ":" in row["aggregation"]}
     if not (theirs := published(models, parts)):
         return (
@@ -193,9 +195,3 @@ def published_scores(files: Sequence[Path], models: Sequence[str]) -> Rows | str
             if row["aggregation"] == "mean" and row["task"] in {task for task, *_ in parts}
         ],
     )
-
-
-def _scores(files: Sequence[Path]) -> list[RenderableType]:
-    """The scores of all files below each other, and their labels."""
-    scores = pa.concat_tables([read_table(path, SCORES) for path in files])
-    return scores_shown(scores, [label for path in files for label in record_of(path).labels])

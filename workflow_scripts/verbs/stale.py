@@ -14,62 +14,74 @@ Exit code 1 if anything is stale or missing.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.provenance.artefacts import seal_of
 from workflow_scripts.provenance.job import by_name
 from workflow_scripts.provenance.key import canonical
 from workflow_scripts.provenance.record import Input, Record, sha256_of
-from workflow_scripts.verbs.compare import HASHES, Change, compare, facts
 from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, Graph, PlannedJob, call_of, planned
 from workflow_scripts.verbs.printing import Answer, Row, Rows, rows_of
-from workflow_scripts.verbs.records import Records, is_outside, is_sealed, key_of, made_by
+from workflow_scripts.verbs.records import (
+    HASHES,
+    Change,
+    Records,
+    compare,
+    facts,
+    is_outside,
+    is_sealed,
+    job_name,
+    recomputed_key,
+)
 
 _ORDER = Change("input", "order", "another", "as configured")
 _DAMAGED = Change("record", "", "damaged or altered", "see verify")
 _SHOWN = 40
 """Characters of a value in the table of causes."""
 
-
-class Staleness(NamedTuple):
-    """Effects of the present configuration and code on an artefact."""
-
-    asked: Mapping[str, PlannedJob]
-    """Artefact to the job of this configuration that writes it."""
-    stale: Mapping[str, list[Change]]
-    """Artefact to reasons of its own; none if it is stale by an artefact that it was made from."""
-    causes: list[Row]
-    """A row for each reason, with the number of artefacts that have it and of others that were made from these."""
-    missing: list[str]
-    """Files that a job would write and that do not exist."""
-    unasked: list[str]
-    """Artefacts of the same studies that no job of this configuration writes."""
+ARGUMENTS = (TARGETS, *CONFIGURATION)
 
 
-def stale(graph: Graph) -> Staleness:
-    """Compare the jobs of the present configuration with the artefacts that exist.
+def answer(targets: list[str], configfile: list[str], config: list[str]) -> Answer:
+    """Causes, and the number of artefacts behind each; a run would do nothing if there are none.
 
     Raises:
         ConfigError: if the jobs belong to no study.
     """
+    graph = planned(targets, call_of(configfile, config))
     made = {file: job for job in graph.jobs for file in job.outputs if file not in job.timings}
-    names = {"/".join(Path(file).parts[:2]) for file in made if file.startswith("results/")}
-    if not names:
+    studies = {"/".join(Path(file).parts[:2]) for file in made if file.startswith("results/")}
+    if not studies:
         raise ConfigError("this configuration runs no job. Give another one with --configfile.")
-    records = Records((Path(name) for name in sorted(names) if Path(name).is_dir()), hashing=False)
-    asked = {name: job for name, record in records.by_file.items() if (job := graph.writer(record))}
+    records = Records((Path(name) for name in sorted(studies) if Path(name).is_dir()), hashing=False)
+    asked = _asked(graph, records, made)
     own = {name: changes for name, job in asked.items() if (changes := [*_reasons(records, name, job)])}
-    # A file that was cut short has no record that can be read.
-    unread = (name for name in records.sizes if is_sealed(name) and name not in records.by_file)
-    broken = {name: made[name] for name in unread if name in made}
-    asked, own = asked | broken, own | {name: [_DAMAGED] for name in broken}
     missing = sorted(file for file in made if not Path(file).exists())
     behind = {name: records.made_from(name) & asked.keys() for name in (*own, *missing)}
-    following = sorted(set().union(*behind.values()) - own.keys())
-    unasked = [name for name in records.by_file if name not in asked]
-    causes = [*_causes(own, asked, behind)]
-    return Staleness(asked, own | {name: [] for name in following}, causes, missing, unasked)
+    each = own | {name: [] for name in sorted(set().union(*behind.values()) - own.keys())}
+    fresh = [name for name in asked if name not in each]
+    unasked = [] if targets else [name for name in records.by_file if name not in asked]
+    lines = [f"missing: {path}" for path in missing]
+    lines += [f"not asked for by this configuration: {path}" for path in unasked]
+    reasons = {
+        name: {"job": job_name(asked[name].rule, asked[name].wildcards), "reasons": rows_of(changes)}
+        for name, changes in each.items()
+    }
+    return Answer(
+        f"{len(graph.jobs)} jobs: {len(fresh)} artefacts up to date, {len(each)} stale, "
+        f"{len(missing)} files missing",
+        not (each or missing),
+        [Rows("causes", [*_causes(own, asked, behind)]), *lines],
+        {"stale": reasons, "missing": missing, "unasked": unasked, "fresh": fresh},
+    )
+
+
+def _asked(graph: Graph, records: Records, made: Mapping[str, PlannedJob]) -> dict[str, PlannedJob]:
+    """Artefact, with or without a record that can be read, to the job of the configuration that writes it."""
+    asked = {name: job for name, record in records.by_file.items() if (job := graph.writer(record))}
+    # A file that was cut short has no record that can be read.
+    unread = (name for name in records.sizes if is_sealed(name) and name not in records.by_file)
+    return asked | {name: made[name] for name in unread if name in made}
 
 
 def _causes(
@@ -85,8 +97,11 @@ def _causes(
     for cause, names in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
         after = set().union(*(behind[name] for name in names)) - names
         first, *more = sorted({asked[name].rule for name in names})
-        of = f"{first} and {len(more)} more" if more else first
-        yield cause.as_row("was", "now") | {"of rule": of, "artefacts": len(names), "behind": len(after)}
+        yield dict(zip(("what", "key", "was", "now"), cause, strict=True)) | {
+            "of rule": f"{first} and {len(more)} more" if more else first,
+            "artefacts": len(names),
+            "behind": len(after),
+        }
 
 
 def _reasons(records: Records, name: str, job: PlannedJob) -> Iterator[Change]:
@@ -94,13 +109,12 @@ def _reasons(records: Records, name: str, job: PlannedJob) -> Iterator[Change]:
 
     A record that does not have its own key does not say what the job did, and is compared with nothing.
     """
-    record = records.by_file[name]
-    now = _as_planned(record, job)
-    if key_of(record) != record.key:
+    record = records.by_file.get(name)
+    if record is None or recomputed_key(record) != record.key:
         yield _DAMAGED
-    elif key_of(now) != record.key:
+    elif recomputed_key(now := _as_planned(record, job)) != record.key:
         yield from compare(facts(record), facts(now)) or [_ORDER]
-    for part in record.files:  # Snakemake looks at the record alone
+    for part in record.files if record else ():  # Snakemake looks at the record alone
         path = Path(name).parent / part
         if path.as_posix() not in records.dropped and not path.exists():
             yield Change("file", part, "as recorded", "missing")
@@ -129,31 +143,3 @@ def _identity(path: Path, was: Mapping[str, str]) -> str:
         return was.get(path.as_posix(), "missing")
     seal = seal_of(path)
     return seal.identity if seal else sha256_of(path)
-
-
-ARGUMENTS = (TARGETS, *CONFIGURATION)
-
-
-def answer(targets: list[str], configfile: list[str], config: list[str]) -> Answer:
-    """Causes, and the number of artefacts behind each; a run would do nothing if there are none."""
-    graph = planned(targets, call_of(configfile, config))
-    asked, each, causes, missing, unasked = stale(graph)
-    fresh = [name for name in asked if name not in each]
-    unasked = [] if targets else unasked
-    lines = [f"missing: {path}" for path in missing]
-    lines += [f"not asked for by this configuration: {path}" for path in unasked]
-    jobs = {name: made_by(asked[name].rule, asked[name].wildcards) for name in each}
-    return Answer(
-        f"{len(graph.jobs)} jobs: {len(fresh)} artefacts up to date, {len(each)} stale, "
-        f"{len(missing)} files missing",
-        not (each or missing),
-        [Rows("causes", causes), *lines],
-        {
-            "stale": {
-                name: {"job": jobs[name], "reasons": rows_of(changes)} for name, changes in each.items()
-            },
-            "missing": missing,
-            "unasked": unasked,
-            "fresh": fresh,
-        },
-    )

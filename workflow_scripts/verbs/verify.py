@@ -19,9 +19,8 @@ Exit code 1 if a file is not as recorded.
 
 import re
 import shlex
-import sys
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,17 +37,18 @@ from workflow_scripts.provenance.artefacts import RECORD_FILE
 from workflow_scripts.provenance.closure import ROOT, meaning_now
 from workflow_scripts.provenance.record import Record, sha256_of
 from workflow_scripts.training.manifests import damaged_file, read_manifest
-from workflow_scripts.verbs.compare import ABSENT, compare
 from workflow_scripts.verbs.plan import FOLDERS, call_of, config_of, folders_of, words_of
 from workflow_scripts.verbs.printing import Answer, Rows, rows_of
 from workflow_scripts.verbs.records import (
+    ABSENT,
     REPORT,
     Records,
+    compare,
+    inner_inputs,
     is_outside,
-    key_of,
-    name_of,
-    read_inside,
-    state_of,
+    present_state,
+    recomputed_key,
+    relative_name,
 )
 
 Kind = Literal["changed", "missing", "foreign", "stale", "unlabelled"]
@@ -57,10 +57,11 @@ Found = tuple[str, Kind, str]
 """A path, its fault, and the fault in words."""
 
 _CACHE = "results/.cache"
-"""Of the configuration as it is shipped."""
+"""The cache of the configuration as it is shipped."""
 _UNKNOWN = ["--configfile", "CONFIG"]
-"""Of a study that has not run here, or that last ran without the run that a file belongs to."""
+"""Options for a study that has not run here, or that last ran without the run that a file belongs to."""
 _MADE_BY_RULES = ("results", "benchmarks")
+"""Folders in which jobs make every file that belongs there."""
 _PACKAGE = re.compile(r"(?!__main__)(\w+)(?:==[^/]+)?/(.+)")  # no dot: looking for a.b would import a
 _HUB = re.compile(r"([\w.-]+(?:/[\w.-]+)?)@([0-9a-f]{40})/(.+)")
 _RUN = re.compile(r"results/[^/]+/(?:runs|scores/\w+/\w+)/([^/]+)/")
@@ -80,31 +81,26 @@ class Finding(NamedTuple):
     """Number of artefacts made from it, directly or indirectly."""
 
 
-class Outcome(NamedTuple):
-    """The result of ``verify``; paths are relative to the working directory."""
-
-    records: Records
-    findings: list[Finding]
-    """Sorted by path; one for each path and reason."""
-    outside: Mapping[str, str | None]
-    """Source outside the pipeline to its sha256 now; None if it is no file on this machine."""
-
-
-def verify(studies: Sequence[Path], given: Call | None = None, *, show_progress: bool = False) -> Outcome:
-    """Check every file below ``studies``.
+def verify(
+    studies: Sequence[Path], given: Call | None
+) -> tuple[Records, list[Finding], dict[str, str | None]]:
+    """Check every file below ``studies``; paths are relative to the working directory.
 
     Args:
         studies: Folders of results.
         given: The configuration that names data root and cache; None for that of each study's last run here.
-        show_progress: Whether to draw a bar on standard error.
+
+    Returns:
+        The records; findings sorted by path, one for each path and reason; and each source outside the pipeline with
+        its sha256 now, or None if this machine does not have it.
     """
-    records = Records(studies, show_progress=show_progress)
+    records = Records(studies)
     calls = [given or last_call(study.name) for study in studies]
     roots, caches = map(dict.fromkeys, zip(*map(_places, calls), strict=True))
     outside = {name: sha256_now(name, filter(None, roots)) for name in records.readers if is_outside(name)}
     spoilt = dict(_spoilt_checkpoints(records))
     for entry, fault in (one for folder in caches for one in cache.faults(Path(folder).expanduser())):
-        spoilt[name_of(entry)] = f"{fault}: its work would be done again"
+        spoilt[relative_name(entry)] = f"{fault}: its work would be done again"
     found: set[Found] = {
         *damage(records),
         *_orphans(records),
@@ -113,24 +109,14 @@ def verify(studies: Sequence[Path], given: Call | None = None, *, show_progress:
         *((path, "changed", fault) for path, fault in spoilt.items()),
         *(one for name, record in records.by_file.items() for one in _contradictions(records, name, record)),
     }
-    return Outcome(records, [_finding(records, spoilt, *one) for one in sorted(found)], outside)
-
-
-def _finding(records: Records, spare: Container[str], path: str, kind: Kind, found: str) -> Finding:
-    """A fault with its remedy; jobs make every file that belongs below results/ and benchmarks/.
-
-    Args:
-        records: Of all files.
-        spare: Folders that jobs can do without.
-        path: The file.
-        kind: Its fault.
-        found: The fault in words.
-    """
-    todo: Todo = "rerun" if Path(path).parts[0] in _MADE_BY_RULES else "restore"
-    target = records.artefact_of(path)
-    if kind == "foreign" or path in spare:
-        todo, target = "delete", path
-    return Finding(path, kind, found, todo, target, len(records.made_from(path)))
+    findings = []
+    for path, kind, fault in sorted(found):
+        todo: Todo = "rerun" if Path(path).parts[0] in _MADE_BY_RULES else "restore"
+        target = records.artefact_name(path)
+        if kind == "foreign" or path in spoilt:  # jobs can do without it
+            todo, target = "delete", path
+        findings.append(Finding(path, kind, fault, todo, target, len(records.made_from(path))))
+    return records, findings, outside
 
 
 # Each file on its own
@@ -159,11 +145,11 @@ def damage(records: Records) -> Iterator[Found]:
 
 
 def _orphans(records: Records) -> Iterator[Found]:
-    """Files that no record tells of, and those in another place than their record says."""
+    """Files that no record lists, and files in another place than their record says."""
     for name, what in records.strays.items():
         yield name, "foreign", what
     for name, one in records.inspections.items():
-        if name in records.damaged or records.artefact_of(name) != name:
+        if name in records.damaged or records.artefact_name(name) != name:
             continue
         if one.checksum is None and name not in records.listed:
             yield name, "foreign", "no checksum, and no record lists it"
@@ -200,22 +186,20 @@ def _spoilt_checkpoints(records: Records) -> Iterator[tuple[str, str]]:
 
 def _contradictions(records: Records, name: str, record: Record) -> Iterator[Found]:
     """Differences between a record, its own key, those of its job's other outputs, and its inputs as they are now."""
-    if key_of(record) != record.key:
-        altered = (
-            "its record was altered and sealed again: its key is not that of its settings, code and inputs"
-        )
-        yield name, "changed", altered
+    if recomputed_key(record) != record.key:
+        altered = "its record was altered and sealed again"
+        yield name, "changed", f"{altered}: its key is not that of its settings, code and inputs"
     for sibling in record.outputs:
         other = records.by_file.get(sibling)
         if other and name < sibling and (other.key, other.inputs) != (record.key, record.inputs):
             yield name, "stale", f"{sibling} is of another run of {record.rule}"
-    for path, was in {(given.path, given.sha256) for given in read_inside(record)}:
+    for path, was in {(given.path, given.sha256) for given in inner_inputs(record)}:
         if path in records.damaged or not Path(path).exists():
             continue  # a finding of its own
         if here := records.inspections.get(path):
             state, source = "" if here.identity == was else "rebuilt since", here.record
         else:  # in another study, or no artefact
-            state, source = state_of(path, was)
+            state, source = present_state(path, was)
         if state == "damaged":
             yield path, "changed", "its checksum or its record is broken"
         elif state == "rebuilt since":
@@ -228,13 +212,13 @@ def _changed_sources(records: Records, now: Mapping[str, str | None]) -> Iterato
     """Sources from outside that are not those that were read, each with the first of its readers."""
     for source, sha256 in now.items():
         read = (
-            (name, given.sha256)
+            f"read by {name} as {given.sha256[:12]}"
             for name in sorted(records.readers[source])
             for given in records.by_file[name].inputs.values()
             if given.path == source and sha256 not in (None, given.sha256)
         )
-        for reader, was in [*read][:1]:
-            yield source, "changed", f"sha256 {str(sha256)[:12]}; read by {reader} as {was[:12]}"
+        if reader := next(read, None):
+            yield source, "changed", f"sha256 {str(sha256)[:12]}; {reader}"
 
 
 def _places(call: Call | None) -> tuple[Path | None, str]:
@@ -288,11 +272,10 @@ def commands(findings: Sequence[Finding], given: Call | None = None) -> list[str
         findings: Faults.
         given: The configuration; None for that of each study's last run here.
     """
-    order: tuple[Todo, ...] = ("delete", "restore", "rerun")
     studies = {Path(finding.target).parts[1] for finding in findings if finding.todo == "rerun"}
     known = {study: _known(given or last_call(study)) for study in studies}
     lines = defaultdict(set)
-    for finding in sorted(findings, key=lambda finding: order.index(finding.todo)):
+    for finding in sorted(findings, key=lambda finding: get_args(Todo).index(finding.todo)):
         line = {"delete": "rm -r", "restore": "# restore"}.get(finding.todo, "")
         if finding.todo == "rerun":
             words, runs = known[Path(finding.target).parts[1]]
@@ -303,7 +286,7 @@ def commands(findings: Sequence[Finding], given: Call | None = None) -> list[str
     return [f"{line} {' '.join(sorted(targets))}" for line, targets in lines.items()]
 
 
-def _known(call: Call | None) -> tuple[list[str], Container[str] | None]:
+def _known(call: Call | None) -> tuple[list[str], Collection[str] | None]:
     """Options that give snakemake a configuration, and its runs; None if these cannot be known."""
     if call is None:
         return _UNKNOWN, None
@@ -322,9 +305,9 @@ def answer(studies: list[Path], configfile: list[str], config: list[str]) -> Ans
     """Findings with the commands that repair them, and notes."""
     given = call_of(configfile, config) if configfile or config else None
     folders = folders_of(studies, configfile, config)
-    records, findings, outside = verify(folders, given, show_progress=sys.stderr.isatty())
-    kinds = Counter(finding.kind for finding in findings)
-    said = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "all as recorded"
+    records, findings, outside = verify(folders, given)
+    kinds = Counter(finding.kind for finding in findings).most_common()
+    said = ", ".join(f"{count} {kind}" for kind, count in kinds) or "all as recorded"
     absent = [source for source, now in outside.items() if now is None]
     mending = commands(findings, given)
     size = decimal(sum(records.sizes.values()))

@@ -1,4 +1,4 @@
-"""What a reader sees of a table: in the terminal and as CSV."""
+"""Tables and scores as readers see them: in the terminal, as CSV, Markdown and LaTeX."""
 
 import csv
 import io
@@ -13,12 +13,11 @@ from tests.jobs import begin_here
 from tests.rooms.reporting.conftest import SIGNIFICANCE, command
 from tests.verbs import data, printed
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.reporting.cells import number, p_equation, p_text, score_text
-from workflow_scripts.reporting.sheets import Sheet, latex, sheet_of, to_csv
-from workflow_scripts.verbs.lock import printed as printed_numbers
+from workflow_scripts.reporting.sheets import Sheet, latex, to_csv
 
 MINUS = "\N{MINUS SIGN}"
 COLUMN = {"suite": "sts", "task": "a", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
@@ -95,14 +94,14 @@ READ = {
     ),
     "every substitution is marked on the runs that it reached": (
         [row(RUNS[0], labels=LABELS[:1]), row(RUNS[1], labels=[*LABELS[:1], "a surrogate"])], 0.05,
-        ["frozen_cls.mini (a) ", "simcse.mini.wiki (a,b)", "(a) substitution: MiniLM for BERT",
-         "(b) substitution: a surrogate"],
+        ["frozen_cls.mini (a) ", "simcse.mini.wiki (a,b)", "(a) MiniLM for BERT",
+         "(b) a surrogate"],
         [],
     ),
     "a missing dataset is a gap and no substitution": (
         [row(run, labels=LABELS) for run in RUNS], 0.05,
-        ["gap: datasets.sts16: no source is available", "(a) substitution: MiniLM for BERT"],
-        ["substitution: gap", "(b)"],
+        ["gap: datasets.sts16: no source is available", "(a) MiniLM for BERT"],
+        ["(a) gap", "(b)"],
     ),
 }  # fmt: skip
 
@@ -120,12 +119,13 @@ def test_text_from_data_is_no_markup_for_the_terminal():
     assert text.count(hostile) == 2
 
 
-def test_the_csv_is_rounded_to_the_printed_digits_and_computes_nothing_in_a_spreadsheet():
+def test_the_csv_is_rounded_to_the_printed_digits_and_a_spreadsheet_evaluates_nothing_in_it():
     rows = [row(RUNS[0]), row(RUNS[1], note="=cmd()", labels=["@SUM(A1)"], mean=-58.1049)]
+    rows = [one | {"heading": "-biases", "task": "-cmd|x!A1"} for one in rows]
     found = list(csv.DictReader(io.StringIO(to_csv([sheet(rows)]))))
     expected = {
         "experiment": "lab", "mean": "-58.1", "difference": "8.12", "p_value": "0.042", "seeds": "2",
-        "baseline": RUNS[0], "note": "'=cmd()", "labels": "'@SUM(A1)",
+        "baseline": RUNS[0], "note": "'=cmd()", "labels": "'@SUM(A1)", "heading": "-biases", "task": "'-cmd|x!A1",
     }  # fmt: skip
     assert {name: found[1][name] for name in expected} == expected
     assert found[0]["difference"] == found[0]["baseline"] == ""
@@ -136,15 +136,15 @@ def test_the_csv_is_rounded_to_the_printed_digits_and_computes_nothing_in_a_spre
 SIMCSE = "simcse.minilm_mlm.wiki_extract"
 
 
-def test_a_table_is_printed_as_markdown(finished):
-    text = printed("show", finished / "tables/lab.parquet", "--markdown")[1]
-    assert "| run | seeds | STS12 | STS16 | STS-B | Avg. |" in text.splitlines()[:3]
-    assert len(re.findall(rf"^\| {SIMCSE} \| 3 \| .* ± .* \|$", text, re.MULTILINE)) == 1
-    assert "\n\n- mean ± standard deviation" in text
-
-
-def test_a_table_is_printed_as_latex_with_the_command_that_prints_it_again(finished):
+def test_a_study_shows_its_tables_in_every_form(finished):
     table = finished / "tables/lab.parquet"
+    assert "(a) all-MiniLM-L6-v2 stands in for BERT-base" in printed("show", finished)[1]
+    assert len(printed("show", finished, "--csv")[1].splitlines()) == 1 + 4 * 4
+    assert data("show", finished)[1]["lab"][0]["run"]
+    markdown = printed("show", table, "--markdown")[1]
+    assert "| run | seeds | STS12 | STS16 | STS-B | Avg. |" in markdown.splitlines()[:3]
+    assert len(re.findall(rf"^\| {SIMCSE} \| 3 \| .* ± .* \|$", markdown, re.MULTILINE)) == 1
+    assert "\n\n- mean ± standard deviation" in markdown
     text = printed("show", finished, "--latex")[1]
     comment = text.splitlines()[0]
     assert comment == f"% python -m workflow_scripts show {table} --latex"
@@ -156,19 +156,12 @@ def test_a_table_is_printed_as_latex_with_the_command_that_prints_it_again(finis
 HOSTILE = r"[a] 50% & {x}_$1^2~#\*"
 
 
-def test_what_latex_would_read_as_its_own_is_escaped_wherever_it_stands():
+def test_signs_of_latex_are_escaped_in_every_text():
     escaped = r"{[}a{]} 50\% \& \{x\}\_\$1\textasciicircum{}2\textasciitilde{}\#\textbackslash{}{*}"
     rows = [row(run, HOSTILE, labels=[HOSTILE], note=HOSTILE) for run in RUNS]
     text = latex(sheet(rows, [HOSTILE], title=HOSTILE, shown={RUNS[1]: HOSTILE}), "show 'a\nb%'")
     assert text.splitlines()[0] == "% show 'a b%'" and HOSTILE not in text
     assert text.count(escaped) == 5  # title, heading, run, substitution and note
-
-
-def test_a_study_shows_all_its_tables(finished):
-    assert "substitution: all-MiniLM-L6-v2 stands in for BERT-base" in printed("show", finished)[1]
-    assert len(printed("show", finished, "--csv")[1].splitlines()) == 1 + 4 * 4
-    code, found = data("show", finished)
-    assert code == 0 and found["lab"][0]["run"]
 
 
 def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_path, monkeypatch):
@@ -225,46 +218,25 @@ def test_scores_are_printed_a_row_each_with_gaps_and_labels_and_as_they_are_in_t
     ("paths", "message"),
     [
         (["notes.txt"], "not written by this pipeline. Give a study"),
-        (["somebody.parquet"], ""),
-        (
-            ["results/demo/tables/demo.parquet"],
-            "no such file or study. Make it: snakemake --cores all --configfile",
-        ),
+        (["{study}/tables/lba.parquet"], "no such file, and no record below results lists one."),
         (["{study}/tables"], "a folder without tables"),
-        (
-            ["{study}/figures/lab/learning_curves.parquet"],
-            "cut off, or not written by this pipeline. Give a study",
-        ),
         (["{study}/figures/lab/record.json"], "cut off, or not written by this pipeline. Give a study"),
         (["{study}/tables/lab.parquet", "{scores}", "--csv"], "--csv: "),
-        (["{scores}", "--latex"], "scores have no cells. Use --csv."),
+        (["{scores}", "--latex"], "Print scores alone, with --csv."),
+        (["{study}/tables/lab.parquet", "--beside", "m"], "--beside: "),
     ],
 )
-def test_what_is_not_shown_ends_in_one_line_that_deletes_nothing(
-    finished, tmp_path, monkeypatch, paths, message
-):
+def test_a_wrong_call_ends_in_one_line_that_deletes_nothing(finished, tmp_path, monkeypatch, paths, message):
     monkeypatch.chdir(tmp_path)
-    for mine in ("notes.txt", "somebody.parquet"):
-        Path(mine).write_text("mine")
+    Path("notes.txt").write_text("mine")
     scores = score_file("frozen.a", [gap("sts", "not there")])
-    with pytest.raises(DataError) as refused:
+    with pytest.raises((ConfigError, DataError)) as refused:
         printed("show", *(path.format(study=finished, scores=scores) for path in paths))
     assert message in str(refused.value) and "Delete" not in str(refused.value)
     assert len(str(refused.value).splitlines()) == 1
 
 
-def test_a_lock_has_the_numbers_with_their_printed_digits(finished):
-    table = finished / "tables/lab.parquet"
-    numbers = printed_numbers(table)
-    rows = {f"{row['run']}, {row['heading']}": row["mean"] for row in sheet_of(table).rows}
-    assert numbers.keys() == {name for name, mean in rows.items() if mean is not None}
-    assert len(numbers) > 10 and numbers == {
-        name: f"{rows[name]:.{len(text.partition('.')[2])}f}".replace("-", MINUS)
-        for name, text in numbers.items()
-    }
-
-
-def test_published_scores_of_public_models_stand_beside_those_of_the_same_parts(tmp_path, monkeypatch):
+def test_published_scores_of_the_same_parts_are_shown_next_to_ours(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MTEB_CACHE", str(tmp_path / "mteb"))
     scores = score_file(

@@ -202,5 +202,5 @@ def root(finished, tmp_path, monkeypatch):
 
 @pytest.fixture
 def study(root):
-    """The functions of this file, which make single artefacts of the study anew."""
+    """The functions of this file, which make single artefacts of the study again."""
     return sys.modules[__name__]

@@ -1,4 +1,4 @@
-"""What is printed of claims: the papers' own, and the verdicts of a study."""
+"""The listed claims of the papers, and the verdicts of a study."""
 
 import pyarrow as pa
 import pytest
@@ -43,7 +43,9 @@ def study(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_verdicts_are_printed_as_markdown(study):
+def test_verdicts_are_counted_by_paper_and_printed_as_markdown(study):
+    (row,) = data("claims", "jtcse", "--study", study)[1]["verdicts"]
+    assert (row["paper"], row["supported"], row["undecided"]) == ("JTCSE", 1, 1)
     counted, compared = printed("claims", "--study", study, "--markdown")[1].strip().split("\n\n")
     assert counted.splitlines() == [
         "| paper | supported | contradicted | undecided | not run |",
@@ -60,11 +62,6 @@ def test_verdicts_are_printed_as_markdown(study):
     ]
 
 
-def test_a_single_paper_has_no_sum_of_all(study):
-    rows = data("claims", "jtcse", "--study", study)[1]["verdicts"]
-    assert [(row["paper"], row["supported"], row["undecided"]) for row in rows] == [("JTCSE", 1, 1)]
-
-
 def test_the_papers_claims_are_listed_with_the_scales_at_which_they_are_tested():
     rows = data("claims", "jtcse")[1]["what the papers claim"]
     assert list(rows[0])[-3:] == ["paper scale", "laboratory", "demo"]
@@ -77,7 +74,8 @@ def test_the_papers_claims_are_listed_with_the_scales_at_which_they_are_tested()
         (["--markdown"], r"Give --study results/<study>\."),
         (["jtsce"], r"config/claims: jtsce is not defined\. Did you mean jtcse\?"),
         (["--study", "{study}/none"], r"Give the folder of a finished study, results/<study>\."),
-        (["jtcse", "s2sent", "--study", "{study}"], r"s2sent: .* is held to no claim of it"),
+        (["jtcse", "s2sent", "--study", "{study}"], r"s2sent: .* compares none of its claims"),
+        (["{study}"], r"a folder\. Write --study "),
     ],
 )
 def test_a_wrong_call_is_one_line(study, words, said):

@@ -1,4 +1,4 @@
-"""What SLURM is asked before anything is submitted, and its words."""
+"""The requests that SLURM tests before anything is submitted, and its words."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_each_distinct_request_is_made_once_and_jobs_of_this_machine_make_none()
     }
 
 
-def test_a_group_asks_for_what_its_largest_jobs_ask_for_together():
+def test_a_group_asks_for_the_sum_of_its_largest_jobs():
     large = {"mem_mb": 12_000, "runtime": 120, "_cores": 2}
     (request,) = requests_of(jobs("evaluate_sts", *[SMALL] * 5, large), SITE)
     assert request == ("--time=120", "--mem=18000", "--cpus-per-task=5")
@@ -36,7 +36,7 @@ def test_a_group_asks_for_what_its_largest_jobs_ask_for_together():
     assert alone == ("--time=30", "--mem=2000", "--cpus-per-task=1")
 
 
-def test_what_a_site_fills_in_is_among_the_options():
+def test_settings_of_a_site_are_among_the_options():
     site = SITE._replace(partitions=["main", "gpu"])
     own = {
         "gpu": 1,
@@ -78,7 +78,7 @@ def sbatch(tmp_path, monkeypatch):
 ASKED = {("--mem=2000",): {"rule b", "rule a"}, ("--mem=32000",): {"group evaluations"}}
 
 
-def test_its_words_are_shown_with_the_request_and_a_remedy_where_it_refuses(sbatch):
+def test_the_words_of_sbatch_are_shown_with_the_request_and_a_remedy_if_it_refuses(sbatch):
     refusal = "echo 'sbatch: error: allocation failure: no such nodes.' >&2; exit 1"
     sbatch(f'case "$*" in *--mem=32000*) {refusal};; esac\necho "sbatch: Job 7 to start at noon" >&2')
     assert [*cluster.answers(ASKED)] == [

@@ -1,12 +1,12 @@
-"""One question to every engine that jobs need, and what preflight says of the answer."""
+"""One question to every engine that jobs need, and the line of preflight on its answer."""
 
 import pytest
 
 from tests import fault_server
 from tests.fault_server import FaultServer
 from tests.workshop import CALLS
-from workflow_scripts.verbs import engines
 from workflow_scripts.verbs.plan import PlannedJob
+from workflow_scripts.verbs.preflight import engine_answers
 
 JOBS = [
     *[PlannedJob("translate_shard", {"corpus": "fr"}, {}, [], [], queued={"api_calls": 1}) for _ in range(8)],
@@ -45,7 +45,7 @@ def config(monkeypatch):
 def test_each_is_asked_once_and_its_answer_is_shown(config):
     proper = fault_server.chat(lambda asked: "It flows.")
     with FaultServer(fault_server.libretranslate) as translator, FaultServer(proper) as model:
-        lines = [*engines.answers(config(translator.url, model.url), JOBS)]
+        lines = [*engine_answers(config(translator.url, model.url), JOBS)]
         assert len(translator.requests) == len(model.requests) == 1
     (libre, said), toy = lines
     assert libre and said.startswith("translators.libre: answers, '")
@@ -53,7 +53,7 @@ def test_each_is_asked_once_and_its_answer_is_shown(config):
 
 
 def test_one_that_does_not_answer_is_a_line_with_a_remedy(config):
-    lines = [*engines.answers(config("http://127.0.0.1:9/", "http://127.0.0.1:9/"), JOBS)]
+    lines = [*engine_answers(config("http://127.0.0.1:9/", "http://127.0.0.1:9/"), JOBS)]
     assert [good for good, _ in lines] == [False, False]
     assert all(
         line.startswith(place)

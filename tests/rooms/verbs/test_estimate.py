@@ -127,7 +127,7 @@ def test_a_twin_is_saved_as_two_encoders(study):
         ("fr_llm", "llms.paid", 1600, 1600 / 86_400),
     ],
 )
-def test_translations_go_there_and_back_and_have_days_at_the_limits_of_their_service(
+def test_translations_are_two_requests_and_have_days_at_the_limits_of_their_service(
     study, corpus, service, requests, days
 ):
     shards = [job("translate_shard", corpus=corpus) for _ in range(8)]
@@ -136,7 +136,7 @@ def test_translations_go_there_and_back_and_have_days_at_the_limits_of_their_ser
     assert row["days at its limits"] == (days and pytest.approx(days))
 
 
-def test_a_pool_takes_between_what_it_needs_and_where_it_gives_up_at_prices_of_prompts_and_answers(tmp_path):
+def test_a_pool_needs_a_range_of_requests_and_has_a_price(tmp_path):
     """A prompt of 400 characters is 100 tokens, and 32 are put into it."""
     prompt = tmp_path / "prompt.txt"
     prompt.write_text("x" * 400)
@@ -145,7 +145,7 @@ def test_a_pool_takes_between_what_it_needs_and_where_it_gives_up_at_prices_of_p
     assert row["USD at most"] == pytest.approx(400 * (132 * 1 + 100 * 2) / 1e6)
 
 
-def test_every_source_is_named_with_the_place_that_it_is_read_from(monkeypatch):
+def test_every_source_is_listed_with_its_place(monkeypatch):
     monkeypatch.setenv("SEMBLANCE_DATA", "/data")
     sources = {
         "text": "local:mine/a.tsv sha256:12ab; local:mine/b.tsv sha256:34cd",

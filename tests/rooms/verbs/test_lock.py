@@ -1,4 +1,4 @@
-"""A lock names what a study holds, and what is not as a lock says is put down to what made it."""
+"""A lock lists the artefacts of a study, and explains each that differs from it."""
 
 import json
 from pathlib import Path
@@ -10,17 +10,17 @@ import pytest
 
 from tests.rooms.verbs.conftest import STUDY, flip_a_byte
 from tests.verbs import data, printed
-from workflow_scripts.errors import DataError
+from workflow_scripts.columns.tables import TABLE as TABLE_COLUMNS
+from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.provenance.artefacts import read_record, seal_of, write_page, write_table
-from workflow_scripts.verbs import lock as module
-from workflow_scripts.verbs.lock import LOCK, UNEXPLAINED, made_on
-from workflow_scripts.verbs.records import key_of
+from workflow_scripts.verbs.lock import LOCK, UNEXPLAINED, machine
+from workflow_scripts.verbs.records import recomputed_key
 
 TABLE = "tables/main.parquet"
 
 
 def rewrite(path, *, rows=None, **changes):
-    """Seal a table anew, with other rows or another record."""
+    """Seal a table again, with other rows or another record."""
     record, table = read_record(path), pq.read_table(path)
     write_table(path, table if rows is None else rows(table), record.model_copy(update=changes))
 
@@ -37,49 +37,33 @@ def test_a_lock_names_every_artefact_and_every_source_and_lies_below_results(roo
     assert printed("lock", "--to", "again.json")[0] == 0 and Path("again.json").read_text() == text
 
 
-def seal_away(path):
-    pq.write_table(pq.read_table(path).replace_schema_metadata(None), path)
-
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        (TABLE, flip_a_byte),
-        (TABLE, seal_away),
-        (TABLE, Path.unlink),
-        ("runs/plain/seed1/history.parquet", Path.unlink),
-    ],
-)
-def test_nothing_damaged_or_missing_is_locked(root, name, change):
-    change(Path(STUDY, name))
-    with pytest.raises(DataError, match=f"{name}: damaged or missing"):
+@pytest.mark.parametrize("change", [flip_a_byte, Path.unlink])
+def test_nothing_damaged_or_missing_is_locked(root, change):
+    change(Path(STUDY, TABLE))
+    with pytest.raises(DataError, match=f"{TABLE}: damaged or missing"):
         printed("lock")
 
 
-def test_a_file_made_again_at_another_commit_is_as_in_the_lock(root, locked):
+def test_a_table_made_again_at_another_commit_is_as_in_the_lock_and_an_edited_one_is_not(root, locked):
     origin = read_record(Path(STUDY, TABLE)).origin
     rewrite(Path(STUDY, TABLE), origin=origin.model_copy(update={"commit": "0" * 40}))
     assert checked(locked) == []
+    rewrite(Path(STUDY, TABLE), rows=lambda table: table.set_column(5, "value", pc.add(table["value"], 0.01)))
+    assert checked(locked) == [(TABLE, "changed", UNEXPLAINED)]
 
 
-@pytest.mark.parametrize(
-    ("text", "same"),
-    [
-        ('<td class="varies">31 to 40</td><p>on <span class="varies">Abacus</span></p>', True),
-        ('<td class="varies gap">not measured</td><p>on <span class="varies">Abacus</span></p>', True),
-        ('<td class="varies">30</td><p>on <span class="varies">Zuse</span></p><td>30</td>', False),
-        ('<td>30</td><p>on <span class="varies">Zuse</span></p>', False),
-    ],
-)
-def test_a_page_that_shows_other_times_is_as_in_the_lock(root, text, same):
-    path = Path(STUDY, "report.html")
-    record = read_record(path)
-    write_page(
-        path, '<html><td class="varies">30</td><p>on <span class="varies">Zuse</span></p></html>', record
+def test_a_page_that_differs_in_measured_times_alone_is_as_in_the_lock(root):
+    path, seconds = (
+        Path(STUDY, "report.html"),
+        '<td class="varies">30</td><p><span class="varies">Zuse</span>',
     )
+    record = read_record(path)
+    write_page(path, f"<html>{seconds}</html>", record)
     printed("lock", STUDY, "--to", "lock.json")
-    write_page(path, f"<html>{text}</html>", record)
-    assert (checked(Path("lock.json")) == []) == same
+    write_page(path, f"<html>{seconds.replace('30', '31 to 40').replace('Zuse', 'Abacus')}</html>", record)
+    assert checked(Path("lock.json")) == []
+    write_page(path, f"<html>{seconds}<td>30</td></html>", record)
+    assert checked(Path("lock.json")) == [("report.html", "changed", UNEXPLAINED)]
 
 
 # Checking a tree against a lock
@@ -105,13 +89,7 @@ def edit(lock_file, **changes):
     lock_file.write_text(json.dumps(content))
 
 
-def test_a_table_edited_and_sealed_again_is_found(root, locked):
-    assert checked(locked) == []
-    rewrite(Path(STUDY, TABLE), rows=lambda table: table.set_column(5, "value", pc.add(table["value"], 0.01)))
-    assert checked(locked) == [(TABLE, "changed", UNEXPLAINED)]
-
-
-def test_what_was_added_removed_or_damaged_is_found(root, locked, study):
+def test_added_removed_and_damaged_artefacts_are_found(root, locked, study):
     study.write_run("plain", 2)
     Path(STUDY, TABLE).unlink()
     flip_a_byte(f"{STUDY}/encoders/minilm/model.safetensors")
@@ -123,7 +101,7 @@ def test_what_was_added_removed_or_damaged_is_found(root, locked, study):
     ]
 
 
-def test_a_change_names_what_made_it_and_a_reader_its_input(root, locked, study):
+def test_a_changed_artefact_names_the_cause_and_its_readers_name_it(root, locked, study):
     study.write_run("plain", 1, temperature=0.1)
     study.write_scores("plain", 1, value=0.6)
     history, model = (f"runs/plain/seed1/{name}" for name in ("history.parquet", "model/record.json"))
@@ -140,7 +118,7 @@ def test_another_rate_in_a_record_whose_key_and_seal_are_made_again_is_found(roo
     history = "runs/plain/seed1/history.parquet"
     record = read_record(Path(STUDY, history))
     forged = record.model_copy(update={"settings": record.settings | {"training": {"learning_rate": 1.0}}})
-    rewrite(Path(STUDY, history), settings=forged.settings, key=key_of(forged))
+    rewrite(Path(STUDY, history), settings=forged.settings, key=recomputed_key(forged))
     assert checked(locked) == [(history, "changed", "settings")]
 
 
@@ -159,45 +137,54 @@ CODE = "workflow_scripts/data/words.py"
     ],
 )  # fmt: skip
 def test_a_difference_is_put_down_to_what_made_it(root, locked, change, artefact, why):
-    here = made_on(read_record(Path(STUDY, TABLE)).origin)
+    here = machine(read_record(Path(STUDY, TABLE)).origin)
     edit(locked, contents={f"{STUDY}/{artefact}": "0" * 64}, **change)
     assert checked(locked) == [(artefact, "changed", why.format(here=here))]
 
 
-def test_studies_that_are_not_named_are_left_out_and_by_default_those_that_the_lock_lacks(
-    root, locked, study, monkeypatch
-):
+def test_by_default_the_studies_of_the_lock_are_compared(root, locked, study, monkeypatch):
     monkeypatch.setattr(study, "STUDY", "results/other")
     study.write_study()
     code, text = printed("lock", "--check", locked, "--short")
     assert (code, text) == (0, "As published: 15 artefacts have the contents of the lock.\n")
     code, text = printed("lock", STUDY, "results/other", "--check", locked, "--short")
-    assert code == 1 and text.startswith(
-        "As published, with 15 artefacts that the lock does not have: `python"
-    )
-    other = {"results/third/a.parquet": "0" * 64}
-    edit(locked, contents=other, artefacts=other)
-    assert checked(locked) == []
+    added = "As published, with 15 artefacts that the lock does not have: `python"
+    assert code == 1 and text.startswith(added)
+    edit(locked, contents={"results/third/a.parquet": "0" * 64})
     with pytest.raises(DataError, match="results/third: no such study"):
         printed("lock", "--check", locked)
 
 
-def test_a_file_that_is_no_lock_is_one_line(root):
+def test_a_file_that_is_not_a_lock_is_one_line(root):
     Path("lock.json").write_text('{"artefacts": {}, "contents": {}}')
     for place, found in (("lock.json", "not a lock"), ("absent.json", ".* Write a lock")):
         with pytest.raises(DataError, match=f"{place}: {found}"):
             printed("lock", "--check", place)
+    with pytest.raises(ConfigError, match="Name a lock with --check FILE"):
+        printed("lock", "--short")
 
 
 # Whether the numbers are those that were published
 
 
+NUMBERS = {"a, STS": "71.20", "b, STS": "70.00"}
+OTHER = f"{STUDY}/tables/other.parquet"
+
+
 @pytest.fixture
-def published(locked, monkeypatch):
-    """A function that writes the printed numbers of a lock; those of the tree are 71.20 and 70.00."""
-    monkeypatch.setattr(module, "_is_table", lambda name: name.endswith(TABLE))
-    monkeypatch.setattr(module, "printed", lambda _table: {"a, STS": "71.20", "b, STS": "70.00"})
-    return lambda numbers: edit(locked, printed={f"{STUDY}/{TABLE}": numbers})
+def numbered(root, study):
+    """The lock of a study with a table of numbers, in which one run is a gap; and that table."""
+    path = Path(STUDY, "tables/numbers.parquet")
+    means = {"a": 71.199, "b": 70.0, "c": None}
+    rows = [{"run": run, "heading": "STS", "mean": mean, "digits": 2} for run, mean in means.items()]
+    table = pa.Table.from_pylist(rows, schema=TABLE_COLUMNS)
+    write_table(path, table, study.made_by("make_table", ["tables/numbers.parquet"]))
+    write_table(Path(OTHER), table.slice(0, 1), study.made_by("make_table", ["tables/other.parquet"]))
+    printed("lock", STUDY, "--to", "lock.json")
+    assert json.loads(Path("lock.json").read_text())["printed"] == {
+        path.as_posix(): NUMBERS, OTHER: {"a, STS": "71.20"}
+    }  # fmt: skip
+    return Path("lock.json"), path
 
 
 HERE, ABACUS = "bytes differ: `", "bytes differ, as on another machine: `"
@@ -206,33 +193,19 @@ HERE, ABACUS = "bytes differ: `", "bytes differ, as on another machine: `"
 @pytest.mark.parametrize(
     ("numbers", "made_on", "said"),
     [
-        ({"a, STS": "71.20"}, {f"{STUDY}/{TABLE}": "Abacus"}, f"Same numbers as published; {ABACUS}"),
-        ({"a, STS": "71.20"}, {}, f"Same numbers as published; {HERE}"),
-        ({"a, STS": "71.20", "b, STS": "70.01"}, {}, f"Not as published: 1 of 2 numbers differ, such as {STUDY}/{TABLE}: b, STS: 70.01 -> 70.00; `"),
-        ({"c, STS": "1.00"}, {}, f"Not as published: 1 of 1 numbers differ, such as {STUDY}/{TABLE}: c, STS: 1.00 -> None; `"),
-        ({}, {}, "Not as published: artefacts differ; `python"),
+        (NUMBERS, "Abacus", f"Same numbers as published; {ABACUS}"),
+        (NUMBERS, None, f"Same numbers as published; {HERE}"),
+        (NUMBERS | {"b, STS": "70.01"}, None, "Not as published: 1 of 3 numbers differ, such as {table}: b, STS: 70.01 -> 70.00; `"),
+        (NUMBERS | {"d, STS": "1.00"}, None, "Not as published: 1 of 4 numbers differ, such as {table}: d, STS: 1.00 -> None; `"),
+        (None, None, "Not as published: artefacts differ; `python"),
     ],
 )  # fmt: skip
-def test_one_line_says_whether_numbers_or_bytes_differ(root, locked, published, numbers, made_on, said):
+def test_one_line_says_whether_numbers_or_bytes_differ(numbered, numbers, made_on, said):
+    """A cell is compared with that of its own table, though others have the same run and heading."""
+    locked, table = numbered
+    edit(locked, made_on={table.as_posix(): made_on} if made_on else {})
+    edit(locked, printed={table.as_posix(): numbers or {}} | ({} if numbers else {OTHER: {}}))
+    rewrite(table, rows=lambda rows: rows.set_column(0, "run", pa.array(["a", "b", "e"])))
     code, text = printed("lock", STUDY, "--check", locked, "--short")
-    assert (code, text) == (0, "As published: 15 artefacts have the contents of the lock.\n")
-    edit(locked, made_on=made_on)
-    published(numbers)
-    rewrite(Path(STUDY, TABLE), rows=lambda table: table.slice(1))
-    code, text = printed("lock", STUDY, "--check", locked, "--short")
-    assert code == 1 and text.startswith(said) and len(text.splitlines()) == 1
+    assert code == 1 and text.startswith(said.format(table=table)) and len(text.splitlines()) == 1
     assert text.endswith(f"`python -m workflow_scripts lock {STUDY} --check lock.json` for details.\n")
-
-
-def test_cells_of_several_tables_with_one_run_and_heading_are_compared_each_with_its_own(locked, monkeypatch):
-    """Though both tables say "a, STS"."""
-    other = f"{STUDY}/tables/other.parquet"
-    Path(other).write_bytes(Path(STUDY, TABLE).read_bytes())
-    here = {f"{STUDY}/{TABLE}": {"a, STS": "71.20"}, other: {"a, STS": "50.00"}}
-    monkeypatch.setattr(module, "_is_table", lambda name: name in here)
-    monkeypatch.setattr(module, "printed", lambda table: here[table.as_posix()])
-    edit(locked, contents={other: "0" * 64}, printed=here)
-    assert data("lock", STUDY, "--check", locked, "--short")[1]["numbers"] == {}
-    edit(locked, printed={other: {"a, STS": "71.20"}})
-    numbers = data("lock", STUDY, "--check", locked, "--short")[1]["numbers"]
-    assert numbers == {f"{other}: a, STS": ["71.20", "50.00"]}

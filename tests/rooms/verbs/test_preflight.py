@@ -23,23 +23,19 @@ def test_a_full_disk_is_red():
     assert "20 GB free, about 1,000 GB planned. Free some" in next(disk_findings(1000.0, 20.0))
 
 
-@pytest.fixture(scope="module")
-def preflight():
-    def asked(*arguments, **environment):
-        return run(ROOT, "-m", "workflow_scripts", "preflight", *arguments, **environment)
-
-    return asked
+def preflight(*arguments):
+    return run(ROOT, "-m", "workflow_scripts", "preflight", *arguments)
 
 
-def test_the_demo_can_run_here(preflight):
+def test_the_demo_can_run_here():
     answer = preflight("--configfile", DEMO)
     assert answer.returncode == 0, answer.stdout
-    *_tables, packages, configuration, needs, disk, said = answer.stdout.splitlines()
+    *tables, packages, configuration, needs, disk, said = answer.stdout.splitlines()
     assert all(line.startswith("ok   ") for line in (packages, configuration, needs, disk))
-    assert said == "It can run here to its end."
+    assert said == "It can run here to its end." and any("package:" in line for line in tables)
 
 
-def test_every_mistake_of_a_configuration_is_a_red_line(preflight, tmp_path):
+def test_every_mistake_of_a_configuration_is_a_red_line(tmp_path):
     overlay = tmp_path / "overlay.yaml"
     overlay.write_text("answers: /x\nextraction: {bias_list: brt}\n")
     answer = preflight("--configfile", DEMO, str(overlay))
@@ -49,13 +45,6 @@ def test_every_mistake_of_a_configuration_is_a_red_line(preflight, tmp_path):
     assert red[1].endswith("Did you mean bert?")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "found"),
-    [
-        (["dmo"], "FAIL dmo: no rule makes it. Did you mean demo?"),
-        (["--profile", "slrum"], "FAIL snakemake's dry run"),
-    ],
-)
-def test_what_snakemake_cannot_plan_is_a_red_line(preflight, arguments, found):
-    answer = preflight(*arguments, "--configfile", DEMO)
-    assert answer.returncode == 1 and found in answer.stdout, answer
+def test_a_target_that_no_rule_makes_is_a_red_line():
+    answer = preflight("dmo", "--configfile", DEMO)
+    assert answer.returncode == 1 and "FAIL dmo: no rule makes it. Did you mean demo?" in answer.stdout
