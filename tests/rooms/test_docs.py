@@ -1,10 +1,8 @@
-"""What the documentation says about the repository is so: links, names, commands, checks."""
+"""Links, names, commands and tests that the documentation names exist."""
 
 import re
-import tomllib
 
 import pytest
-import yaml
 
 from tests import docs
 from tests.planning import ROOT
@@ -82,11 +80,3 @@ def test_generated_tables_are_those_that_would_be_written_now():
     assert (ROOT / "config/README.md").read_text().count("<!-- table: ") == 1
     stale = [page.relative_to(ROOT).as_posix() for page, _ in docs.out_of_date()]
     assert stale == [], "python -m tests.docs --write"
-
-
-def test_the_citation_names_this_version():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
-    assert citation["version"] == project["version"]
-    assert len([paper for paper in citation["references"] if paper["title"]]) == 5

@@ -1,4 +1,4 @@
-"""What a card says of a run's sources, looked up in the configuration."""
+"""The sources of a run on its card, looked up in the configuration."""
 
 import copy
 import json
@@ -37,27 +37,9 @@ def test_every_run_of_the_demo_has_sources_with_licences(name):
     assert all(source.licence and source.origin for source in [*found.encoders, *found.data])
 
 
-def test_a_card_shows_all_seeds_of_its_run_and_no_other_run_whichever_experiment_asks_for_them():
-    other = copy.deepcopy(GRIDS["demo"]) | {"suites": {"sts": ["stsb"]}, "baseline": None}
-    other["runs"] = [{"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_extract"}]
-    config = CONFIG | {"experiments": [*CONFIG["experiments"], "other"]}
-    asked_twice = study_of(config, GRIDS | {"other": other})
-    for study, suites in ((STUDY, ["lee"]), (asked_twice, ["lee", "stsb"])):
-        assert study.runs[SIMCSE].scores == [
-            f"<results>/scores/sts/{suite}/{SIMCSE}/seed{seed}.parquet" for suite in suites for seed in (1, 2)
-        ]
-
-
-def test_a_card_and_a_page_name_the_sentences_that_a_corpus_adds():
-    config = copy.deepcopy(CONFIG)
-    config["corpora"]["wiki_extract"]["also"] = "sick_r_all"
-    study = study_of(config)
-    assert [source.name for source in card_of(study, SIMCSE).data] == ["sick_r_all", "wiki_extract"]
-    assert "sick_r_all" in Page(study).datasets
-
-
-def test_a_card_and_a_page_name_what_is_behind_the_teacher_and_the_base_of_a_base():
+def test_a_card_and_a_page_name_sources_behind_teachers_bases_and_added_sentences():
     config, grids = copy.deepcopy(CONFIG), copy.deepcopy(GRIDS)
+    config["corpora"]["wiki_extract"]["also"] = "sick_r_all"
     adapted = config["encoders"]["minilm_mlm"]["adapt"]
     config["encoders"] |= {
         "bert_wiki": {"label": None, "adapt": adapted | {"base": "bert_base", "corpus": "wiki1m"}},
@@ -69,5 +51,11 @@ def test_a_card_and_a_page_name_what_is_behind_the_teacher_and_the_base_of_a_bas
     study = study_of(config, grids)
     found = card_of(study, "distil.minilm.wiki_extract.taught")
     assert [source.name for source in found.encoders] == ["bert_base", "minilm"]
-    assert [source.name for source in found.data] == ["wiki1m", "wiki_extract", "wiki_sentences"]
+    assert [source.name for source in found.data] == [
+        "sick_r_all",
+        "wiki1m",
+        "wiki_extract",
+        "wiki_sentences",
+    ]
+    assert "sick_r_all" in Page(study).datasets
     assert study.read_corpora == ["wiki1m", "wiki_extract", "wiki_sentences"]

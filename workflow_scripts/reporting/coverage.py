@@ -7,7 +7,7 @@ figures with theirs.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
@@ -103,18 +103,15 @@ def reasons_of(cells: Iterable[Printed], reasons: Sequence[Reason]) -> dict[Prin
     given = {cell: [reason for reason in reasons if reason.covers(cell)] for cell in cells}
     for cell, some in given.items():
         if bool(some) == bool(cell.target):
-            what = (
-                f"a run and a reason, {some[0].reason!r}. Remove"
-                if some
-                else "neither a run nor a reason. Name"
-            )
-            raise DataError(f"{cell}: has {what} one in the table or the ledger.")
-    found = {cell: some[0] for cell, some in given.items() if some}
+            both, neither = "a run and a reason, {!r}. Remove", "neither a run nor a reason. Name"
+            found = both.format(some[0].reason) if some else neither
+            raise DataError(f"{cell}: has {found} one in the table or the ledger.")
+    needed = {cell: some[0] for cell, some in given.items() if some}
     for reason in reasons:
-        if reason not in found.values():
-            what = f"no cell without a run needs {reason.reason!r}"
-            raise DataError(f"ledger: {reason.table}: {what}. Remove it.")
-    return found
+        if reason not in needed.values():
+            unneeded = f"no cell without a run needs {reason.reason!r}"
+            raise DataError(f"ledger: {reason.table}: {unneeded}. Remove it.")
+    return needed
 
 
 def lines(
@@ -130,15 +127,17 @@ def lines(
     Raises:
         DataError: as ``reasons_of``, or at a table whose name does not say its number.
     """
-    outcomes: dict[tuple[str, str], list[tuple[Kind | None, Target]]] = {}
+    outcomes: dict[tuple[str, str], list[tuple[Kind | None, Target]]] = defaultdict(list)
     for paper, ledger in ledgers.items():
         ours = [cell for cell in cells if paper_of(cell.table) == paper]
         kinds = {cell: reason.kind for cell, reason in reasons_of(ours, ledger.reasons).items()}
         for cell in sorted(ours, key=_place):
-            of_table = outcomes.setdefault((paper, _NAMES[_place(cell)[0]].format(_place(cell)[1])), [])
-            of_table.append((kinds.get(cell), _shown(cell)))
-        panels = [(panel.kind, (str(panel.grid), "", str(panel.drawn))) for panel in ledger.panels]
-        outcomes[paper, "panels of figures"] = panels
+            kind, number = _place(cell)
+            name = f"Table {number}" if kind == "table" else f"text of Figure {number}"
+            outcomes[paper, name].append((kinds.get(cell), _shown(cell)))
+        outcomes[paper, "panels of figures"] = [
+            (panel.kind, (str(panel.grid), "", str(panel.drawn))) for panel in ledger.panels
+        ]
         outcomes[paper, "all"] = [(kinds.get(cell), _shown(cell)) for cell in ours]
     return [
         Line(
@@ -153,26 +152,20 @@ def lines(
     ]
 
 
-_NAMES = {"table": "Table {}", "figure": "text of Figure {}"}
-
-
 def _place(cell: Printed) -> tuple[str, int]:
     """Whether a number is in a table or in the text of a figure, and the number of that."""
     named = re.fullmatch(r".+_(table|figure)(\d+)", cell.table)
     if not named:
-        what = "its name does not end in _table or _figure and a number"
-        raise DataError(f"{cell.table}.csv: {what}. Rename it.")
+        raise DataError(
+            f"{cell.table}.csv: its name does not end in _table or _figure and a number. Rename it."
+        )
     return named[1], int(named[2])
 
 
 def _shown(cell: Printed) -> Target:
     """The cell, or the whole figure, without which a number is not measured."""
-    in_figure = cell.heading.startswith(FIGURE)
-    return (
-        (cell.grid, "", cell.heading.removeprefix(FIGURE))
-        if in_figure
-        else (cell.grid, cell.run, cell.heading)
-    )
+    run = "" if cell.heading.startswith(FIGURE) else cell.run
+    return cell.grid, run, cell.heading.removeprefix(FIGURE)
 
 
 def targets_in(rows: Iterable[Mapping[str, object]], grid: str) -> set[Target]:

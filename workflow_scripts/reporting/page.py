@@ -11,6 +11,7 @@ import xml.etree.ElementTree as ET
 from base64 import b64encode
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from math import ceil, floor, log10
 from pathlib import Path
 from statistics import fmean
@@ -42,7 +43,7 @@ from workflow_scripts.settings.report import Page as Config
 from workflow_scripts.settings.training import LastBatch, batches
 
 Shown = dict[str, Any]
-"""What the template prints of one thing, by the names that it uses."""
+"""Values of the template, by the names that it uses."""
 _PACKAGES = ("torch", "transformers", "tokenizers")
 
 
@@ -51,10 +52,9 @@ def page(job: Job) -> str:
     config = Config.parse(job.settings["page"], "report.page")
     called = Called.parse(job.settings["called"], "names")
     record, report = job.record(), job.outputs["report"]
-    corpora = _corpora(job, config.top_words)
-    made = _sections(job, called)
+    corpora, made = _corpora(job, config.top_words), _sections(job, called)
     led = next((section for section in made if section["headline"]), {})
-    templates = _environment()
+    templates = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     templates.filters["policy_hash"] = _policy_hash
     return templates.from_string(job.inputs["template"].read_text("utf-8")).render(
         study=job.settings["name"],
@@ -83,17 +83,12 @@ def page(job: Job) -> str:
 
 def _policy_hash(script: str) -> str:
     """The hash by which a content security policy names an inline script."""
-    digest = b64encode(hashlib.sha256(str(script).encode()).digest()).decode()
-    return f"'sha256-{digest}'"
-
-
-def _environment() -> Environment:
-    """Templates that escape what they print and refuse unknown names."""
-    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    digest = hashlib.sha256(str(script).encode()).digest()
+    return f"'sha256-{b64encode(digest).decode()}'"
 
 
 def _linked(path: Path, page: Path) -> Shown:
-    """An artefact that a reader may want to open, and its link relative to the folder of ``page``."""
+    """The path of an artefact, and its link relative to the folder of ``page``."""
     return {"path": path.as_posix(), "link": quote(os.path.relpath(path, page.parent))}
 
 
@@ -106,8 +101,8 @@ def summarise(experiments: Sequence[Experiment], sentences: int) -> str:
     """A summary of the study in one sentence.
 
     Args:
-        experiments: All of it.
-        sentences: Those of its corpora.
+        experiments: All experiments of the study.
+        sentences: Number of sentences in its corpora.
     """
     named = [pair for experiment in experiments for pair in runs_of(experiment.model_dump()).items()]
     runs = dict(named)
@@ -136,13 +131,13 @@ class Axis(NamedTuple):
 
     @classmethod
     def over(cls, values: Sequence[float]) -> "Axis":
-        """From the least of some values to the greatest, with some air at both ends."""
+        """An axis from the least of some values to the greatest, with some air at both ends."""
         low, high = min(values), max(values)
         air = (high - low or 1.0) / 20
         return cls(low - air, high + air)
 
     def place(self, value: float | None) -> float | None:
-        """Where a value is, in percent of the axis from the left."""
+        """The place of a value, in percent of the axis from the left."""
         return None if value is None else round(100 * (value - self.low) / (self.high - self.low), 2)
 
     def ticks(self) -> list[tuple[float | None, str]]:
@@ -221,7 +216,7 @@ def _section(
     histories: Mapping[str, Sequence[Path]],
     figures: Mapping[str, Sequence[Shown]],
 ) -> Shown:
-    """One table: its cells, what they rest on, how its runs were trained, its figures."""
+    """One table: its cells, their data, the trainings of its runs, its figures."""
     times = next((one for one in job.many("times") if one.stem == path.stem), None)
     sheet = sheet_of(path, times, {run: called.run(run) for run in called.runs})
     experiment = experiment_of(path) if "experiment" in record_of(path).settings else None
@@ -265,7 +260,7 @@ def rests_on(lines: Sequence[Shown], rows: Sequence[Row], called: Called, datase
 
 
 def _training(job: Job, run: str, histories: Sequence[Path]) -> Shown:
-    """How one run was trained: steps, sentences read, passes over the corpus, seconds, checkpoints kept."""
+    """The training of one run: steps, sentences read, passes over the corpus, seconds, checkpoints kept."""
     record = record_of(histories[0])
     training, corpus = record.settings["training"], record.inputs["corpus"].path
     tables = {path: read_table(path, HISTORY) for path in histories}
@@ -295,11 +290,11 @@ def _training(job: Job, run: str, histories: Sequence[Path]) -> Shown:
 
 def _checkpoint(history: pa.Table) -> str:
     step, score = kept(history)
-    return f"step {step:,}" + ("" if score is None else f" ({number(score, 3)})")
+    return f"step {step:,}" if score is None else f"step {step:,} ({number(score, 3)})"
 
 
 def _seconds(job: Job, history: Path, batch_size: int, trained_steps: int) -> float | None:
-    """How long the steps of a training took, its development scores included; None where nothing was measured.
+    """Seconds of the steps of a training, its development scores included; None where nothing was measured.
 
     If a training was stopped and resumed, its file of speeds has only the steps since; their mean stands for all.
 
@@ -342,7 +337,7 @@ def _trained_with(record: Record) -> str:
 
 
 def _drawing(job: Job, path: Path, record: Record) -> Shown:
-    """A figure as an image, in which nothing runs and nothing is fetched, with its caption and its data."""
+    """A figure as an image, which runs and fetches nothing, with its caption and its data."""
     svg, page = path.read_bytes(), job.outputs["report"]
     caption: str = record.settings["figures"][path.stem]["caption"]
     spoken = [node for node in ET.fromstring(svg) if re.search(r"}(title|desc)$", node.tag)]
@@ -435,17 +430,20 @@ def _development(job: Job) -> list[Shown]:
 
 
 def _claims(job: Job) -> Shown:
-    """Claims that this study compares with their verdicts, and the others; empty where it is held to none."""
+    """Claims that this study compares with their verdicts, and the others; empty if it compares none."""
     for path in job.many("claims"):
-        rows = _rows(path, CLAIMS)
-        for row in rows:
-            tested = [p_text(row[name]) for name in ("p_value", "corrected_p")]
-            row["title"] = PAPERS.get(row["paper"], row["paper"])
-            row |= {"printed": printed_sides(row), "p": " / ".join(filter(None, tested))}
-        lines, others = (
-            [row for row in rows if (row["verdict"] == NOT_RUN) == left] for left in (False, True)
-        )
-        return {"lines": lines, "others": others, "file": _linked(path, job.outputs["report"])}
+        rows = [
+            row
+            | {
+                "title": PAPERS.get(row["paper"], row["paper"]),
+                "printed": printed_sides(row),
+                "p": " / ".join(filter(None, (p_text(row[name]) for name in ("p_value", "corrected_p")))),
+            }
+            for row in _rows(path, CLAIMS)
+        ]
+        compared = [row for row in rows if row["verdict"] != NOT_RUN]
+        others = [row for row in rows if row["verdict"] == NOT_RUN]
+        return {"lines": compared, "others": others, "file": _linked(path, job.outputs["report"])}
     return {}
 
 
@@ -454,17 +452,11 @@ def _coverage(job: Job) -> Iterable[coverage.Line]:
     pictures = [svg for path in job.many("figures") for svg in path.parent.glob("*.svg")]
     measured = {(path.parent.name, "", path.stem) for path in pictures}
     for path in [*job.many("tables"), *job.many("extraction"), *job.many("times")]:
-        measured |= {
-            (path.stem, "", "table"),
-            *coverage.targets_in(_rows(path, TABLE), path.stem),
-        }
-    ledgers = {
-        path.stem: coverage.read_ledger(path.read_text("utf-8"), str(path)) for path in job.many("ledger")
-    }
-    cells = [
-        cell for path in job.many("published") for cell in read_printed(path.read_bytes(), path.as_posix())
-    ]
-    return coverage.lines(cells, ledgers, measured)
+        measured |= {(path.stem, "", "table"), *coverage.targets_in(_rows(path, TABLE), path.stem)}
+    texts = {path: path.read_text("utf-8") for path in job.many("ledger")}
+    ledgers = {path.stem: coverage.read_ledger(text, str(path)) for path, text in texts.items()}
+    printed = (read_printed(path.read_bytes(), path.as_posix()) for path in job.many("published"))
+    return coverage.lines([*chain.from_iterable(printed)], ledgers, measured)
 
 
 def write_report(job: Job) -> None:

@@ -50,7 +50,7 @@ class Sheet:
     source: str
     """Paper and table."""
     alpha: float
-    """Level of its tests."""
+    """Level of significance of its tests."""
     settings: str
     """Configuration file that defines it."""
     rows: Sequence[Row]
@@ -60,7 +60,7 @@ class Sheet:
     shown: Mapping[str, str] = field(default_factory=dict)
     """Runs and headings that readers see under another name."""
     trained: Mapping[str, str] = field(default_factory=dict)
-    """How long its runs were trained; empty where all were trained equally long."""
+    """Length of the training of each run; empty if all were trained equally long."""
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -188,7 +188,7 @@ class Sheet:
         return bool((self.cells["star"] != "").any())
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """In the terminal; if it is too wide, it is continued below, with as many columns as fit, at least one."""
+        """Print the table in the terminal; if it is too wide, it is continued below, at least one column at a time."""
         yield Text.assemble((self.title, "bold"), f"\n{self.source}")
         unfolded, start = options.update(max_width=_ENDLESS), 0
         for end in range(1, len(self.heads) + 1):
@@ -443,7 +443,7 @@ def latex(sheet: Sheet, command: str) -> str:
 
 
 def _in_latex(text: str) -> str:
-    """Text that LaTeX prints as it is, in one line; letters of any alphabet stay, as UTF-8."""
+    """Text that LaTeX prints unchanged, in one line; letters of any alphabet stay, as UTF-8."""
     return " ".join(text.split()).translate(_IN_LATEX)
 
 
@@ -489,5 +489,5 @@ def _csv(fields: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _harmless(value: object) -> object:
-    """Text with an apostrophe in front if a spreadsheet would otherwise evaluate it."""
+    """Text with an apostrophe in front if a spreadsheet would evaluate it as a formula."""
     return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value

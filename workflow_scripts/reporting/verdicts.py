@@ -36,7 +36,7 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.cells import Row, brief, paired
 from workflow_scripts.reporting.records import experiment_of, record_of, wildcard
 from workflow_scripts.settings.claims import Claim, Comparison, Expects, Held, Scale
-from workflow_scripts.settings.grids import AnyColumn, Column, Experiment, runs_of
+from workflow_scripts.settings.grids import Column, Experiment, runs_of
 from workflow_scripts.settings.report import Significance
 
 Kind = Literal["supported", "contradicted", "undecided"]
@@ -58,24 +58,20 @@ class Compared(NamedTuple):
 
     sides: Sequence[Row]
     over: str
-    """What they were compared over: seeds, draws, tasks or pairs; empty where nothing is repeated."""
+    """The unit of repetition: seeds, draws, tasks or pairs; empty where nothing is repeated."""
     means: tuple[float, float]
-    """Over what both sides have."""
+    """The mean of each side over the repetitions that both have."""
     evidence: Evidence
 
 
 def judge_claims(job: Job) -> None:
-    """Hold the papers' claims to the scores of a study (rule judge_claims).
+    """Compare the papers' claims with the scores of a study (rule judge_claims).
 
     Raises:
         DataError: if an input is damaged, or two sides were scored on different pairs.
     """
     significance = Significance.parse(job.settings["significance"], "significance")
     held = Held.parse(job.settings["held"], "claims")
-    pairs = {
-        (wildcard(path, "run"), wildcard(path, "suite")): read_table(path, SIMILARITIES)
-        for path in job.many("pairs")
-    }
     tables = {path.stem: (path, read_table(path, TABLE)) for path in job.many("tables")}
     for record in job.many("figures"):
         for path in record.parent.glob("*.parquet"):
@@ -92,7 +88,10 @@ def judge_claims(job: Job) -> None:
             for name, (made_by, _) in tables.items()
             if record_of(made_by).rule == "make_table"
         },
-        pairs=pairs,
+        pairs={
+            (wildcard(path, "run"), wildcard(path, "suite")): read_table(path, SIMILARITIES)
+            for path in job.many("pairs")
+        },
     )
     found = [compare(claim, material, significance) for claim in held.claims]
     job.write({"verdicts": judged(held, found, significance)})
@@ -102,11 +101,13 @@ def judged(held: Held, found: Sequence[Compared | str], significance: Significan
     """The table of claims with their verdicts.
 
     Args:
-        held: What the study is held to.
-        found: What was found of each, or why it was not compared.
+        held: The claims and the scale of the study.
+        found: The comparison of each claim, or the reason for which it was not compared.
         significance: How differences are tested.
     """
-    p_values = corrected([None if isinstance(one, str) else one.evidence.p for one in found])
+    tested = [one.evidence.p for one in found if not isinstance(one, str) and one.evidence.p is not None]
+    corrected = iter(holm(tested))
+    p_values = [None if isinstance(one, str) or one.evidence.p is None else next(corrected) for one in found]
     rows = [
         claim.model_dump(exclude={"compared"})
         | (
@@ -117,12 +118,6 @@ def judged(held: Held, found: Sequence[Compared | str], significance: Significan
         for claim, one, p in zip(held.claims, found, p_values, strict=True)
     ]
     return pa.Table.from_pylist(rows, schema=CLAIMS)
-
-
-def corrected(p_values: Sequence[float | None]) -> list[float | None]:
-    """The p-values of one study's claims, corrected for their number; those that were not tested stay None."""
-    tested = iter(holm([p for p in p_values if p is not None]))
-    return [None if p is None else next(tested) for p in p_values]
 
 
 def verdict(
@@ -138,9 +133,8 @@ def verdict(
 def _compared(
     claim: Claim, found: Compared, p: float | None, significance: Significance, scale: Scale
 ) -> Row:
-    evidence, comparison = found.evidence, claim.compared
+    evidence, comparison, decides = found.evidence, claim.compared, None if scale == "demo" else p
     assert isinstance(comparison, Comparison)
-    decides = None if scale == "demo" else p
     kind = verdict(evidence.difference, decides, claim.expects, claim.margin or 0, significance.alpha)
     return {
         "verdict": kind,
@@ -168,22 +162,19 @@ def reason(found: Compared, kind: Kind, note: str, alpha: float, scale: Scale) -
     """Grounds of a verdict, in one line."""
     evidence = found.evidence
     direction = "higher" if evidence.difference > 0 else "lower"
-    parts = [f"{brief(abs(evidence.difference))} {direction}" if evidence.difference else "equal"]
+    shown, why = f"{brief(abs(evidence.difference))} {direction}" if evidence.difference else "equal", ""
     if evidence.low is None or evidence.high is None:
         several = any((side["seeds"] or 1) > 1 for side in found.sides)
-        why = f"fewer than three {found.over or 'seeds'} in common" if several else "one value on each side"
-        parts.append(f"{why}, so that nothing is tested")
-    else:
-        interval = f"{brief(evidence.low)} to {brief(evidence.high)}"
-        parts[0] += f" ({interval}) over {evidence.n:,} {found.over}"
-        if scale == "demo":
-            parts.append("a demo decides no claim")
-        elif kind == "undecided" and evidence.p is not None and evidence.p < alpha:
-            parts.append("significant alone, but not after the correction for all claims")
-        elif kind == "undecided":
-            least = brief(evidence.detectable or 0)
-            parts.append(f"even alone, a true difference below {least} would mostly go unseen")
-    return "; ".join([*parts, *filter(None, [note])])
+        fewer = f"fewer than three {found.over or 'seeds'} in common" if several else "one value on each side"
+        return "; ".join(filter(None, [shown, f"{fewer}, so that nothing is tested", note]))
+    if scale == "demo":
+        why = "a demo decides no claim"
+    elif kind == "undecided" and evidence.p is not None and evidence.p < alpha:
+        why = "significant alone, but not after the correction for all claims"
+    elif kind == "undecided":
+        why = f"even alone, a true difference below {brief(evidence.detectable or 0)} would mostly go unseen"
+    interval = f"{brief(evidence.low)} to {brief(evidence.high)}"
+    return "; ".join(filter(None, [f"{shown} ({interval}) over {evidence.n:,} {found.over}", why, note]))
 
 
 def compare(claim: Claim, material: Material, significance: Significance) -> Compared | str:
@@ -244,10 +235,19 @@ def _resampled(
 ) -> list[tuple[float, Any, int]]:
     """The difference of each task behind two cells, as it is and in R resamples of its pairs, and their number.
 
-    Empty where a cell is no correlation by ranks over all pairs of a task, nor a mean of such.
+    Empty if a cell is neither a correlation by ranks over all pairs of a task nor a mean of such.
     """
-    ours, theirs = (_by_ranks(grid.averaged(row["heading"])) for row in sides)
-    if not ours or [one.task for one in ours] != [other.task for other in theirs]:
+    columns = [grid.averaged(row["heading"]) for row in sides]
+    ours, theirs = (
+        [
+            one
+            for one in part
+            if isinstance(one, Column) and (one.aggregation, one.metric) == ("all", "spearman")
+        ]
+        for part in columns
+    )
+    alike = [one.task for one in ours] == [other.task for other in theirs]
+    if not ours or not alike or [ours, theirs] != columns:
         return []
     found = []
     for one, other in zip(ours, theirs, strict=True):
@@ -263,13 +263,3 @@ def _resampled(
         mixed_R = resampled(gold, cosines[0], cosines[1], significance)
         found.append((observed(gold, cosines[0], cosines[1]) * one.scale, mixed_R * one.scale, len(gold)))
     return found
-
-
-def _by_ranks(columns: Sequence[AnyColumn]) -> list[Column]:
-    """Columns that are correlations by ranks over all pairs of a task; none where one is anything else."""
-    ranks = [
-        one
-        for one in columns
-        if isinstance(one, Column) and (one.aggregation, one.metric) == ("all", "spearman")
-    ]
-    return ranks if len(ranks) == len(columns) else []

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from workflow_scripts.columns.extraction import EXTRACTION
-from workflow_scripts.data.printed import Printed, as_printed, look_up
+from workflow_scripts.data.printed import Printed
 from workflow_scripts.reporting.extraction import Scores, Variant, build, shown
 from workflow_scripts.reporting.sheets import Sheet
 from workflow_scripts.settings.extraction import ExtractionTable, Names
@@ -171,7 +171,7 @@ def test_a_cell_has_notes_on_what_it_lacks(draws, postprocess, measure, notes):
     assert found.notes == notes
 
 
-def test_no_column_has_the_name_of_another_encoder_and_a_substitution_marks_the_column_it_reaches(scores):
+def test_columns_are_named_by_their_encoder_and_a_substitution_marks_its_columns(scores):
     models = NAMES.models | {"BERT": NAMES.models["BERT"].model_copy(update={"name": "{encoder} + x"})}
     names = NAMES.model_copy(update={"models": models})
     asked = table(models=["BERT", "RE"])
@@ -182,9 +182,3 @@ def test_no_column_has_the_name_of_another_encoder_and_a_substitution_marks_the_
     assert not any(line["marks"] for line in sheet.lines)
     rows_are_models = table(columns="measures", models=["BERT", "RE"])
     assert "MiniLM + x" in {words.split(": ")[-1] for words in shown(rows_are_models, names).values()}
-
-
-def test_a_file_with_one_group_answers_whatever_the_group_is_called():
-    content = b'group,row,column,value,grid,run,heading,source,note\n"x, y",T0,STS,63.4,,,,Table 1,\n'
-    numbers = as_printed(content, "a file")
-    assert look_up(numbers, "any", "T0", "STS").value == 63.4 and look_up(numbers, "any", "T1", "STS") is None
