@@ -65,7 +65,9 @@ def ask(words: Sequence[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print data instead of tables")
     some_exclude = any(exclusive for _, exclusive, _ in module.ARGUMENTS)
-    either = parser.add_mutually_exclusive_group() if some_exclude else parser  # argparse prints no empty group
+    either = (
+        parser.add_mutually_exclusive_group() if some_exclude else parser
+    )  # argparse prints no empty group
     for names, exclusive, options in module.ARGUMENTS:
         (either if exclusive else parser).add_argument(*names, **options)
     values = vars(parser.parse_args(arguments))

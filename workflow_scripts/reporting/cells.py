@@ -14,7 +14,7 @@ Row = dict[str, Any]
 
 
 class Values(NamedTuple):
-    """One cell before it is summarised: a value per seed, or per draw, or notes on why there is none."""
+    """One cell before it is summarised: a value per seed, or per draw, or notes on why it is empty."""
 
     by_seed: Mapping[int, float]
     n: int
@@ -121,7 +121,7 @@ def brief(value: float) -> str:
 
 
 def between(values: Sequence[float]) -> str:
-    """The lowest and the highest of some whole numbers: 150 to 1,650; empty where there is none."""
+    """The lowest and the highest of some whole numbers: 150 to 1,650; empty without numbers."""
     ends = (f"{end:,.0f}" for end in (min(values), max(values))) if values else ()
     return " to ".join(dict.fromkeys(ends))
 

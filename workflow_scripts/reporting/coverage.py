@@ -48,7 +48,7 @@ class Reason(Settings):
 
 
 class Panel(Settings):
-    """One panel of a printed figure: the figure of a grid that shows the same, or why there is none."""
+    """One panel of a printed figure: the figure of a grid that shows the same, or the reason why none does."""
 
     figure: str = Field(description="As the paper numbers it.")
     panel: str = Field(description="What it shows.")

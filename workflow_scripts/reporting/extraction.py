@@ -28,7 +28,7 @@ from workflow_scripts.reporting.records import record_of, wildcard
 from workflow_scripts.settings.extraction import ExtractionTable, Measure, Model, Names, Variants
 
 NOT_ASKED = "not in the study's grid"
-"""The note of a cell that no block of the study asks for, and that is no gap."""
+"""The note of a cell that no block of the study asks for, which differs from a gap."""
 
 Numbers = Mapping[tuple[str, ...], Printed]
 """Group, row and column to a paper's number."""
@@ -126,7 +126,7 @@ class Scores:
 _PLACE = (
     "representation", "mixing_weight", "layers", "weighting", "postprocess", "kind", "task", "aggregation", "metric",
 )  # fmt: skip
-"""What tells scores apart, but for the draw."""
+"""Columns that identify a score, without the draw."""
 
 
 class Place(NamedTuple):

@@ -165,7 +165,7 @@ class Sheet:
     @property
     def facts(self) -> list[str]:
         """Headings of the columns between the runs and their cells."""
-        return list(self.lines[0]["facts"])
+        return ["seeds", *["trained"] * bool(self.trained)]
 
     @property
     def level(self) -> str:
@@ -323,16 +323,15 @@ def _printed(sheet: Sheet, start: int, end: int) -> Table:
 
     bases = _has_bases(sheet)
     (head, *rows), before = _grid(sheet, named, cell, bases=bases), 1 + bases + len(sheet.facts)
-    shown = [*range(1 + bases, before), *range(before + start, min(before + end, len(head)))]
+    shown = [*range(1, before), *range(before + start, min(before + end, len(head)))]
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("run", overflow="fold")
-    if bases:
-        table.add_column("base", no_wrap=True)
     for place in shown:
-        table.add_column(Text(head[place]), justify="right", no_wrap=True)
+        left = head[place] == "base" and place == 1
+        table.add_column(Text(head[place]), justify="left" if left else "right", no_wrap=True)
     for line, row in zip(sheet.lines, rows, strict=True):
         run = Text(row[0], style="italic" if line["baseline"] else "")
-        table.add_row(run, *row[1 : 1 + bases], *(Text(row[place]) for place in shown))
+        table.add_row(run, *(Text(row[place]) for place in shown))
     return table
 
 

@@ -178,7 +178,7 @@ def reason(found: Compared, kind: Kind, note: str, alpha: float, scale: Scale) -
 
 
 def compare(claim: Claim, material: Material, significance: Significance) -> Compared | str:
-    """The evidence on one claim, or why there is none."""
+    """The evidence on one claim, or the reason why it was not compared."""
     comparison = claim.compared
     if isinstance(comparison, str):
         return comparison

@@ -104,7 +104,7 @@ def _followed(records: Sequence[Record], roles: Iterable[str]) -> tuple[str, lis
 
 
 def contents_equal(a: Path, b: Path) -> bool:
-    """Whether two artefacts have the same contents, apart from their records and what differs from run to run."""
+    """Whether two artefacts have equal contents, without their records and elements that differ from run to run."""
     if {a.suffix, b.suffix} == {".parquet"}:
         one, two = pq.read_table(a), pq.read_table(b)
         same = one.schema.equals(two.schema) and one.num_rows == two.num_rows
@@ -159,7 +159,7 @@ def _column(name: str, a: pa.Array, b: pa.Array) -> Difference:
 
 
 def _floats(column: pa.Array) -> Floats:
-    """Values in double precision; an empty cell, which is no zero, is infinite."""
+    """Values in double precision; an empty cell is infinite, so that it differs from 0."""
     filled = pc.if_else(pc.is_null(column), float("inf"), column.cast(pa.float64(), safe=False))
     values: Floats = filled.to_numpy(zero_copy_only=False)
     return values

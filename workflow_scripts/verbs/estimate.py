@@ -40,16 +40,19 @@ _TOKENS = 32  # of a sentence in a prompt
 _DAY = 86_400
 
 
-def rows_of(config: Mapping[str, Any], corpus: str) -> float:
+def corpus_rows(config: Mapping[str, Any], corpus: str) -> float:
     """The number of sentences in a corpus, by contracts and limits."""
     block = config["corpora"][corpus]
     if trip := block.get("round_trip"):
-        whole: float = min(rows_of(config, trip["corpus"]), trip["max_sentences"] or math.inf)
-        return 2 * whole if trip["form"] == "expanded" else whole
+        return _translated(config, trip) * (2 if trip["form"] == "expanded" else 1)
     rows: float = _promised(config, block["dataset"]) - block["dev_sentences"]
     added = _promised(config, block["also"]) if block.get("also") else 0
-    most: float = block["max_sentences"] or math.inf
-    return min(rows, most) + added
+    return min(rows, block["max_sentences"] or math.inf) + added
+
+
+def _translated(config: Mapping[str, Any], trip: Mapping[str, Any]) -> float:
+    """The number of sentences that a round trip translates."""
+    return min(corpus_rows(config, trip["corpus"]), trip["max_sentences"] or math.inf)
 
 
 def _promised(config: Mapping[str, Any], dataset: str) -> float:
@@ -63,16 +66,18 @@ def _promised(config: Mapping[str, Any], dataset: str) -> float:
 def gpu_hours(study: Study, jobs: Iterable[PlannedJob]) -> list[Row]:
     """Trainings by size of encoder: steps, and hours if each takes a step of SimCSE on an encoder of that size."""
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    encoders = study.config["encoders"]
     for job in jobs:
         if job.rule in ("train_encoder", "continue_mlm"):
-            found[_size(study, job)].append(_steps(study, job))
+            sizes = {size_of(encoders, part) for part in parts_of(encoders, _encoder(study, job))}
+            found[max(sizes, key=[*GIGABYTES].index)].append(_steps(study, job))
     return [
         {
             "size of encoder": size,
             "trainings": len(found[size]),
             "steps": _known(sum(steps for steps, _ in found[size])),
             "ms a step of 64": _known(milliseconds),
-            "GPU hours": _known(sum(of_64 for _, of_64 in found[size]) * milliseconds / 3.6e6),
+            "GPU hours": _known(sum(as_64 for _, as_64 in found[size]) * milliseconds / 3.6e6),
         }
         for size, milliseconds in STEP_MILLISECONDS.items()
         if size in found
@@ -86,22 +91,15 @@ def _encoder(study: Study, job: PlannedJob) -> str:
     return named
 
 
-def _size(study: Study, job: PlannedJob) -> str:
-    """The largest size among the encoders behind a job."""
-    encoders = study.config["encoders"]
-    sizes = {size_of(encoders, part) for part in parts_of(encoders, _encoder(study, job))}
-    return max(sizes, key=[*GIGABYTES].index)
-
-
 def _steps(study: Study, job: PlannedJob) -> tuple[float, float]:
-    """Steps of a training, and those of 64 sentences in the place of its own."""
+    """The steps of a training, and its number of steps if each had 64 sentences."""
     if job.rule == "continue_mlm":
-        adapt = study.config["encoders"][job.wildcards["encoder"]]["adapt"]
-        corpus, training = adapt["corpus"], adapting_training(study.config, job.wildcards["encoder"])
+        corpus = study.config["encoders"][job.wildcards["encoder"]]["adapt"]["corpus"]
+        training = adapting_training(study.config, job.wildcards["encoder"])
     else:
-        corpus = str(study.runs[job.wildcards["run"]].corpus)
-        training = study.runs[job.wildcards["run"]].training
-    rows = rows_of(study.config, corpus)
+        run = study.runs[job.wildcards["run"]]
+        corpus, training = str(run.corpus), run.training
+    rows = corpus_rows(study.config, corpus)
     steps = training["max_steps"] or training["epochs"] * rows // training["batch_size"]
     return steps, steps * training["batch_size"] / _SENTENCES
 
@@ -116,7 +114,7 @@ def gigabytes(study: Study, job: PlannedJob) -> float:
     if job.rule == "read_dataset":
         rows = _promised(study.config, job.wildcards["dataset"])
     else:
-        rows = rows_of(study.config, job.wildcards["corpus"]) if job.rule in _ROW_BYTES else 0
+        rows = corpus_rows(study.config, job.wildcards["corpus"]) if job.rule in _ROW_BYTES else 0
     if job.rule == "translate_shard":
         rows /= study.config["round_trip"]["shards"]
     return _JOB_GIGABYTES.get(job.rule, 0) + (_ROW_BYTES.get(job.rule, 0) * rows / 1e9 if rows > 0 else 0)
@@ -149,9 +147,8 @@ def requests(config: Mapping[str, Any], jobs: Iterable[PlannedJob]) -> list[Row]
         elif job.rule == "translate_shard":
             trip = config["corpora"][job.wildcards["corpus"]]["round_trip"]
             block = config["translators"][trip["translator"]]
-            rows = min(rows_of(config, trip["corpus"]), trip["max_sentences"] or math.inf)
-            at_once = block.get("batch_sentences", 1)
-            sent = 2 * rows / config["round_trip"]["shards"] / at_once  # there and back
+            rows = _translated(config, trip) / config["round_trip"]["shards"]
+            sent = 2 * rows / block.get("batch_sentences", 1)  # there and back
             service = f"llms.{block['llm']}" if "llm" in block else f"translators.{trip['translator']}"
             asked[service].append((sent, sent, _prompt_tokens(job)))
     return [_service(config, service, each) for service, each in sorted(asked.items())]
@@ -166,16 +163,14 @@ def _prompt_tokens(job: PlannedJob) -> int:
 def _service(config: Mapping[str, Any], service: str, asked: Sequence[tuple[float, float, int]]) -> Row:
     section, _, name = service.partition(".")
     block = config[section][name]
-    calls, price = block.get("calls", {}), block.get("price")
+    calls = block.get("calls", {})
     least, most = (sum(one[place] for one in asked) for place in (0, 1))
-    tokens = sum(one[1] * one[2] for one in asked)
     a_day = min(calls.get("per_day") or math.inf, (calls.get("per_second") or math.inf) * _DAY)
     dollars = math.nan if section == "llms" else 0.0
-    if price:
-        completions = most * block["max_completion_tokens"]
-        dollars = (
-            tokens * price["input_usd_per_million"] + completions * price["output_usd_per_million"]
-        ) / 1e6
+    if price := block.get("price"):
+        prompts = sum(one[1] * one[2] for one in asked) * price["input_usd_per_million"]
+        completions = most * block["max_completion_tokens"] * price["output_usd_per_million"]
+        dollars = (prompts + completions) / 1e6
     return {
         "service": service,
         "jobs": len(asked),
@@ -221,7 +216,7 @@ READERS = {
 
 
 def read_from(jobs: Iterable[PlannedJob]) -> list[Row]:
-    """Files, or repositories at commits, that every dataset and encoder would be read from now."""
+    """The files, or repositories at commits, from which every dataset and encoder would be read now."""
     rows = [
         {"of": " ".join(job.wildcards.values()), "read from": _places(job)}
         for job in jobs

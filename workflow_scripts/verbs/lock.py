@@ -30,7 +30,7 @@ from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.provenance.artefacts import atomic
 from workflow_scripts.provenance.record import Origin, Record
 from workflow_scripts.reporting.cells import number
-from workflow_scripts.verbs.plan import FOLDERS, folders_of
+from workflow_scripts.verbs.plan import FOLDERS, audited_folders
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
 from workflow_scripts.verbs.records import Change, Facts, Records, compare, contents_hash
 from workflow_scripts.verbs.verify import damage
@@ -247,7 +247,7 @@ def answer(
     if locked is None:
         if short:
             raise ConfigError("--short: nothing to compare with. Name a lock with --check FILE.")
-        content = lock(folders_of(studies, configfile, config))
+        content = lock(audited_folders(studies, configfile, config))
         with atomic(to) as temporary:
             temporary.write_text(json.dumps(content.model_dump(), indent=1, sort_keys=True) + "\n", "utf-8")
         return Answer(f"{to}: {len(content.artefacts)} artefacts")
@@ -256,7 +256,7 @@ def answer(
         studies = [
             Path(name) for name in dict.fromkeys("/".join(Path(name).parts[:2]) for name in was.contents)
         ]
-    folders = folders_of(studies, configfile, config)
+    folders = audited_folders(studies, configfile, config)
     found = check(folders, was)
     said = f"{found.same} artefacts as in {locked}, {len(found.differences)} not"
     words = ["python", "-m", "workflow_scripts", "lock", *map(str, folders), "--check", str(locked)]

@@ -52,7 +52,7 @@ class Graph:
         self._makers = {file: job for job in self.jobs for file in job.outputs}
 
     def writer(self, record: Record) -> PlannedJob | None:
-        """The job that would write the artefact of a record; None if there is none."""
+        """The job that would write the artefact of a record; None if no job would."""
         job = self._makers.get(record.outputs[0])
         return job if job and job.rule == record.rule and {*record.outputs} <= {*job.outputs} else None
 
@@ -123,7 +123,7 @@ FOLDERS = (
 """Arguments of a verb that audits studies."""
 
 
-def call_of(configfiles: Sequence[str], config: Sequence[str], study: str | None = None) -> Call:
+def given_call(configfiles: Sequence[str], config: Sequence[str], study: str | None = None) -> Call:
     """The configuration that a verb is given, or else that of the last run of a study, or of any, in this folder.
 
     Raises:
@@ -150,7 +150,7 @@ def _as_snakemake_reads(text: str) -> Any:
     return as_in_a_file(text)
 
 
-def config_of(call: Call) -> dict[str, Any]:
+def whole_config(call: Call) -> dict[str, Any]:
     """The whole configuration of a call.
 
     Raises:
@@ -159,10 +159,10 @@ def config_of(call: Call) -> dict[str, Any]:
     return load_config(ROOT, call.configfiles, as_in_a_file(call.config))
 
 
-def folders_of(studies: Sequence[Path], configfile: Sequence[str], config: Sequence[str]) -> list[Path]:
+def audited_folders(studies: Sequence[Path], configfile: Sequence[str], config: Sequence[str]) -> list[Path]:
     """The folders to audit: those that are named, or that of the given configuration, or each below ``results``."""
     if not studies and (configfile or config):
-        studies = [Path("results", config_of(call_of(configfile, config))["name"])]
+        studies = [Path("results", whole_config(given_call(configfile, config))["name"])]
     return audited_studies(studies)
 
 
@@ -184,10 +184,10 @@ def planned(
     options = ["--dry-run", *(["--forceall"] if from_nothing else [])]
     options += [] if Path("Snakefile").is_file() else ["--snakefile", str(ROOT / "Snakefile")]
     options += ["--profile", profile] if profile else []
-    return Graph(_dry_run([*options, *words_of(call), "--", *targets]))
+    return Graph(_dry_run([*options, *snakemake_options(call), "--", *targets]))
 
 
-def words_of(call: Call) -> list[str]:
+def snakemake_options(call: Call) -> list[str]:
     """Options of snakemake that give it a configuration."""
     given = [f"{key}={json.dumps(value)}" for key, value in call.config.items()]
     options = {"--configfile": call.configfiles, "--config": given}

@@ -33,7 +33,7 @@ from workflow_scripts.graph.study import Study, data_root_of, open_study
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.apis import LlmBlock, TranslatorSlice
 from workflow_scripts.verbs import cluster, estimate
-from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, call_of, config_of, planned
+from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, given_call, planned, whole_config
 from workflow_scripts.verbs.printing import Answer, Rows, argument
 
 Check = tuple[bool, str]
@@ -55,9 +55,9 @@ def answer(
     found = [*_checked(package_findings(ROOT / "requirements.lock"), "packages: as pinned")]
     tables: list[Rows] = []
     try:
-        call = call_of(configfile, config)
+        call = given_call(configfile, config)
         jobs = planned(targets, call, from_nothing=False, profile=profile).jobs
-        study = open_study(config_of(call), ROOT)
+        study = open_study(whole_config(call), ROOT)
         found += checks(study, jobs, profile, ask=not (offline or study.config["offline"] or is_offline()))
         tables = [
             Rows("jobs by rule", estimate.by_rule(study, jobs)),

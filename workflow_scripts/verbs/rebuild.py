@@ -1,7 +1,7 @@
 """Make an artefact again in a temporary folder, and compare it with the one that exists.
 
 Runs its job on the inputs below results/, where nothing is changed. The configuration is that of the study's last run
-in this folder, unless it is given. A record that differs although the contents agree is reported, and is no fault.
+in this folder, unless it is given. A record that differs although the contents agree is reported, but is not a fault.
 
 Exit code 1 if the contents of a rebuilt artefact differ.
 
@@ -22,7 +22,7 @@ from workflow_scripts.graph.place import Call
 from workflow_scripts.provenance.artefacts import RECORD_FILE, seal_of
 from workflow_scripts.provenance.cache import FOLDER as CACHE
 from workflow_scripts.verbs.diff import contents_equal
-from workflow_scripts.verbs.plan import CONFIGURATION, PlannedJob, call_of, planned
+from workflow_scripts.verbs.plan import CONFIGURATION, PlannedJob, given_call, planned
 from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
 from workflow_scripts.verbs.records import (
     artefact_name,
@@ -107,10 +107,10 @@ ARGUMENTS = (
 
 def answer(path: Path, configfile: list[str], config: list[str]) -> Answer:
     """Each artefact that was made again: whether contents and record are those of the first."""
-    artefact_record(Path(artefact_name(relative_name(path))))  # raises if there is none
+    artefact_record(Path(artefact_name(relative_name(path))))  # raises for any other file
     parts = Path(relative_name(path)).parts
     study = parts[1] if parts[0] == "results" and len(parts) > 1 else None
-    found = rebuild(path, call_of(configfile, config, study))
+    found = rebuild(path, given_call(configfile, config, study))
     changes = {one["path"]: one.pop("changes") for one in found}
     differing = sum(one["contents"] == "differ" for one in found)
     identical = sum(one["record"] == "identical" for one in found)

@@ -25,7 +25,7 @@ def reader_schema(name: str) -> dict[str, Any]:
 
 
 def schema_of(file: str) -> dict[str, Any]:
-    """The schema of a kind of file, where the keys of a method stand beside the others of its block."""
+    """The schema of a kind of file, with the keys of a method among the others of its block."""
     schema: dict[str, Any] = _FILES[file].model_json_schema()
     if block := schema.get("$defs", {}).get("MethodBlock"):
         method = block["properties"].pop("method")

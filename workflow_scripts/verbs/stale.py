@@ -20,7 +20,7 @@ from workflow_scripts.provenance.artefacts import seal_of
 from workflow_scripts.provenance.job import by_name
 from workflow_scripts.provenance.key import canonical
 from workflow_scripts.provenance.record import Input, Record, sha256_of
-from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, Graph, PlannedJob, call_of, planned
+from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, Graph, PlannedJob, given_call, planned
 from workflow_scripts.verbs.printing import Answer, Row, Rows, rows_of
 from workflow_scripts.verbs.records import (
     HASHES,
@@ -48,7 +48,7 @@ def answer(targets: list[str], configfile: list[str], config: list[str]) -> Answ
     Raises:
         ConfigError: if the jobs belong to no study.
     """
-    graph = planned(targets, call_of(configfile, config))
+    graph = planned(targets, given_call(configfile, config))
     made = {file: job for job in graph.jobs for file in job.outputs if file not in job.timings}
     studies = {"/".join(Path(file).parts[:2]) for file in made if file.startswith("results/")}
     if not studies:

@@ -37,7 +37,7 @@ from workflow_scripts.provenance.artefacts import RECORD_FILE
 from workflow_scripts.provenance.closure import ROOT, meaning_now
 from workflow_scripts.provenance.record import Record, sha256_of
 from workflow_scripts.training.manifests import damaged_file, read_manifest
-from workflow_scripts.verbs.plan import FOLDERS, call_of, config_of, folders_of, words_of
+from workflow_scripts.verbs.plan import FOLDERS, audited_folders, given_call, snakemake_options, whole_config
 from workflow_scripts.verbs.printing import Answer, Rows, rows_of
 from workflow_scripts.verbs.records import (
     ABSENT,
@@ -226,13 +226,13 @@ def _places(call: Call | None) -> tuple[Path | None, str]:
     noted = call.cache if call else ""
     if call:
         with suppress(ConfigError):  # its files may be gone
-            config = config_of(call)
+            config = whole_config(call)
             return data_root_of(config), noted or config["cache"] or _CACHE
     return sources.data_root(), noted or _CACHE
 
 
 def sha256_now(source: str, data_roots: Iterable[Path]) -> str | None:
-    """The hash of a source on this machine; None if it is not here, or is no file. Nothing is downloaded.
+    """The hash of a source on this machine; None if it is not here, or not a file. Nothing is downloaded.
 
     Args:
         source: As records name it: ``local:`` below the data root, ``package:`` in an installed package, ``hub:`` in
@@ -256,7 +256,7 @@ def _candidates(kind: str, name: str, data_roots: Iterable[Path]) -> Iterator[tu
         if spec is not None and spec.origin is not None:
             yield Path(spec.origin).parent, found[2]
     elif kind == "hub" and (found := _HUB.fullmatch(name)):
-        for held in get_args(hub.Kind):  # the Hub's client keeps models and datasets apart
+        for held in get_args(hub.Kind):  # the Hub's client has a folder for each kind
             yield hub.snapshot(found[1], found[2], held), found[3]
 
 
@@ -291,8 +291,8 @@ def _known(call: Call | None) -> tuple[list[str], Collection[str] | None]:
     if call is None:
         return _UNKNOWN, None
     with suppress(ConfigError):  # its files may be gone
-        return words_of(call), open_study(config_of(call), ROOT).runs
-    return words_of(call), None
+        return snakemake_options(call), open_study(whole_config(call), ROOT).runs
+    return snakemake_options(call), None
 
 
 # The verb
@@ -303,8 +303,8 @@ ARGUMENTS = FOLDERS
 
 def answer(studies: list[Path], configfile: list[str], config: list[str]) -> Answer:
     """Findings with the commands that repair them, and notes."""
-    given = call_of(configfile, config) if configfile or config else None
-    folders = folders_of(studies, configfile, config)
+    given = given_call(configfile, config) if configfile or config else None
+    folders = audited_folders(studies, configfile, config)
     records, findings, outside = verify(folders, given)
     kinds = Counter(finding.kind for finding in findings).most_common()
     said = ", ".join(f"{count} {kind}" for kind, count in kinds) or "all as recorded"

@@ -6,27 +6,27 @@ import pytest
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.place import STUDIES, Call, note_call
-from workflow_scripts.verbs.plan import call_of
+from workflow_scripts.verbs.plan import given_call
 
 
 def test_without_options_the_configuration_is_that_of_the_last_run_or_of_the_last_of_a_study(
     tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    assert call_of([], []) == Call([], {})
+    assert given_call([], []) == Call([], {})
     runs = {"demo": Call(["config/demo.yaml"], {"offline": True}), "mine": Call(["mine.yaml"], {})}
     for date, (study, call) in enumerate(runs.items()):
         note_call(study, *call)
         os.utime(STUDIES / f"{study}.json", (date, date))
-    assert call_of([], []) == runs["mine"] and call_of([], [], "demo") == runs["demo"]
+    assert given_call([], []) == runs["mine"] and given_call([], [], "demo") == runs["demo"]
     with pytest.raises(ConfigError, match=r"^other: has not run in this folder\. Give its configuration"):
-        call_of([], [], "other")
+        given_call([], [], "other")
 
 
 def test_options_replace_the_whole_last_call():
-    assert call_of(["a.yaml"], []) == Call(["a.yaml"], {})
+    assert given_call(["a.yaml"], []) == Call(["a.yaml"], {})
     words = ["training={max_steps: 5}", "rate=1e-5", "offline=true", "name=x=y"]
     given = {"training": {"max_steps": 5}, "rate": 1e-5, "offline": True, "name": "x=y"}
-    assert call_of([], words) == Call([], given)
+    assert given_call([], words) == Call([], given)
     with pytest.raises(ConfigError, match=r"^--config offline: no '='\. Write KEY=VALUE\.$"):
-        call_of([], ["offline"])
+        given_call([], ["offline"])

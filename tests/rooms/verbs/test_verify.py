@@ -125,7 +125,7 @@ def test_outputs_of_one_job_from_two_runs_of_it_are_stale(root, study):
 
 
 def reseal(path, **changes):
-    """Seal a table or a page anew with another record."""
+    """Seal a table or a page again with another record."""
     record = artefacts.read_record(path).model_copy(update=changes)
     if path.suffix == ".parquet":
         artefacts.write_table(path, pq.read_table(path), record)
@@ -159,7 +159,7 @@ CHANGED = {
         lambda _: Path("resources/prompt.txt").write_text("This sentence means"),
         {("corpora/wiki/train.parquet", "stale", 12)},
     ),
-    "an upstream artefact made anew": (
+    "an upstream artefact that was made again": (
         lambda study: study.write_dataset(score=4.5),
         {(f"scores/sts/suite/{run}/seed{seed}.parquet", "stale", 3) for run, seed in RUNS},
     ),
