@@ -80,7 +80,7 @@ class Sheet:
                 "measure": _measure(own),
                 "labels": behind[heading] - everywhere,
                 "marks": self._marks(behind[heading] - everywhere),
-                "notes": self._note_numbers(self._common[heading]),
+                "notes": [self.notes[note]] if (note := self._common[heading]) else [],
             }
             for heading, own in self._columns
         ]
@@ -107,8 +107,9 @@ class Sheet:
                     "against": own["baseline"].iloc[-1],
                     "cells": [
                         row
-                        | {"notes": [] if self._common[row["heading"]] else self._note_numbers(row["note"])}
+                        | {"notes": [self.notes[note]] if note and not self._common[row["heading"]] else []}
                         for row in own.to_dict("records")
+                        for note in [row["note"]]
                     ],
                 }
             )
@@ -131,9 +132,6 @@ class Sheet:
         """Each with its number, in the order of the numbers."""
         notes = filter(None, chain(self._common.values(), (row["note"] for row in self.rows)))
         return {note: number for number, note in enumerate(dict.fromkeys(notes), start=1)}
-
-    def _note_numbers(self, note: str | None) -> list[int]:
-        return [self.notes[note]] if note else []
 
     @cached_property
     def _labels(self) -> Labels:

@@ -259,7 +259,7 @@ def _ratio(parts: Mapping[str, Values]) -> Values:
 
 
 def _shared(parts: Mapping[str, Values]) -> tuple[dict[int, list[float]], tuple[str, ...]]:
-    """Values of several columns for the seeds that all of them have, and a note if some seed, or every seed, lacks a column."""
+    """Values of several columns for the seeds that all of them have, and a note if a seed lacks a column."""
     every = sorted({seed for part in parts.values() for seed in part.by_seed})
     fewer = {heading: [seed for seed in every if seed not in part.by_seed] for heading, part in parts.items()}
     shared = {

@@ -266,7 +266,7 @@ def audited_studies(named: Iterable[Path]) -> list[Path]:
     """The folders to audit: those that are named, or each below ``results``.
 
     Raises:
-        DataError: if a folder is missing, or ``results`` is empty: nothing to check does not mean that nothing is wrong.
+        DataError: if a folder is missing, or ``results`` is empty, since nothing was checked then.
     """
     here = sorted(_RESULTS.glob("[!.]*/"))  # the cache begins with a dot
     studies = list(named) or here

@@ -36,20 +36,6 @@ def test_a_group_asks_for_the_sum_of_its_largest_jobs():
     assert alone == ("--time=30", "--mem=2000", "--cpus-per-task=1")
 
 
-def test_settings_of_a_site_are_among_the_options():
-    site = SITE._replace(partitions=["main", "gpu"])
-    own = {
-        "gpu": 1,
-        "gpu_model": "a100",
-        "slurm_account": "lab",
-        "slurm_partition": "big",
-        "slurm_extra": "--nice=5",
-    }
-    named, any_of_them = requests_of([*jobs("a", own), *jobs("b", SMALL)], site)
-    assert named == ("--account=lab", "--partition=big", "--gpus=a100:1", "--nice=5")
-    assert any_of_them[0] == "--partition=main,gpu"
-
-
 def test_the_profile_as_it_is_delivered_is_read_as_snakemake_reads_it(monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
     found = site_of("slurm")

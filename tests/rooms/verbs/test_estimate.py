@@ -117,6 +117,7 @@ def test_a_twin_is_saved_as_two_encoders(study):
     assert estimate.gigabytes(study, job("fetch_encoder", encoder="large")) == 1.4
     assert estimate.gigabytes(study, job("split_corpus", corpus="wiki")) == pytest.approx(6400 * 68e-9)
     assert estimate.gigabytes(study, job("split_corpus", corpus="vague")) == 0
+    assert estimate.corpus_rows(CONFIG, "fr_expanded") == 1600  # both sentences of 800 pairs
 
 
 @pytest.mark.parametrize(
