@@ -15,7 +15,6 @@ from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
 
 TEXTS = tiny.sentences(40)
-JOINABLE = ("bert", "roberta")
 MODES = ("parallel", "literal", "feedback")
 TERMS = ("nce", "icnce", "ictm")
 DEPTH = 4
@@ -48,7 +47,7 @@ def config(**changes):
     return jtcse.Config.parse(block | changes, "methods.jtcse")
 
 
-@pytest.fixture(params=JOINABLE)
+@pytest.fixture(params=["bert", pytest.param("roberta", marks=pytest.mark.slow)])
 def parts(request, tiny_models):
     tokenizer = load_tokenizer(tiny_models[request.param])
     material = TrainingData({"anchor": TEXTS}, tokenizer, 24, Sampler(len(TEXTS), 8, 3))

@@ -93,7 +93,7 @@ def gradients(objective, prefix=""):
 
 
 @pytest.mark.parametrize("under", BASES)
-@pytest.mark.parametrize("kind", tiny.KINDS)
+@pytest.mark.parametrize("kind", ["bert", "modernbert"])
 def test_with_no_dimension_in_it_loss_and_gradients_are_those_of_the_method_underneath(
     tiny_models, kind, under
 ):
@@ -244,8 +244,7 @@ class Falling(Objective):
         return 3.0 * c
 
 
-@pytest.mark.parametrize(("steps", "within"), [(15_625 // 512, 0.03), (1000, 0.014)])
-@pytest.mark.parametrize("rate", [1.0e-5, 3.0e-5])
+@pytest.mark.parametrize(("steps", "within", "rate"), [(15_625 // 512, 0.03, 3.0e-5), (1000, 0.014, 1.0e-5)])
 def test_the_threshold_takes_the_path_of_table_7_whatever_steps_and_learning_rate(
     tmp_path, steps, within, rate
 ):

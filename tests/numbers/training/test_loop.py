@@ -171,15 +171,6 @@ def test_without_a_development_set_the_last_weights_are_kept(tmp_path):
     assert same(other.weights(), seen[0])
 
 
-def test_frozen_parameters_stay(tmp_path):
-    toy = Toy()
-    toy.module[0].requires_grad_(False)
-    before = toy.weights()
-    run(toy, tmp_path)
-    assert torch.equal(toy.weights()["0.weight"], before["0.weight"])
-    assert not torch.equal(toy.weights()["2.weight"], before["2.weight"])
-
-
 @pytest.mark.parametrize("at_once", [3, 100])
 def test_steps_that_are_read_together_give_what_steps_read_alone_give(tmp_path, monkeypatch, at_once):
     """As on a GPU: the history, the development scores between, and the step of an error."""
