@@ -81,11 +81,9 @@ def trainings(grid):
     return [(name, seed) for name, run in runs_of(grid).items() for seed in run.seeds[:2]]
 
 
-DRAWN_FROM_TABLES = {"sweep", "scatter", "alignment_uniformity"}
-
-
-@pytest.mark.parametrize("name", GRIDS)
-def test_a_grid_makes_its_table_and_figures(stored, name):
+@functools.cache
+def made(name):
+    """The configuration, the grid, its repeatable cells and its times as tables, and the made-up scores."""
     config, grids = study(GRIDS[name])
     grid = grids[name]
     read = {key: value for key, value in grid.items() if key in Experiment.model_fields}
@@ -96,10 +94,16 @@ def test_a_grid_makes_its_table_and_figures(stored, name):
     }
     published = of_cells(contents, experiment.cells(), name)
     significance = Significance.parse(config["significance"], "significance")
-    repeatable, times = (
+    tables = [
         build(experiment.part(measured=measured), files, published, significance, name, histories)
         for measured in (False, True)
-    )
+    ]
+    return config, grid, tables, [file.scores for file in files]
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_a_grid_makes_its_table(name):
+    _, grid, (repeatable, times), _ = made(name)
     rows, columns = [*repeatable.to_pylist(), *times.to_pylist()], grid["columns"]
     assert len(rows) == len(runs_of(grid)) * len(columns)
     assert {row["heading"] for row in times.to_pylist()} == {
@@ -110,18 +114,23 @@ def test_a_grid_makes_its_table_and_figures(stored, name):
     assert {(row["run"], row["heading"]) for row in rows if row["mean"] is None} == {
         *product(baselines, gains)
     }
-    draw_figures(stored, config, grid, repeatable, [file.scores for file in files])
 
 
-def draw_figures(stored, config, grid, table, scores):
-    """Draw what is drawn from a table."""
+DRAWN = [
+    pytest.param(grid, figure, marks=[] if overlay == DEMO else [pytest.mark.slow])
+    for grid, overlay in GRIDS.items()
+    for figure in sorted({"sweep", "scatter", "alignment_uniformity"} & study(overlay)[1][grid].keys())
+]
+
+
+@pytest.mark.parametrize(("name", "figure"), DRAWN)
+def test_figures_of_a_grid_are_drawn(stored, name, figure):
+    config, grid, (table, _), scores = made(name)
     runs = runs_of(grid)
     called = Called(runs=called_runs(config["names"], runs))
     assert all(called.run(run) != run for run in runs)
     settings = {"experiment": {key: value for key, value in grid.items() if key not in all_figures()}}
-    figures = DRAWN_FROM_TABLES & grid.keys()
-    read = scores if "alignment_uniformity" in figures else []
+    read = scores if figure == "alignment_uniformity" else []
     files = {"table": [stored(table, settings)], "scores": [stored(one) for one in read]}
-    for name in figures:
-        points = shown(name, grid[name], files, called=called).points
-        assert not points["mean"].isna().any() if name == "sweep" else set(points["run"]) == set(runs)
+    points = shown(figure, grid[figure], files, called=called).points
+    assert not points["mean"].isna().any() if figure == "sweep" else set(points["run"]) == set(runs)

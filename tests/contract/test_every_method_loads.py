@@ -47,6 +47,7 @@ RUNS = [
     for reading in ("default", *block.get("readings", {}))
 ]
 NAMES = [f"{name}-{reading}" for name, reading in RUNS]
+EACH = [pytest.param(name, marks=[] if name.endswith("-default") else pytest.mark.slow) for name in NAMES]
 TRAINING = jobs.CONFIGS["train_encoder"]["training"] | {"max_steps": 2, "batch_size": 4, "max_tokens": 16}
 ROWS = 12
 LIMIT = 128
@@ -147,14 +148,10 @@ def make(name, method):
 
 
 def asked_for(request):
-    """Runs that the tests of this file look at which were asked for: those in their names, or all."""
-    here = (item for item in request.session.items if item.path == request.path)
-    tests = [item for item in here if "models" in item.fixturenames]
-    runs = {item.callspec.params.get("run") if hasattr(item, "callspec") else None for item in tests}
-    if None in runs:
-        return RUNS
-    made_of = "jtcse-default"  # others are
-    return [run for run, name in zip(RUNS, NAMES, strict=True) if name in {*runs, made_of}]
+    """The runs that selected tests of this file look at, and jtcse-default, from which others are made."""
+    here = [item for item in request.session.items if item.path == request.path]
+    runs = {item.callspec.params.get("run") for item in here if hasattr(item, "callspec")}
+    return [run for run, name in zip(RUNS, NAMES, strict=True) if name in {*runs, "jtcse-default"}]
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +214,7 @@ def score(vectors):
     return f"{100 * spearman(GOLD, cosine(vectors[::2], vectors[1::2])):.2f}"
 
 
-@pytest.mark.parametrize("run", NAMES)
+@pytest.mark.parametrize("run", EACH)
 def test_sentence_transformers_gives_the_vectors_and_the_score_of_the_pipeline(models, run):
     encoder, tokenizer = load_encoder(Path(run, "model"))
     answer = models[run]
@@ -234,7 +231,7 @@ def test_sentence_transformers_gives_the_vectors_and_the_score_of_the_pipeline(m
     assert np.abs(cut - expected).max() > 1e-3
 
 
-@pytest.mark.parametrize("run", NAMES)
+@pytest.mark.parametrize("run", EACH)
 def test_code_is_run_for_the_documented_kinds_alone_and_auto_model_never_gives_half_a_model(models, run):
     encoder, tokenizer = load_encoder(Path(run, "model"))
     built_in = (
@@ -280,13 +277,13 @@ class TinySTS(AbsTaskSTS):
         self.data_loaded = True
 
 
-def test_every_method_and_every_readout_of_the_project_is_among_them(models):
+def test_every_method_and_every_readout_of_the_project_is_among_them():
     folder = ROOT / "workflow_scripts"
     methods = {path.stem for path in (folder / "methods").glob("*.py")} - {"__init__", "base"}
     readouts = {*READOUTS} - walk.OF_A_FOLDER
-    used = [load_encoder(Path(run, "model"))[0] for run in NAMES]
     assert {block["module"] for block in CONFIG["methods"].values()} == methods
-    assert {leaf.readout_settings.kind for encoder in used for leaf in encoder.leaves} == readouts
+    used = [settings_of(*run) for run in RUNS]
+    assert {method["readout"]["kind"] for method in used if "readout" in method} == readouts
 
 
 def scored(folder, task, max_tokens, cache):
@@ -406,26 +403,3 @@ def test_a_card_says_what_a_model_is_and_leaves_its_folder_alone(models, run):
     )
     for label in read_record(Path(run, "model")).labels:
         assert f"- {label}" in card.text
-
-
-SHARED = [
-    "simcse-default",
-    "simcse_s2sent-default",
-    "simcse_layerattpooler-default",
-    "promptbert-default",
-    "jtcse-default",
-]
-
-
-@pytest.mark.parametrize("run", SHARED)
-def test_a_copy_of_a_model_with_its_card_gives_the_same_vectors_elsewhere(models, tmp_path, run):
-    """As one that is pushed to the Hub and comes back."""
-    from sentence_transformers import SentenceTransformer
-
-    shutil.copytree(Path(run, "model"), tmp_path / "copy")
-    shutil.copy(write_card(run), tmp_path / "copy")
-    copy = SentenceTransformer(str(tmp_path / "copy"), device="cpu", trust_remote_code=True)
-    copy.save_pretrained(str(tmp_path / "again"), create_model_card=False)
-    for place in ("copy", "again"):
-        loaded = SentenceTransformer(str(tmp_path / place), device="cpu", trust_remote_code=True)
-        np.testing.assert_allclose(loaded.encode(TEXTS), models[run]["vectors"], atol=1e-6)

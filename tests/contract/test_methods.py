@@ -11,16 +11,10 @@ from workflow_scripts.methods import base, load_method, method_modules, repooled
 from workflow_scripts.methods.frozen import Config, build
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.settings.methods import METHODS, read_method
 from workflow_scripts.settings.readouts import Pooling
 
 BLOCKS = material.blocks()
-
-
-@pytest.mark.parametrize("name", BLOCKS)
-def test_every_block_of_the_configuration_parses(name):
-    read_method(BLOCKS[name], f"methods.{name}")
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -122,18 +116,3 @@ def test_an_encoder_without_a_pooler_cannot_be_read_through_it(tiny_bert):
     backbone.pooler = None
     with pytest.raises(ConfigError, match="the encoder has no pooler"):
         build(Config.parse({"module": "frozen", "readout": CLS}, "methods"), backbone)
-
-
-def test_a_frozen_encoder_reads_the_mask_of_its_prompt(tiny_bert):
-    """As SNCSE's checkpoints are read."""
-    prompt = {"text": 'This sentence : " [X] " means [MASK] .', "add_period": True}
-    encoder = frozen(tiny_bert, {"kind": "mask_token"}, template=prompt)
-    tokenizer = load_tokenizer(tiny_bert)
-    set_mask_token(encoder, tokenizer)
-    sentence = tiny.sentences(1)[0].rstrip(".")
-    filled = tokenizer(f'This sentence : " {sentence}. " means [MASK] .', return_tensors="pt")
-    with torch.no_grad():
-        states = load_backbone(tiny_bert).eval()(**filled).last_hidden_state[0]
-    (place,) = (filled["input_ids"][0] == tokenizer.mask_token_id).nonzero().flatten().tolist()
-    vectors = encode(encoder, tokenizer, [sentence], 16)
-    np.testing.assert_allclose(vectors[0], states[place].numpy(), atol=1e-5)

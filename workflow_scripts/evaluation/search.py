@@ -38,7 +38,6 @@ Config = Search
 
 HITS = 10
 _SEED = 1234
-_FLOAT_BYTES, _ID_BYTES = 4, 8
 
 
 class Questions(NamedTuple):
@@ -74,8 +73,9 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
         hits = without_own(nearest(queries_QD, index, HITS + 1), questions.own)
         values, n = quality(hits, questions.relevant), len(questions.queries)
         scores = [Score(task, "", metric, value, n) for metric, value in values.items()]
-        size = Score(task, "", "index_bytes", index_bytes(index), index.ntotal)
-        return [*scores, size] if config.index else scores
+        if config.index:
+            scores.append(Score(task, "", "index_bytes", index_bytes(index), index.ntotal))
+        return scores
 
     return Task([questions.queries, questions.corpus], score)
 
@@ -120,10 +120,8 @@ def index_of(corpus_ND: Vectors, inverted: InvertedIndex | None) -> Any:
 
 
 def index_bytes(index: Any) -> float:
-    """Bytes of an index: its vectors, and the ids and centres of an inverted index."""
-    inverted = isinstance(index, faiss.IndexIVFFlat)
-    vectors = index.ntotal + (index.nlist if inverted else 0)
-    return float(vectors * index.d * _FLOAT_BYTES + (index.ntotal * _ID_BYTES if inverted else 0))
+    """Bytes of an inverted index: vectors and centres in float32, and ids of 8 bytes."""
+    return float((index.ntotal + index.nlist) * index.d * 4 + index.ntotal * 8)
 
 
 def nearest(queries_QD: Vectors, index: faiss.Index, hits: int) -> NDArray[np.int64]:

@@ -54,14 +54,16 @@ def encode_tokens(encoder: TextEncoder, text: TokenisedText) -> NDArray[np.float
     vectors = np.empty((len(text), encoder.width), dtype=np.float32)
     was_training = encoder.training
     encoder.eval()
-    compiles = encoder.device.type == "cuda" and len(text) >= COMPILED_FROM
+    on_cpu = encoder.device.type == "cpu"
+    budget = TOKENS_PER_BATCH if on_cpu else TOKENS_PER_BATCH_ON_GPU
+    compiles = not on_cpu and len(text) >= COMPILED_FROM
     with (
         torch.inference_mode(),
         compiled() if compiles else nullcontext(),
         Progress(len(text), "encode", "sentence", hidden=len(text) < 1000, brief=True) as progress,
     ):
         last: tuple[NDArray[np.int64], Tensor] | None = None  # a batch that a GPU may not have finished
-        for rows in batches_by_length(text.lengths, tokens_per_batch(encoder.device)):
+        for rows in batches_by_length(text.lengths, budget):
             vectors_BD = encoder(*text.batch(rows).to(encoder.device)).float()
             if last is not None:
                 vectors[last[0]] = last[1].cpu().numpy()
@@ -90,11 +92,6 @@ def check_tells_apart(encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase) 
     vectors = encode_tokens(encoder, TokenisedText(np.array(rows, np.int32).ravel(), starts, 0))
     if np.ptp(vectors, axis=0).max() <= 1e-6 * np.abs(vectors).max():
         raise ConfigError("readout: sentences of different words have one vector. Take another pooling.")
-
-
-def tokens_per_batch(device: torch.device) -> int:
-    """Budget of tokens in a batch, padding included."""
-    return TOKENS_PER_BATCH if device.type == "cpu" else TOKENS_PER_BATCH_ON_GPU
 
 
 def batches_by_length(lengths: NDArray[np.int64], budget: int) -> Iterator[NDArray[np.int64]]:

@@ -50,11 +50,6 @@ def test_tokens_of_a_corpus_are_counted_by_hand(backbone, tokenizer):
     assert counts == {"[CLS]": 2, "[SEP]": 2, "the": 4, "river": 1, "is": 1, "road": 1}
 
 
-def test_a_corpus_without_sentences_has_no_averages(backbone, tokenizer):
-    with pytest.raises(DataError, match="no sentences"):
-        averages(backbone, tokenizer, [])
-
-
 def test_means_do_not_depend_on_the_order_of_addition():
     """Rounding of a sum loses part, none or all of the last token's state, depending on the order."""
     draw = np.random.default_rng(0)
@@ -69,18 +64,6 @@ def test_means_do_not_depend_on_the_order_of_addition():
     assert found.equals(again)
     naive = [states[ids == number].double().mean(dim=0).numpy() for number in range(3)]
     np.testing.assert_allclose(np.stack(found["vector"].to_numpy())[:3], naive, atol=1e-6)
-
-
-def test_tokens_are_written_some_at_a_time_in_order():
-    sums = TokenSums(2, 5000, 3, torch.device("cpu"))
-    ids = torch.arange(0, 5000, 2)
-    sums.add(ids, [torch.ones(len(ids), 3), torch.full((len(ids), 3), 2.0)])
-    parts = list(sums.means())
-    whole = pa.concat_tables(parts)
-    assert len(parts) > 2
-    assert whole["token_id"].to_pylist() == ids.repeat_interleave(2).tolist()
-    assert whole["layer"].to_pylist() == [0, 1] * len(ids)
-    assert [vector[0] for vector in whole["vector"].to_pylist()] == [1, 2] * len(ids)
 
 
 def test_a_sum_that_might_have_been_rounded_stops():

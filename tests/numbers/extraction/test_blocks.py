@@ -3,7 +3,6 @@ import yaml
 
 from tests.planning import ROOT, merged_config
 from workflow_scripts.extraction.blocks import (
-    files_of,
     job_settings,
     score_files,
     tasks_of,
@@ -51,13 +50,3 @@ def test_the_paper_scale_scores_every_task():
     assert len(files) == len(set(files))
     assert "extraction/scores/transfer/t3/stsb_graded.parquet" in files
     assert "extraction/scores/isotropy/plain/wikitext.parquet" in files
-
-
-def test_a_table_reads_only_scores_of_its_models_and_measures():
-    config = merged_config(ROOT, "config/config.yaml")
-    representations = ("t0", "t4", "plain", "b2s", "b2s_100", "random")
-    assert sorted(files_of(config, config["extraction"]["tables"]["extraction_table11"])) == sorted(
-        f"extraction/scores/sts/{representation}/stsb_test.parquet" for representation in representations
-    )
-    drawn = files_of(config, config["extraction"]["figures"]["extraction_figure3"])
-    assert {file.split("/")[2] for file in drawn} == {"geometry"}

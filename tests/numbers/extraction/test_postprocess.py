@@ -1,7 +1,5 @@
 """Post-processing against scikit-learn, and by properties of each definition."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
@@ -121,22 +119,6 @@ def test_quantiles_are_fitted_on_a_part_of_many_vectors_each_at_most_once(vector
     again, other = (fit(few.model_copy(update={"seed": seed}), Sample(vectors)) for seed in (0, 1))
     np.testing.assert_array_equal(again["references_DQ"], found)
     assert not np.array_equal(other["references_DQ"], found)
-
-
-def test_one_sample_takes_little_more_memory_for_many_post_processings_than_for_the_largest():
-    draw = np.random.default_rng(0)
-    vectors, rows = draw.normal(size=(2000, 64)).astype(np.float32), draw.integers(0, 2000, 4000)
-
-    def peak(several):
-        tracemalloc.start()
-        sample = Sample(vectors, rows)
-        for settings in several:
-            apply(settings, fit(settings, sample), sample)
-        largest = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return largest / vectors.nbytes
-
-    assert peak([QUANTILE, WHITEN, abtt(2), ZSCORE]) < peak([WHITEN]) + 2.5 < 11
 
 
 @pytest.mark.parametrize("repeats", [False, True])

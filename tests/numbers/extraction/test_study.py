@@ -19,7 +19,6 @@ from tests.evaluations import made, run
 from tests.planning import ROOT
 from workflow_scripts.columns.corpora import LABELLED, PAIRS, SENTENCES
 from workflow_scripts.columns.extraction import EXTRACTION
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.base import Task
 from workflow_scripts.extraction.blocks import job_settings, wikitext_settings
@@ -38,7 +37,6 @@ from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import read_record, read_table, writing_model_folder
 from workflow_scripts.settings.extraction import Idf, RandomRepresentation
-from workflow_scripts.settings.suites import RELEASED
 
 DATA = os.environ.get("SEMBLANCE_DATA")
 PAPER = yaml.safe_load((ROOT / "config/extraction.yaml").read_text())["extraction"]
@@ -61,13 +59,6 @@ def study(representations, **axes):
 
 def settings_of(extraction, representation):
     return JobSettings.parse(job_settings(extraction, "sts", representation), "extraction")
-
-
-def test_a_block_that_asks_for_a_layer_which_the_encoder_has_not_is_an_error():
-    with pytest.raises(
-        ConfigError, match=r"extraction\.blocks: layers 1\+9: '9' is not a layer of the encoder"
-    ):
-        plan(settings_of(study(["plain"], layers=["1+9"]), "plain"), 2)
 
 
 # The jobs in their order, on a tiny encoder.
@@ -291,14 +282,6 @@ def test_scores_of_a_grid_are_those_of_scikit_learn_and_scipy_cell_by_cell():
             assert score.value == pytest.approx(peer, abs=1e-12 if score.metric == "spearman" else 1e-7)
             seen += 1
     assert seen == 2 * 2 * len(shapes) * len(parts) * 2
-
-
-def test_scores_of_a_cased_tokeniser_on_released_text_carry_the_label(place, tmp_path, monkeypatch):
-    pairs, out = written(tmp_path, "sts12", PAIRS, PAIR_ROWS), tmp_path / "out.parquet"
-    for pieces, labels in ((Opened.pieces, []), (lambda _, text: text, [RELEASED])):
-        monkeypatch.setattr(Opened, "pieces", pieces)
-        extract(place, "sts", {"datasets": ["sts12"]}, pairs, out, task="sts12")
-        assert [*read_record(out).labels] == [*labels, "toy averages"]
 
 
 OF_2, OF_4, LOG3 = np.log(3 / 2), np.log(5 / 4), np.log(3)

@@ -80,18 +80,6 @@ def block(folder):
     return {"kind": "words", "source": source, "drop_frequent": 0, "licence": "PDDL-1.0", "label": LABEL}
 
 
-def test_an_array_and_its_words_are_read_in_order(package):
-    """In Fortran's order, as GloVe's is saved."""
-    files, origin = locate(WordRepresentation.parse(block(package), "toy"), None)
-    table = read(files, 1)
-    assert (table["word"].to_pylist(), table["rank"].to_pylist()) == (WORDS[1:], [2, 3])
-    np.testing.assert_array_equal(table["vector"].to_pylist(), VECTORS[1:])
-    assert [given.path for given in origin.values()] == [
-        "package:toy_vectors/data/vectors.npy",
-        "package:toy_vectors/data/words.parquet",
-    ]
-
-
 def test_bytes_that_are_not_pinned_are_refused(package):
     representation = WordRepresentation.parse(block(package), "toy")
     np.save(package / "data/vectors.npy", VECTORS[::-1])
@@ -142,10 +130,3 @@ def test_words_have_no_subwords_and_drop_the_same_lists():
     vocabulary = word_vocabulary(["the", "river", ","], ["the", "##s"], [",", "."])
     assert (vocabulary.biased["frequent"], vocabulary.biased["punctuation"]) == ([1], [3])
     assert not vocabulary.biased["subword"]
-
-
-def test_an_array_of_other_numbers_than_its_words_is_refused(package):
-    files = {"vectors": package / "data/vectors.npy", "words": package / "data/words.parquet"}
-    np.save(files["vectors"], VECTORS[:2])
-    with pytest.raises(DataError, match=r"vectors\.npy: float32 \(2, 2\) for 3 words; expected a row"):
-        read(files, 0)

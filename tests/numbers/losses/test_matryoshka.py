@@ -7,13 +7,9 @@ import torch
 
 from tests import material, walk
 from tests.steps import loss_of, views_of
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.losses.matryoshka import at_widths, matryoshka
 from workflow_scripts.models.dropout import keyed, keys_of
-from workflow_scripts.settings.methods import read_method
-from workflow_scripts.settings.start import Size, Start
-from workflow_scripts.settings.suites import Sts as Suite
 
 
 def of_views(views):
@@ -90,11 +86,9 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("encoders")
 
 
-def found(folder, block, chunk=None):
+def found(folder, block):
     """Loss of a step, and the gradients of what is trained."""
-    objective = material.prepared(
-        block, walk.bert(folder).parent, walk.SIZE, walk.CPU, walk.ROWS, chunk=chunk
-    ).objective
+    objective = walk.made(folder, block).objective
     module = objective.module.double().train()
     torch.manual_seed(2)
     with keyed(keys_of(1, 1)):
@@ -106,7 +100,13 @@ def found(folder, block, chunk=None):
     }
 
 
-@pytest.mark.parametrize("name", BLOCKS)
+QUICK = ("simcse", "sscl", "simcse_3r", "jtcse", "diffcse")
+"""One method of each way to contrast; others are slow."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in BLOCKS]
+)
 def test_a_method_is_plain_at_the_whole_width_and_learns_at_others(folder, name):
     plain, whole, narrow = (found(folder, at(BLOCKS[name], *widths)) for widths in ((), (32,), (8, 20)))
     assert plain.keys() == whole.keys() == narrow.keys()
@@ -115,64 +115,11 @@ def test_a_method_is_plain_at_the_whole_width_and_learns_at_others(folder, name)
     assert any(not torch.allclose(narrow[part], plain[part]) for part in plain if part)
 
 
-@pytest.mark.parametrize("name", ["simcse", "simcse_3r", "sscl", "promptbert", "jtcse"])
-def test_chunks_change_nothing(folder, name):
-    whole, chunked = (found(folder, at(BLOCKS[name], 8), chunk) for chunk in (None, 5))
-    for part, value in whole.items():
-        torch.testing.assert_close(chunked[part], value, rtol=1e-9, atol=1e-9, msg=part)
-
-
 @pytest.mark.parametrize("name", ["informin_cl", "sscl", "supervised_simcse"])
 def test_the_whole_loss_of_a_method_is_taken_at_each_width(folder, name):
     """InforMin-CL's second term is a mean over the entries that are left, SSCL's layers are cut like its vectors."""
-    objective = material.prepared(
-        at(BLOCKS[name], 8, 20), walk.bert(folder).parent, walk.SIZE, walk.CPU, walk.ROWS
-    ).objective
+    objective = walk.made(folder, at(BLOCKS[name], 8, 20)).objective
     objective.module.eval()
     views = objective.encoder.project(views_of(objective, 1))
     expected = sum(objective.contrast(views[..., :width]) for width in (8, 20, 32))
     torch.testing.assert_close(loss_of(objective, 1), expected)
-
-
-def pooled(pooler):
-    return {"matryoshka": [8], "readout": {"kind": "pooling", "pooler": pooler, "layers": None}}
-
-
-DROPPED = (
-    "methods.matryoshka: given; what orders the entries, a head, is dropped at test. Set head_at_test: true, or "
-    "take a readout without a head."
-)
-REFUSED = {
-    "twice": (
-        BLOCKS["informin_cl"] | {"matryoshka": [8, 8]},
-        "methods.matryoshka: [8, 8]. Give each width once.",
-    ),
-    "none": (
-        BLOCKS["informin_cl"] | {"matryoshka": [0]},
-        "methods.matryoshka.0: Input should be greater than 0; found 0.",
-    ),
-    "a head that is dropped": (BLOCKS["informin_cl"] | pooled("cls"), DROPPED),
-    "a projector that is dropped": (
-        BLOCKS["diffcse"] | pooled("cls_before_pooler") | {"projector": "batch_norm"},
-        DROPPED,
-    ),
-}
-
-
-@pytest.mark.parametrize("block, line", REFUSED.values(), ids=REFUSED)
-def test_widths_without_a_meaning_are_refused(block, line):
-    with pytest.raises(ConfigError) as raised:
-        read_method(block, "methods")
-    assert str(raised.value) == line
-
-
-def test_more_than_an_encoder_has_is_refused():
-    config = read_method(at(BLOCKS["simcse"], 8, 33), "methods")
-    start = Start(encoder="tiny", sizes=[Size(2, 32, drops=True)])
-    assert [*config.misfits(start)] == ["method.matryoshka: 33; tiny is 32 wide. Lower it."]
-
-
-def test_a_suite_names_a_width_once():
-    with pytest.raises(ConfigError) as raised:
-        Suite.parse({"datasets": ["lee"], "max_tokens": 32, "widths": [8, 8]}, "suites.sts.lee")
-    assert str(raised.value) == "suites.sts.lee.widths: [8, 8]. Give each once."

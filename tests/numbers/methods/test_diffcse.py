@@ -4,10 +4,8 @@ import torch.nn.functional as F  # noqa: N812
 
 from tests import walk
 from tests.steps import loss_of
-from workflow_scripts.config import ConfigError
 from workflow_scripts.errors import DataError
 from workflow_scripts.losses.infonce import infonce
-from workflow_scripts.methods import diffcse
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import TokenBatch, tokenise
 from workflow_scripts.training.mlm import load_masked_language_model, places_of
@@ -119,16 +117,6 @@ def test_the_discriminator_reads_the_vector_in_place_of_cls(folder):
     changed = batch.ids_BT.clone()
     changed[:, 0] = load_tokenizer(walk.bert(folder)).mask_token_id  # nobody reads it
     torch.testing.assert_close(objective.discriminator(batch._replace(ids_BT=changed), one), first)
-
-
-def test_a_projector_with_batch_norm_is_no_part_of_an_embedding(folder):
-    with pytest.raises(ConfigError, match="head_at_test: false"):
-        make(folder, projector="batch_norm", head_at_test=True)
-
-
-def test_the_stand_in_for_the_generator_is_declared():
-    (label,) = diffcse.Config.parse(BLOCK, "methods").labels
-    assert "stands in for DiffCSE's generator" in label
 
 
 def test_a_generator_needs_a_head(tiny_bert):

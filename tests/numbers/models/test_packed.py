@@ -12,7 +12,7 @@ from transformers.models.modernbert import modeling_modernbert
 from tests import tiny
 from workflow_scripts.models.dropout import keyed, keys_of
 from workflow_scripts.models.encoder import hidden_states, load_backbone, load_tokenizer
-from workflow_scripts.models.packed import FAMILIES, PackedEncoder, packs
+from workflow_scripts.models.packed import FAMILIES, packs
 from workflow_scripts.models.tokens import TokenBatch, tokenise
 from workflow_scripts.settings.start import BUILT_AS_BERT
 
@@ -183,16 +183,3 @@ def test_what_is_not_packed(tiny_models):
     adapted = Adapted(tiny.WIDTH, tiny.WIDTH)
     bert.encoder.layer[0].attention.self.query = adapted
     assert not packs(bert)
-
-
-def test_weights_that_are_asked_for_are_the_stock_models(tiny_bert):
-    backbone = load_backbone(tiny_bert, attn_implementation="eager")
-    batch = tokenise(load_tokenizer(tiny_bert), TEXTS, 32).batch(range(len(TEXTS)))
-    with torch.inference_mode():
-        stream = PackedEncoder(backbone, batch.packed(), None)
-        found = stream.attended(0, stream.embedded(batch.ids_BT), weights=True).weights_BHQT
-        stock = backbone(
-            input_ids=batch.ids_BT, attention_mask=batch.mask_BT, output_attentions=True
-        ).attentions[0]
-    query_BQ = batch.mask_BT.bool()
-    torch.testing.assert_close(found.transpose(1, 2)[query_BQ], stock.transpose(1, 2)[query_BQ])

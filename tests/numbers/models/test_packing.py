@@ -51,13 +51,6 @@ def test_gradients_are_moved_back_and_padding_has_none():
     assert torch.equal(rows_BHTE.grad.any(dim=3), token_BT[:, None].expand(-1, 2, -1))
 
 
-def test_a_batch_that_is_copied_to_a_device_takes_its_packing_along():
-    packing = Packing.of(mask_of(LENGTHS))
-    there = TokenBatch(mask_of(LENGTHS), mask_of(LENGTHS)).to(torch.device("meta")).packing
-    assert there.places_N.device.type == "meta"
-    assert (there.width, there.padded) == (packing.width, packing.padded)
-
-
 def hidden(masks, *size):
     return masks.hidden(masks.places(0, 1)[0], *size)
 

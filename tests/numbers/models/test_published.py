@@ -298,20 +298,3 @@ def test_a_readout_that_gives_all_sentences_one_vector_is_refused(tmp_path):
     tokenizer.add_special_tokens({"additional_special_tokens": [*tokenizer.get_vocab()]})
     with pytest.raises(ConfigError, match="the tokeniser has 0 words beside its special tokens"):
         check_tells_apart(encoder, tokenizer)
-
-
-def test_a_prompt_that_is_not_there_is_named(tmp_path):
-    publish(tmp_path, [mean()], prompts=PROMPTS)
-    with pytest.raises(
-        ConfigError, match=r"readout\.prompt: quiry; .* has query, document\. Name one of them, or null"
-    ):
-        frozen.load(config("quiry"), fetched(tmp_path))
-
-
-@pytest.mark.parametrize(
-    "block",
-    [{"module": "repooled"}, {"module": "frozen", "template": {"text": "a [X]", "add_period": False}}],
-)
-def test_it_is_for_an_encoder_that_nobody_changed_in_no_prompt_but_its_own(block):
-    with pytest.raises(ConfigError, match=r"readout\.kind: as_published, which is an encoder as it is"):
-        read_method(block | {"readout": {"kind": "as_published", "prompt": None}}, "methods")

@@ -27,14 +27,6 @@ def test_a_sentence_is_cut_with_its_special_tokens_counted(tiny_bert):
     assert [tokenizer.decode([number]) for number in ids] == ["[CLS]", "a", "river", "in", "[SEP]"]
 
 
-def test_both_views_of_a_batch_follow_each_other(tiny_bert):
-    batch = tokenise(load_tokenizer(tiny_bert), TEXTS, 32).batch([0, 1])
-    twice = batch.repeated()
-    for one, two in zip(batch[:2], twice[:2], strict=True):
-        assert torch.equal(two, torch.cat([one, one]))
-        assert two.shape == (4, one.shape[1])
-
-
 def test_padding_that_a_tokeniser_was_saved_with_does_not_reach_the_ids(tiny_bert, tmp_path):
     """all-MiniLM-L6-v2 is published with padding to 128 tokens and truncation there."""
     tokenizer = load_tokenizer(tiny_bert)

@@ -176,7 +176,17 @@ def whole(inputs, tmp_path_factory):
     return files
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+QUICK = (
+    "killed after the first checkpoint", "killed removing the old checkpoint", "killed writing the history",
+    "asked to stop", "a bit of the optimiser changed", "other settings", "mlm: killed after the first checkpoint",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[] if name in QUICK else pytest.mark.slow) for name, case in CASES.items()],
+    ids=CASES,
+)
 def test_the_result_is_that_of_a_training_left_in_peace(inputs, whole, tmp_path, case):
     """Every file of the model folder and the tables, nothing beside them, from the last whole checkpoint on."""
     folder = shutil.copytree(inputs, tmp_path / "here")
@@ -194,7 +204,7 @@ def test_the_result_is_that_of_a_training_left_in_peace(inputs, whole, tmp_path,
 
 
 def test_there_is_something_to_compare(whole):
-    plain, other = whole(CASES["killed twice"]), whole(CASES["other settings"])
+    plain, other = whole(CASES["asked to stop"]), whole(CASES["other settings"])
     assert plain.keys() == other.keys()
     for name in ("model/model.safetensors", "model/record.json", "history.parquet"):
         assert plain[name] != other[name]

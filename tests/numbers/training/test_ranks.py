@@ -82,14 +82,6 @@ def test_a_training_by_two_processes_that_was_cut_off_ends_in_the_same_bytes(two
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
 
 
-def test_alone_nothing_is_gathered_shared_or_averaged():
-    vectors = torch.randn(4, 3)
-    assert ranks.gathered(vectors) is vectors
-    assert (ranks.world(), ranks.rank()) == (1, 0)
-    assert list(range(8))[ranks.share(8)] == list(range(8))
-    assert list(ranks.any_rank(True, False)) == [True, False]
-
-
 def test_a_batch_that_cannot_be_dealt_out_evenly_is_refused(monkeypatch):
     monkeypatch.setattr(ranks, "world", lambda: 3)
     with pytest.raises(ConfigError, match=r"training\.batch_size: 8 rows for 3"):

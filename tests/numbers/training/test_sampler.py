@@ -58,14 +58,6 @@ def test_a_last_batch_is_divided_among_processes_or_refused(monkeypatch, rows, s
         assert len({row for part in (*ours, *theirs) for row in part}) == sum(sizes)
 
 
-@pytest.mark.parametrize("last_batch", ["drop", "keep"])
-def test_a_batch_is_a_function_of_seed_and_step_alone(last_batch):
-    asked_in_order = [Sampler(50, 8, 3, last_batch).rows_of(step).tolist() for step in range(1, 30)]
-    sampler = Sampler(50, 8, 3, last_batch)
-    backwards = [sampler.rows_of(step).tolist() for step in reversed(range(1, 30))]
-    assert asked_in_order == backwards[::-1]
-
-
 def test_the_first_batches_are_frozen():
     """Another order would change every result: old runs could not be repeated."""
     sampler = Sampler(10, 4, seed=7)

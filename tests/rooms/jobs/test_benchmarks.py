@@ -80,19 +80,6 @@ def toy(monkeypatch):
     monkeypatch.setitem(_build_registry(), "Toy", mteb.Benchmark(name="Toy", tasks=tasks))
 
 
-@pytest.mark.parametrize(
-    ("name", "tasks", "types"),
-    [("MTEB(eng, v2)", 41, 7), ("MTEB(eng, v1)", 56, 7), ("BEIR", 15, 1), ("NanoBEIR", 13, 1)],
-)
-def test_a_benchmark_has_its_tasks_with_its_own_splits_and_subsets(name, tasks, types):
-    found = benchmarks.select(Selection(benchmark=name), "suite")
-    assert [task.metadata.name for task in found] == [t.metadata.name for t in mteb.get_benchmark(name).tasks]
-    assert (len(found), len({task.metadata.type for task in found})) == (tasks, types)
-    for task in found:
-        if task.metadata.name == "MassiveIntentClassification":
-            assert (task.hf_subsets, task.eval_splits) == (["en"], ["test"])  # alone it has 51 and two
-
-
 PARTS = [
     ({}, ["One: default", "Many: en en-de de", "Both: default"], None),
     ({"task_types": ["STS"]}, ["One: default", "Many: en en-de de"], "2 of its 3 tasks stand in for Toy"),
@@ -218,14 +205,6 @@ def test_a_benchmark_is_evaluated_and_its_results_are_those_that_mteb_reads(toy,
     (meta,) = folder.rglob("model_meta.json")
     assert json.loads(meta.read_text())["name"] == results.model_name
     assert {"One.json", "Many.json", "Both.json"} <= {path.name for path in meta.parent.iterdir()}
-
-
-def test_a_part_in_one_language_leaves_out_the_other_subsets_and_says_so(toy, model, tmp_path):
-    evaluated(tmp_path, model, WHOLE)  # what it has finished has subsets that are now not asked for
-    lists = {"Toy": {"Many": "Many"}, "STS": {"Many": "Many"}}
-    scores, rows = evaluated(tmp_path, model, lists, languages=["deu"], tasks=["Many"])
-    assert {row["aggregation"] for row in rows if row["task"] == "Many"} == {"mean", "test:de"}
-    assert read_record(scores).labels == ["1 of its 3 tasks and texts in deu alone stand in for Toy"]
 
 
 def test_a_task_that_averages_others_is_a_gap_where_one_of_them_has_no_data(toy, model, tmp_path):

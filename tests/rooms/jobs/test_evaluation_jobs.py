@@ -4,15 +4,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests import tiny
-from tests.evaluations import WILDCARDS, dataset, made, run, scores_in
-from workflow_scripts.columns.corpora import CONTAMINATION, LABELLED, PAIRS, SENTENCES
+from tests.evaluations import WILDCARDS, dataset, run, scores_in
+from workflow_scripts.columns.corpora import LABELLED, PAIRS, SENTENCES
 from workflow_scripts.columns.scores import ATTENTION
-from workflow_scripts.models.encoder import load_backbone
 from workflow_scripts.provenance.artefacts import (
     read_record,
     read_table,
-    verify_checksum,
-    writing_model_folder,
 )
 
 TEXTS = tiny.sentences(40, seed=7)
@@ -83,30 +80,6 @@ def test_the_time_of_a_query_stands_in_a_file_of_times(model, tmp_path, index):
     assert (found["gone"]["value"], found["gone"]["note"]) == (None, "no pair is marked as duplicates")
 
 
-COST = {"tokens": 8, "batch_sizes": [2], "repeats": 2, "warmup": 0}
-
-
-def test_costs_stand_beside_those_of_the_base_encoder(model, tiny_bert, tmp_path):
-    base = tmp_path / "tiny"
-    backbone = load_backbone(tiny_bert)
-    backbone.encoder.layer = backbone.encoder.layer[:1]
-    backbone.config.num_hidden_layers = 1
-    with writing_model_folder(base, made(base)) as place:
-        backbone.save_pretrained(place)
-    scores, times = tmp_path / "scores.parquet", tmp_path / "times.parquet"
-    run("evaluate_cost", {"suite": COST}, model=model, base=base / "record.json", scores=scores, times=times)
-    values = {(row["metric"], row["aggregation"]): row["value"] for row in scores_in(scores)}
-    assert values["gmac_linear", ""] > 1.5 * values["gmac_linear", "base"]  # two layers against one
-    ours, theirs = values["parameters", ""], values["parameters", "base"]
-    (added,) = (value for (metric, _), value in values.items() if metric == "added_parameters_percent")
-    assert added == pytest.approx(100 * (ours - theirs) / theirs)
-    assert verify_checksum(times) and read_record(times).outputs == [str(times)]
-    assert read_record(scores).outputs == [str(scores)] and {*read_record(scores).inputs} == {"model", "base"}
-    measured = {row["metric"]: row["value"] for row in pq.read_table(times).to_pylist()}
-    assert measured["latency_ms"] > 0
-    assert measured["added_latency_percent"] == pytest.approx(100 * (measured["latency_ratio"] - 1))
-
-
 ATTENTION_SUITE = {
     "energy": {"dataset": "text", "max_sentences": 5, "max_tokens": 32, "batch_size": 2},
     "maps": {"sentences": [TEXTS[0]], "layers": [2], "max_tokens": 32},
@@ -127,33 +100,3 @@ def test_attention_is_measured_on_sentences_or_pairs_and_drawn_without(model, tm
     assert [(row["aggregation"], row["n"]) for row in scores if row["n"]] == (measured if texts else [])
     assert gaps_of(scores) == ({} if texts else {"text": GONE})
     assert set(maps["layer"].to_pylist()) == {2}
-
-
-def test_contamination_reads_every_form_and_absent_data(tmp_path):
-    train = dataset(tmp_path, "train", SENTENCES, [{"sentence": TEXTS[0], "document": 0, "position": 0}])
-    datasets = [
-        classes(tmp_path),
-        dataset(
-            tmp_path,
-            "pairs",
-            PAIRS,
-            [{"subset": "", "sentence1": TEXTS[0], "sentence2": TEXTS[1], "score": 1.0}],
-        ),
-        dataset(tmp_path, "gone", PAIRS),
-    ]
-    table = tmp_path / "table.parquet"
-    settings = {"contamination": {"examples": 1}}
-    run(
-        "measure_contamination",
-        settings,
-        {"corpus": "wiki"},
-        train=train,
-        datasets=datasets,
-        table=table,
-    )
-    rows = [row for row in read_table(table, CONTAMINATION).to_pylist() if row["match"] == "exact"]
-    assert {row["task"]: (row["shared_texts"], row["share"]) for row in rows} == {
-        "classes": (1, 1 / 40),
-        "pairs": (1, 1 / 2),
-        "gone": (0, None),
-    }

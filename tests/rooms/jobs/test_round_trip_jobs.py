@@ -94,20 +94,6 @@ def test_two_parts_become_pairs_and_every_row_is_accounted_for(shop):
     assert trips.inputs["forth"].path == "translator:libretranslate en xx"
 
 
-def test_a_second_run_asks_nothing_and_gives_the_same_bytes(shop):
-    with FaultServer(cipher) as server:
-        settings = shop.settings(server.url)
-        shop.translated(settings)
-        first = (shop.folder / "trips/1-of-1.parquet").read_bytes()
-        asked = len(server.requests)
-        shop.translated(settings)
-        assert len(server.requests) == asked
-    assert (shop.folder / "trips/1-of-1.parquet").read_bytes() == first
-    shop.environment["SEMBLANCE_OFFLINE"] = "1"  # and the server is gone
-    assert shop.translated(settings)[0] == 0
-    assert (shop.folder / "trips/1-of-1.parquet").read_bytes() == first
-
-
 def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):
     shop = Workshop(tmp_path, tiny.sentences(500))
     with FaultServer(cipher) as server:

@@ -36,15 +36,6 @@ def make(*arguments, **changes):
     return readout
 
 
-def test_weights_start_as_in_the_code():
-    """Normal with deviation .02, whatever the width."""
-    core = fresh(width=384)
-    for layer in (core.query, core.key, core.value):
-        assert layer.weight.std().item() == pytest.approx(0.02, rel=0.02)
-        assert abs(layer.weight.mean().item()) < 0.0003
-        assert layer.bias is None
-
-
 def states(depth=12, width=8, seed=0):
     draw = torch.Generator().manual_seed(seed)
     return tuple(torch.randn(2, 4, width, generator=draw, dtype=torch.float64) for _ in range(depth + 1))
