@@ -1,4 +1,4 @@
-"""Access to the Hugging Face Hub, which tells missing, forbidden and unreachable repositories apart.
+"""Access to the Hugging Face Hub, with different errors for missing, forbidden and unreachable repositories.
 
 Only HTTP 404 means that a repository, commit or file does not exist. Any other failure may be temporary, so it stops a
 job and never becomes a gap.

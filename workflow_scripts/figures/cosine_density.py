@@ -53,7 +53,7 @@ class CosineDensity(Settings):
     caption=(
         "Density of the cosines of scored pairs of {experiment}, in groups of equal human judgement, a panel per "
         "run; seeds are pooled. A group holds the judgements above its lower and up to its upper edge, the lowest "
-        "group its lower edge too.\n\nA good encoder moves the groups apart, in order. Groups that lie on each "
+        "group its lower edge too.\n\nA good encoder separates the groups, in order. Groups that lie on each "
         "other near 1 are the mark of an anisotropic space, in which all sentences look alike."
     ),
     reads={"similarities": "<results>/scores/sts/{suite}/{run}/seed{seed}.pairs.parquet"},

@@ -21,6 +21,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from uuid import uuid4
@@ -113,25 +114,15 @@ def identity(path: Path) -> str:
     if not path.exists():
         raise DataError(f"{path}: no such file. {how_to_make(path)}")
     path = path / RECORD_FILE if path.is_dir() else path
-    state = _state(path)
-    if state not in _identities:
-        _identities[state] = _identity(path)
-    return _identities[state]
-
-
-_State = tuple[tuple[str, int, int, int], ...]
-_identities: dict[_State, str] = {}
-"""Identities that this process has computed, so a second check before a job writes need not read all bytes."""
-
-
-def _state(path: Path) -> _State:
-    """Name, size, date and inode of a file, or of every file of a model folder."""
     files = sorted(path.parent.rglob("*")) if path.name == RECORD_FILE else [path]
     stats = [(file, file.stat()) for file in files]
-    return tuple((str(file.absolute()), stat.st_size, stat.st_mtime_ns, stat.st_ino) for file, stat in stats)
+    state = tuple((str(file.absolute()), stat.st_size, stat.st_mtime_ns, stat.st_ino) for file, stat in stats)
+    return _identity(path, state)
 
 
-def _identity(path: Path) -> str:
+@cache
+def _identity(path: Path, _state: tuple[tuple[str, int, int, int], ...]) -> str:
+    """The identity of a file in a state: a second check before a job writes need not read all bytes."""
     if path.name == RECORD_FILE:
         check_model_folder(path.parent)
     if path.suffix in CHECKSUMMED_SUFFIXES or seal_of(path) is not None:

@@ -26,7 +26,6 @@ from workflow_scripts.provenance.artefacts import (
     read_table,
     write_table,
 )
-from workflow_scripts.provenance.job_log import summary
 from workflow_scripts.provenance.record import Input, Record, origin_of_this_process
 from workflow_scripts.provenance.snapshot import IS_JOB, check_code, check_loaded, check_packages
 
@@ -184,9 +183,11 @@ def begin(rule: str, call: Mapping[str, Any]) -> Job:
 
 
 def _print_summary(job: Job, began: float, began_at: float) -> None:
-    took = time.monotonic() - began
-    for line in summary(job.name, job.inputs, job.outputs, seconds=took, began_at=began_at):
-        print(line, flush=True)  # noqa: T201
+    """Print the outputs and the time of a finished job; nothing for a failed one, whose error comes last."""
+    files = job.outputs.values()
+    if all(path.exists() and path.stat().st_mtime >= int(began_at) for path in files):
+        seconds = time.monotonic() - began
+        print(f"{job.name}: wrote {', '.join(map(str, files))} in {seconds:.1f} s", flush=True)  # noqa: T201
 
 
 def cache_key(record: Record) -> str:

@@ -1,4 +1,4 @@
-"""What tests of engines share: each engine's client of a server on loopback, what it says when it is well, and asking."""
+"""Fixtures of engines: clients of servers on loopback, proper answers, and a function that asks."""
 
 import sqlite3
 

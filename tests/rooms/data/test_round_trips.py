@@ -91,7 +91,7 @@ FIRST, SAME, LAST = (
     ("a b c n o", "a b x y z", None),
 )
 SHAPES = {
-    "pairs without what is no paraphrase": (TRIPS, "pairs", "drop", [FIRST, LAST], {"unchanged": 1, "refused": 1}),
+    "pairs without other outcomes": (TRIPS, "pairs", "drop", [FIRST, LAST], {"unchanged": 1, "refused": 1}),
     "pairs with unchanged ones": (TRIPS, "pairs", "keep", [FIRST, SAME, LAST], {"refused": 1}),
     "one answer to two different sentences of the whole corpus": (
         CANNED, "pairs", "keep", [SAME], {"rejected: given to several different sentences": 2},
@@ -99,7 +99,7 @@ SHAPES = {
     "a corpus at the places of its base, each sentence once": (
         TRIPS, "corpus", "keep", [("a b x y z", 0, 0), (SENTENCE, 0, 1)], {"refused": 1, "repeated": 1},
     ),
-    "expanded: a sentence stays whose round trip is none, and what says the same adds nothing": (
+    "expanded: sentences without a paraphrase stay, and repeated ones add nothing": (
         TRIPS, "expanded", "keep",
         [("a b c d e", 0, 0), (SENTENCE, 0, 1), ("f g h i j", 1, 0), ("a b c n o", 1, 4), ("a b x y z", 0, 0)],
         {"refused": 1, "repeated": 2},
@@ -108,7 +108,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize(("made", "form", "unchanged", "rows", "dropped"), SHAPES.values(), ids=SHAPES)
-def test_what_is_trained_on_and_what_is_dropped_by_reason(made, form, unchanged, rows, dropped):
+def test_rows_for_training_and_dropped_rows_by_reason(made, form, unchanged, rows, dropped):
     table, counted = to_train_on(trips(*made), BASE, Shape(form=form, unchanged=unchanged))
     assert table.schema == (TRIPLES if form == "pairs" else SENTENCES)
     assert [tuple(row.values()) for row in table.to_pylist()] == rows

@@ -124,7 +124,7 @@ TSV = "score\tsentence1\tsentence2\n"
         (TRIPLES, "sent0,sent1\na,b\n", "all:1: no column 'hard_neg'"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_named_by_its_line(parsed, options, content, message):
+def test_a_misfit_is_named_by_its_line(parsed, options, content, message):
     with pytest.raises(DataError, match=message) as stopped:
         parsed(options, all=content)
     assert "\n" not in str(stopped.value)

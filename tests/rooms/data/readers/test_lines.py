@@ -1,14 +1,9 @@
 import gzip
-import os
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 from workflow_scripts.data.readers.lines import Config, read
 from workflow_scripts.errors import DataError
-
-DATA = os.environ.get("SEMBLANCE_DATA")
 
 
 def write(path, content):
@@ -43,11 +38,3 @@ def test_a_line_that_is_not_utf8_is_named(tmp_path, name):
     files = write(tmp_path / name, "gut\n\nsch\xf6n\n".encode() + "sch\xf6n\nok\n".encode("latin-1"))
     with pytest.raises(DataError, match=rf"{name}:4: byte 0xf6 is not UTF-8"):
         read(files, Config())
-
-
-@pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: the laboratory's corpus is not here")
-def test_the_laboratorys_corpus_has_its_sentences():
-    parsed = read({"text": Path(DATA, "corpus/wiki_sentences.txt.gz")}, Config(min_words=5, max_words=50))
-    texts = parsed.table["sentence"].to_pylist()
-    assert len(texts) == len(set(texts)) >= 50_000
-    assert (np.diff(parsed.table["document"].to_numpy()) > 0).all()
