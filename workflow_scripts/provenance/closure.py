@@ -120,8 +120,7 @@ def packages(*modules: str) -> dict[str, str]:
     """Map each installed distribution behind the closure of ``modules`` that can change a number to its version."""
     roots = {name.split(".")[0] for path in _closure(modules) for name in _imported_names(path)}
     third_party = roots - sys.stdlib_module_names - {PACKAGE.name, "__future__"}
-    distributions = _distributions()
-    found = {owner for root in third_party for owner in distributions.get(root, ())}
+    found = {owner for root in third_party for owner in _distributions().get(root, ())}
     while more := {below for name in found for below in COMPUTES_WITH.get(name, ())} - found:
         found |= more
     return {name: _version(name) for name in sorted(found - UNKEYED_PACKAGES)}
@@ -227,11 +226,7 @@ def _read_source(source: bytes, path: Path) -> tuple[str, list[str], dict[str, t
     return read_before[sha]
 
 
-@cache
-def _distributions() -> dict[str, list[str]]:
-    return dict(packages_distributions())
-
-
+_distributions = cache(packages_distributions)
 _version = cache(version)  # which reads the distribution's metadata every time
 
 
