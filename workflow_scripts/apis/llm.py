@@ -10,7 +10,7 @@ from typing import Any
 from workflow_scripts.apis.answer_checks import completion_fault
 from workflow_scripts.apis.asking import Engine
 from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
-from workflow_scripts.apis.ledger import Ledger, Request, Row, row_of
+from workflow_scripts.apis.ledger import Ledger, Request, Row, answer_row
 from workflow_scripts.errors import ApiError, ConfigError
 from workflow_scripts.settings.apis import LlmBlock, Price
 
@@ -31,7 +31,7 @@ def fill_prompt(template: str, values: Mapping[str, object], needed: str, place:
     return prompt
 
 
-def _text_of(content: Any) -> str:
+def _message_text(content: Any) -> str:
     """The text of a message, joined from its parts of type text.
 
     Raises:
@@ -89,7 +89,7 @@ class Llm(Engine):
             raise ApiError(f"{self.place}: {problem}. Add it to answers_as, or correct base_url and model.")
         fault = fault or completion_fault(text, noted["finish_reason"], prompt)
         cost = _cost(noted["prompt_tokens"], noted["completion_tokens"], block.price)
-        return row_of(request, text, fault, noted | {"endpoint": block.base_url}, cost)
+        return answer_row(request, text, fault, noted | {"endpoint": block.base_url}, cost)
 
     def _call(self, prompt: str) -> Callable[[], Any]:
         """A call of the server, which returns the SDK's raw response."""
@@ -143,7 +143,7 @@ def _read(response: Any) -> tuple[str, dict[str, Any], str | None]:
     noted = _noted(model, usage)
     try:
         choice = (choices or [])[0]
-        text = _text_of(choice.message.content)
+        text = _message_text(choice.message.content)
         noted["finish_reason"] = "refusal" if choice.message.refusal else choice.finish_reason or "unknown"
     except (TypeError, ValueError, LookupError, AttributeError):
         return without_keys(body), noted, "no completion"
@@ -165,7 +165,7 @@ def _cost(prompt_tokens: int | None, completion_tokens: int | None, price: Price
     return dollars / 1e6
 
 
-def usage_of(rows: Iterable[Row]) -> list[dict[str, Any]]:
+def usage_by_model(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Tokens and cost of all calls behind one artefact, by model (columns of ``columns.corpora.USAGE``).
 
     A stored answer counts like a new one; a number that any call lacks is unknown, not 0.

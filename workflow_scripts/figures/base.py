@@ -131,7 +131,7 @@ class Declaration(NamedTuple):
         return self.draw.__module__.rpartition(".")[2]
 
     @property
-    def of_extraction(self) -> bool:
+    def for_extraction(self) -> bool:
         """Whether the figure belongs to the extraction study."""
         return (self.block or "").startswith("extraction.")
 

@@ -89,10 +89,10 @@ def meanings(*modules: str) -> dict[str, str]:
     keyed = [file for file in files if file not in UNKEYED_FILES and not file.startswith(SETTINGS)]
     named = {name for file in keyed for name in _imported_names(ROOT / file)}
     whole = {file: _read(ROOT / file)[0] for file in keyed}
-    return whole | _definitions_of(named | {f"{PACKAGE.name}.{module}" for module in modules})
+    return whole | _definition_meanings(named | {f"{PACKAGE.name}.{module}" for module in modules})
 
 
-def _definitions_of(names: set[str]) -> dict[str, str]:
+def _definition_meanings(names: set[str]) -> dict[str, str]:
     """Meanings of the definitions of settings among some dotted names, and of all definitions that they use."""
     found: dict[str, str] = {}
     pending = [unit for name in names for unit in _units(name)]
@@ -139,12 +139,12 @@ def meaning_in(source: bytes, file: str) -> str | None:
     return definitions[name][0] if name in definitions else None if name else whole
 
 
-def meaning_of(source: str) -> str:
+def source_meaning(source: str) -> str:
     """Hash what Python runs of ``source``: its syntax tree without positions, docstrings and other bare strings."""
-    return _meaning_of_tree(ast.parse(source))
+    return _tree_meaning(ast.parse(source))
 
 
-def _meaning_of_tree(tree: ast.AST) -> str:
+def _tree_meaning(tree: ast.AST) -> str:
     for node in ast.walk(tree):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
@@ -181,7 +181,7 @@ def _definitions(source: str) -> dict[str, tuple[str, list[str]]]:
             isinstance(node, ast.keyword) and node.arg == "discriminator" for node in ast.walk(statement)
         )
         used = [] if tells_apart and not isinstance(statement, ast.ClassDef) else sorted(named.keys() & words)
-        found[name] = (_meaning_of_tree(_Behaviour().visit(statement)), [named[word] for word in used])
+        found[name] = (_tree_meaning(_Behaviour().visit(statement)), [named[word] for word in used])
     return found
 
 
@@ -222,7 +222,7 @@ def _read_source(source: bytes, path: Path) -> tuple[str, list[str], dict[str, t
     if sha not in read_before:
         text = source.decode()
         definitions = _definitions(text) if path.is_relative_to(ROOT / SETTINGS) else {}
-        read_before[sha] = (meaning_of(text), sorted(_imports(text, path)), definitions)
+        read_before[sha] = (source_meaning(text), sorted(_imports(text, path)), definitions)
     return read_before[sha]
 
 

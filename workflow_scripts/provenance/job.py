@@ -26,7 +26,7 @@ from workflow_scripts.provenance.artefacts import (
     read_table,
     write_table,
 )
-from workflow_scripts.provenance.record import Input, Record, origin_of_this_process
+from workflow_scripts.provenance.record import Input, Record, current_origin
 from workflow_scripts.provenance.snapshot import IS_JOB, check_code, check_loaded, check_packages
 
 TIMINGS = ("speed", "times")
@@ -95,7 +95,7 @@ class Job(NamedTuple):
         if self.rule in ANYWHERE:
             for path in self.artefacts:
                 give_record(path, self.start)
-        print(f"{self.name}: restored from {cache.entry_of(key)}; delete this entry to run the job again")  # noqa: T201
+        print(f"{self.name}: restored from {cache.entry_folder(key)}; delete this entry to run the job again")  # noqa: T201
         return True
 
     def keep(self) -> None:
@@ -118,7 +118,7 @@ class Job(NamedTuple):
         more = {
             "inputs": self.start.inputs | dict(foreign or {}),
             "labels": sorted({*self.start.labels, *filter(None, labels)}),
-            "origin": origin_of_this_process(),
+            "origin": current_origin(),
         }
         return self.start.model_copy(update=more)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workflow_scripts.graph.reasons import flat
-from workflow_scripts.provenance.artefacts import contents_of, identity_of
+from workflow_scripts.provenance.artefacts import artefact_contents, content_identity
 from workflow_scripts.provenance.record import Input, Record
 
 ABSENT = "(absent)"
@@ -76,7 +76,7 @@ def contents_hash(path: Path, record: Record) -> str:
 
     It is computed again: a file that was sealed again may claim another.
     """
-    pieces = contents_of(path, record)  # a page is one piece
-    return identity_of(
+    pieces = artefact_contents(path, record)  # a page is one piece
+    return content_identity(
         (_VARIES.sub(b"", piece) for piece in pieces) if path.suffix == ".html" else pieces, ()
     )

@@ -24,7 +24,7 @@ from rich.tree import Tree
 from workflow_scripts.columns.training import DROPPED_FILE
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.reasons import flat
-from workflow_scripts.provenance.artefacts import seal_of
+from workflow_scripts.provenance.artefacts import read_seal
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.verbs.cells import Agrees, agreement, parse_cell, rows_of, runs_of, scores_behind
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, without_empty
@@ -82,7 +82,7 @@ def explain(path: Path, agrees: Agrees | None = None) -> Node:
     """
     name = Path(artefact_of(name_of(path)))
     artefact_record(name)
-    seal = seal_of(name)
+    seal = read_seal(name)
     top = _node("", name.as_posix(), seal.identity if seal else "")
     _add_inputs(top, agrees, set())
     return top
@@ -110,7 +110,7 @@ def _add_inputs(node: Node, agrees: Agrees | None, seen: set[tuple[str, bool]]) 
 def _node(role: str, name: str, sha256: str) -> Node:
     state, record = state_of(name, sha256)
     if state == "damaged" and record and _lacks_dropped_weights(Path(name)):
-        seal = seal_of(Path(name))
+        seal = read_seal(Path(name))
         state = "as recorded" if seal and seal.identity == sha256 else "rebuilt since"
     return Node(role, name, state, sha256, record)
 

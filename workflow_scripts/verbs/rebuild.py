@@ -18,7 +18,7 @@ from pathlib import Path
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.call import FOLDER as CODE
 from workflow_scripts.graph.place import Call
-from workflow_scripts.provenance.artefacts import RECORD_FILE, seal_of
+from workflow_scripts.provenance.artefacts import RECORD_FILE, read_seal
 from workflow_scripts.provenance.cache import FOLDER as CACHE
 from workflow_scripts.verbs.compare import compare, facts
 from workflow_scripts.verbs.diff import contents_equal
@@ -81,7 +81,7 @@ def _run(job: PlannedJob, folder: Path) -> None:
 
 def _compared(first: Path, again: Path) -> Row:
     was, now = artefact_record(first), artefact_record(again)
-    identical = seal_of(first) == seal_of(again)
+    identical = read_seal(first) == read_seal(again)
     changes = compare(facts(was), facts(now))
     keys = ", ".join(f"{change.section} {change.key}".strip() for change in changes)
     return {

@@ -28,7 +28,7 @@ from workflow_scripts.provenance.artefacts import (
     identity,
     is_timestamp,
     read_record,
-    seal_of,
+    read_seal,
     verify_checksum,
 )
 from workflow_scripts.provenance.record import Input, Record, sha256_of
@@ -146,7 +146,7 @@ def _inspect(name: str, part_of_model: bool, hashing: bool) -> Inspection:
     Without ``hashing``, stored checksums and identities are believed.
     """
     path = Path(name)
-    seal = seal_of(path) if is_sealed(name) and not part_of_model else None
+    seal = read_seal(path) if is_sealed(name) and not part_of_model else None
     if seal is None:
         return Inspection(identity=sha256_of(path) if hashing else "")
     try:

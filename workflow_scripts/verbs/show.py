@@ -25,8 +25,8 @@ from workflow_scripts.evaluation.significance import detectable_difference, half
 from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.provenance.artefacts import (
     CHECKSUMMED_SUFFIXES,
+    read_seal,
     read_table,
-    seal_of,
 )
 from workflow_scripts.reporting.records import record_of
 from workflow_scripts.reporting.sheets import (
@@ -77,7 +77,7 @@ def holds_scores(path: Path) -> bool:
     """
     if not path.exists():
         raise DataError(f"{path}: no such file or study. Make it: snakemake --cores all --configfile CONFIG.")
-    if path.suffix not in CHECKSUMMED_SUFFIXES or seal_of(path) is None:
+    if path.suffix not in CHECKSUMMED_SUFFIXES or read_seal(path) is None:
         raise DataError(f"{path}: cut off, or not written by this pipeline. {_WHAT}")
     found = pq.read_schema(path).remove_metadata() if path.suffix == ".parquet" else None
     if found not in (TABLE, SCORES):

@@ -5,7 +5,7 @@ import pytest
 from tests.fault_server import FaultServer, chat
 from tests.rooms.apis.conftest import KEY, PRICE
 from workflow_scripts.apis.ledger import Request, Row
-from workflow_scripts.apis.llm import usage_of
+from workflow_scripts.apis.llm import usage_by_model
 from workflow_scripts.errors import ApiError
 
 COST = (100 * 1 + 50 * 2) / 1e6
@@ -98,7 +98,7 @@ def test_an_unusable_answer_is_paid_once_and_kept_with_the_reason(complete, serv
         assert kept in (None, row.answer) and row.cost_usd == pytest.approx(COST)
         assert complete(server) == row
         assert len(server.requests) == 1
-    (counted,) = usage_of([row])
+    (counted,) = usage_by_model([row])
     assert (counted["calls"], counted["prompt_tokens"], counted["completion_tokens"]) == (1, 100, 50)
 
 
@@ -132,12 +132,14 @@ def test_costs_are_added_and_unknown_where_a_call_was_not_counted():
         return Row(asked, "", "usable", "", f"{day}T00:00:00Z", cost, json.dumps(noted))
 
     counted = [row("m", 0.25, 10, "2026-01-05"), row("m", 0.5, 20, "2026-01-02")]
-    (usage,) = usage_of(counted)
+    (usage,) = usage_by_model(counted)
     assert usage == {
         "model": "m", "calls": 2, "prompt_tokens": 30, "completion_tokens": 30, "cost_usd": 0.75,
         "note": "at the prices of the days", "asked_from": "2026-01-02", "asked_to": "2026-01-05",
     }  # fmt: skip
-    other, usage = usage_of([*counted, row("m", None, None, "2026-01-03"), row("a", 0.1, 1, "2026-01-01")])
+    other, usage = usage_by_model(
+        [*counted, row("m", None, None, "2026-01-03"), row("a", 0.1, 1, "2026-01-01")]
+    )
     assert (other["model"], other["cost_usd"]) == ("a", 0.1)
     assert (usage["cost_usd"], usage["prompt_tokens"]) == (None, None)
     assert "cost unknown" in usage["note"]

@@ -8,9 +8,9 @@ from workflow_scripts.apis.answer_checks import text_fault
 from workflow_scripts.apis.ledger import Request, Row
 from workflow_scripts.columns.corpora import ROUND_TRIPS, SENTENCES, TRIPLES
 from workflow_scripts.data.round_trips import (
-    outcome_of,
+    classify_trip,
     round_trips,
-    rows_of_shard,
+    shard_rows,
     to_train_on,
 )
 from workflow_scripts.settings.corpora import Limits, Shape
@@ -32,7 +32,7 @@ def row_of(text, answer):
 
 def outcome(sentence, pivot, back):
     there = row_of(sentence, pivot)
-    return outcome_of(sentence, there, row_of(pivot, back) if there.status == "usable" else None, LIMITS)
+    return classify_trip(sentence, there, row_of(pivot, back) if there.status == "usable" else None, LIMITS)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_every_round_trip_has_the_outcome_that_its_texts_show(pivot, back, found
 
 @given(st.integers(0, 60), st.integers(1, 9))
 def test_shards_take_every_row_once_in_order_and_equal_parts(rows, shards):
-    parts = [rows_of_shard(rows, f"{number}-of-{shards}") for number in range(1, shards + 1)]
+    parts = [shard_rows(rows, f"{number}-of-{shards}") for number in range(1, shards + 1)]
     assert [row for part in parts for row in part] == list(range(rows))
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
 

@@ -21,11 +21,11 @@ from workflow_scripts.columns.corpora import SENTENCES, WORD_COUNTS
 from workflow_scripts.errors import DataError, one_line_errors
 from workflow_scripts.provenance.artefacts import (
     RECORD_FILE,
+    artefact_contents,
     atomic,
     check_model_folder,
-    contents_of,
+    content_identity,
     identity,
-    identity_of,
     job_record,
     read_record,
     read_table,
@@ -139,7 +139,7 @@ def test_contents_and_labels_are_the_identity_wherever_they_were_made(written, t
     assert same == was and len({was, labels, contents}) == 3
     assert read_record(tmp_path / "made otherwise" / name).origin == other.origin
     made = read_record(written / name)
-    assert identity_of(contents_of(written / name, made), made.labels) == was
+    assert content_identity(artefact_contents(written / name, made), made.labels) == was
 
 
 @pytest.mark.parametrize("name", ["table.parquet", "figure.svg", "report.html"])

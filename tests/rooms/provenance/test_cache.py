@@ -74,7 +74,7 @@ def of_another_key(entry):
     work(MADE | {"out/history": b"another"})
     cache.put(OTHER, FILES)
     shutil.rmtree(entry)
-    shutil.copytree(cache.entry_of(OTHER), entry)
+    shutil.copytree(cache.entry_folder(OTHER), entry)
 
 
 DAMAGE = {
@@ -152,7 +152,7 @@ def test_a_full_disk_loses_only_the_entry(place, tmp_path):
 
 
 KILLED = {
-    "put": (cache, "_list_of", cache.put),
+    "put": (cache, "_entry_list", cache.put),
     "restore": (cache, "put_in_place", cache.restore),
     "make room": (shutil, "rmtree", lambda key, _: cache.forget(key)),
 }

@@ -149,7 +149,7 @@ def test_every_file_loaded_at_run_time_is_in_the_closure(imported_at_run_time, m
     ],
 )
 def test_comments_docstrings_and_formatting_have_no_meaning(before, after):
-    assert closure.meaning_of(before) == closure.meaning_of(after)
+    assert closure.source_meaning(before) == closure.source_meaning(after)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_comments_docstrings_and_formatting_have_no_meaning(before, after):
     ],
 )
 def test_whatever_python_would_run_has_a_meaning(before, after):
-    assert closure.meaning_of(before) != closure.meaning_of(after)
+    assert closure.source_meaning(before) != closure.source_meaning(after)
 
 
 def test_modules_that_decide_no_result_hold_no_data():
@@ -229,7 +229,7 @@ def whole(tmp_path, monkeypatch):
         (tmp_path / closure.SETTINGS / "made.py").write_text(SOURCE.replace(*edit) if edit else SOURCE)
         closure._read.cache_clear()
         closure._units.cache_clear()
-        found = closure._definitions_of({f"workflow_scripts.settings.made.{name}"})
+        found = closure._definition_meanings({f"workflow_scripts.settings.made.{name}"})
         return {unit.partition(":")[2]: sha for unit, sha in found.items()}
 
     yield meanings

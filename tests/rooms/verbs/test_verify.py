@@ -269,7 +269,7 @@ def test_the_cache_of_the_last_run_is_compared_with_its_lists(root, monkeypatch,
     monkeypatch.setenv(cache.GIGABYTES, "1")
     cache.put("f" * 64, {"history": HISTORY})
     assert findings() == []
-    file = cache.entry_of("f" * 64) / "history"
+    file = cache.entry_folder("f" * 64) / "history"
     content = file.read_bytes()
     file.unlink()
     file.write_bytes(content[:-9])
