@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -85,15 +85,12 @@ _RC: dict[Any, Any] = {
 }
 
 
-@contextmanager
-def figure_style() -> Iterator[None]:
-    """Draw in the project's style, and ignore the user's matplotlibrc."""
-    from matplotlib import rc_context, rcdefaults, rcParams
+def figure_style() -> AbstractContextManager[None]:
+    """A context that draws in the project's style, and ignores the user's matplotlibrc."""
+    from matplotlib import style
 
-    with rc_context():
-        rcdefaults()
-        rcParams.update(_RC)
-        yield
+    context: AbstractContextManager[None] = style.context(["default", _RC])
+    return context
 
 
 def line_look(index: int) -> dict[str, Any]:

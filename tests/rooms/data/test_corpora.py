@@ -72,15 +72,6 @@ def test_neighbours_follow_each_other_and_strangers_are_of_other_documents():
         assert first.split()[0] != second.split()[0]
 
 
-def test_as_many_strangers_as_neighbours_a_function_of_the_seed():
-    table = sentences([9] * 12)
-    one, again, other = (adjacency_pairs(table, seed) for seed in (0, 0, 1))
-    assert one == again
-    assert one != other
-    assert one["score"].to_pylist() == [1.0] * 96 + [0.0] * 96
-    assert len(set(one["sentence2"].to_pylist()[96:])) > 40
-
-
 def test_sentences_of_pairs_join_a_corpus_once_each_and_without_scores():
     """JTCSE, Table VIII; a corpus that takes in test sentences says so."""
     train = pa.table({"sentence": ["One.", "Two."], "document": [0, 1], "position": [0, 0]}, schema=SENTENCES)

@@ -95,15 +95,6 @@ def test_a_file_has_one_of_the_pinned_hashes_or_is_refused(root):
         dataset({**local(), "files": {"all": {"path": "toy.tsv"}}})
 
 
-def test_every_missing_source_is_named(tmp_path):
-    (tmp_path / "toy.tsv").mkdir()
-    files = (
-        rf"toy\.tsv does not exist \(sha256 not pinned\); .*other\.tsv does not exist \(sha256 {OTHER}\)\.$"
-    )
-    with pytest.raises(MissingError, match=rf"toy: no source is available: .*{files}"):
-        load("toy", dataset(local(), local("other.tsv", OTHER)), tmp_path)
-
-
 @pytest.mark.parametrize(
     ("contract", "message"),
     [

@@ -128,15 +128,3 @@ def test_a_misfit_is_named_by_its_line(parsed, options, content, message):
     with pytest.raises(DataError, match=message) as stopped:
         parsed(options, all=content)
     assert "\n" not in str(stopped.value)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (SCORED | {"between": "\n"}, r"between: '\\n', and no two columns name the same"),
-        (STR | {"between": ""}, "between: '', and sentence1, sentence2 name the same column"),
-    ],
-)
-def test_texts_of_one_cell_need_what_separates_them(options, message):
-    with pytest.raises(ValueError, match=message):
-        Config(**options)
