@@ -18,8 +18,8 @@ from typing import Any
 from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import wikipedia_sentences
 from workflow_scripts.apis.ledger import Ledger, Row
-from workflow_scripts.apis.translators import Direction, translate_all, translator_of
-from workflow_scripts.data.round_trips import outcome_of, usable_answers
+from workflow_scripts.apis.translators import Direction, make_translator, translate_all
+from workflow_scripts.data.round_trips import classify_trip, usable_answers
 from workflow_scripts.settings.apis import TranslatorSlice
 from workflow_scripts.settings.corpora import Limits
 
@@ -74,7 +74,7 @@ def libretranslate(url: str, sentences: list[str], *, workers: int) -> None:
     settings["calls"] = CALLS | {"workers": workers}
     block = TranslatorSlice.parse({"translator": settings}, "bench").translator
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder, "answers.sqlite")) as ledger:
-        translator = translator_of(block, Direction(place="bench", source="en", target="es"), ledger)
+        translator = make_translator(block, Direction(place="bench", source="en", target="es"), ledger)
         translate_all(sentences, translator, ledger, offline=False, max_unanswered=len(sentences))
 
 
@@ -89,7 +89,7 @@ def round_trip(sentences: list[str], via: str) -> None:
         for direction in (there, there.back):
             rows = translate_all(
                 texts,
-                translator_of(block, direction, ledger),
+                make_translator(block, direction, ledger),
                 ledger,
                 offline=False,
                 max_unanswered=len(sentences),
@@ -98,7 +98,7 @@ def round_trip(sentences: list[str], via: str) -> None:
             texts = usable_answers(rows)
         took = time.perf_counter() - began
         outcomes = Counter(
-            outcome_of(sentence, pivot, back, LIMITS)
+            classify_trip(sentence, pivot, back, LIMITS)
             for sentence, pivot, back in zip(sentences, *legs, strict=True)
             if pivot is not None
         )

@@ -1,4 +1,4 @@
-"""A server on loopback that answers as a script says, fault after fault, and counts what it was asked."""
+"""A server on loopback that answers by a script, fault after fault, and notes its requests."""
 
 import json
 import threading
@@ -13,7 +13,6 @@ RESET = "reset"
 HANG = "hang"
 SHORT = "short"  # promises more bytes than it sends
 DRIP = "drip"  # a byte now and then, for ever
-DRIPPING_HEADERS = "dripping headers"
 
 Step = tuple[int, dict[str, str], str] | str | None
 """Status, headers and body; a fault of the connection; or None for a proper answer."""
@@ -75,8 +74,8 @@ class FaultServer:
                     outer._ended.wait(60)  # longer than any client waits
                     self.close_connection = True
                     return
-                if step in (DRIP, DRIPPING_HEADERS):
-                    self._drip(b"" if step == DRIPPING_HEADERS else b"Content-Length: 1000000\r\n\r\n")
+                if step == DRIP:
+                    self._drip()
                     return
                 status, headers, text = step if isinstance(step, tuple) else (200, {}, proper(asked))
                 content = text.encode()
@@ -89,9 +88,9 @@ class FaultServer:
                 self.wfile.flush()
                 self.close_connection = step == SHORT
 
-            def _drip(self, headers: bytes) -> None:
+            def _drip(self) -> None:
                 self.close_connection = True
-                self.wfile.write(b"HTTP/1.1 200 OK\r\n" + headers)
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
                 while not outer._ended.wait(0.01):  # less than any client's timeout
                     self.wfile.write(b"a")
                     self.wfile.flush()

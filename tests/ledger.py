@@ -1,4 +1,4 @@
-"""Every number that the papers print, and the ledger of those that no run stands for, from the repository's files."""
+"""Printed numbers of the papers, and reasons for those without a run, from the repository's files."""
 
 from workflow_scripts.data.printed import read_printed
 from workflow_scripts.provenance.closure import ROOT

@@ -11,7 +11,7 @@ import pytest
 from tests.planning import DEMO, ROOT, merged_config
 from tests.rooms.figures.conftest import shown, stored
 from workflow_scripts.columns.training import METRICS
-from workflow_scripts.data.printed import of_cells
+from workflow_scripts.data.printed import cell_numbers
 from workflow_scripts.evaluation.base import Score, score_table
 from workflow_scripts.figures.base import all_figures
 from workflow_scripts.graph.checks import read_grids
@@ -92,7 +92,7 @@ def made(name):
     contents = {
         table: (ROOT / f"resources/published/{table}.csv").read_bytes() for table in experiment.published
     }
-    published = of_cells(contents, experiment.cells(), name)
+    published = cell_numbers(contents, experiment.cells(), name)
     significance = Significance.parse(config["significance"], "significance")
     tables = [
         build(experiment.part(measured=measured), files, published, significance, name, histories)

@@ -1,4 +1,4 @@
-"""Every figure is one that a job can draw, and says what it shows."""
+"""Every figure can be drawn by a job, has texts for all readers, and reads all its settings."""
 
 import ast
 import inspect
@@ -50,8 +50,6 @@ NOTHING = {
         "similarities",
         "No run of this experiment was scored on this task.",
     ),
-    "learning_curves": ({"loss_blocks": 2}, "histories", "No run of this experiment is trained."),
-    "threshold_path": ({}, "metrics", "No run of this experiment has a threshold."),
 }
 
 

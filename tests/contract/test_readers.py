@@ -1,4 +1,4 @@
-"""Every reader returns rows of a form that its settings name, of files with the roles that they name."""
+"""Every reader takes the roles and returns a form that its settings name."""
 
 import importlib
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.planning import run
 from tests.smoke import CONFIGS, plan
-from workflow_scripts.provenance.artefacts import identity, read_record, seal_of
+from workflow_scripts.provenance.artefacts import identity, read_record, read_seal
 from workflow_scripts.provenance.job import cache_key
 
 SCRIPT = Path("workflow_scripts/jobs/count_words.py")
@@ -43,7 +43,7 @@ def identities(folder: Path) -> dict[str, str | bytes]:
 
     The machine in a record is left out: it differs where more libraries are loaded.
     """
-    seals = {path: seal_of(folder / path) for path in artefacts(folder) if not path.endswith("report.html")}
+    seals = {path: read_seal(folder / path) for path in artefacts(folder) if not path.endswith("report.html")}
     return {path: seal.identity if seal else (folder / path).read_bytes() for path, seal in seals.items()}
 
 

@@ -541,7 +541,7 @@ EDITS = {  # module to the jobs that a real edit of it brings back
     "figures.curves": FIGURES | REPORT,
     "figures.extraction": OF_EXTRACTION | REPORT,
     "figures.style": DRAWN | REPORT,
-    "figures.sweep": NOTHING,  # the demo has none
+    "figures.modulus_surface": NOTHING,  # the demo has none
     "losses.infonce": TRAINED | {"train_encoder": 12},
     "losses.modulus": JTCSE,
     "losses.reduction": THREE_R,

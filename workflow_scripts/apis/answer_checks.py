@@ -151,7 +151,7 @@ def is_in(text: str, language: str) -> bool:
     return float(dict(language_detector().rank(text))[code]) >= _MIN_PROBABILITY
 
 
-def language_of(text: str) -> str:
+def likely_language(text: str) -> str:
     """The most probable language of a text, as a code of ISO 639-1."""
     return str(language_detector().classify(text)[0])
 

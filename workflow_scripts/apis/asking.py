@@ -210,19 +210,19 @@ def _ask_all(
                 if granted.busy and not in_flight:
                     time.sleep(_POLL_SECONDS)
                 done, in_flight = wait(in_flight, _POLL_SECONDS if granted.busy else None, FIRST_COMPLETED)
-                note(ledger.save(_rows_of(done)))
+                note(ledger.save(_finished_rows(done)))
                 for future in done:
                     future.result()  # raises its error, now that all other answers are saved
                 watch.check()
         except BaseException:  # requests in flight are paid: save their answers
             done, _ = wait({future for future in in_flight if not future.cancel()})
             suspicious = watch.unusable if len(watch.unusable) >= _SUSPICIOUS_ROW else []
-            ledger.save([*_rows_of(done), *(row._replace(status="failed") for row in suspicious)])
+            ledger.save([*_finished_rows(done), *(row._replace(status="failed") for row in suspicious)])
             ledger.release()
             raise
     return answered
 
 
-def _rows_of(done: Iterable[Future[list[Row]]]) -> list[Row]:
+def _finished_rows(done: Iterable[Future[list[Row]]]) -> list[Row]:
     """Rows of the calls that succeeded."""
     return [row for future in done if not future.exception() for row in future.result()]

@@ -111,7 +111,7 @@ def raise_for_status(status: int, headers: Mapping[str, str], message: str, plac
     response = f"HTTP {status}{f' ({message})' if message else ''}"
     problem = f"{place}: {response}"
     if status < 400:
-        to = _server_of(headers.get("Location", ""))
+        to = _server(headers.get("Location", ""))
         raise ApiError(
             f"{problem}: redirected to {to}, which is not followed. Write the address that answers."
         )
@@ -128,7 +128,7 @@ def raise_for_status(status: int, headers: Mapping[str, str], message: str, plac
     raise NoAnswer("refused", problem)
 
 
-def _server_of(url: str) -> str:
+def _server(url: str) -> str:
     """Scheme, host and port of an address; the rest may contain the key."""
     with suppress(ValueError):
         parts = urlsplit(url)
@@ -198,7 +198,7 @@ class Client:
         self.http = _Http(place, calls)
         self._calls = calls
         self._place = place
-        self._address = _server_of(url)
+        self._address = _server(url)
         self._ledger = ledger
         self._backoff = wait_random_exponential(calls.first_wait_seconds, calls.longest_wait_seconds)
 

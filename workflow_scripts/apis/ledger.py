@@ -106,7 +106,7 @@ _COLUMNS = ", ".join(["key", *Request._fields, *Row._fields[1:], "checksum"])
 """Columns of the table of requests, in the order of ``_packed``."""
 
 
-def row_of(
+def answer_row(
     request: Request, answer: str, fault: str | None, noted: Mapping[str, Any], cost_usd: float | None = None
 ) -> Row:
     """The row of an answer: usable, or rejected for ``fault``."""

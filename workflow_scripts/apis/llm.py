@@ -2,15 +2,15 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from string import Template
-from typing import Any, NamedTuple
+from typing import Any
 
 from workflow_scripts.apis.answer_checks import completion_fault
 from workflow_scripts.apis.asking import Engine
 from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
-from workflow_scripts.apis.ledger import Ledger, Request, Row, row_of
+from workflow_scripts.apis.ledger import Ledger, Request, Row, answer_row
 from workflow_scripts.errors import ApiError, ConfigError
 from workflow_scripts.settings.apis import LlmBlock, Price
 
@@ -31,31 +31,17 @@ def fill_prompt(template: str, values: Mapping[str, object], needed: str, place:
     return prompt
 
 
-def _text_of(content: Any) -> str:
+def _message_text(content: Any) -> str:
     """The text of a message, joined from its parts of type text.
 
     Raises:
-        TypeError, LookupError: if no part is text.
+        TypeError, ValueError, LookupError: if no part is text.
     """
     if content is None or isinstance(content, str):
         return content or ""
-    texts = [
-        part["text"]
-        for part in (content if isinstance(content, list) else [content])
-        if part["type"] == "text"
-    ]
-    return str(texts[0] + "".join(texts[1:]))
-
-
-class Completion(NamedTuple):
-    """The completion in a server's response."""
-
-    text: str
-    """Empty if the model returned no text; the raw response if there is a fault."""
-    noted: dict[str, Any]
-    """Model, finish reason, and tokens (None if the server does not give them)."""
-    fault: str = ""
-    """Reason why a response that may cost money contains no text."""
+    parts = content if isinstance(content, list) else [content]
+    first, *others = (part["text"] for part in parts if part["type"] == "text")
+    return str(first + "".join(others))
 
 
 class Llm(Engine):
@@ -93,19 +79,22 @@ class Llm(Engine):
 
     def answer(self, request: Request, prompt: str) -> Row:
         """Complete ``prompt``; returns the row of ``request``."""
+        block = self._block
         try:
-            completion = self._complete(prompt)
+            text, noted, fault = _read(self.client.call(self._call(prompt)))
         except NoAnswer as error:
             return error.row(request)
-        noted, allowed = completion.noted, self._block.answers_as
-        if allowed is not None and not completion.fault and noted["model"] not in allowed:
-            problem = f"asked '{self._block.model}', answered by '{noted['model']}'"
+        if block.answers_as is not None and not fault and noted["model"] not in block.answers_as:
+            problem = f"asked '{block.model}', answered by '{noted['model']}'"
             raise ApiError(f"{self.place}: {problem}. Add it to answers_as, or correct base_url and model.")
-        fault = completion.fault or completion_fault(completion.text, noted["finish_reason"], prompt)
-        cost = _cost(noted["prompt_tokens"], noted["completion_tokens"], self._block.price)
-        return row_of(request, completion.text, fault, noted | {"endpoint": self._block.base_url}, cost)
+        fault = fault or completion_fault(text, noted["finish_reason"], prompt)
+        cost = _cost(noted["prompt_tokens"], noted["completion_tokens"], block.price)
+        return answer_row(request, text, fault, noted | {"endpoint": block.base_url}, cost)
 
-    def _complete(self, prompt: str) -> Completion:
+    def _call(self, prompt: str) -> Callable[[], Any]:
+        """A call of the server, which returns the SDK's raw response."""
+        from openai import OpenAI, omit  # takes a second
+
         block = self._block
         optional = {
             block.tokens_parameter: block.max_completion_tokens,
@@ -113,13 +102,11 @@ class Llm(Engine):
             "seed": block.seed,
         }
         key = key_from(block.key_variable, self.place)
-        from openai import OpenAI, omit  # takes a second
-
         # Address and key override the SDK's environment variables; _Http drops the headers that others add.
         model = OpenAI(
             base_url=block.base_url, api_key=key or "none", max_retries=0, http_client=self.client.http
         )
-        create = partial(
+        return partial(
             model.chat.completions.with_raw_response.create,
             model=block.model,
             messages=[{"role": "user", "content": prompt}],
@@ -127,14 +114,17 @@ class Llm(Engine):
             timeout=block.calls.timeout_seconds,
             **{name: value for name, value in optional.items() if value is not None},
         )
-        return _read(self.client.call(create))
 
 
-def _read(response: Any) -> Completion:
+def _read(response: Any) -> tuple[str, dict[str, Any], str | None]:
     """The completion in a response; servers that call themselves compatible differ in its form.
 
     Args:
         response: The SDK's raw response.
+
+    Returns:
+        The text, or the raw response if there is a fault; model, finish reason and tokens (None if unknown); and the
+        reason why a response that may cost money contains no text.
 
     Raises:
         NoAnswer: if it is a page or an error message, without an answer of the model.
@@ -147,17 +137,17 @@ def _read(response: Any) -> Completion:
         fields = ("model", "choices", "usage", "error")
         model, choices, usage, error = (getattr(answer, name, None) for name in fields)
     except (ValueError, RecursionError):
-        return Completion(without_keys(body), _noted(None, None), "garbled")
+        return without_keys(body), _noted(None, None), "garbled"
     if error and not choices:
         raise NoAnswer("failed", "no completion", str(error))
     noted = _noted(model, usage)
     try:
         choice = (choices or [])[0]
-        text = _text_of(choice.message.content)
+        text = _message_text(choice.message.content)
         noted["finish_reason"] = "refusal" if choice.message.refusal else choice.finish_reason or "unknown"
-    except (TypeError, LookupError, AttributeError):
-        return Completion(without_keys(body), noted, "no completion")
-    return Completion(without_keys(text), noted)
+    except (TypeError, ValueError, LookupError, AttributeError):
+        return without_keys(body), noted, "no completion"
+    return without_keys(text), noted, None
 
 
 def _noted(model: object, usage: object) -> dict[str, Any]:
@@ -175,7 +165,7 @@ def _cost(prompt_tokens: int | None, completion_tokens: int | None, price: Price
     return dollars / 1e6
 
 
-def usage_of(rows: Iterable[Row]) -> list[dict[str, Any]]:
+def usage_by_model(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Tokens and cost of all calls behind one artefact, by model (columns of ``columns.corpora.USAGE``).
 
     A stored answer counts like a new one; a number that any call lacks is unknown, not 0.
@@ -183,16 +173,16 @@ def usage_of(rows: Iterable[Row]) -> list[dict[str, Any]]:
     by_model: dict[str, list[Row]] = defaultdict(list)
     for row in (row for row in rows if row.status in ("usable", "rejected")):  # other rows cost nothing
         by_model[row.noted["model"]].append(row)
-    return [{"model": model} | _usage(calls) for model, calls in sorted(by_model.items())]
+    return [_usage(model, calls) for model, calls in sorted(by_model.items())]
 
 
-def _usage(rows: list[Row]) -> dict[str, Any]:
+def _usage(model: str, rows: list[Row]) -> dict[str, Any]:
     noted = [row.noted | {"cost_usd": row.cost_usd} for row in rows]
-    counted = {
-        name: [call[name] for call in noted] for name in ("prompt_tokens", "completion_tokens", "cost_usd")
-    }
-    sums = {name: None if None in numbers else sum(numbers) for name, numbers in counted.items()}
+    usage: dict[str, Any] = {"model": model, "calls": len(rows)}
+    for name in ("prompt_tokens", "completion_tokens", "cost_usd"):
+        numbers = [call[name] for call in noted]
+        usage[name] = None if None in numbers else sum(numbers)
     days = sorted(row.asked_at[:10] for row in rows)
     unknown = "cost unknown: tokens or prices of some calls are"
-    note = unknown if sums["cost_usd"] is None else "at the prices of the days"
-    return {"calls": len(rows), **sums, "note": note, "asked_from": days[0], "asked_to": days[-1]}
+    note = unknown if usage["cost_usd"] is None else "at the prices of the days"
+    return usage | {"note": note, "asked_from": days[0], "asked_to": days[-1]}

@@ -31,7 +31,7 @@ from workflow_scripts.apis.answer_checks import (
 )
 from workflow_scripts.apis.asking import REPEATED, SWAPPED, Engine, Watch, collect_answers
 from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
-from workflow_scripts.apis.ledger import Ledger, Request, Row, row_of
+from workflow_scripts.apis.ledger import Ledger, Request, Row, answer_row
 from workflow_scripts.apis.llm import Llm, fill_prompt
 from workflow_scripts.apis.wrappers import unwrapped
 from workflow_scripts.errors import ApiError
@@ -83,7 +83,7 @@ class Translator(Engine):
 
     def row(self, request: Request, answer: str, noted: dict[str, Any]) -> Row:
         """The row of an answer, with its judgement."""
-        return self.judge(row_of(request, answer, text_fault(answer, request.text), noted))
+        return self.judge(answer_row(request, answer, text_fault(answer, request.text), noted))
 
     def fault(self, row: Row) -> str | None:
         """The fault of a translation; None if it is usable."""
@@ -96,7 +96,7 @@ class Translator(Engine):
         return row._replace(answer=bare) if bare else row
 
 
-def translator_of(
+def make_translator(
     block: TranslatorBlock,
     direction: Direction,
     ledger: Ledger,
@@ -149,7 +149,7 @@ class Apertium(Translator):
     name = "apertium"
 
     def __init__(self, block: ApertiumBlock, direction: Direction, _ledger: Ledger) -> None:
-        """Arguments as in ``translator_of``."""
+        """Arguments as in ``make_translator``."""
         super().__init__(direction)
         self._pair = f"{direction.source}-{direction.target}"
         self.at_once = block.batch_sentences
@@ -169,7 +169,7 @@ class Apertium(Translator):
                 f"{self.place}: Apertium with the direction {self._pair} is not installed. {advice}."
             )
         mode = file.read_text("utf-8")
-        self._command = _command_of(mode)
+        self._command = _pipeline(mode)
         rules = b"".join(Path(name).read_bytes() for name in _DATA_FILE.findall(mode))
         # Files of one version of a package may differ, so the hash identifies the data.
         self.model = hashlib.sha256(mode.encode() + rules).hexdigest()[:16]
@@ -208,7 +208,7 @@ _EACH = "while IFS= read -r -d '' text; do printf %s \"$text\" | {} || exit $?; 
 """Shell code that starts a command for each text of a null-terminated stream."""
 
 
-def _command_of(mode: str) -> str:
+def _pipeline(mode: str) -> str:
     """The programs of a mode as one pipeline for null-terminated texts.
 
     ``$1`` is the option not to mark unknown words, ``$2`` one of the tagger that is not needed. A perceptron tagger
@@ -302,7 +302,7 @@ class Google(_Web):
     name = "google"
 
     def __init__(self, block: GoogleBlock, direction: Direction, ledger: Ledger) -> None:
-        """Arguments as in ``translator_of``."""
+        """Arguments as in ``make_translator``."""
         url = deep_translator.constants.BASE_URLS["GOOGLE_TRANSLATE"]
         super().__init__(block.calls, url, direction, ledger)
         self.tries = block.calls.attempts  # requests cost nothing
@@ -322,7 +322,7 @@ class LibreTranslate(_Web):
     name = "libretranslate"
 
     def __init__(self, block: LibreTranslateBlock, direction: Direction, ledger: Ledger) -> None:
-        """Arguments as in ``translator_of``."""
+        """Arguments as in ``make_translator``."""
         super().__init__(block.calls, block.url, direction, ledger)
         self._key_variable = block.key_variable
         self._url = block.url.rstrip("/")
@@ -341,7 +341,7 @@ class LlmTranslator(Translator):
     name = "llm"
 
     def __init__(self, llm: Llm, prompt: str, direction: Direction) -> None:
-        """Arguments as in ``translator_of``.
+        """Arguments as in ``make_translator``.
 
         Raises:
             ConfigError: if the prompt has an unknown placeholder, or lacks ``$text``.

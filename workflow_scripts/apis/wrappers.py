@@ -198,7 +198,7 @@ def _rests(text: str, question: str) -> Iterator[str]:
 
 
 def _json_text(text: str, question: str) -> str:
-    """The only string in a JSON text, apart from ``question``; the text itself if it is not such JSON."""
+    """The only string in a JSON text other than ``question``; the text itself if it is not such JSON."""
     strings = [] if text.startswith('"') else _strings_in(text)
     answers = [string for string in strings if string.strip() != question.strip()]
     return answers[0].strip() if len(answers) == 1 else text

@@ -48,7 +48,7 @@ def split(sentences: pa.Table, corpus: Corpus) -> Split:
     return Split(sentences.slice(0, min(cut, corpus.max_sentences or cut)), sentences.slice(cut))
 
 
-def with_sentences_of(train: pa.Table, pairs: pa.Table) -> pa.Table:
+def with_pair_sentences(train: pa.Table, pairs: pa.Table) -> pa.Table:
     """Append the distinct sentences of scored pairs to a corpus of sentences, as one more document.
 
     Args:
@@ -115,5 +115,5 @@ def split_corpus(job: Job) -> None:
     parts = split(read_dataset_table(job.inputs["sentences"]), corpus)
     train = parts.train
     for path in job.many("also"):
-        train = with_sentences_of(train, read_dataset_table(path))
+        train = with_pair_sentences(train, read_dataset_table(path))
     job.write({"train": train, "dev": adjacency_pairs(parts.held_out, DEV_SEED)}, labels=corpus.labels)

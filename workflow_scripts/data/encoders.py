@@ -12,11 +12,11 @@ from workflow_scripts.data.published import (
     copy_files,
     encoder_folder,
     files_of,
-    labels_of,
+    published_labels,
     refusals,
     unreadable,
 )
-from workflow_scripts.data.sources import data_root, first_of, folder_of, label_of
+from workflow_scripts.data.sources import data_root, first_available, source_folder, source_label
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
@@ -48,13 +48,13 @@ def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[
     """
 
     def find(source: EncoderSource) -> tuple[Path, dict[str, Input]]:
-        label, folder = label_of(source), folder_of(source, data_root, "model", ON_HUB)
+        label, folder = source_label(source), source_folder(source, data_root, "model", ON_HUB)
         if not isinstance(source, HubEncoder):
             label, folder = f"{label}{source.path}/", folder / source.path
         hashes = _checked(source, folder)
         return folder, {file: Input(path=f"{label}{file}", sha256=sha) for file, sha in hashes.items()}
 
-    return first_of(f"encoders.{name}", block.sources, find, "Provide one of them.")
+    return first_available(f"encoders.{name}", block.sources, find, "Provide one of them.")
 
 
 def _checked(source: EncoderSource, folder: Path) -> dict[str, str]:
@@ -114,6 +114,6 @@ def fetch_encoder(job: Job) -> None:
     check_planned(f"encoders.{name}", job.settings["source"], found)
     if refused := next(refusals(origin), None):
         raise DataError(f"encoders.{name}: {refused}")
-    record = job.record(foreign=source, labels=[block.label, *labels_of(origin), *other_ids(origin)])
+    record = job.record(foreign=source, labels=[block.label, *published_labels(origin), *other_ids(origin)])
     with writing_model_folder(job.outputs["record"].parent, record) as folder:
         copy_files(origin, folder, source)

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from workflow_scripts.apis.answer_checks import broken_off, is_in, language_of, service_fault, text_fault
+from workflow_scripts.apis.answer_checks import broken_off, is_in, likely_language, service_fault, text_fault
 from workflow_scripts.apis.asking import IN_A_ROW, Watch, collect_answers
 from workflow_scripts.apis.calls import redacted
 from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
-from workflow_scripts.apis.llm import Llm, fill_prompt, usage_of
+from workflow_scripts.apis.llm import Llm, fill_prompt, usage_by_model
 from workflow_scripts.apis.wrappers import items_in, leftover
 from workflow_scripts.columns.corpora import DROPPED, USAGE, WORD_COUNTS
 from workflow_scripts.data.exemplars import (
@@ -24,7 +24,7 @@ from workflow_scripts.data.exemplars import (
     lacks,
     pool_table,
     token_counter,
-    words_of,
+    word_tuple,
 )
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.data.words import top_words
@@ -50,7 +50,7 @@ class ModelValidator(Validator):
 
     def without_canned(self, candidates: list[Candidate]) -> list[Candidate]:
         """Remove and count candidates that are also answers to a later call."""
-        kept = [c for c in candidates if self.repeated_in.get(words_of(c.sentence), c.place) == c.place]
+        kept = [c for c in candidates if self.repeated_in.get(word_tuple(c.sentence), c.place) == c.place]
         self.refused += Counter({"in several answers": len(candidates) - len(kept)})
         return kept
 
@@ -60,7 +60,7 @@ class ModelValidator(Validator):
             return "cut end"
         if fault := text_fault(sentence, "") or service_fault(sentence) or leftover(sentence, ""):
             return fault
-        language = language_of(" ".join(self.listed))
+        language = likely_language(" ".join(self.listed))
         return None if is_in(sentence, language) else f"not in {language}"
 
 
@@ -197,6 +197,6 @@ def write_exemplars(job: Job) -> None:
     tables = {
         "exemplars": pool_table(written.chosen),
         "dropped": table_of(sorted(validator.refused.items()), DROPPED),
-        "usage": pa.Table.from_pylist(usage_of(written.calls), schema=USAGE),
+        "usage": pa.Table.from_pylist(usage_by_model(written.calls), schema=USAGE),
     }
     job.write(tables, labels=[pool.label])

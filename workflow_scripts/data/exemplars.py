@@ -48,7 +48,7 @@ def token_counter(encoder: Path) -> Callable[[list[str]], list[int]]:
     return lambda sentences: [len(encoding.ids) for encoding in tokenizer.encode_batch(sentences)]
 
 
-def words_of(sentence: str) -> tuple[str, ...]:
+def word_tuple(sentence: str) -> tuple[str, ...]:
     """The words of a sentence in lower case, without punctuation around them."""
     return tuple(word for word in map(spoken, sentence.split()) if word)
 
@@ -73,7 +73,7 @@ class Validator:
         """The ``sentences`` that qualify for the pool, in order."""
         accepted = []
         for sentence, place, tokens in zip(sentences, places, self._tokens_of(sentences), strict=True):
-            words = words_of(sentence)
+            words = word_tuple(sentence)
             reason = self._fault(sentence, words)
             if words in self._seen and reason:
                 self.repeated_in[words] = place

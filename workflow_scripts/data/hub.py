@@ -1,4 +1,4 @@
-"""Access to the Hugging Face Hub, which tells missing, forbidden and unreachable repositories apart.
+"""Access to the Hugging Face Hub, with different errors for missing, forbidden and unreachable repositories.
 
 Only HTTP 404 means that a repository, commit or file does not exist. Any other failure may be temporary, so it stops a
 job and never becomes a gap.
@@ -12,15 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
-
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 
 Kind = Literal["dataset", "model"]
 
 _SECONDS = 5
-_ATTEMPTS = 4
-_FIRST_WAIT_SECONDS = 2.0  # then twice that, and so on
 _LOCAL_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS}
 
 
@@ -50,9 +46,10 @@ def find(repository: str, revision: str | None, kind: Kind) -> str | None:
 
 
 def download(repository: str, revision: str | None, kind: Kind, patterns: list[str] | None = None) -> Path:
-    """Download files of a repository at a commit, with retries if the Hub has answered; returns their folder.
+    """Download files of a repository at a commit; returns their folder.
 
-    Complete files are not downloaded again, and a broken download of a file continues.
+    The client retries after temporary failures. Complete files are not downloaded again, and a broken download of a
+    file continues.
 
     Args:
         repository: Its name.
@@ -72,23 +69,15 @@ def download(repository: str, revision: str | None, kind: Kind, patterns: list[s
         problem = f"hub:{repository}: no revision is pinned; the Hub has {newest}"
         raise DataError(f"{problem}. Write it into the block.")
 
-    def get() -> str:
-        with reaching(f"hub:{repository}@{revision}"):
-            return snapshot_download(
-                repository,
-                repo_type=kind,
-                revision=revision,
-                allow_patterns=patterns,
-                local_files_only=newest is None,
-            )
-
-    attempts = Retrying(
-        retry=retry_if_exception(lambda error: type(error) is UnreachableError),
-        stop=stop_after_attempt(_ATTEMPTS if newest else 1),
-        wait=wait_exponential(_FIRST_WAIT_SECONDS),
-        reraise=True,
-    )
-    return Path(attempts(get))
+    with reaching(f"hub:{repository}@{revision}"):
+        folder = snapshot_download(
+            repository,
+            repo_type=kind,
+            revision=revision,
+            allow_patterns=patterns,
+            local_files_only=newest is None,
+        )
+    return Path(folder)
 
 
 @contextmanager

@@ -74,7 +74,7 @@ def _number(row: Mapping[str | None, str | None], table: str, place: str) -> Pri
         raise DataError(f"{place}: value '{row['value']}' is not a number. Correct the row.") from error
 
 
-def of_cells(
+def cell_numbers(
     contents: Mapping[str, bytes], cells: Collection[tuple[str, str]], grid: str
 ) -> dict[tuple[str, ...], Printed]:
     """The printed numbers of one grid by run and heading.

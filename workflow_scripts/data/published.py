@@ -71,7 +71,7 @@ def _read(file: Path, kind: Any = _Object) -> Any:
         raise DataError(f"{file}: {place}{first['msg']}. Get the model again.") from error
 
 
-def modules_of(folder: Path) -> list[Module]:
+def published_modules(folder: Path) -> list[Module]:
     """Modules of a folder in order; none if sentence-transformers did not save it.
 
     Raises:
@@ -82,7 +82,7 @@ def modules_of(folder: Path) -> list[Module]:
 
 def encoder_folder(folder: Path) -> Path:
     """The folder of the first module, which holds the encoder."""
-    return folder / next((module.path for module in modules_of(folder)), "")
+    return folder / next((module.path for module in published_modules(folder)), "")
 
 
 def files_of(folder: Path) -> list[str]:
@@ -93,7 +93,7 @@ def files_of(folder: Path) -> list[str]:
     """
     from workflow_scripts.provenance.artefacts import RECORD_FILE  # slow to import
 
-    places = {folder, *(folder / module.path for module in modules_of(folder))}
+    places = {folder, *(folder / module.path for module in published_modules(folder))}
     files = (file for place in places for file in place.glob("*") if file.is_file())
     return sorted(
         file.relative_to(folder).as_posix()
@@ -142,7 +142,7 @@ def refusals(folder: Path) -> Iterator[str]:
 
 
 def _foreign_modules(folder: Path) -> Iterator[str]:
-    for number, module in enumerate(modules_of(folder)):
+    for number, module in enumerate(published_modules(folder)):
         if module.type.partition(".")[0] != "sentence_transformers":
             problem = (
                 f"'{module.type}' is code of the folder, which is never run. Choose an encoder without it."
@@ -223,7 +223,7 @@ def applied_as_published(folder: Path) -> Iterator[str]:
 
 def unpublished(folder: Path) -> Iterator[str]:
     """Reasons why the readout ``as_published`` cannot read a folder, a line each."""
-    if not (modules := modules_of(folder)):
+    if not (modules := published_modules(folder)):
         yield f"{folder} has no {MODULES} (of a pinned source, only files that it pins are taken)"
     if (kind := _read(folder / PROMPTS).get("model_type", "SentenceTransformer")) != "SentenceTransformer":
         yield f"{folder / PROMPTS}: {kind} makes no vector of a sentence"
@@ -233,9 +233,9 @@ def unpublished(folder: Path) -> Iterator[str]:
             yield f"{folder / module.path}: {function} is code of its own"
 
 
-def labels_of(folder: Path) -> Iterator[str]:
+def published_labels(folder: Path) -> Iterator[str]:
     """A label for each published module or prompt that changes the encoder's vectors."""
-    for module in modules_of(folder)[1:]:
+    for module in published_modules(folder)[1:]:
         if module.kind not in ("Pooling", "Normalize"):  # Normalize does not change cosines
             yield f"the encoder was published with {module.kind} ({module.path}), applied by {ALONE}"
     if prompts := [name for name, text in (_read(folder / PROMPTS).get("prompts") or {}).items() if text]:

@@ -32,7 +32,7 @@ from workflow_scripts.data.tables import table_of
 from workflow_scripts.settings.corpora import Limits, Shape
 
 
-def outcome_of(sentence: str, pivot: Row, back: Row | None, limits: Limits) -> str:
+def classify_trip(sentence: str, pivot: Row, back: Row | None, limits: Limits) -> str:
     """The outcome of one sentence; ``pivot`` is its translation, ``back`` the translation of the pivot."""
     for row in (pivot, back):
         if row is not None and row.status != "usable":
@@ -58,7 +58,7 @@ def _left(before: str, after: str) -> float:
     return (words & Counter(after.casefold().split())).total() / words.total() if words else 0.0
 
 
-def rows_of_shard(rows: int, shard: str) -> range:
+def shard_rows(rows: int, shard: str) -> range:
     """Rows of shard "n-of-N", n from 1: parts of nearly equal size, in order, the larger ones first."""
     number, shards = map(int, shard.split("-of-"))
     part = np.array_split(np.arange(rows), shards)[number - 1]
@@ -74,7 +74,7 @@ def round_trips(
 ) -> pa.Table:
     """A table with the columns of ``columns.corpora.ROUND_TRIPS``; the lists are parallel to ``rows``."""
     outcomes = [
-        outcome_of(sentence, pivot, back, limits)
+        classify_trip(sentence, pivot, back, limits)
         for sentence, pivot, back in zip(sentences, pivots, backs, strict=True)
         if pivot is not None  # always true; for the type checker
     ]

@@ -103,9 +103,9 @@ def _gap(dataset: Dataset, reason: str, error: DataError) -> Loaded:
 def _expected(source: FileSource | HubSource) -> str:
     """A source in words: its files with their pinned hashes, or its repository and commit."""
     if isinstance(source, HubSource):
-        return label_of(source).removesuffix("/")
+        return source_label(source).removesuffix("/")
     files = sorted((file.path, _promised(file)) for file in source.files.values())
-    return " and ".join(f"{label_of(source)}{path} ({promised})" for path, promised in files)
+    return " and ".join(f"{source_label(source)}{path} ({promised})" for path, promised in files)
 
 
 def _promised(file: File) -> str:
@@ -131,13 +131,13 @@ def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Rows, dic
 
     alternative = "set unreachable: gap" if dataset.optional else "name another source"
     remedy = f"Go online, put the file there, {alternative}, or leave the set out."
-    rows, origin = first_of(f"datasets.{name}", dataset.sources, read, remedy)
+    rows, origin = first_available(f"datasets.{name}", dataset.sources, read, remedy)
     table, incomplete = drop_incomplete(rows.table)
     check_contract(name, dataset, table, incomplete)
     return Rows(table, rows.dropped + incomplete), origin
 
 
-def first_of(place: str, sources: Sequence[S], get: Callable[[S], T], remedy: str) -> T:
+def first_available(place: str, sources: Sequence[S], get: Callable[[S], T], remedy: str) -> T:
     """The result of ``get`` for the first available source; sources on this machine come before the Hub.
 
     Raises:
@@ -157,7 +157,7 @@ def first_of(place: str, sources: Sequence[S], get: Callable[[S], T], remedy: st
 
 
 def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[str, Input]]:
-    root = folder_of(source, data_root, "dataset", [file.path for file in source.files.values()])
+    root = source_folder(source, data_root, "dataset", [file.path for file in source.files.values()])
     files = {role: root / file.path for role, file in source.files.items()}
     for role, path in files.items():
         if not path.is_file():
@@ -170,7 +170,7 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
             raise DataError(f"{files[role]}: sha256 {sha256}; pinned {' or '.join(pinned)}. {advice}")
         if not pinned:
             print(f"{files[role]}: not pinned; its sha256 is {sha256}")  # noqa: T201
-        origin[role] = Input(path=f"{label_of(source)}{file.path}", sha256=sha256)
+        origin[role] = Input(path=f"{source_label(source)}{file.path}", sha256=sha256)
     reader = importlib.import_module(f"workflow_scripts.data.readers.{source.reader}")
     options = reader.Config.parse(source.options, f"options of reader {source.reader}")
     try:
@@ -187,7 +187,7 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
         raise DataError(f"{names}: not what reader {source.reader} reads: {first}. {advice}") from error
 
 
-def label_of(source: Any) -> str:
+def source_label(source: Any) -> str:
     """The prefix of a source's file names in records."""
     match source.kind:
         case "local":
@@ -197,7 +197,7 @@ def label_of(source: Any) -> str:
     return f"hub:{source.repository}@{source.revision}/"
 
 
-def folder_of(source: Any, data_root: Path | None, kind: Kind, files: list[str]) -> Path:
+def source_folder(source: Any, data_root: Path | None, kind: Kind, files: list[str]) -> Path:
     """The folder that contains the files of a source.
 
     Raises:
@@ -220,7 +220,7 @@ def _from_hub(source: HubSource, form: str) -> tuple[Rows, dict[str, Input]]:
     """Rows of a repository at a commit: its files are downloaded, and read locally as the repository's card says."""
     from datasets import load_dataset  # slow to import, and needed only for this kind of source
 
-    where = label_of(source).removesuffix("/")
+    where = source_label(source).removesuffix("/")
     folder = str(download(source.repository, source.revision, "dataset"))
     try:
         parts = {split: load_dataset(folder, source.name, split=split) for split in source.splits}
@@ -241,7 +241,7 @@ def _content_hash(rows: pa.Table) -> str:
 
 def _in_form(rows: pa.Table, source: HubSource, split: str, form: str) -> pa.Table:
     """Convert one split of a repository to the columns of ``form``."""
-    where = label_of(source).removesuffix("/")
+    where = source_label(source).removesuffix("/")
     for name, value in source.where.items():
         if name not in rows.column_names:
             raise DataError(

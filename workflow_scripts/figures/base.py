@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import pandas as pd
 
 from workflow_scripts.config import Settings, names_in
-from workflow_scripts.figures.style import FigureStyle, new_figure
+from workflow_scripts.figures.style import LINE, POINTS, FigureStyle, lines_in
 from workflow_scripts.settings.grids import Column, Experiment, MeanColumn
 from workflow_scripts.settings.report import Called
 
@@ -51,8 +51,27 @@ class Request(NamedTuple, Generic[ConfigT]):
     """Substitutions and gaps, printed below the panels after the figure's own notes."""
 
     def new_figure(self, panels_inches: float, notes: Sequence[str]) -> Figure:
-        """Make a figure with title, notes and footnotes, and room for panels of this height."""
-        return new_figure(self.style, panels_inches, self.title, notes, self.footnotes)
+        """Make a figure with the title above panels of this height, and notes and footnotes below them."""
+        from matplotlib.figure import Figure
+
+        width = self.style.width_inches
+        head = lines_in(self.title, width - 0.1, "title")
+        foot = [line for text in (*notes, *self.footnotes) for line in lines_in(text, width - 0.1, "small")]
+        above, below = (
+            len(lines) * POINTS[size] * LINE / 72 + 0.08 * bool(lines)
+            for lines, size in ((head, "title"), (foot, "small"))
+        )
+        height = panels_inches + above + below
+        figure = Figure(figsize=(width, height), dpi=72)
+        # Not the constrained layout: its solver orders by memory address, so its last digits would vary.
+        rect = (0, below / height, 1, 1 - above / height)
+        figure.set_layout_engine("tight", rect=rect, pad=0.5, w_pad=1.2)
+        bold = {"size": POINTS["title"], "weight": "bold"}
+        figure.text(
+            0.04 / width, 1 - 0.03 / height, "\n".join(head), va="top", linespacing=LINE, fontdict=bold
+        )
+        figure.text(0.04 / width, 0.04 / height, "\n".join(foot), linespacing=LINE, size=POINTS["small"])
+        return figure
 
     def empty(self, message: str, panels_inches: float = 1, notes: Sequence[str] = ()) -> Figure:
         """Make a figure of one panel with the reason why nothing is drawn."""
@@ -112,7 +131,7 @@ class Declaration(NamedTuple):
         return self.draw.__module__.rpartition(".")[2]
 
     @property
-    def of_extraction(self) -> bool:
+    def for_extraction(self) -> bool:
         """Whether the figure belongs to the extraction study."""
         return (self.block or "").startswith("extraction.")
 

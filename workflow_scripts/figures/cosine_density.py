@@ -53,7 +53,7 @@ class CosineDensity(Settings):
     caption=(
         "Density of the cosines of scored pairs of {experiment}, in groups of equal human judgement, a panel per "
         "run; seeds are pooled. A group holds the judgements above its lower and up to its upper edge, the lowest "
-        "group its lower edge too.\n\nA good encoder moves the groups apart, in order. Groups that lie on each "
+        "group its lower edge too.\n\nA good encoder separates the groups, in order. Groups that lie on each "
         "other near 1 are the mark of an anisotropic space, in which all sentences look alike."
     ),
     reads={"similarities": "<results>/scores/sts/{suite}/{run}/seed{seed}.pairs.parquet"},
@@ -106,12 +106,12 @@ def densities(similarities: Iterable[RunTable], config: CosineDensity) -> pd.Dat
     ]
     runs = pd.concat(tables).groupby("run", sort=False) if tables else ()
     return frame(
-        [row for run, pairs in runs for row in _densities_of_run(run, pairs, config)],
+        [row for run, pairs in runs for row in _run_densities(run, pairs, config)],
         run="str", lower="float", upper="float", pairs="int", seeds="int", cosine="float", density="float",
     )  # fmt: skip
 
 
-def _densities_of_run(run: str, pairs: pd.DataFrame, config: CosineDensity) -> Iterator[dict[str, Any]]:
+def _run_densities(run: str, pairs: pd.DataFrame, config: CosineDensity) -> Iterator[dict[str, Any]]:
     gold, seeds = pairs["gold"], pairs["seed"].nunique()
     if gold.min() < config.edges[0] or gold.max() > config.edges[-1]:
         raise ConfigError(

@@ -1,10 +1,10 @@
-"""Lines over optimiser steps: training losses and development scores of runs, and the paths of 3R's threshold.
+"""Lines: training losses and development scores over steps, 3R's threshold over steps, words by frequency.
 
 Learning curves have one line per run, the mean over its seeds. The threshold c and the number of dimensions below it
-have one line per seed (3R, Table 7).
+have one line per seed (3R, Table 7). 3R prints the words at and around the peaks of their rates of change (its Table
+5); they are drawn at their ranks.
 """
 
-import math
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -15,27 +15,37 @@ import pandas as pd
 import pyarrow.compute as pc
 from pydantic import Field
 
+from workflow_scripts.columns.corpora import WORD_COUNTS
 from workflow_scripts.columns.training import HISTORY, METRICS
 from workflow_scripts.config import Settings
+from workflow_scripts.data.printed import read_printed
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Axes, Declaration, Drawn, Request, frame
-from workflow_scripts.figures.style import draw_lines, line_look, log_scale, name_lines, short_names, upright
+from workflow_scripts.figures.style import (
+    COLOURS,
+    draw_lines,
+    line_look,
+    log_scale,
+    name_lines,
+    short_names,
+    upright,
+)
+from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 
 _SEEDS_UP_TO = 6  # runs; with more of them, lines of single seeds would hide the means
 _NAME_INCHES = 0.145
 _COLUMNS = {"run": "str", "seed": "int", "metric": "str", "step": "float", "value": "float"}
-
-
-def _diamonds_note(points: pd.DataFrame) -> str:
-    """A note on the marks of metrics that were measured at one step; empty if there are none."""
-    steps = points.drop_duplicates(["run", "metric", "step"]).groupby(["run", "metric"]).size()
-    return "Diamonds: measured at one step only. " if (steps == 1).any() else ""
-
+_DIAMONDS = "Diamonds: measured at one step only."
 
 # Training loss and development score
 
 _LOG_FROM = 20.0  # a loss that falls by more than this factor gets a logarithmic axis
 _LOSS_INCHES = 1.9
+_HOW_DRAWN = (
+    "Thick lines: means over seeds; thin lines: single seeds. The loss is averaged over equal blocks of steps. "
+    f"{_DIAMONDS}"
+)
 
 
 class LearningCurves(Settings):
@@ -53,7 +63,7 @@ class LearningCurves(Settings):
     caption=(
         "Training loss and development score of every trained run of {experiment} over optimiser steps. Where "
         "steps are many, the loss is averaged over equal blocks of them; a line is the mean over seeds, and a thin "
-        "one beside it is a single seed.\n\nLosses of different methods are different quantities: compare their "
+        "one next to it is a single seed.\n\nLosses of different methods are different quantities: compare their "
         "shapes, not their heights. A run keeps the weights of its best development score, so the end of a line "
         "need not be what was tested."
     ),
@@ -68,22 +78,24 @@ def learning_curves(request: Request[LearningCurves]) -> Drawn:
     The points are values of two metrics: ``loss``, the mean of a block of steps at its middle, and ``dev_score``.
     """
     points = curves(run_tables(request.inputs["histories"], HISTORY), request.config.loss_blocks)
-    runs = list(points["run"].unique())
-    if not runs:
-        return Drawn(points, request.empty("No run of this experiment is trained."))
-    names = short_names(runs, request.called)
-    height = max(_LOSS_INCHES, _NAME_INCHES * len(runs))
-    figure = request.new_figure(2 * height, [_how_drawn(points), *names.footnotes])
+    names = short_names(list(points["run"].unique()), request.called)
+    height = max(_LOSS_INCHES, _NAME_INCHES * len(names.short))
+    figure = request.new_figure(2 * height, [_HOW_DRAWN, *names.footnotes])
     above, below = figure.subplots(2, 1, sharex=True)
     loss, scores = (points[points["metric"] == metric] for metric in ("loss", "dev_score"))
     _draw_metric(above, loss, names.short)
     _draw_metric(below, scores, names.short, marker="o", markersize=2.5)
     trained_on, chosen_by = _data(request)
-    below.set_ylabel(f"development score\n(Spearman{chosen_by})")
+    below.set_ylabel(upright(f"development score (Spearman{chosen_by})", height))
     below.set_xlabel("optimiser steps")
     below.set_xlim(0, None)
     below.margins(x=0)
-    above.set_ylabel(f"training loss{trained_on}\n(of its method{_scale_loss(above, loss['value'])})")
+    least, largest = loss["value"].min(), loss["value"].max()
+    if 0 < least < largest / _LOG_FROM:
+        log_scale(above)
+    else:
+        above.set_ylim(min(0, least), None)
+    above.set_ylabel(upright(f"training loss{trained_on} (of its method)", height))
     figure.align_ylabels()
     return Drawn(points, figure)
 
@@ -117,43 +129,21 @@ def _draw_metric(axes: Axes, points: pd.DataFrame, names: Mapping[str, str], **m
     axes.grid(axis="y")
 
 
-def _how_drawn(points: pd.DataFrame) -> str:
-    """A note on thick and thin lines, and on the blocks over which the loss was averaged."""
-    seeds, lines = points["seed"].nunique(), "One seed. "
-    if seeds > 1 and points["run"].nunique() <= _SEEDS_UP_TO:
-        lines = f"Thick lines: mean over {seeds} seeds; thin lines: single seeds. "
-    elif seeds > 1:
-        lines = f"Lines: mean over {seeds} seeds. "
-    loss = points[points["metric"] == "loss"].groupby(["run", "seed"])["step"].agg(["min", "max", "count"])
-    blocks = ((loss["max"] - loss["min"]) / (loss["count"] - 1).clip(lower=1)).where(loss["count"] > 1, 1)
-    sizes = dict.fromkeys((math.floor(blocks.min()), math.ceil(blocks.max())))
-    every = "every step" if [*sizes] == [1] else f"means of blocks of {' to '.join(map(str, sizes))} steps"
-    return f"{lines}{_diamonds_note(points)}Loss: {every}."
-
-
 def _data(request: Request[LearningCurves]) -> tuple[str, str]:
-    """Suffixes of the labels: the corpus and the development set of the runs, each empty if the runs differ in it."""
-    inputs = [record_of(path).inputs for path in request.inputs.get("histories", ())]
-    corpora = {Path(read["corpus"].path).parent.name for read in inputs if "corpus" in read}
-    sets = {Path(read["dev"].path) for read in inputs if "dev" in read}
-    trained_on = [request.called.corpus(name) for name in corpora]
-    chosen_by = [
-        f"held-out text of {request.called.corpus(path.parent.name)}"
+    """Suffixes of the labels: the corpora and the development sets of the runs."""
+    called, inputs = request.called, [record_of(path).inputs for path in request.inputs["histories"]]
+    corpora = {called.corpus(Path(read["corpus"].path).parent.name) for read in inputs if "corpus" in read}
+    held_out = (Path(read["dev"].path) for read in inputs if "dev" in read)
+    sets = {
+        f"held-out text of {called.corpus(path.parent.name)}"
         if path.stem == "dev"
-        else request.called.dataset(path.stem)
-        for path in sets
-    ]
-    corpus, development = (f" on\n{names[0]}" if len(names) == 1 else "" for names in (trained_on, chosen_by))
-    return corpus, development
-
-
-def _scale_loss(axes: Axes, loss: pd.Series) -> str:
-    """Make the loss's axis logarithmic if the loss falls far, else begin it at 0; returns a suffix for its label."""
-    if loss.min() <= 0 or loss.max() <= _LOG_FROM * loss.min():
-        axes.set_ylim(min(0, loss.min()), None)
-        return ""
-    log_scale(axes)
-    return ", log scale"
+        else called.dataset(path.stem)
+        for path in held_out
+    }
+    trained_on, chosen_by = (
+        f" on {' and '.join(sorted(names))}" if names else "" for names in (corpora, sets)
+    )
+    return trained_on, chosen_by
 
 
 # The threshold of 3R
@@ -162,6 +152,7 @@ _LABELS = {"threshold": "threshold c", "reduced_dimensions": "dimensions below c
 """Metrics of a run, and the labels of their axes."""
 _MOST_POINTS = 200  # of a line; a figure of this width does not show more
 _ROW_INCHES = 1.4
+_ONE_SEED = "A line is one seed: where a threshold begins is drawn at random, so seeds are not averaged."
 
 
 @partial(
@@ -180,14 +171,9 @@ def threshold_path(request: Request[Settings]) -> Drawn:
     """Draw threshold c and the dimensions below it, a row of panels for each run, a line for each seed."""
     points = paths(run_tables(request.inputs["metrics"], METRICS))
     runs, seeds = points["run"].unique(), points["seed"].unique()
-    if not len(runs):
-        return Drawn(points, request.empty("No run of this experiment has a threshold."))
     names = short_names(list(runs), request.called)
-    note = (
-        "A line is one seed: where a threshold begins is drawn at random, so a mean over seeds is no path. "
-    )
     height = max(_ROW_INCHES, _NAME_INCHES * len(seeds) + 0.6)
-    figure = request.new_figure(height * len(runs), [note + _diamonds_note(points), *names.footnotes])
+    figure = request.new_figure(height * len(runs), [_ONE_SEED, _DIAMONDS, *names.footnotes])
     panels = figure.subplots(len(runs), len(_LABELS), squeeze=False, sharex=True, sharey="col")
     looks = {seed: line_look(number) | {"label": f"seed {seed}"} for number, seed in enumerate(seeds)}
     for across, run in zip(panels, runs, strict=True):
@@ -214,3 +200,70 @@ def paths(metrics: Iterable[RunTable]) -> pd.DataFrame:
             steps = np.linspace(0, len(path) - 1, min(_MOST_POINTS, len(path))).astype(int)
             rows += [(run, seed, metric, path[i]["step"], path[i]["value"]) for i in np.unique(steps)]
     return frame(rows, **_COLUMNS)
+
+
+# Words by frequency
+
+_WORDS_INCHES = 1.9
+
+
+class WordFrequencies(Settings):
+    """Settings of the word frequencies."""
+
+    words: int = Field(gt=1, description="Number of words to draw, the most frequent first.")
+
+
+@partial(
+    Declaration,
+    title="Words of the corpus by frequency: {title}",
+    description="Number of occurrences and rate of change over the rank of a word, the paper's as points.",
+    caption=(
+        "Number of occurrences of the most frequent words of the corpus of {experiment}, and how much rarer each "
+        "word is than the one before it, by rank. Points are the values that 3R prints in its Table 5."
+    ),
+    reads={
+        "words": "<results>/corpora/{corpus}/words.parquet",
+        "printed": "resources/published/three_r_table5.csv",
+    },
+    settings=WordFrequencies,
+    block="grids.{experiment}.word_frequencies",
+)
+def word_frequencies(request: Request[WordFrequencies]) -> Drawn:
+    """Draw counts above and rates of change below, as lines for the corpus and points for the paper."""
+    points = with_printed(request)
+    figure = request.new_figure(2 * _WORDS_INCHES, [])
+    above, below = figure.subplots(2, 1, sharex=True)
+    for axes, name, label in ((above, "count", "occurrences"), (below, "change_rate", "rate of change")):
+        axes.plot(points["rank"], points[name], color=COLOURS[0], label="here")
+        if points[f"printed_{name}"].notna().any():
+            axes.plot(points["rank"], points[f"printed_{name}"], "o", color=COLOURS[1], label="3R, Table 5")
+        axes.set_ylabel(label)
+        axes.grid(axis="y")
+    log_scale(above)
+    above.legend()
+    below.set_xlabel("rank of the word")
+    below.margins(x=0)
+    return Drawn(points, figure)
+
+
+def with_printed(request: Request[WordFrequencies]) -> pd.DataFrame:
+    """The most frequent words from rank 1, joined with the paper's legible values of the same ranks.
+
+    Raises:
+        ConfigError: if the grid's runs train on several corpora.
+    """
+    (words, *others), (printed,) = request.inputs["words"], request.inputs["printed"]
+    if others:
+        corpora = " and ".join(path.parent.name for path in (words, *others))
+        raise ConfigError(
+            f"word_frequencies: runs of the grid train on {corpora}, and the figure shows one corpus. "
+            "Leave word_frequencies out, or make a grid for each corpus."
+        )
+    numbers = pd.DataFrame(read_printed(printed.read_bytes(), printed.as_posix()))
+    table = numbers.pivot_table("value", ["group", "row"], "column").reset_index()
+    theirs = table[["group", "row", "frequency", "changing rate"]].astype(
+        {"group": int, "frequency": "Int64"}
+    )
+    theirs.columns = ["rank", "printed_word", "printed_count", "printed_change_rate"]
+    ours = read_table(words, WORD_COUNTS, ["rank", "word", "count", "change_rate"]).to_pandas()
+    return ours.head(request.config.words).merge(theirs, how="left", on="rank")

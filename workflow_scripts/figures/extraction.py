@@ -118,6 +118,15 @@ class Series(Settings):
     representation: Represented
     weighting: Weighted
 
+    def named(self, names: Names) -> str:
+        """The name of the line in the points."""
+        return f"{self.representation}, {names.weightings[self.weighting]}"
+
+    def label(self, names: Names) -> str:
+        """The name of the line in the legend."""
+        source = names.representations.get(self.representation, self.representation)
+        return f"{source}, {names.weightings[self.weighting]}"
+
 
 class LayerLines(Drawing):
     """Settings of lines of measures over layers."""
@@ -155,14 +164,14 @@ def layer_lines(request: Request[LayerLines]) -> Drawn:
     ticks = rows.drop_duplicates("x").sort_values("x")
     panels = figure.subplots(len(config.measures), len(columns), squeeze=False, sharex=True, sharey="row")
     for down, column in zip(panels.T, columns, strict=True):
-        looks, shared = _looks([line for line in config.series if line.panel == column], names)
+        own = [line for line in config.series if line.panel == column]
+        looks = {line.named(names): line_look(n) | {"label": line.label(names)} for n, line in enumerate(own)}
         for axes, measure in zip(down, config.measures, strict=True):
             _draw_panel(axes, rows[rows["panel"] == f"{measure} | {column}"], looks)
             axes.set_xticks(ticks["x"], ticks["point"], rotation=90)
-        heading = f"{column}: {shared}" if shared else column
         named = {line.get_label(): line for axes in down for line in axes.lines}
         # Above the panel, where it covers no line.
-        down[0].legend(named.values(), named, title=heading, alignment="left", frameon=False, fontsize="small",
+        down[0].legend(named.values(), named, title=column, alignment="left", frameon=False, fontsize="small",
                        loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.3, borderpad=0)  # fmt: skip
         down[-1].set_xlabel("layer")
     for axes, measure in zip(panels[:, 0], config.measures, strict=True):
@@ -183,7 +192,7 @@ def lines(config: LayerLines, names: Names, scores: Scores) -> pd.DataFrame:
         values = scores.cell(model, Variant(line.weighting, "none"), names.measures[measure])
         row: Row = {
             "panel": f"{measure} | {line.panel}",
-            "series": _series(line, names),
+            "series": line.named(names),
             "point": layer,
             "x": x,
         }
@@ -193,24 +202,6 @@ def lines(config: LayerLines, names: Names, scores: Scores) -> pd.DataFrame:
         elif NOT_ASKED not in values.notes:
             rows.append(row | {"note": "; ".join(values.notes)})
     return _points(rows)
-
-
-def _series(line: Series, names: Names) -> str:
-    """The name of a line in the points."""
-    return f"{line.representation}, {names.weightings[line.weighting]}"
-
-
-def _looks(series: Sequence[Series], names: Names) -> tuple[dict[str, dict[str, Any]], str]:
-    """Label and look of each line of a column of panels, and the text that all labels would share."""
-    sources = [names.representations.get(line.representation, line.representation) for line in series]
-    parts = list(zip(sources, (names.weightings[line.weighting] for line in series), strict=True))
-    shared = [texts[0] for texts in zip(*parts, strict=True) if len(series) > 1 and len(set(texts)) == 1]
-    labels = [", ".join(text for text in part if text not in shared) or part[0] for part in parts]
-    looks = {
-        _series(line, names): line_look(number) | {"label": label}
-        for number, (line, label) in enumerate(zip(series, labels, strict=True))
-    }
-    return looks, ", ".join(shared)
 
 
 def _draw_panel(axes: Axes, rows: pd.DataFrame, looks: Mapping[str, dict[str, Any]]) -> None:

@@ -15,7 +15,7 @@ from pydantic import Field
 from workflow_scripts.columns.scores import ATTENTION
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import Axes, Declaration, Drawn, Figure, Request, frame
-from workflow_scripts.figures.style import colour_bar, heading, in_lines, short_names
+from workflow_scripts.figures.style import colour_bar, heading, short_names, upright
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import wildcard
 
@@ -80,7 +80,7 @@ def draw_maps(
                 _draw_map(axes, maps[run, title], list(labels[run, title]), colours, numbers_up_to)
             else:
                 axes.set_axis_off()
-        run_panels[0].set_ylabel(in_lines(f"{name}{suffixes.get(run, '')}", inches))
+        run_panels[0].set_ylabel(upright(f"{name}{suffixes.get(run, '')}", inches))
     for axes, title in zip(panels[0], titles, strict=False):
         axes.set_title(heading(title, request.style, len(titles)), fontsize="small")
     if bar:

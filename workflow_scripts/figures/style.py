@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,8 +47,8 @@ COLOURS = ("#2280c3", "#cb5500", "#008a65", "#ad5f93", "#857300", "#7a7d84")
 """Colours of lines and points, after Okabe and Ito, for light and dark paper."""
 DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, (2, 2)), (0, (7, 2, 2, 2)))
 
-_POINTS = {"text": 8.0, "small": 7.0, "title": 9.5}
-_LINE = 1.35  # height of a line of text over its size
+POINTS = {"text": 8.0, "small": 7.0, "title": 9.5}
+LINE = 1.35  # height of a line of text over its size
 _LETTER = {"title": 0.64, "text": 0.55, "small": 0.59}
 """Width of a letter of DejaVu Sans over its size; titles are bold."""
 
@@ -57,9 +57,9 @@ _BELOW_AXIS_INCHES = 0.5  # part of a panel's height that ticks and the horizont
 
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so text is equally wide on every machine
-    "font.size": _POINTS["text"],
-    "axes.labelsize": _POINTS["text"],
-    "axes.titlesize": _POINTS["text"],
+    "font.size": POINTS["text"],
+    "axes.labelsize": POINTS["text"],
+    "axes.titlesize": POINTS["text"],
     "axes.titlelocation": "left",
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -71,8 +71,8 @@ _RC: dict[Any, Any] = {
     "text.parse_math": False,  # names may contain a dollar sign
     "xtick.color": INK,
     "ytick.color": INK,
-    "xtick.labelsize": _POINTS["small"],
-    "ytick.labelsize": _POINTS["small"],
+    "xtick.labelsize": POINTS["small"],
+    "ytick.labelsize": POINTS["small"],
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
     "grid.color": INK,
@@ -85,15 +85,12 @@ _RC: dict[Any, Any] = {
 }
 
 
-@contextmanager
-def figure_style() -> Iterator[None]:
-    """Draw in the project's style, and ignore the user's matplotlibrc."""
-    from matplotlib import rc_context, rcdefaults, rcParams
+def figure_style() -> AbstractContextManager[None]:
+    """A context that draws in the project's style, and ignores the user's matplotlibrc."""
+    from matplotlib import style
 
-    with rc_context():
-        rcdefaults()
-        rcParams.update(_RC)
-        yield
+    context: AbstractContextManager[None] = style.context(["default", _RC])
+    return context
 
 
 def line_look(index: int) -> dict[str, Any]:
@@ -102,56 +99,19 @@ def line_look(index: int) -> dict[str, Any]:
     return {"color": COLOURS[colour], "linestyle": DASHES[dash % len(DASHES)]}
 
 
-def new_figure(
-    style: FigureStyle, panels_inches: float, title: str, notes: Sequence[str], footnotes: Sequence[str]
-) -> Figure:
-    """A figure with a title above and texts below its panels.
-
-    Args:
-        style: Settings that all figures share.
-        panels_inches: Height of all panels together.
-        title: Text above the panels.
-        notes: Texts below the panels, on how the figure is drawn.
-        footnotes: Texts that are not about this figure alone, such as substitutions; printed last.
-    """
-    from matplotlib.figure import Figure
-
-    width = style.width_inches
-    head, middle, bottom = (
-        [line for text in texts for line in _lines(text, width - 0.1, size)]
-        for texts, size in (([title], "title"), (notes, "small"), (footnotes, "small"))
-    )
-    head_inches, middle_inches, bottom_inches = (
-        len(lines) * _POINTS[size] * _LINE / 72 + (0.08 if lines else 0)
-        for lines, size in ((head, "title"), (middle, "small"), (bottom, "small"))
-    )
-    height = panels_inches + head_inches + middle_inches + bottom_inches
-    figure = Figure(figsize=(width, height), dpi=72)
-    # Not the constrained layout: its solver orders by memory address, so its last digits would vary.
-    rect = (0, (middle_inches + bottom_inches) / height, 1, 1 - head_inches / height)
-    figure.set_layout_engine("tight", rect=rect, pad=0.5, w_pad=1.2)
-    for lines, y, size, weight, align in (
-        (head, 1 - 0.03 / height, "title", "bold", "top"),
-        (middle, (bottom_inches + 0.04) / height, "small", "normal", "bottom"),
-        (bottom, 0.04 / height, "small", "normal", "bottom"),
-    ):
-        font = {"size": _POINTS[size], "weight": weight}
-        figure.text(0.04 / width, y, "\n".join(lines), fontdict=font, linespacing=_LINE, va=align)
-    return figure
-
-
-def _lines(text: str, inches: float, size: str) -> list[str]:
-    return wrap(text, int(inches * 72 / (_POINTS[size] * _LETTER[size])), break_on_hyphens=False)
+def lines_in(text: str, inches: float, size: str) -> list[str]:
+    """Wrap a text to a width in inches; ``size`` is a key of ``POINTS``."""
+    return wrap(text, int(inches * 72 / (POINTS[size] * _LETTER[size])), break_on_hyphens=False)
 
 
 def upright(label: str, inches: float) -> str:
     """Wrap the label of a vertical axis to the axis's length; ``inches`` is the panel's height with ticks and label."""
-    return "\n".join(_lines(label, inches - _BELOW_AXIS_INCHES, "text"))
+    return "\n".join(lines_in(label, inches - _BELOW_AXIS_INCHES, "text"))
 
 
 def heading(label: str, style: FigureStyle, columns: int) -> str:
     """Wrap the title of one of several panels next to each other to the panel's width."""
-    return "\n".join(_lines(label, _PANELS_SHARE * style.width_inches / columns, "small"))
+    return "\n".join(lines_in(label, _PANELS_SHARE * style.width_inches / columns, "small"))
 
 
 class Names(NamedTuple):
@@ -178,12 +138,6 @@ def short_names(runs: Sequence[str], called: Called) -> Names:
     return Names(short, [f"Names leave out what all runs share: {', '.join(left_out)}."])
 
 
-def in_lines(name: str, inches: float) -> str:
-    """Wrap a run's name to the height of the panel that it labels; each part begins a line."""
-    parts = name.replace(", ", ",\n").replace(" + ", "\n+ ").splitlines()
-    return "\n".join(upright(part, inches) for part in parts)
-
-
 def log_scale(axes: Axes) -> None:
     """Make the vertical axis logarithmic, with plain numbers, since texts are not parsed as mathematics."""
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
@@ -205,7 +159,7 @@ def colour_bar(figure: Figure, source: ScalarMappable, label: str, **place: Any)
 
 LEGEND_AT_RIGHT: Mapping[str, Any] = {
     "loc": "center left", "bbox_to_anchor": (1, 0.5), "frameon": False,
-    "fontsize": _POINTS["small"], "labelspacing": 0.4,
+    "fontsize": POINTS["small"], "labelspacing": 0.4,
 }  # fmt: skip
 """Arguments of a legend at the right of its panel."""
 

@@ -39,7 +39,7 @@ class Figures:
     @cached_property
     def by_experiment(self) -> dict[str, dict[str, _Figure]]:
         """All figures by name, by the experiments that have some."""
-        declared = [one for one in all_figures().values() if not one.of_extraction]
+        declared = [one for one in all_figures().values() if not one.for_extraction]
         found = {
             name: {one.name: figure for one in declared if (figure := self._grid_figure(grid, one))}
             for name, grid in self._study.grids.items()

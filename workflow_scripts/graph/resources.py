@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.data.printed import of_cells, read_printed
+from workflow_scripts.data.printed import cell_numbers, read_printed
 from workflow_scripts.data.published import refusals
 from workflow_scripts.errors import ConfigError, DataError, advice, unknown
 from workflow_scripts.graph.mistakes import mistakes
@@ -53,7 +53,7 @@ def published_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root
             for place, content in contents.items():
                 for number, row in enumerate(read_printed(content, place), start=1):
                     yield from unknown(row.grid, known, f"{place}: row {number}: grid")
-            of_cells(contents, set(product(runs_of(grid), headings)), name)
+            cell_numbers(contents, set(product(runs_of(grid), headings)), name)
         except DataError as error:
             yield str(error)
 
@@ -124,17 +124,17 @@ def _cell_findings(
     config: Mapping[str, Any], grids: Mapping[str, Any], root: Path, compared: Comparison, place: str
 ) -> Iterator[str]:
     """A table that does not exist, and cells that a table of this study does not have."""
-    table, of_extraction = compared.table, tables_of(config["extraction"])
+    table, for_extraction = compared.table, tables_of(config["extraction"])
     if table in grids:
         columns = [column for _, column in numbered_columns(grids[table]) if not column.get("measured")]
         runs: Iterable[str] = runs_of(grids[table])
         headings: Iterable[str] = [
             one["heading"] for one in columns if not one.keys() & {"path_of", "gain_of"}
         ]
-    elif table in of_extraction:
+    elif table in for_extraction:
         runs, headings = definable_rows(config["extraction"], table)
     else:
-        tables = {file.stem for file in (root / "config/experiments").glob("*.yaml")} | set(of_extraction)
+        tables = {file.stem for file in (root / "config/experiments").glob("*.yaml")} | set(for_extraction)
         yield from unknown(table, tables, f"{place}table")
         return
     for column, known in (

@@ -8,15 +8,13 @@ from pydantic.fields import FieldInfo
 
 from workflow_scripts.config import OPERATIONAL, Settings, by_tag, told_by
 from workflow_scripts.figures.cosine_density import CosineDensity
-from workflow_scripts.figures.curves import LearningCurves
+from workflow_scripts.figures.curves import LearningCurves, WordFrequencies
 from workflow_scripts.figures.extraction import LayerLines, MixingMap, VariantScatter
 from workflow_scripts.figures.inside_models import LayerAttention, TokenSimilarity
 from workflow_scripts.figures.maps import AttentionMaps
 from workflow_scripts.figures.modulus_surface import ModulusSurface
-from workflow_scripts.figures.planes import AlignmentUniformity, Scatter
 from workflow_scripts.figures.style import FigureStyle
-from workflow_scripts.figures.sweep import Sweep
-from workflow_scripts.figures.word_frequencies import WordFrequencies
+from workflow_scripts.figures.tables import AlignmentUniformity, Scatter, Sweep
 from workflow_scripts.settings.apis import LlmBlock, TranslatorBlock
 from workflow_scripts.settings.claims import Config as Claims
 from workflow_scripts.settings.corpora import Corpus, ExtractivePool, Limits, LlmPool, RoundTripCorpus, Words

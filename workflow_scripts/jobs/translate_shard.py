@@ -7,12 +7,12 @@ from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
 from workflow_scripts.apis.translators import (
     Direction,
     Translator,
+    make_translator,
     reject_swapped,
     translate_all,
-    translator_of,
 )
 from workflow_scripts.columns.corpora import SENTENCES
-from workflow_scripts.data.round_trips import round_trips, rows_of_shard, usable_answers
+from workflow_scripts.data.round_trips import round_trips, shard_rows, usable_answers
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input
 from workflow_scripts.settings.apis import LlmBlock, TranslatorSlice
@@ -24,7 +24,7 @@ def translate_shard(job: Job) -> None:
     settings = Translation.parse(job.settings["translation"], f"corpora.{job.wildcards['corpus']}.round_trip")
     limits = Limits.parse(job.operational["service"]["limits"] | job.settings["limits"], "round_trip")
     base = job.read("sentences", SENTENCES, ["sentence"]).slice(0, settings.max_sentences)
-    rows = rows_of_shard(len(base), job.wildcards["scatteritem"])
+    rows = shard_rows(len(base), job.wildcards["scatteritem"])
     sentences = base["sentence"].slice(rows.start, len(rows)).to_pylist()
     max_unanswered = int(limits.refused_share * len(sentences))
     there = Direction(place=f"translators.{settings.translator}", source=settings.source, target=settings.via)
@@ -51,7 +51,7 @@ def _translator(job: Job, direction: Direction, ledger: Ledger) -> Translator:
             f"llms.{job.settings['translator']['llm']}",
         )
     prompt = next((path.read_text("utf-8") for path in job.many("prompt")), None)
-    return translator_of(block, direction, ledger, llm=llm, prompt=prompt)
+    return make_translator(block, direction, ledger, llm=llm, prompt=prompt)
 
 
 def _source(translator: Translator, rows: list[Row | None]) -> Input:

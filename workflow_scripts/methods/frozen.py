@@ -9,7 +9,7 @@ from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from workflow_scripts.data.published import ALONE, modules_of
+from workflow_scripts.data.published import ALONE, published_modules
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.readouts import load_published
 from workflow_scripts.settings.methods import Frozen as Config
@@ -44,7 +44,7 @@ def other_pooling(config: Config, folder: Path) -> Iterator[str]:
     """Yield a label if the readout pools other tokens than the published model does."""
     from sentence_transformers.sentence_transformer.modules import Pooling  # slow to import
 
-    for module in [] if config.readout.needs_frozen else modules_of(folder)[1:]:
+    for module in [] if config.readout.needs_frozen else published_modules(folder)[1:]:
         if module.kind == "Pooling":
             pooling: Any = Pooling.load(str(folder), subfolder=module.path, local_files_only=True)
             modes = [pooling.pooling_mode] if isinstance(pooling.pooling_mode, str) else pooling.pooling_mode

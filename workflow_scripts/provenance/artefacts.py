@@ -21,6 +21,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from uuid import uuid4
@@ -31,7 +32,7 @@ import pyarrow.parquet as pq
 from workflow_scripts.errors import DataError, how_to_make, how_to_repair
 from workflow_scripts.provenance.closure import meanings, packages
 from workflow_scripts.provenance.key import canonical, job_key
-from workflow_scripts.provenance.record import Input, Record, origin_of_this_process, sha256_of
+from workflow_scripts.provenance.record import Input, Record, current_origin, sha256_of
 from workflow_scripts.provenance.snapshot import check_code
 
 OUTSIDE = ("package:", "hub:", "local:", "translator:", "llm:")
@@ -98,7 +99,7 @@ def job_record(
         inputs=used | dict(foreign or {}),
         outputs=sorted(path.as_posix() for path in outputs),
         labels=sorted(inherited.union(labels)),
-        origin=origin_of_this_process(),
+        origin=current_origin(),
     )
 
 
@@ -113,28 +114,18 @@ def identity(path: Path) -> str:
     if not path.exists():
         raise DataError(f"{path}: no such file. {how_to_make(path)}")
     path = path / RECORD_FILE if path.is_dir() else path
-    state = _state(path)
-    if state not in _identities:
-        _identities[state] = _identity(path)
-    return _identities[state]
-
-
-_State = tuple[tuple[str, int, int, int], ...]
-_identities: dict[_State, str] = {}
-"""Identities that this process has computed, so a second check before a job writes need not read all bytes."""
-
-
-def _state(path: Path) -> _State:
-    """Name, size, date and inode of a file, or of every file of a model folder."""
     files = sorted(path.parent.rglob("*")) if path.name == RECORD_FILE else [path]
     stats = [(file, file.stat()) for file in files]
-    return tuple((str(file.absolute()), stat.st_size, stat.st_mtime_ns, stat.st_ino) for file, stat in stats)
+    state = tuple((str(file.absolute()), stat.st_size, stat.st_mtime_ns, stat.st_ino) for file, stat in stats)
+    return _identity(path, state)
 
 
-def _identity(path: Path) -> str:
+@cache
+def _identity(path: Path, _state: tuple[tuple[str, int, int, int], ...]) -> str:
+    """The identity of a file in a state: a second check before a job writes need not read all bytes."""
     if path.name == RECORD_FILE:
         check_model_folder(path.parent)
-    if path.suffix in CHECKSUMMED_SUFFIXES or seal_of(path) is not None:
+    if path.suffix in CHECKSUMMED_SUFFIXES or read_seal(path) is not None:
         return verify_checksum(path).identity
     return sha256_of(path)
 
@@ -187,7 +178,7 @@ class Seal(NamedTuple):
         return f"semblance-identity:{self.identity} semblance-checksum:{self.checksum}".encode()
 
 
-def seal_of(path: Path) -> Seal | None:
+def read_seal(path: Path) -> Seal | None:
     """The last seal in a file, not verified; None if there is none."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
@@ -199,7 +190,7 @@ def seal_of(path: Path) -> Seal | None:
     return None
 
 
-def identity_of(contents: Iterable[bytes], labels: Iterable[str]) -> str:
+def content_identity(contents: Iterable[bytes], labels: Iterable[str]) -> str:
     """The identity of an artefact: the hash of its contents without the record, and of the labels it passes on."""
     sha = hashlib.sha256(json.dumps(list(labels)).encode())
     for piece in contents:
@@ -207,7 +198,7 @@ def identity_of(contents: Iterable[bytes], labels: Iterable[str]) -> str:
     return sha.hexdigest()
 
 
-def contents_of(path: Path, record: Record) -> Iterator[bytes]:
+def artefact_contents(path: Path, record: Record) -> Iterator[bytes]:
     """An artefact's contents without its record, in pieces; for a model folder, the hashes of its files."""
     if path.name == RECORD_FILE:
         return iter([_listed(record)])
@@ -251,7 +242,7 @@ def _pieces(file: BinaryIO, length: int) -> Iterator[bytes]:
 
 def _sign(path: Path, identity: str) -> None:
     """Write identity and checksum into a file's seal."""
-    blank = seal_of(path)
+    blank = read_seal(path)
     assert blank is not None, path
     seal = blank._replace(identity=identity)
     with path.open("r+b") as file:
@@ -265,7 +256,7 @@ def verify_checksum(path: Path) -> Seal:
     Raises:
         DataError: if the file was changed after it was written, or has no checksum.
     """
-    seal = seal_of(path)
+    seal = read_seal(path)
     if seal is None:
         raise DataError(
             f"{path}: truncated, or not written by this pipeline (no checksum). {how_to_repair(path)}"
@@ -389,7 +380,7 @@ def writing_table(
             yield writer
             _check_unchanged(record)
             writer.add_key_value_metadata({RECORD_KEY: record.to_json(), _SEAL_KEY: _UNSIGNED})
-        _sign(temporary, identity_of(_table_contents(temporary), record.labels))
+        _sign(temporary, content_identity(_table_contents(temporary), record.labels))
 
 
 def write_page(path: Path, text: str, record: Record) -> None:
@@ -398,7 +389,7 @@ def write_page(path: Path, text: str, record: Record) -> None:
     note = record.to_json().replace("--", "-\\u002d")  # a comment must not contain two hyphens
     with atomic(path) as temporary:
         temporary.write_text(f"{text.rstrip()}\n{_NOTE_START.decode()}{note} {_UNSIGNED} -->\n", "utf-8")
-        _sign(temporary, identity_of([page_text(temporary)], record.labels))
+        _sign(temporary, content_identity([page_text(temporary)], record.labels))
 
 
 @contextmanager
@@ -444,7 +435,7 @@ def give_record(path: Path, record: Record) -> None:
 def _write_record_file(path: Path, record: Record) -> None:
     content = {"record": json.loads(record.to_json()), "seal": _UNSIGNED}
     path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
-    _sign(path, identity_of([_listed(record)], record.labels))
+    _sign(path, content_identity([_listed(record)], record.labels))
     _sync(path)
 
 

@@ -35,7 +35,7 @@ _ROUNDS = 20
 """Approximate number of times that the sizes of all entries are added up while an empty cache fills."""
 
 
-def entry_of(key: str) -> Path | None:
+def entry_folder(key: str) -> Path | None:
     """The folder of an entry, whether it exists or not; None without a cache."""
     folder = os.environ.get(FOLDER)
     return Path(folder, key[:2], key) if folder else None
@@ -48,7 +48,7 @@ def restore(key: str, files: Mapping[str, Path]) -> bool:
         key: Hash of everything that decides the contents of the files.
         files: Path of each file or folder, by its name in the entry.
     """
-    entry = entry_of(key)
+    entry = entry_folder(key)
     if entry is None or not entry.exists():
         return False
     with ExitStack() as stack:
@@ -57,7 +57,7 @@ def restore(key: str, files: Mapping[str, Path]) -> bool:
                 name: stack.enter_context(claimed(path, partial(_share, entry / name)))
                 for name, path in files.items()
             }
-            intact = (entry / _LIST).read_bytes() == _list_of(key, staged)
+            intact = (entry / _LIST).read_bytes() == _entry_list(key, staged)
         except FileNotFoundError:
             intact = False
         if intact:
@@ -74,14 +74,14 @@ def restore(key: str, files: Mapping[str, Path]) -> bool:
 
 def put(key: str, files: Mapping[str, Path]) -> None:
     """Cache files and folders under a key, and make room; a full disk only loses the entry."""
-    entry = entry_of(key)
+    entry = entry_folder(key)
     if entry is None or entry.exists():
         return
     try:
         with claimed(entry, Path.mkdir) as temporary:
             for name, path in files.items():
                 _share(path, temporary / name)
-            (temporary / _LIST).write_bytes(_list_of(key, {name: temporary / name for name in files}))
+            (temporary / _LIST).write_bytes(_entry_list(key, {name: temporary / name for name in files}))
             _, size = _use(temporary)
             with suppress(OSError):  # an equal job was faster
                 temporary.rename(entry)
@@ -96,7 +96,7 @@ def put(key: str, files: Mapping[str, Path]) -> None:
 
 def forget(key: str) -> None:
     """Delete an entry."""
-    if (entry := entry_of(key)) is not None:
+    if (entry := entry_folder(key)) is not None:
         _remove(entry)
 
 
@@ -105,14 +105,14 @@ def faults(folder: Path) -> Iterator[tuple[Path, str]]:
     for entry in _entries(folder):
         files = {path.name: path for path in entry.iterdir() if path.name != _LIST}
         try:
-            intact = (entry / _LIST).read_bytes() == _list_of(entry.name, files)
+            intact = (entry / _LIST).read_bytes() == _entry_list(entry.name, files)
         except FileNotFoundError:
             intact = not entry.exists()  # another job has deleted it to make room
         if not intact:
             yield entry, f"not as {_LIST} lists it"
 
 
-def _list_of(key: str, files: Mapping[str, Path]) -> bytes:
+def _entry_list(key: str, files: Mapping[str, Path]) -> bytes:
     """Contents of ``entry.json``: the key and the hashes of all files."""
     hashes = {
         (Path(name) / path.relative_to(top)).as_posix(): sha256_of(path)

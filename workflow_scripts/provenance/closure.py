@@ -1,17 +1,16 @@
 """Which files and packages a module's behaviour depends on, read from its import statements.
 
-What decides whether a job runs again is not the text of these files but their *meaning*: the syntax tree that
-Python would run, without docstrings and positions. Comments, docstrings, blank lines and formatting change no meaning.
+A job runs again if the *meaning* of these files changes: the syntax tree that Python runs, without docstrings and
+positions. Comments, docstrings, blank lines and formatting do not change it.
 
-Of the modules of ``settings``, which all jobs share, the classes and functions count that a job's code names, each by
-itself. Of a class these are its defaults and what it computes: whatever else its fields say decides which settings
-are refused, and the settings are known (``graph.slices``). Where a key chooses a class out of several, the job names
-the chosen one.
+All jobs share the modules of ``settings``. Only the classes and functions that a job's code names are part of its code,
+and of a class its defaults and methods. Types, ranges and descriptions of fields decide which settings are refused,
+and the settings are part of the key (``graph.slices``). If a key chooses one of several classes, the job names that
+class.
 
-Six modules have no say in it (``UNKEYED``): error messages, the cache, the command line of jobs, their key, the check
-that no code is edited under a running job, and this one. They can stop a job or describe it, but never change what it
-computes: they import no package that holds or processes data, which a test checks. The hash of the code's bytes that is
-noted beside a record takes them in.
+Six modules decide nothing (``UNKEYED``): error messages, the cache, the command line of jobs, their key, the check
+that no code is edited while a job runs, and this one. They can stop a job or describe it, but cannot change its result:
+they import no package that holds or processes data, which a test checks.
 """
 
 import ast
@@ -32,7 +31,7 @@ UNKEYED = ("errors.py", *(f"provenance/{name}.py" for name in ("cache", "closure
 UNKEYED_FILES = tuple(f"{PACKAGE.name}/{file}" for file in UNKEYED)
 """The same, relative to the repository's root."""
 SETTINGS = f"{PACKAGE.name}/settings/"
-"""Modules of which only what is named counts, relative to the repository's root."""
+"""Modules of which only the named definitions count, relative to the repository's root."""
 REFUSING = ("conflicts", "misfits", "unchunkable")
 """Methods of settings that refuse some, and change no result."""
 
@@ -86,15 +85,15 @@ def meanings(*modules: str) -> dict[str, str]:
 
     Of settings there is an entry for each definition that is named, directly or through others: ``file:name``.
     """
-    files = [os.path.relpath(path, ROOT) for path in _closure(modules)]
+    files = code_files(*modules)
     keyed = [file for file in files if file not in UNKEYED_FILES and not file.startswith(SETTINGS)]
     named = {name for file in keyed for name in _imported_names(ROOT / file)}
-    whole = {file: _meaning(ROOT / file) for file in keyed}
-    return whole | _definitions_of(named | {f"{PACKAGE.name}.{module}" for module in modules})
+    whole = {file: _read(ROOT / file)[0] for file in keyed}
+    return whole | _definition_meanings(named | {f"{PACKAGE.name}.{module}" for module in modules})
 
 
-def _definitions_of(names: set[str]) -> dict[str, str]:
-    """Meanings of the definitions of settings among some dotted names, and of all that they are made of."""
+def _definition_meanings(names: set[str]) -> dict[str, str]:
+    """Meanings of the definitions of settings among some dotted names, and of all definitions that they use."""
     found: dict[str, str] = {}
     pending = [unit for name in names for unit in _units(name)]
     while pending:
@@ -109,7 +108,7 @@ def _definitions_of(names: set[str]) -> dict[str, str]:
 
 @cache
 def _units(name: str) -> tuple[str, ...]:
-    """The definition of settings that a dotted name stands for, or those of a module; none for another name."""
+    """The definition of settings with a dotted name, or all of a module; empty for other names."""
     module, _, own = name.replace(".", "/").rpartition("/")
     for file, names in ((f"{module}/{own}.py", None), (f"{module}.py", own)):
         if file.startswith(SETTINGS) and (ROOT / file).exists():
@@ -119,38 +118,33 @@ def _units(name: str) -> tuple[str, ...]:
 
 def packages(*modules: str) -> dict[str, str]:
     """Map each installed distribution behind the closure of ``modules`` that can change a number to its version."""
-    return {name: _version(name) for name in sorted(_imported_distributions(modules) - UNKEYED_PACKAGES)}
-
-
-def _imported_distributions(modules: tuple[str, ...]) -> set[str]:
     roots = {name.split(".")[0] for path in _closure(modules) for name in _imported_names(path)}
     third_party = roots - sys.stdlib_module_names - {PACKAGE.name, "__future__"}
-    distributions = _distributions()
-    found = {owner for root in third_party for owner in distributions.get(root, ())}
+    found = {owner for root in third_party for owner in _distributions().get(root, ())}
     while more := {below for name in found for below in COMPUTES_WITH.get(name, ())} - found:
         found |= more
-    return found
+    return {name: _version(name) for name in sorted(found - UNKEYED_PACKAGES)}
 
 
 def meaning_now(file: str) -> str | None:
-    """Hash of what a file or a definition of one (``meanings``) means at present; None where there is none."""
+    """Present meaning of a file or of a definition in it (``meanings``); None if it does not exist."""
     path = ROOT / file.partition(":")[0]
     return meaning_in(path.read_bytes(), file) if path.is_file() else None
 
 
 def meaning_in(source: bytes, file: str) -> str | None:
-    """Hash of what a file or a definition of one means in ``source``; None where it has no such definition."""
+    """Meaning of a file or of a definition in it, if ``source`` is its text; None without such a definition."""
     path, _, name = file.partition(":")
     whole, _, definitions = _read_source(source, ROOT / path)
     return definitions[name][0] if name in definitions else None if name else whole
 
 
-def meaning_of(source: str) -> str:
+def source_meaning(source: str) -> str:
     """Hash what Python runs of ``source``: its syntax tree without positions, docstrings and other bare strings."""
-    return _meaning_of_tree(ast.parse(source))
+    return _tree_meaning(ast.parse(source))
 
 
-def _meaning_of_tree(tree: ast.AST) -> str:
+def _tree_meaning(tree: ast.AST) -> str:
     for node in ast.walk(tree):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
@@ -187,7 +181,7 @@ def _definitions(source: str) -> dict[str, tuple[str, list[str]]]:
             isinstance(node, ast.keyword) and node.arg == "discriminator" for node in ast.walk(statement)
         )
         used = [] if tells_apart and not isinstance(statement, ast.ClassDef) else sorted(named.keys() & words)
-        found[name] = (_meaning_of_tree(_Behaviour().visit(statement)), [named[word] for word in used])
+        found[name] = (_tree_meaning(_Behaviour().visit(statement)), [named[word] for word in used])
     return found
 
 
@@ -199,10 +193,10 @@ def _defined_by(statement: ast.stmt) -> list[str]:
 
 
 class _Behaviour(ast.NodeTransformer):
-    """Settings without what only refuses some: types of fields, and all that ``Field`` says but defaults."""
+    """Reduce a class of settings to defaults and methods, without types, ranges and descriptions."""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        """A field, its default alone."""
+        """Reduce a field to its default."""
         return ast.Assign([node.target], self.visit(node.value or ast.Constant(None)))
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -212,7 +206,7 @@ class _Behaviour(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """Types that are told apart or described are types."""
+        """Drop types with descriptions or alternatives."""
         is_type = isinstance(node.value, ast.Name) and node.value.id in ("Annotated", "Literal")
         return ast.Constant(None) if is_type else self.generic_visit(node)
 
@@ -228,19 +222,11 @@ def _read_source(source: bytes, path: Path) -> tuple[str, list[str], dict[str, t
     if sha not in read_before:
         text = source.decode()
         definitions = _definitions(text) if path.is_relative_to(ROOT / SETTINGS) else {}
-        read_before[sha] = (meaning_of(text), sorted(_imports(text, path)), definitions)
+        read_before[sha] = (source_meaning(text), sorted(_imports(text, path)), definitions)
     return read_before[sha]
 
 
-def _meaning(path: Path) -> str:
-    return _read(path)[0]
-
-
-@cache
-def _distributions() -> dict[str, list[str]]:
-    return dict(packages_distributions())
-
-
+_distributions = cache(packages_distributions)
 _version = cache(version)  # which reads the distribution's metadata every time
 
 
@@ -260,9 +246,8 @@ def _closure(modules: tuple[str, ...]) -> tuple[Path, ...]:
 def _module_files(module: str) -> list[Path]:
     files = list(_files(f"{PACKAGE.name}.{module}"))
     stem = PACKAGE.joinpath(*module.split("."))
-    if _units(f"{PACKAGE.name}.{module}"):
-        return files
-    if stem.with_suffix(".py") not in files and stem / "__init__.py" not in files:
+    own = {stem.with_suffix(".py"), stem / "__init__.py"}
+    if own.isdisjoint(files) and not _units(f"{PACKAGE.name}.{module}"):
         file = os.path.relpath(stem.with_suffix(".py"), ROOT)
         raise ConfigError(f"{module}: no file {file}. Correct the name of the rule, method or reader.")
     return files

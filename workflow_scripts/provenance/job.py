@@ -26,8 +26,7 @@ from workflow_scripts.provenance.artefacts import (
     read_table,
     write_table,
 )
-from workflow_scripts.provenance.job_log import summary
-from workflow_scripts.provenance.record import Input, Record, origin_of_this_process
+from workflow_scripts.provenance.record import Input, Record, current_origin
 from workflow_scripts.provenance.snapshot import IS_JOB, check_code, check_loaded, check_packages
 
 TIMINGS = ("speed", "times")
@@ -96,7 +95,7 @@ class Job(NamedTuple):
         if self.rule in ANYWHERE:
             for path in self.artefacts:
                 give_record(path, self.start)
-        print(f"{self.name}: restored from {cache.entry_of(key)}; delete this entry to run the job again")  # noqa: T201
+        print(f"{self.name}: restored from {cache.entry_folder(key)}; delete this entry to run the job again")  # noqa: T201
         return True
 
     def keep(self) -> None:
@@ -119,7 +118,7 @@ class Job(NamedTuple):
         more = {
             "inputs": self.start.inputs | dict(foreign or {}),
             "labels": sorted({*self.start.labels, *filter(None, labels)}),
-            "origin": origin_of_this_process(),
+            "origin": current_origin(),
         }
         return self.start.model_copy(update=more)
 
@@ -184,9 +183,11 @@ def begin(rule: str, call: Mapping[str, Any]) -> Job:
 
 
 def _print_summary(job: Job, began: float, began_at: float) -> None:
-    took = time.monotonic() - began
-    for line in summary(job.name, job.inputs, job.outputs, seconds=took, began_at=began_at):
-        print(line, flush=True)  # noqa: T201
+    """Print the outputs and the time of a finished job; nothing for a failed one, whose error comes last."""
+    files = job.outputs.values()
+    if all(path.exists() and path.stat().st_mtime >= int(began_at) for path in files):
+        seconds = time.monotonic() - began
+        print(f"{job.name}: wrote {', '.join(map(str, files))} in {seconds:.1f} s", flush=True)  # noqa: T201
 
 
 def cache_key(record: Record) -> str:

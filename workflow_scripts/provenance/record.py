@@ -94,7 +94,7 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def origin_of_this_process() -> Origin:
+def current_origin() -> Origin:
     """The origin of artefacts that this process makes."""
     commit, dirty = git_state()
     torch = sys.modules.get("torch")  # not imported: a job without it has not computed with it

@@ -25,6 +25,7 @@ if IS_JOB:
 
 _STARTER = PACKAGE / "jobs/__main__.py"
 """The module that starts every job; no other module imports it."""
+_meaning = cache(meaning_in)
 _AT_START = {path: path.read_bytes() for path in PACKAGE.rglob("*.py")}
 
 
@@ -82,8 +83,3 @@ def check_loaded(files: Iterable[str]) -> None:
     loaded = {Path(file) for module in modules if (file := getattr(module, "__file__", None))}
     unplanned = sorted(str(path) for path in loaded & (_AT_START.keys() - known))
     assert not unplanned, f"{unplanned[0]}: loaded, but not among the code that the job was planned with"
-
-
-@cache
-def _meaning(source: bytes, file: str) -> str | None:
-    return meaning_in(source, file)

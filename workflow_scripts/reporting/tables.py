@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.columns.training import METRICS
-from workflow_scripts.data.printed import Printed, of_cells
+from workflow_scripts.data.printed import Printed, cell_numbers
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import over_pairs
 from workflow_scripts.provenance.artefacts import read_table
@@ -54,7 +54,7 @@ def _table(job: Job, *, measured: bool) -> pa.Table:
     """The table of one experiment that a job asks for: its measured columns, or the others.
 
     Raises:
-        ConfigError, DataError: as ``build`` and ``published.of_cells``.
+        ConfigError, DataError: as ``build`` and ``published.cell_numbers``.
     """
     name = job.wildcards["experiment"]
     experiment = Experiment.parse(job.settings["experiment"], f"experiments.{name}")
@@ -62,7 +62,7 @@ def _table(job: Job, *, measured: bool) -> pa.Table:
     return build(
         experiment.part(measured=measured),
         [ScoreFile(read_table(path, SCORES), record_of(path).labels) for path in job.many("scores")],
-        of_cells(contents, experiment.cells(), name),
+        cell_numbers(contents, experiment.cells(), name),
         Significance.parse(job.settings["significance"], "significance"),
         f"experiments.{name}",
         run_tables(job.many("metrics"), METRICS),

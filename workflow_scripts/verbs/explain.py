@@ -29,7 +29,7 @@ from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.training import DROPPED_FILE
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.reasons import flat
-from workflow_scripts.provenance.artefacts import identity, seal_of
+from workflow_scripts.provenance.artefacts import identity, read_seal
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.settings.grids import scored_columns
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, without_empty
@@ -90,7 +90,7 @@ def explain(path: Path, agrees: Agrees | None = None) -> Node:
     """
     name = Path(artefact_name(relative_name(path)))
     artefact_record(name)
-    seal = seal_of(name)
+    seal = read_seal(name)
     top = _node("", name.as_posix(), seal.identity if seal else "")
     _add_inputs(top, agrees, set())
     return top
@@ -118,7 +118,7 @@ def _add_inputs(node: Node, agrees: Agrees | None, seen: set[tuple[str, bool]]) 
 def _node(role: str, name: str, sha256: str) -> Node:
     state, record = present_state(name, sha256)
     if state == "damaged" and record and _lacks_dropped_weights(Path(name)):
-        seal = seal_of(Path(name))
+        seal = read_seal(Path(name))
         state = "as recorded" if seal and seal.identity == sha256 else "rebuilt since"
     return Node(role, name, state, sha256, record)
 

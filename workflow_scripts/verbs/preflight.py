@@ -26,7 +26,7 @@ from rich.text import Text
 from workflow_scripts.apis.asking import Engine, probe
 from workflow_scripts.apis.ledger import Ledger, is_offline
 from workflow_scripts.apis.llm import Llm
-from workflow_scripts.apis.translators import Direction, translator_of
+from workflow_scripts.apis.translators import Direction, make_translator
 from workflow_scripts.errors import ConfigError, SemblanceError
 from workflow_scripts.graph.outside import NAMED_BY, need_findings
 from workflow_scripts.graph.study import Study, data_root_of, open_study
@@ -160,7 +160,7 @@ def _translator(config: Mapping[str, Any], corpus: str, ledger: Ledger) -> Engin
         llm = LlmBlock.parse(config["llms"][block.llm], f"llms.{block.llm}")
         prompt = (ROOT / f"resources/prompts/{block.prompt}.txt").read_text("utf-8")
     direction = Direction(place=place, source=trip["source"], target=trip["via"])
-    return translator_of(block, direction, ledger, llm=llm, prompt=prompt)
+    return make_translator(block, direction, ledger, llm=llm, prompt=prompt)
 
 
 def _llm(config: Mapping[str, Any], pool: str, ledger: Ledger) -> Engine:

@@ -19,7 +19,7 @@ from typing import Any
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.call import FOLDER as CODE
 from workflow_scripts.graph.place import Call
-from workflow_scripts.provenance.artefacts import RECORD_FILE, seal_of
+from workflow_scripts.provenance.artefacts import RECORD_FILE, read_seal
 from workflow_scripts.provenance.cache import FOLDER as CACHE
 from workflow_scripts.verbs.diff import contents_equal
 from workflow_scripts.verbs.plan import CONFIGURATION, PlannedJob, given_call, planned
@@ -87,7 +87,7 @@ def _run(job: PlannedJob, folder: Path) -> None:
 
 
 def _compared(first: Path, again: Path) -> dict[str, Any]:
-    now, identical = artefact_record(again), seal_of(first) == seal_of(again)
+    now, identical = artefact_record(again), read_seal(first) == read_seal(again)
     changes = compare(facts(artefact_record(first)), facts(now))
     keys = ", ".join(f"{change.section} {change.key}".strip() for change in changes)
     return {

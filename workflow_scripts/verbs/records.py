@@ -26,12 +26,12 @@ from workflow_scripts.provenance.artefacts import (
     CHECKSUMMED_SUFFIXES,
     OUTSIDE,
     RECORD_FILE,
-    contents_of,
+    artefact_contents,
+    content_identity,
     identity,
-    identity_of,
     is_timestamp,
     read_record,
-    seal_of,
+    read_seal,
     verify_checksum,
 )
 from workflow_scripts.provenance.record import Input, Record, sha256_of
@@ -163,7 +163,7 @@ def _inspect(name: str, part_of_model: bool, hashing: bool) -> Inspection:
     Without ``hashing``, stored checksums and identities are believed.
     """
     path = Path(name)
-    seal = seal_of(path) if is_sealed(name) and not part_of_model else None
+    seal = read_seal(path) if is_sealed(name) and not part_of_model else None
     if seal is None:
         return Inspection(identity=sha256_of(path) if hashing else "")
     try:
@@ -247,8 +247,8 @@ def contents_hash(path: Path, record: Record) -> str:
 
     It is computed again: a file that was sealed again may claim another.
     """
-    pieces = contents_of(path, record)  # a page is one piece
-    return identity_of(
+    pieces = artefact_contents(path, record)  # a page is one piece
+    return content_identity(
         (_VARIES.sub(b"", piece) for piece in pieces) if path.suffix == ".html" else pieces, ()
     )
 

@@ -27,7 +27,7 @@ from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import ConfigError, DataError, how_to_make
 from workflow_scripts.evaluation.significance import detectable_difference, half_width
 from workflow_scripts.graph.configuration import read_yaml
-from workflow_scripts.provenance.artefacts import CHECKSUMMED_SUFFIXES, read_table, seal_of
+from workflow_scripts.provenance.artefacts import CHECKSUMMED_SUFFIXES, read_seal, read_table
 from workflow_scripts.reporting.records import record_of
 from workflow_scripts.reporting.sheets import (
     footnotes,
@@ -77,7 +77,7 @@ def holds_scores(path: Path) -> bool:
     """
     if not path.exists():
         raise missing_file(path)
-    if path.suffix not in CHECKSUMMED_SUFFIXES or seal_of(path) is None:
+    if path.suffix not in CHECKSUMMED_SUFFIXES or read_seal(path) is None:
         raise DataError(f"{path}: cut off, or not written by this pipeline. {_REMEDY}")
     found = pq.read_schema(path).remove_metadata() if path.suffix == ".parquet" else None
     if found not in (TABLE, SCORES):

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.provenance.artefacts import seal_of
+from workflow_scripts.provenance.artefacts import read_seal
 from workflow_scripts.provenance.job import by_name
 from workflow_scripts.provenance.key import canonical
 from workflow_scripts.provenance.record import Input, Record, sha256_of
@@ -141,5 +141,5 @@ def _as_planned(record: Record, job: PlannedJob) -> Record:
 def _identity(path: Path, was: Mapping[str, str]) -> str:
     if not path.exists():
         return was.get(path.as_posix(), "missing")
-    seal = seal_of(path)
+    seal = read_seal(path)
     return seal.identity if seal else sha256_of(path)

@@ -1,4 +1,4 @@
-"""What tests of engines share: each engine's client of a server on loopback, what it says when it is well, and asking."""
+"""Fixtures of engines: clients of servers on loopback, proper answers, and a function that asks."""
 
 import sqlite3
 
@@ -10,7 +10,7 @@ from tests.workshop import CALLS
 from workflow_scripts.apis.asking import Watch, collect_answers
 from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.apis.llm import Llm
-from workflow_scripts.apis.translators import Direction, translator_of
+from workflow_scripts.apis.translators import Direction, make_translator
 from workflow_scripts.settings.apis import LlmBlock, TranslatorSlice
 
 KEY = "sk-canary-8899aabbccdd"
@@ -58,7 +58,7 @@ def make(ledger, monkeypatch):
             "llm": {"llm": "toy", "prompt": "x"},
         }
         block = TranslatorSlice.parse({"translator": {"engine": name} | blocks[name]}, "x").translator
-        engine = translator_of(block, Direction("llms.toy", *languages), ledger, llm=model, prompt=prompt)
+        engine = make_translator(block, Direction("llms.toy", *languages), ledger, llm=model, prompt=prompt)
         return engine
 
     return client

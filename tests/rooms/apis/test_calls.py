@@ -1,4 +1,4 @@
-"""What a server's status means, and which keys are shown nowhere."""
+"""Errors for HTTP statuses, and messages without keys."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -43,7 +43,7 @@ MEANINGS = [
 
 
 @pytest.mark.parametrize(("statuses", "headers", "message", "kind", "found"), MEANINGS)
-def test_a_status_ends_the_job_may_pass_or_concerns_one_request(statuses, headers, message, kind, found):
+def test_a_status_ends_the_job_is_retried_or_concerns_one_request(statuses, headers, message, kind, found):
     for status in statuses:
         with pytest.raises(kind, match=found):
             raise_for_status(status, headers, message, "llms.toy")
@@ -60,14 +60,8 @@ def test_retry_after_is_read_as_seconds_and_as_a_date(header, wait):
     assert failure.value.retry_after == wait
 
 
-def test_what_a_page_says_is_shown_without_its_markup():
-    page = "<!DOCTYPE html><html><style>p {color: red}</style><h1>Not found</h1>\n<p>Nothing here.</p></html>"
-    assert redacted(page) == "Not found Nothing here."
-    assert redacted("x" * 500).endswith("...")
-
-
-def test_a_key_that_a_server_echoes_is_taken_out_whatever_its_variable_is_called(monkeypatch):
-    """What looks like one is taken out of messages; in an answer it may be a word: key differences."""
+def test_a_key_is_removed_whatever_its_variable_is_called(monkeypatch):
+    """Look-alikes of keys are removed from messages; in an answer they may be words (key differences), and stay."""
     assert KEY not in redacted(f"Incorrect API key provided: {KEY}")
     monkeypatch.setenv("TOY_ENTRY", " q/w+e-rty\n")
     assert without_keys("q/w+e-rty") == "q/w+e-rty"

@@ -53,20 +53,6 @@ def test_every_attempt_takes_its_turn_and_waits_as_long_as_the_server_says(trans
             translate(server, per_day=3)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        '{"translatedText": "half a', '{"error": "busy"}', "[]", "[1]", '{"translatedText": ["a"]}', '{"translatedText": null}',
-        json.dumps({"translatedText": GOOGLES}), json.dumps({"translatedText": HTML}), '{"translatedText": "Too many requests"}',
-    ],
-)  # fmt: skip
-def test_a_wrong_form_that_passes_leaves_no_trace(translate, ledger, body):
-    with FaultServer(fault_server.libretranslate, [None, fault(200, body)]) as server:
-        assert answers(translate(server)) == WELL
-        assert len(server.requests) == len(TEXTS) + 1
-    assert {row.status for row in ledger.rows()} == {"usable"}
-
-
 # Wrong answers: what the server says, and how often it says so of the sentences of one job; how the job ends, how many
 # requests it needs at most, and what the ledger then holds as usable. None of the wrong answers is.
 
@@ -89,9 +75,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("wrong", "share", "ends"), WRONG.values(), ids=WRONG)
-def test_a_wrong_answer_is_never_usable_and_a_healthy_server_mends_what_was_asked(
-    translate, ledger, wrong, share, ends
-):
+def test_wrong_answers_are_unusable_and_asked_again(translate, ledger, wrong, share, ends):
     sentences = [text for text in tiny.sentences(200) if len(text) > 45][:60]
     said = Counter()
 
@@ -115,7 +99,7 @@ def test_a_wrong_answer_is_never_usable_and_a_healthy_server_mends_what_was_aske
         assert answers(translate(server, sentences)) == proper(sentences)
 
 
-def test_offline_the_ledger_alone_answers_also_with_a_refusal_or_a_failure(translate):
+def test_offline_only_stored_rows_are_used(translate):
     script = [None, fault(400, "no"), *[fault(200, "{}")] * 2]
     with FaultServer(fault_server.libretranslate, script) as server:
         first = translate(server, TEXTS[:5])
@@ -164,9 +148,7 @@ def test_a_language_model_translates_with_a_prompt(translate):
         ("{} (Note: a free translation.)", "stop", None), ("I would rather not translate this.", "stop", "refusal"),
     ],
 )  # fmt: skip
-def test_what_a_model_says_around_a_translation_is_taken_off_or_the_answer_rejected(
-    translate, said, finish, kept
-):
+def test_words_around_a_translation_are_removed_or_the_answer_rejected(translate, said, finish, kept):
     says = fault_server.chat(lambda asked: said and said.replace("{}", told(asked)), finish=finish)
     with FaultServer(says) as server:
         (row,) = translate(server, TEXTS[:1], **BY_MODEL)
@@ -182,7 +164,7 @@ KEPT = [
 
 @pytest.mark.parametrize(("said", "finish", "status", "reason"), KEPT)
 @pytest.mark.parametrize("kept", [("usable", ""), ("rejected", "chatter")])
-def test_a_kept_answer_is_judged_again_when_it_is_read(
+def test_a_stored_answer_is_judged_again_when_it_is_read(
     translate, make, ledger, said, finish, status, reason, kept
 ):
     asked = make("llm", languages=BY_MODEL["languages"]).request(TEXTS[0])
@@ -203,7 +185,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("found", "mistake"), MISTAKES.items())
-def test_what_no_engine_can_do_is_named(make, found, mistake):
+def test_mistakes_of_engines_are_named(make, found, mistake):
     kind, name, changes = mistake
     with pytest.raises(kind, match=found.replace("$", r"\$")):
         make(name, **changes)
@@ -215,7 +197,7 @@ def test_what_no_engine_can_do_is_named(make, found, mistake):
 @needs_apertium
 @pytest.mark.parametrize("target", ["spa", "cat"])
 def test_apertium_gives_a_sentence_the_same_translation_in_any_batch_and_order(translate, ledger, target):
-    """Of 120 sentences of Wikipedia, among them those that the tagger of a running process changes its mind about."""
+    """120 sentences of Wikipedia, some of which a running tagger would tag differently in another order."""
     sentences = [*wikipedia_sentences(120), "1989", "AT&T [1] costs $5/day @ home ^x$ {a} <b> \\\\."]
     languages = ("eng", target)
     whole = answers(translate(None, sentences, "apertium", languages=languages, batch_sentences=50))

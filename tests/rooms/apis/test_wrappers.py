@@ -1,4 +1,4 @@
-"""What an answer is wrapped in, by kind: taken off where the rest is whole, or else the answer is rejected."""
+"""Wrappers of each kind are removed if the rest is complete; otherwise the answer is rejected."""
 
 # ruff: noqa: RUF001  (marks of many scripts)
 import json
@@ -71,7 +71,7 @@ def test_a_good_answer_is_left_alone(asked, answer):
     assert (unwrapped(answer, asked), leftover(answer, asked)) == (answer, None)
 
 
-def test_entities_of_any_form_are_read_as_what_they_stand_for():
+def test_entities_of_any_form_are_decoded():
     for said in ("She wasn&apos;t.", "She wasn&#x27;t.", "She wasn&#39;t.", "She wasn&amp;#39;t."):
         assert unwrapped(said, "Elle n'était pas.") == "She wasn't."
 

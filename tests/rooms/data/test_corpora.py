@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from workflow_scripts.columns.corpora import PAIRS, SENTENCES, TRIPLES
 from workflow_scripts.config import ConfigError
-from workflow_scripts.data.corpora import adjacency_pairs, split, with_sentences_of
+from workflow_scripts.data.corpora import adjacency_pairs, split, with_pair_sentences
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.corpora import Corpus
 
@@ -72,20 +72,11 @@ def test_neighbours_follow_each_other_and_strangers_are_of_other_documents():
         assert first.split()[0] != second.split()[0]
 
 
-def test_as_many_strangers_as_neighbours_a_function_of_the_seed():
-    table = sentences([9] * 12)
-    one, again, other = (adjacency_pairs(table, seed) for seed in (0, 0, 1))
-    assert one == again
-    assert one != other
-    assert one["score"].to_pylist() == [1.0] * 96 + [0.0] * 96
-    assert len(set(one["sentence2"].to_pylist()[96:])) > 40
-
-
 def test_sentences_of_pairs_join_a_corpus_once_each_and_without_scores():
     """JTCSE, Table VIII; a corpus that takes in test sentences says so."""
     train = pa.table({"sentence": ["One.", "Two."], "document": [0, 1], "position": [0, 0]}, schema=SENTENCES)
     columns = {"subset": ["", ""], "sentence1": ["A.", "B."], "sentence2": ["B.", "C."], "score": [1.0, 1.0]}
-    table = with_sentences_of(train, pa.table(columns, schema=PAIRS))
+    table = with_pair_sentences(train, pa.table(columns, schema=PAIRS))
     rows = {name: table[name].to_pylist() for name in SENTENCES.names}
     assert rows["sentence"] == ["One.", "Two.", "A.", "B.", "C."]
     assert (rows["document"], rows["position"]) == ([0, 1, 2, 2, 2], [0, 0, 0, 1, 2])
@@ -101,6 +92,6 @@ def test_triples_are_cut_to_length_hold_nothing_out_and_take_no_sentences():
     with pytest.raises(ConfigError, match="has no documents"):
         split(triples, corpus(dev_sentences=1))
     with pytest.raises(ConfigError, match="cannot be added to triples"):
-        with_sentences_of(triples, PAIRS.empty_table())
+        with_pair_sentences(triples, PAIRS.empty_table())
     with pytest.raises(DataError, match="dataset toy has no sentences"):
         split(SENTENCES.empty_table(), corpus())

@@ -36,7 +36,7 @@ def pins(root):
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
-def test_the_first_source_that_is_there_is_taken_and_its_files_are_named(root, pins):
+def test_the_first_available_source_is_taken_and_its_files_are_named(root, pins):
     shutil.copytree(root / "toy", root / "other")
     folder, origin = locate("toy", block(local("absent"), local(sha256=pins), local("other")), root)
     assert folder == root / "toy"
@@ -45,7 +45,7 @@ def test_the_first_source_that_is_there_is_taken_and_its_files_are_named(root, p
     }
 
 
-def test_files_that_a_loader_reads_are_taken_and_no_code_no_pickle_and_nothing_of_other_folders(root):
+def test_only_files_that_a_loader_reads_are_taken(root):
     code = (
         "modeling_own.py",
         "pytorch_model.bin",
@@ -109,6 +109,6 @@ def test_a_repository_without_a_revision_stops_with_its_newest_commit(root, monk
         local(sha256="abc"),
     ],
 )
-def test_a_source_that_does_not_say_where_or_leaves_its_root_is_refused(source):
+def test_a_source_without_a_place_or_outside_its_root_is_refused(source):
     with pytest.raises(ConfigError, match=r"encoders\.toy\.sources\.0"):
         block(source)

@@ -66,7 +66,7 @@ def test_numbers_thinking_markup_chatter_and_cut_lines_are_no_sentences(
     assert sentences_in(completion, cut_off=cut_off) == (sentences, dropped)
 
 
-def test_sentences_are_held_to_every_rule_and_refusals_are_counted():
+def test_sentences_are_checked_by_every_rule_and_refusals_are_counted():
     rules = validator(["the", "town", "is", "Old", "\u2013", "the,"], max_tokens=8)
     assert rules.listed == ["the", "town", "is", "old"]
     sentences = [
@@ -100,7 +100,7 @@ SENTENCES = st.lists(
 
 
 @given(SENTENCES, st.integers(1, 6), st.integers(1, 3))
-def test_a_cover_says_truly_what_it_covers(words, size, uses):
+def test_a_cover_lists_the_words_that_it_lacks(words, size, uses):
     sentences = [f"{' '.join(line)}." for line in words]
     candidates, cover, lacking = covered(sentences, sentences=size, uses=uses)
     assert len(cover.chosen) == len(set(cover.chosen)) == min(size, len(candidates))
@@ -119,12 +119,12 @@ def test_a_cover_says_truly_what_it_covers(words, size, uses):
     ],
     ids=["rare words come before frequent ones", "the rest are the most redundant that are left"],
 )  # fmt: skip
-def test_what_a_cover_chooses(changes, sentences, chosen):
+def test_a_cover_chooses_by_weighted_need(changes, sentences, chosen):
     cover = covered(sentences, uses=1, **changes)[1]
     assert (sorted(cover.chosen), cover.lacking) == (chosen, {})
 
 
-def test_what_a_pool_lacks_is_said_in_words_and_a_pool_is_a_table_with_its_provenance():
+def test_a_message_says_what_a_pool_lacks():
     candidates, _, lacking = covered(["a b x.", "c d."], "deepseek-chat", [7, 8], sentences=2, uses=1)
     assert lacking == "2 of 2 sentences use 4 of 6 words 1 times (not e, f)"
     table = pool_table(candidates[:1])
@@ -132,7 +132,7 @@ def test_what_a_pool_lacks_is_said_in_words_and_a_pool_is_a_table_with_its_prove
     assert [tuple(row.values()) for row in table.to_pylist()] == [("a b x.", 5, 3, 2, "deepseek-chat", 7)]
 
 
-def test_every_call_has_words_of_its_own_and_always_the_same():
+def test_every_call_has_its_own_words_in_every_run():
     def lists(**changes):
         return [
             prompt.split(", ")

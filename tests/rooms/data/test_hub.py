@@ -1,4 +1,4 @@
-"""What an error of the Hub's libraries means: not there, not reached, or not allowed."""
+"""Errors of the Hub's libraries: missing, not reached, or not allowed; and reading without a network."""
 
 import errno
 
@@ -39,7 +39,7 @@ MEANINGS = [
 
 
 @pytest.mark.parametrize(("error", "kind", "says"), MEANINGS, ids=repr)
-def test_what_an_error_means(error, kind, says):
+def test_an_error_is_missing_unreachable_or_forbidden(error, kind, says):
     with pytest.raises(kind, match=rf"^hub:team/toy: \w+: [^\n]*{says}"), hub.reaching("hub:team/toy"):
         raise error
 
@@ -62,3 +62,16 @@ def test_whether_the_hub_answers_at_all(monkeypatch, status, answers):
         hub.answers.cache_clear()
         assert hub.answers() is False
     hub.answers.cache_clear()
+
+
+def test_a_pinned_commit_is_read_again_offline_and_never_another_one(tmp_path, monkeypatch):
+    """The client by itself would take the newest copy, after half a minute."""
+    for name, value in (("HF_HUB_CACHE", str(tmp_path)), ("ENDPOINT", "http://127.0.0.1:9")):
+        monkeypatch.setattr(constants, name, value)
+    old, new = "0" * 40, "1" * 40
+    kept = tmp_path / "datasets--team--toy/snapshots" / old
+    kept.mkdir(parents=True)
+    (kept / "test.jsonl").touch()
+    assert hub.download("team/toy", old, "dataset") == kept
+    with pytest.raises(UnreachableError, match=rf"^hub:team/toy@{new}: [^\n]*\(not reached\)$"):
+        hub.download("team/toy", new, "dataset")

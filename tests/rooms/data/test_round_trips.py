@@ -8,9 +8,9 @@ from workflow_scripts.apis.answer_checks import text_fault
 from workflow_scripts.apis.ledger import Request, Row
 from workflow_scripts.columns.corpora import ROUND_TRIPS, SENTENCES, TRIPLES
 from workflow_scripts.data.round_trips import (
-    outcome_of,
+    classify_trip,
     round_trips,
-    rows_of_shard,
+    shard_rows,
     to_train_on,
 )
 from workflow_scripts.settings.corpora import Limits, Shape
@@ -32,7 +32,7 @@ def row_of(text, answer):
 
 def outcome(sentence, pivot, back):
     there = row_of(sentence, pivot)
-    return outcome_of(sentence, there, row_of(pivot, back) if there.status == "usable" else None, LIMITS)
+    return classify_trip(sentence, there, row_of(pivot, back) if there.status == "usable" else None, LIMITS)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_every_round_trip_has_the_outcome_that_its_texts_show(pivot, back, found
 
 @given(st.integers(0, 60), st.integers(1, 9))
 def test_shards_take_every_row_once_in_order_and_equal_parts(rows, shards):
-    parts = [rows_of_shard(rows, f"{number}-of-{shards}") for number in range(1, shards + 1)]
+    parts = [shard_rows(rows, f"{number}-of-{shards}") for number in range(1, shards + 1)]
     assert [row for part in parts for row in part] == list(range(rows))
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
@@ -91,7 +91,7 @@ FIRST, SAME, LAST = (
     ("a b c n o", "a b x y z", None),
 )
 SHAPES = {
-    "pairs without what is no paraphrase": (TRIPS, "pairs", "drop", [FIRST, LAST], {"unchanged": 1, "refused": 1}),
+    "pairs without other outcomes": (TRIPS, "pairs", "drop", [FIRST, LAST], {"unchanged": 1, "refused": 1}),
     "pairs with unchanged ones": (TRIPS, "pairs", "keep", [FIRST, SAME, LAST], {"refused": 1}),
     "one answer to two different sentences of the whole corpus": (
         CANNED, "pairs", "keep", [SAME], {"rejected: given to several different sentences": 2},
@@ -99,7 +99,7 @@ SHAPES = {
     "a corpus at the places of its base, each sentence once": (
         TRIPS, "corpus", "keep", [("a b x y z", 0, 0), (SENTENCE, 0, 1)], {"refused": 1, "repeated": 1},
     ),
-    "expanded: a sentence stays whose round trip is none, and what says the same adds nothing": (
+    "expanded: sentences without a paraphrase stay, and repeated ones add nothing": (
         TRIPS, "expanded", "keep",
         [("a b c d e", 0, 0), (SENTENCE, 0, 1), ("f g h i j", 1, 0), ("a b c n o", 1, 4), ("a b x y z", 0, 0)],
         {"refused": 1, "repeated": 2},
@@ -108,7 +108,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize(("made", "form", "unchanged", "rows", "dropped"), SHAPES.values(), ids=SHAPES)
-def test_what_is_trained_on_and_what_is_dropped_by_reason(made, form, unchanged, rows, dropped):
+def test_rows_for_training_and_dropped_rows_by_reason(made, form, unchanged, rows, dropped):
     table, counted = to_train_on(trips(*made), BASE, Shape(form=form, unchanged=unchanged))
     assert table.schema == (TRIPLES if form == "pairs" else SENTENCES)
     assert [tuple(row.values()) for row in table.to_pylist()] == rows

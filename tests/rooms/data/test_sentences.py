@@ -32,7 +32,7 @@ from workflow_scripts.data.sentences import keep_sentences, split_sentences
         ("It ended (at last.) Then it began.", ["It ended (at last.)", "Then it began."]),
         ("It ended. (Not for long.) It began.", ["It ended.", "(Not for long.)", "It began."]),
         ('"Is it?" "It is."', ['"Is it?"', '"It is."']),
-        # ends that are none
+        # marks that end no sentence
         ("Version 2.0 of node.js runs. It is fast.", ["Version 2.0 of node.js runs.", "It is fast."]),
         ("The band Yahoo! plays here... and there.", ["The band Yahoo! plays here... and there."]),
         ("No end in sight", ["No end in sight"]),

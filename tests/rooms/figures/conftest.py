@@ -1,4 +1,4 @@
-"""What tests of figures share: files as jobs leave them, a figure drawn from them, and the small study of reporting."""
+"""Fixtures of figures: files as jobs write them, a figure drawn from them, and the small study of reporting."""
 
 import itertools
 import xml.etree.ElementTree as ET
@@ -24,7 +24,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Shown(NamedTuple):
-    """What a figure returns, and its texts in their order."""
+    """A drawn figure, and its texts in order."""
 
     points: pd.DataFrame
     picture: Figure

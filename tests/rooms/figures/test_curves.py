@@ -1,4 +1,4 @@
-"""Lines over optimiser steps: what is averaged, what is thinned out, and what the figure says of it."""
+"""Lines over optimiser steps, and words by frequency."""
 
 import numpy as np
 import pyarrow as pa
@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.rooms.figures.conftest import shown
+from tests.rooms.figures.conftest import FOOTNOTE, shown
+from workflow_scripts.columns.corpora import WORD_COUNTS
 from workflow_scripts.columns.training import HISTORY, METRICS
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.curves import curves
+from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.records import RunTable
 
 
@@ -56,9 +59,46 @@ def test_development_scores_are_points_where_they_were_measured(drawn):
     assert (dev["step"].tolist(), dev["value"].tolist()) == ([2, 4], [0.5, 0.7])
 
 
-def test_a_long_path_is_thinned_out_and_keeps_its_ends_and_a_short_one_is_kept_whole(drawn):
+def test_a_long_path_is_thinned_out_between_its_ends(drawn):
     points = drawn(metrics(5000)).points
     path = points[points["metric"] == "threshold"]
     assert len(path) == 200 and path["value"].iloc[0] == pytest.approx(1)
     assert path["step"].iloc[[0, -1]].tolist() == [1, 5000]
     assert len(drawn(metrics(7)).points) == 14
+
+
+# Words by frequency
+
+PRINTED = ROOT / "resources/published/three_r_table5.csv"
+WORDS = pa.Table.from_pylist(
+    [
+        dict.fromkeys(WORD_COUNTS.names)
+        | {"rank": rank, "word": f"w{rank}", "count": 2000 - rank, "change_rate": rank / 1000, "peak": False}
+        for rank in range(1, 401)
+    ],
+    schema=WORD_COUNTS,
+)
+
+
+def test_words_of_the_paper_and_the_corpus_are_joined_by_rank(stored):
+    points, picture, found = shown(
+        "word_frequencies", {"words": 400}, {"words": [stored(WORDS)], "printed": [PRINTED]}
+    )
+    assert len(points) == 400
+    rows = {
+        row.pop("rank"): [*row.values()]
+        for row in points.astype(object).where(points.notna(), None).to_dict("records")
+    }
+    assert rows[103] == ["w103", 1897, 0.103, "second", 13874, 0.0105]
+    assert rows[197] == ["w197", 1803, 0.197, "word not legible", 8143, None]
+    assert rows[99] == ["w99", 1901, 0.099, None, None, None]
+    assert [len(axes.lines) for axes in picture.axes] == [2, 2]
+    assert {"3R, Table 5", "10000", FOOTNOTE} <= {*found}
+
+
+def test_a_grid_of_several_corpora_is_refused(tmp_path):
+    files = [tmp_path / f"corpora/{corpus}/words.parquet" for corpus in ("wiki", "nli")]
+    with pytest.raises(
+        ConfigError, match=r"word_frequencies: .* train on wiki and nli, .* Leave word_frequencies out"
+    ):
+        shown("word_frequencies", {"words": 200}, {"words": files, "printed": [PRINTED]})

@@ -62,7 +62,7 @@ def test_a_map_shows_the_mean_over_draws_whether_tasks_are_split_or_not(made):
         ("layer_lines", "STS | plain, plain, avg.", "No layer was scored."),
     ],
 )
-def test_a_gap_is_named_below_the_figure_with_its_reason_and_the_rest_is_drawn(made, kind, gap, rest):
+def test_a_footnote_names_each_gap_with_its_reason(made, kind, gap, rest):
     nothing = dict.fromkeys(("layers", "weighting", "postprocess", "metric", "aggregation"), "")
     given = [row("plain", "sts12", 0.5, layers=layer, mixing_weight=w) for layer in "01" for w in (0.0, 0.5)]
     given.append(row("plain", "sts13", None, note="no source", **nothing))

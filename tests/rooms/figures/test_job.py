@@ -48,7 +48,7 @@ ALL = OTHER | {"scatter.svg", "scatter.parquet"}
         ({"x": "STS16"}, OTHER),
         ({"label": "another"}, OTHER),
         ({"width_inches": 6.0}, set()),
-        ({"edited": "sweep"}, ALL),  # the code of another figure
+        ({"edited": "curves"}, ALL),  # the code of another figure
         ({"edited": "modulus_surface"}, ALL - OTHER),
     ],
 )

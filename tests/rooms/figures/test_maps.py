@@ -97,13 +97,13 @@ def inside(tiny_bert, tmp_path):
 
 
 @pytest.mark.parametrize("kind", BLOCKS)
-def test_every_seed_is_looked_into_and_the_figure_names_sentences(inside, tiny_bert, kind):
+def test_every_seed_has_points_and_the_figure_names_sentences(inside, tiny_bert, kind):
     points, _, found = inside(kind, *[encoder_of(tiny_bert, kind)] * 2)
     assert set(zip(points["run"], points["seed"], strict=True)) == {("a.b", 1), ("a.b", 2)}
     assert {"A title", FOOTNOTE, *SENTENCES} <= {*found}
 
 
-def test_every_layer_asks_every_layer_and_its_weights_sum_to_one(inside):
+def test_weights_of_every_query_layer_sum_to_one(inside):
     points = inside("layer_attention").points
     assert len(points) == 2 * (tiny.DEPTH + 1) ** 2
     assert points.groupby(["sentence", "query_layer"])["weight"].sum().tolist() == pytest.approx([1.0] * 6)
@@ -118,11 +118,10 @@ def cosine_between(points, row, column, sentence):
     return points["cosine"][chosen].item()
 
 
-@pytest.mark.parametrize("kind", tiny.KINDS)
 @pytest.mark.parametrize(("layer", "unit"), [(-1, "words"), (0, "pieces")])
-def test_cosines_are_those_of_the_states_of_a_layer(inside, tiny_models, kind, layer, unit):
+def test_cosines_are_those_of_the_states_of_a_layer(inside, tiny_bert, layer, unit):
     """A word is the mean of its pieces: mourns has six."""
-    folder = tiny_models[kind]
+    folder = tiny_bert
     points = inside("token_similarity", folder=folder, layer=layer, unit=unit).points
     tokens = load_tokenizer(folder)(SENTENCES[1], return_tensors="pt")
     with torch.inference_mode():
@@ -139,6 +138,6 @@ def test_the_cosine_of_the_sentences_is_that_of_the_runs_own_vectors(inside, tin
     tokens = tokenizer(SENTENCES, padding=True, return_tensors="pt")
     with torch.inference_mode():
         expected = torch.cosine_similarity(*encoder(tokens.input_ids, tokens.attention_mask), dim=0).item()
-    points, _, found = inside("token_similarity")
-    assert points["sentence_cosine"].tolist() == pytest.approx([expected] * 65, abs=1e-5)
-    assert {f"sentences: {expected:.2f}", "mourns", "1.00"} <= {*found}
+    drawn = inside("token_similarity")
+    assert drawn.points["sentence_cosine"].tolist() == pytest.approx([expected] * 65, abs=1e-5)
+    assert f"sentences: {expected:.2f}" in drawn.said and {"mourns", "1.00"} <= {*drawn.texts}

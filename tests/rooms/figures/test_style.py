@@ -33,9 +33,7 @@ def test_names_leave_out_what_all_runs_share_unless_that_leaves_nothing(runs, ca
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_is_checksummed_named_and_prints_every_substitution_and_its_references_lead_to_one_element(
-    finished, name
-):
+def test_a_figure_has_a_checksum_a_title_all_substitutions_and_unique_ids(finished, name):
     path = finished / f"figures/lab/{name}.svg"
     record = check_model_folder(path.parent)
     assert {path.name, f"{name}.parquet"} <= {*record.files}

@@ -1,7 +1,6 @@
 """Artefacts are whole or absent, say what made them, and notice a single changed byte."""
 
 import errno
-import json
 import os
 import resource
 import shutil
@@ -9,7 +8,6 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from contextlib import contextmanager
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -23,15 +21,14 @@ from workflow_scripts.columns.corpora import SENTENCES, WORD_COUNTS
 from workflow_scripts.errors import DataError, one_line_errors
 from workflow_scripts.provenance.artefacts import (
     RECORD_FILE,
+    artefact_contents,
     atomic,
     check_model_folder,
-    contents_of,
+    content_identity,
     identity,
-    identity_of,
     job_record,
     read_record,
     read_table,
-    seal_of,
     verify_checksum,
     write_page,
     write_table,
@@ -39,7 +36,6 @@ from workflow_scripts.provenance.artefacts import (
     writing_table,
 )
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.provenance.record import Input, sha256_of
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><text>Spearman</text></svg>'
 HTML = "<!doctype html><html><body><p>Report</p></body></html>"
@@ -87,31 +83,6 @@ def files_limited_to(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-# Bytes
-
-
-def test_bytes_depend_neither_on_hash_seeds_nor_on_the_order_of_settings(tmp_path):
-    program = """
-import sys
-from pathlib import Path
-import pyarrow as pa
-from workflow_scripts.provenance import record
-from workflow_scripts.provenance.artefacts import job_record, write_page, write_table
-record.git_state = lambda: ("0123", False)  # a commit between the two runs is no matter of order
-folder, order = Path(sys.argv[1]), sys.argv[2]
-settings = {"b": {"y": 1, "x": 2}, "a": [1]} if order == "forward" else {"a": [1], "b": {"x": 2, "y": 1}}
-labels = {"stand-in encoder", "other engine", "extractive exemplars"}
-made = job_record("count_words", settings=settings, inputs={}, outputs=[Path("b"), Path("a")], labels=labels)
-write_table(folder / "table.parquet", pa.table({"a": [1, 2]}), made)
-write_page(folder / "figure.svg", "<svg/>", made)
-"""
-    for seed, order in (("1", "forward"), ("2", "backward")):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": "."}
-        arguments = [sys.executable, "-c", program, str(tmp_path / seed), order]
-        subprocess.run(arguments, env=environment, check=True)
-    assert files_below(tmp_path / "1") == files_below(tmp_path / "2")
-
-
 # Checksums
 
 
@@ -127,12 +98,6 @@ SEALED = ["table.parquet", "figure.svg", "report.html", "model/record.json"]
 
 
 @pytest.mark.parametrize("name", SEALED)
-def test_the_checksum_holds_and_survives_a_copy(written, tmp_path, name):
-    copy = Path(shutil.copy(written / name, tmp_path / "copy"))
-    assert verify_checksum(copy) == verify_checksum(written / name) == seal_of(copy)
-
-
-@pytest.mark.parametrize("name", SEALED)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_changed_byte_breaks_the_checksum(written, tmp_path, name, data):
@@ -145,7 +110,7 @@ def test_any_changed_byte_breaks_the_checksum(written, tmp_path, name, data):
         verify_checksum(damaged)
 
 
-def test_a_record_longer_than_the_near_end_is_read_back(tmp_path):
+def test_a_long_record_is_read_back(tmp_path):
     made = record("report.html", settings={"prompts": ["x" * 1000] * 300})
     write_page(tmp_path / "report.html", HTML, made)
     write_table(tmp_path / "table.parquet", sentences(), made)
@@ -157,14 +122,8 @@ def test_a_record_longer_than_the_near_end_is_read_back(tmp_path):
 # Identity
 
 
-def test_a_model_is_known_by_its_record_and_a_foreign_file_by_its_hash(written, tmp_path):
-    (tmp_path / "prompt.txt").write_text("A sentence means")
-    assert identity(written / "model" / RECORD_FILE) == identity(written / "model")
-    assert identity(tmp_path / "prompt.txt") == sha256_of(tmp_path / "prompt.txt")
-
-
 @pytest.mark.parametrize("name", SEALED)
-def test_contents_and_labels_are_the_identity_whatever_made_them_and_where(written, tmp_path, name):
+def test_contents_and_labels_are_the_identity_wherever_they_were_made(written, tmp_path, name):
     """A reader of the same contents makes the same, so an edit that changes no number stops there."""
     here = record("results/study/table.parquet")
     there = {"commit": "f" * 40, "dirty": not here.origin.dirty, "processor": "another", "threads": 64}
@@ -180,11 +139,11 @@ def test_contents_and_labels_are_the_identity_whatever_made_them_and_where(writt
     assert same == was and len({was, labels, contents}) == 3
     assert read_record(tmp_path / "made otherwise" / name).origin == other.origin
     made = read_record(written / name)
-    assert identity_of(contents_of(written / name, made), made.labels) == was
+    assert content_identity(artefact_contents(written / name, made), made.labels) == was
 
 
 @pytest.mark.parametrize("name", ["table.parquet", "figure.svg", "report.html"])
-def test_a_file_that_lost_its_checksum_does_not_pass_for_a_foreign_one(written, tmp_path, name):
+def test_an_artefact_without_its_checksum_is_refused(written, tmp_path, name):
     content = (written / name).read_bytes()
     (tmp_path / name).write_bytes(content.replace(b"semblance-checksum:", b"semblance-meal:"))
     with pytest.raises(DataError, match="no checksum"):
@@ -192,7 +151,7 @@ def test_a_file_that_lost_its_checksum_does_not_pass_for_a_foreign_one(written, 
 
 
 @pytest.mark.parametrize("name", ["model", "model/record.json"])
-def test_the_identity_of_a_model_vouches_for_its_weights(written, tmp_path, name):
+def test_a_model_with_other_weights_is_refused(written, tmp_path, name):
     shutil.copytree(written / "model", tmp_path / "model")
     (tmp_path / "model" / "model.safetensors").write_bytes(b"other")
     with pytest.raises(DataError, match=r"model\.safetensors: changed"):
@@ -265,23 +224,14 @@ def test_a_table_of_another_kind_is_refused_with_both_lists_of_columns(tmp_path)
 # Pages
 
 
-class Comments(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.found = []
-
-    def handle_comment(self, data):
-        self.found.append(data)
-
-
 @pytest.mark.parametrize("text", ["--", "-->", "<!--", "---", "----->", "-", "--!>", "é --> 語", '"--"\n--'])
 def test_hyphens_in_a_record_do_not_end_the_comment_of_a_page(tmp_path, text):
     made = record("report.html", settings={text: [text, text + text]}, labels=[f"engine {text}"])
     write_page(tmp_path / "report.html", HTML, made)
     write_page(tmp_path / "figure.svg", SVG, made)
-    parser = Comments()
-    parser.feed((tmp_path / "report.html").read_text("utf-8"))
-    (comment,) = parser.found
+    comment = (
+        (tmp_path / "report.html").read_text("utf-8").removeprefix(f"{HTML}\n<!-- ").removesuffix(" -->\n")
+    )
     assert "--" not in comment
     ET.parse(tmp_path / "figure.svg")
     assert read_record(tmp_path / "report.html") == read_record(tmp_path / "figure.svg") == made
@@ -300,7 +250,7 @@ def test_hyphens_in_a_record_do_not_end_the_comment_of_a_page(tmp_path, text):
         (lambda folder: (folder / ".snakemake_timestamp").write_text("x"), "snakemake_timestamp: not listed"),
     ],
 )
-def test_a_damaged_model_folder_is_refused_by_the_name_of_the_file(tmp_path, damage, complaint):
+def test_a_damaged_model_folder_is_refused_with_the_file(tmp_path, damage, complaint):
     write_folder(tmp_path / "model", record("model"))
     assert set(check_model_folder(tmp_path / "model").files) == {"model.safetensors", "1_Pooling/config.json"}
     damage(tmp_path / "model")
@@ -320,21 +270,6 @@ def test_labels_of_inputs_are_inherited_through_every_kind_of_artefact(tmp_path,
     write_page(figure, SVG, record(figure, inputs={"model": model, "prompt": prompt}))
     last = record("b.parquet", inputs={"figure": figure}, labels=["extractive exemplars"])
     assert last.labels == ["extractive exemplars", "other engine", "stand-in encoder"]
-
-
-def test_a_record_names_inputs_by_contents_and_sources_as_they_were_given(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    table = Path("results/a.parquet")
-    write_table(table, sentences(), record(table))
-    source = Input(path="hub:owner/name@0123", sha256="0" * 40)
-    made = record("b", "a", inputs={"sentences": table}, foreign={"hub": source})
-    assert made.inputs == {
-        "sentences": Input(path="results/a.parquet", sha256=identity(table)),
-        "hub": source,
-    }
-    assert made.outputs == ["a", "b"]
-    assert {"workflow_scripts/jobs/count_words.py", "workflow_scripts/data/words.py"} <= set(made.meaning)
-    assert json.loads(made.to_json())["settings"] == {"temperature": 0.05, "seed": 1}
 
 
 # Places
@@ -378,7 +313,7 @@ def left_behind(folder):
     return sorted(path.name.rsplit(".", 2)[0] for path in folder.iterdir() if path.name.startswith("."))
 
 
-def test_what_a_killed_writer_left_is_swept_by_the_next_write_of_the_same_target(tmp_path):
+def test_the_next_write_of_a_target_removes_leftovers_of_killed_writers(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, env=environment, check=True)
     assert left_behind(tmp_path) == [".model", ".table.parquet"]
@@ -390,7 +325,7 @@ def test_what_a_killed_writer_left_is_swept_by_the_next_write_of_the_same_target
 
 
 @pytest.mark.parametrize("mask", [0o002, 0o022, 0o077])
-def test_what_is_written_has_the_permissions_that_the_umask_leaves(tmp_path, mask):
+def test_permissions_follow_the_umask(tmp_path, mask):
     before = os.umask(mask)
     try:
         write_table(tmp_path / "table.parquet", sentences(), record())
@@ -405,7 +340,7 @@ def test_what_is_written_has_the_permissions_that_the_umask_leaves(tmp_path, mas
         assert mode == (0o777 if path.is_dir() else 0o666) & ~mask, path
 
 
-def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
+def test_a_file_is_synced_before_it_is_renamed(tmp_path, monkeypatch):
     """Else a machine that loses power leaves an empty file of that name."""
     done, rename = [], Path.replace
     monkeypatch.setattr(os, "fsync", lambda file: done.append(str(Path(f"/proc/self/fd/{file}").readlink())))

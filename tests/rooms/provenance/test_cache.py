@@ -1,20 +1,28 @@
-"""What is found again in the cache: under its key alone, whole, by many jobs at once, and as long as there is room."""
+"""The cache restores an entry under its key only, whole, for many jobs at once, and deletes old entries to make room."""
 
 import os
 import resource
 import shutil
 import signal
-import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from tests import jobs
 from workflow_scripts.provenance import cache
-from workflow_scripts.provenance.artefacts import check_model_folder, identity, read_record
+from workflow_scripts.provenance.artefacts import (
+    identity,
+    job_record,
+    read_record,
+    write_table,
+    writing_model_folder,
+)
+from workflow_scripts.provenance.job import Job
 
 KEY, OTHER = "a" * 64, "b" * 64
 FILES = {"model": Path("model"), "history": Path("out/history")}
+TABLE = pa.table({"step": [1, 2]})
 MADE = {"model/weights": b"weights", "model/below/config": b"{}", "out/history": b"history"}
 
 
@@ -43,7 +51,7 @@ def entries(folder):
     return [path for path in folder.glob("??/*") if path.is_dir()]
 
 
-def test_what_is_cached_comes_back_under_its_key_in_the_place_of_what_is_there(place):
+def test_an_entry_is_restored_under_its_key_and_replaces_present_files(place):
     assert not cache.restore(KEY, FILES)
     work()
     cache.put(KEY, FILES)
@@ -53,13 +61,6 @@ def test_what_is_cached_comes_back_under_its_key_in_the_place_of_what_is_there(p
     assert cache.restore(KEY, FILES) and made() == MADE
     cache.forget(KEY)
     assert not cache.restore(KEY, FILES) and entries(place) == []
-
-
-def test_without_a_folder_nothing_is_cached(place, monkeypatch):
-    monkeypatch.setenv(cache.FOLDER, "")
-    work()
-    cache.put(KEY, FILES)
-    assert not cache.restore(KEY, FILES) and not place.exists()
 
 
 def flip(path):
@@ -73,7 +74,7 @@ def of_another_key(entry):
     work(MADE | {"out/history": b"another"})
     cache.put(OTHER, FILES)
     shutil.rmtree(entry)
-    shutil.copytree(cache.entry_of(OTHER), entry)
+    shutil.copytree(cache.entry_folder(OTHER), entry)
 
 
 DAMAGE = {
@@ -88,7 +89,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_an_entry_that_is_not_as_it_was_put_is_said_and_made_again(place, damage, capsys):
+def test_a_damaged_entry_is_reported_and_made_again(place, damage, capsys):
     work()
     cache.put(KEY, FILES)
     entry = place / "aa" / KEY
@@ -104,7 +105,7 @@ def test_an_entry_that_is_not_as_it_was_put_is_said_and_made_again(place, damage
 
 
 @pytest.mark.parametrize("kind", ["reflinks", "copies"])
-def test_reflinks_and_copies_are_no_links(place, monkeypatch, kind):
+def test_an_edit_in_place_does_not_reach_reflinks_and_copies(place, monkeypatch, kind):
     def ioctl(target, _request, source):
         if kind == "copies":
             raise OSError
@@ -118,7 +119,7 @@ def test_reflinks_and_copies_are_no_links(place, monkeypatch, kind):
     assert cache.restore(KEY, FILES) and made() == MADE
 
 
-def test_what_was_not_used_for_longest_makes_room(place, monkeypatch):
+def test_the_least_recently_used_entries_are_deleted(place, monkeypatch):
     keys = [digit * 64 for digit in "abcd"]
     work({"model/weights": bytes(300_000), "out/history": b""})
     for age, key in enumerate(keys[:3]):
@@ -135,7 +136,7 @@ def full_disk():
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
 
 
-def test_a_full_disk_costs_the_entry_alone(place, tmp_path):
+def test_a_full_disk_loses_only_the_entry(place, tmp_path):
     """In a process of its own, of which no file may grow beyond 100 kB, on a file system without links."""
     work({"model/weights": bytes(200_000), "out/history": b""})
 
@@ -151,7 +152,7 @@ def test_a_full_disk_costs_the_entry_alone(place, tmp_path):
 
 
 KILLED = {
-    "put": (cache, "_list_of", cache.put),
+    "put": (cache, "_entry_list", cache.put),
     "restore": (cache, "put_in_place", cache.restore),
     "make room": (shutil, "rmtree", lambda key, _: cache.forget(key)),
 }
@@ -159,7 +160,7 @@ KILLED = {
 
 
 @pytest.mark.parametrize("doing", KILLED)
-def test_a_job_that_is_killed_leaves_a_cache_that_serves_and_is_swept(place, tmp_path, doing):
+def test_a_killed_job_leaves_a_usable_cache(place, tmp_path, doing):
     module, name, do = KILLED[doing]
     work()
     if doing != "put":
@@ -180,12 +181,12 @@ def test_a_job_that_is_killed_leaves_a_cache_that_serves_and_is_swept(place, tmp
     assert made() == MADE and not [*cache.faults(place)]
 
 
-def hammer(number, keys, until):
+def hammer(number, keys):
     """Put, restore and make room for hardly any entry; what is restored must be what its key says."""
     folder = Path(f"job{number}")
     files = {"table": folder / "table", "model": folder / "model"}
     restored = 0
-    while time.monotonic() < until:
+    for _ in range(30):
         for key in keys:
             expected = key.encode() * 100
             if cache.restore(key, files):
@@ -197,14 +198,13 @@ def hammer(number, keys, until):
                 files["table"].write_bytes(expected)
                 (files["model"] / "weights").write_bytes(expected)
                 cache.put(key, files)
-    assert restored > 10
+    assert restored
 
 
 def test_many_jobs_share_a_cache_that_is_always_full(place, monkeypatch, tmp_path):
     keys = [f"{number}0{KEY}"[:64] for number in range(6)]
     monkeypatch.setenv(cache.GIGABYTES, str(50_000 / 10**9))
-    until = time.monotonic() + 3
-    children = [jobs._FORK.Process(target=hammer, args=(number, keys, until)) for number in range(4)]
+    children = [jobs._FORK.Process(target=hammer, args=(number, keys)) for number in range(4)]
     for child in children:
         child.start()
     for child in children:
@@ -215,69 +215,35 @@ def test_many_jobs_share_a_cache_that_is_always_full(place, monkeypatch, tmp_pat
 
 # Trainings
 
-RULES = ("continue_mlm", "train_encoder")
-OUTPUTS = [jobs.MODEL, Path("run/history.parquet"), Path("speed.parquet")]
+
+def training(study):
+    """A training that has not begun: its input, settings and code are those of every study, its paths are its own."""
+    corpus, model = Path(study, "train.parquet"), Path(study, "run/model/record.json")
+    outputs = {"record": model, "history": Path(study, "run/history.parquet"), "speed": Path(study, "speed")}
+    write_table(corpus, TABLE, described("split_corpus", [corpus], labels=["a stand-in"]))
+    start = described("train_encoder", [model, outputs["history"]], inputs={"corpus": corpus})
+    return Job(start, {"corpus": corpus}, outputs, {}, {})
 
 
-@pytest.fixture
-def study(place, tmp_path, monkeypatch):
-    """Go to a folder of a study; returns the cache."""
-    monkeypatch.setattr("workflow_scripts.provenance.record.git_state", lambda: (None, False))
-    monkeypatch.chdir(jobs.make_inputs(tmp_path / "one"))
-    return place
+def described(rule, outputs, **more):
+    """A record without code."""
+    return job_record(
+        rule, outputs=outputs, **{"settings": {}, "inputs": {}, "meaning": {}, "versions": {}} | more
+    )
 
 
-def another_study(monkeypatch, folder):
-    """The same inputs below another name, read and written there."""
-    shutil.copytree("encoder", folder / "results/two/encoder")
-    shutil.copytree("corpus", folder / "results/two/corpus")
-    monkeypatch.chdir(folder)
-    made = jobs.call_of
-
-    def call_of(rule, settings, modules=(), **named):
-        moved = {
-            name: f"results/two/{value}" if "/" in str(value) or str(value).endswith(".parquet") else value
-            for name, value in named.items()
-        }
-        return made(rule, settings, modules, **moved)
-
-    monkeypatch.setattr(jobs, "call_of", call_of)
-    return Path("results/two")
-
-
-def trains(capsys, rule, **changes):
-    """Whether a job trains, or finds what it would make."""
-    capsys.readouterr()
-    jobs.run_here(rule, jobs.config(rule, **{"max_steps": 3} | changes))
-    return "restored from" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_another_study_finds_the_same_contents_with_a_record_of_its_own(
-    study, tmp_path, monkeypatch, capsys, rule
-):
-    assert trains(capsys, rule)
-    first = [identity(path) for path in OUTPUTS[:2]]
-    labels, files = read_record(jobs.MODEL).labels, jobs.files_of(jobs.MODEL)
-    speed = OUTPUTS[2].read_bytes()
-    two = another_study(monkeypatch, tmp_path / "elsewhere")
-    assert not trains(capsys, rule)
-    assert [identity(two / path) for path in OUTPUTS[:2]] == first
-    assert (two / OUTPUTS[2]).read_bytes() == speed
-    record = check_model_folder(two / jobs.MODEL)
-    assert all(path.startswith("results/two/") for path in record.outputs)
-    assert all(given.path.startswith("results/two/") for given in record.inputs.values())
-    assert record.labels == labels == read_record(two / OUTPUTS[1]).labels
-    again = jobs.files_of(two / jobs.MODEL)
-    assert {**again, "record.json": ""} == {**files, "record.json": ""}
-    assert len(entries(study)) == 1 and not [*cache.faults(study)]
-
-
-def test_another_input_setting_or_seed_is_another_training(study, monkeypatch, capsys):
-    assert trains(capsys, "train_encoder")
-    assert trains(capsys, "train_encoder", max_steps=6)
-    monkeypatch.setattr(jobs, "SEED", "2")
-    assert trains(capsys, "train_encoder")
-    jobs.make_inputs(Path(), texts=41)
-    assert trains(capsys, "train_encoder")
-    assert len(entries(study)) == 4
+def test_another_study_finds_the_same_contents_with_a_record_of_its_own(place):
+    one, two = training("results/one"), training("results/two")
+    assert not one.restore()
+    with writing_model_folder(one.artefacts[0], one.record(labels=["short"])) as folder:
+        (folder / "weights").write_bytes(b"weights")
+    one.write({"history": TABLE}, labels=["short"])
+    one.outputs["speed"].write_text("3 s")
+    one.keep()
+    assert two.restore() and two.outputs["speed"].read_text() == "3 s"
+    for before, after in zip(one.artefacts, two.artefacts, strict=True):
+        assert identity(after) == identity(before)
+        record = read_record(after)
+        assert record.outputs == two.start.outputs and record.inputs == two.start.inputs
+        assert record.labels == ["a stand-in", "short"]
+    assert len(entries(place)) == 1 and not [*cache.faults(place)]

@@ -149,7 +149,7 @@ def test_every_file_loaded_at_run_time_is_in_the_closure(imported_at_run_time, m
     ],
 )
 def test_comments_docstrings_and_formatting_have_no_meaning(before, after):
-    assert closure.meaning_of(before) == closure.meaning_of(after)
+    assert closure.source_meaning(before) == closure.source_meaning(after)
 
 
 @pytest.mark.parametrize(
@@ -167,11 +167,11 @@ def test_comments_docstrings_and_formatting_have_no_meaning(before, after):
     ],
 )
 def test_whatever_python_would_run_has_a_meaning(before, after):
-    assert closure.meaning_of(before) != closure.meaning_of(after)
+    assert closure.source_meaning(before) != closure.source_meaning(after)
 
 
 def test_modules_that_decide_no_result_hold_no_data():
-    """What is left out of the key imports nothing but Python itself, and what else is left out or keyed anyway."""
+    """Modules that are left out of the key import only Python itself and this package."""
     for file in closure.UNKEYED:
         imported = {name.split(".")[0] for name in closure._imported_names(closure.PACKAGE / file)}
         assert imported <= {*sys.stdlib_module_names, "workflow_scripts"}, file
@@ -229,7 +229,7 @@ def whole(tmp_path, monkeypatch):
         (tmp_path / closure.SETTINGS / "made.py").write_text(SOURCE.replace(*edit) if edit else SOURCE)
         closure._read.cache_clear()
         closure._units.cache_clear()
-        found = closure._definitions_of({f"workflow_scripts.settings.made.{name}"})
+        found = closure._definition_meanings({f"workflow_scripts.settings.made.{name}"})
         return {unit.partition(":")[2]: sha for unit, sha in found.items()}
 
     yield meanings
@@ -237,7 +237,7 @@ def whole(tmp_path, monkeypatch):
     closure._units.cache_clear()
 
 
-def test_of_settings_what_a_job_names_counts_and_what_that_is_made_of(whole):
+def test_named_settings_count_with_the_definitions_that_they_use(whole):
     assert {*whole("Whole")} == {"Whole", "Part", "LIMIT"}
     assert {*whole("Other")} == {"Other", "Whole", "Part", "LIMIT"}
     assert {*whole("Holder")} == {"Holder", "AnyPart"}  # the job names the part that its settings have chosen
@@ -257,13 +257,13 @@ EDITS_OF_SETTINGS = {
 
 
 @pytest.mark.parametrize(("edit", "changed"), EDITS_OF_SETTINGS.values(), ids=EDITS_OF_SETTINGS)
-def test_defaults_and_what_is_computed_have_a_meaning_and_what_only_refuses_has_none(whole, edit, changed):
+def test_defaults_and_methods_have_a_meaning_and_restrictions_have_none(whole, edit, changed):
     before, after = whole("Other"), whole("Other", *edit)
     assert {name for name in before if before[name] != after[name]} == changed
 
 
-def test_packages_that_a_library_computes_with_decide_as_it_does():
-    """Whoever loads an encoder depends on its tokeniser's version, wherever tokenizers is imported."""
+def test_packages_below_a_library_are_packages_of_the_job():
+    """A job that loads an encoder depends on the version of tokenizers, even if it does not import it."""
     for job in ("jobs.train_encoder", "evaluation.task_by_task", "jobs.continue_mlm"):
         found = closure.packages(job)
         assert {"torch", "transformers", "tokenizers", "safetensors", "numpy"} <= found.keys()

@@ -26,21 +26,18 @@ def state():
     return dirty
 
 
-def test_a_tree_as_committed_is_clean_whatever_runs_left_in_it(repository):
-    (repository / "results").mkdir()
-    (repository / "results/table.parquet").write_text("")
-    assert state() is False
-
-
-def test_a_study_of_ones_own_leaves_it_clean(repository):
-    (repository / "config/mine.yaml").write_text("name: mine\n")
-    assert state() is False
-
-
 @pytest.mark.parametrize(
-    "file", ["workflow_scripts/module.py", "workflow_scripts/untracked.py", "rules/mine.smk"]
+    ("file", "dirty"),
+    [
+        ("results/table.parquet", False),
+        ("config/mine.yaml", False),  # a study of one's own
+        ("workflow_scripts/module.py", True),
+        ("workflow_scripts/untracked.py", True),
+        ("rules/mine.smk", True),
+    ],
 )
-def test_an_edited_module_and_one_that_was_never_added_make_it_dirty(repository, file):
+def test_edited_and_untracked_code_is_dirty_and_other_files_are_not(repository, file, dirty):
+    assert state() is False
     (repository / file).parent.mkdir(exist_ok=True)
     (repository / file).write_text("A = 2\n")
-    assert state() is True
+    assert state() is dirty

@@ -1,4 +1,4 @@
-"""Of one job two may not run at a time, but several processes may share one."""
+"""A job runs once at a time, possibly in several processes."""
 
 import os
 import subprocess
@@ -47,7 +47,7 @@ def start(log, **environment):
     return ended.stderr
 
 
-def test_a_second_start_is_refused_and_the_other_processes_of_a_training_are_not(log):
+def test_a_second_start_is_refused_but_not_other_processes_of_a_training(log):
     assert "this job is running already" in start(log)
     assert "this job is running already" in start(log, RANK="0")
     assert start(log, RANK="1") == ""

@@ -7,7 +7,7 @@ from scipy import stats
 
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.columns.training import METRICS
-from workflow_scripts.data.printed import Printed, of_cells
+from workflow_scripts.data.printed import Printed, cell_numbers
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.reporting.records import RunTable
@@ -231,7 +231,7 @@ def test_published_numbers_are_in_their_cells():
         f"BERT,A,t,{OURS},figure: sweep,75.00,x",
         f"c,d,t,{OURS},A,76.25,y",
     ]
-    numbers = of_cells({"published/t.csv": (NAMES + "\n".join(lines)).encode()}, grid().cells(), "t")
+    numbers = cell_numbers({"published/t.csv": (NAMES + "\n".join(lines)).encode()}, grid().cells(), "t")
     assert numbers == {(OURS, "A"): Printed("t", "", "BERT", "A", 76.25, "t", OURS, "A", "Table 1")}
     shown = [row for row in built(published=numbers).to_pylist() if row["published"] is not None]
     found = [(row["run"], row["heading"], row["published"], row["published_source"]) for row in shown]
@@ -253,4 +253,4 @@ def test_published_numbers_are_in_their_cells():
 )
 def test_published_files_that_do_not_fit_are_refused(content, message):
     with pytest.raises(DataError, match=f"^(published/t.csv|t): .*{message}"):
-        of_cells({"published/t.csv": content.encode("latin-1")}, grid().cells(), "t")
+        cell_numbers({"published/t.csv": content.encode("latin-1")}, grid().cells(), "t")

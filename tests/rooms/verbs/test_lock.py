@@ -12,7 +12,7 @@ from tests.rooms.verbs.conftest import STUDY, flip_a_byte
 from tests.verbs import data, printed
 from workflow_scripts.columns.tables import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.provenance.artefacts import read_record, seal_of, write_page, write_table
+from workflow_scripts.provenance.artefacts import read_record, read_seal, write_page, write_table
 from workflow_scripts.verbs.lock import LOCK, UNEXPLAINED, machine
 from workflow_scripts.verbs.records import recomputed_key
 
@@ -32,7 +32,7 @@ def test_a_lock_names_every_artefact_and_every_source_and_lies_below_results(roo
     assert text == json.dumps(found, indent=1, sort_keys=True) + "\n"
     tables = {path.as_posix() for path in Path(STUDY).rglob("*.parquet")}
     assert tables and tables < set(found["artefacts"])
-    assert all(found["artefacts"][name] == seal_of(Path(name)).checksum for name in tables)
+    assert all(found["artefacts"][name] == read_seal(Path(name)).checksum for name in tables)
     assert "hub:owner/stsb@0123456789" in found["sources"] and "resources/prompt.txt" in found["sources"]
     assert printed("lock", "--to", "again.json")[0] == 0 and Path("again.json").read_text() == text
 

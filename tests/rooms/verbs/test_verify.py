@@ -241,7 +241,7 @@ def test_a_damaged_entry_of_the_cache_of_the_last_run_is_found(root, monkeypatch
     monkeypatch.setenv(cache.GIGABYTES, "1")
     cache.put("f" * 64, {"history": HISTORY})
     assert findings() == []
-    file = cache.entry_of("f" * 64) / "history"
+    file = cache.entry_folder("f" * 64) / "history"
     content = file.read_bytes()
     file.unlink()
     file.write_bytes(content[:-9])

@@ -56,6 +56,6 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
     return re.sub("\r+\n", "\n", text)
 
 
-def lines_of(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """The lines of a text without line feeds; a blank line is an empty string."""
     return text.removesuffix("\n").split("\n") if text else []

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 
 from workflow_scripts.columns.corpora import LABELLED
-from workflow_scripts.data.readers import Files, Rows, lines_of, read_text
+from workflow_scripts.data.readers import Files, Rows, read_text, split_lines
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.settings.readers import ClassFiles as Config
 
@@ -24,7 +24,7 @@ def read(files: Files, _options: Config) -> Rows:
         Rows of the form ``labelled``: stripped texts, and the numbers of blank texts and of texts with an escape; none
         is dropped.
     """
-    lines = [(label, line) for label, path in sorted(files.items()) for line in lines_of(read_text(path))]
+    lines = [(label, line) for label, path in sorted(files.items()) for line in split_lines(read_text(path))]
     rows = [("", line.strip(), None, label) for label, line in lines]
     escapes = sum(_ESCAPE.search(line) is not None for _, line in lines)
     blank = sum(not text for _, text, *_ in rows)

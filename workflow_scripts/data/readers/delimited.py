@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from workflow_scripts.columns.corpora import FORMS
-from workflow_scripts.data.readers import Files, Rows, lines_of, read_text
+from workflow_scripts.data.readers import Files, Rows, read_text, split_lines
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.readers import PARTS
@@ -82,7 +82,7 @@ def _lines(path: Path, options: Config) -> Iterator[tuple[int, list[str]]]:
     text = read_text(path, options.otherwise).translate(str.maketrans("", "", options.remove))
     if not options.quoted:
         most = len(options.header) - 1 if options.header and options.separator == " " else -1
-        yield from enumerate((line.split(options.separator, most) for line in lines_of(text)), start=1)
+        yield from enumerate((line.split(options.separator, most) for line in split_lines(text)), start=1)
         return
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=options.separator, strict=True)
     try:

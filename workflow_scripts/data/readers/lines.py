@@ -7,7 +7,7 @@ ones. Cleaning is optional, and its counts are part of the result.
 from collections import Counter
 
 from workflow_scripts.columns.corpora import SENTENCES
-from workflow_scripts.data.readers import Files, Rows, lines_of, read_text
+from workflow_scripts.data.readers import Files, Rows, read_text, split_lines
 from workflow_scripts.data.sentences import keep_sentences
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.settings.readers import Lines as Config
@@ -22,7 +22,7 @@ def read(files: Files, options: Config) -> Rows:
     Raises:
         DataError: naming the first line that is not UTF-8.
     """
-    lines = lines_of(read_text(files["text"]))
+    lines = split_lines(read_text(files["text"]))
     if options.cleaning == "none":
         return Rows(table_of([(line, document, 0) for document, line in enumerate(lines)], SENTENCES))
     cleaned = [" ".join(line.split()) for line in lines]

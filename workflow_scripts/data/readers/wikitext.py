@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from workflow_scripts.columns.corpora import SENTENCES
-from workflow_scripts.data.readers import Files, Rows, lines_of, read_text
+from workflow_scripts.data.readers import Files, Rows, read_text, split_lines
 from workflow_scripts.data.sentences import split_sentences
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
@@ -54,7 +54,7 @@ def read(files: Files, options: Config) -> Rows:
 def _lines(path: Path) -> list[str]:
     """Lines of a text file, or the column ``text`` of the Hub's Parquet files."""
     if path.suffix != ".parquet":
-        return lines_of(read_text(path))
+        return split_lines(read_text(path))
     lines: list[Any] = pq.read_table(path, columns=["text"])["text"].to_pylist()
     if None in lines:
         raise DataError(f"{path}: row {lines.index(None) + 1}: text is missing. Correct the file.")

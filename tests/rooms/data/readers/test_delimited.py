@@ -124,19 +124,7 @@ TSV = "score\tsentence1\tsentence2\n"
         (TRIPLES, "sent0,sent1\na,b\n", "all:1: no column 'hard_neg'"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_named_by_its_line(parsed, options, content, message):
+def test_a_misfit_is_named_by_its_line(parsed, options, content, message):
     with pytest.raises(DataError, match=message) as stopped:
         parsed(options, all=content)
     assert "\n" not in str(stopped.value)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (SCORED | {"between": "\n"}, r"between: '\\n', and no two columns name the same"),
-        (STR | {"between": ""}, "between: '', and sentence1, sentence2 name the same column"),
-    ],
-)
-def test_texts_of_one_cell_need_what_separates_them(options, message):
-    with pytest.raises(ValueError, match=message):
-        Config(**options)

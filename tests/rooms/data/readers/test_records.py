@@ -80,7 +80,7 @@ def test_triples_and_labelled_texts_in_parts(tmp_path):
         (b'{"a": ["x"], "b": "y", "s": 1}\n', PAIRS, "json", "column 'a' cannot be read as string"),
     ],
 )
-def test_what_does_not_fit_is_one_line(tmp_path, content, columns, form, message):
+def test_a_misfit_is_one_line(tmp_path, content, columns, form, message):
     (tmp_path / "all").write_bytes(content)
     with pytest.raises(DataError, match=message) as stopped:
         rows_of({"all": tmp_path / "all"}, columns, form)

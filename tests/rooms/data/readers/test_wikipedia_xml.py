@@ -1,14 +1,7 @@
 import bz2
-import re
-from pathlib import Path
 from xml.sax.saxutils import escape
 
-import gensim
-
 from workflow_scripts.data.readers.wikipedia_xml import Config, read
-
-PACKAGE = Path(gensim.__file__).parent / "test/test_data"
-GENSIM_DUMP = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
 
 RIVER = """{{Infobox river
 | name = Great River
@@ -60,7 +53,7 @@ def write(folder, *pages):
     return {"dump": folder / "dump.bz2"}
 
 
-def test_running_text_is_kept_and_markup_is_not_and_what_was_dropped_is_counted(tmp_path):
+def test_running_text_is_kept_and_dropped_parts_are_counted(tmp_path):
     """Positions count every sentence of a document: sentences that followed each other are known."""
     files = write(
         tmp_path,
@@ -88,7 +81,7 @@ def test_running_text_is_kept_and_markup_is_not_and_what_was_dropped_is_counted(
     }  # fmt: skip
 
 
-def test_a_table_in_a_table_and_a_link_in_a_caption_go_as_a_whole(tmp_path):
+def test_nested_tables_and_captions_are_removed(tmp_path):
     text = (
         "[[Image:a.jpg|thumb|A caption with [[a link|links]] and [http://a.org more] of it. And more.]]"
         "Rivers run.\n"
@@ -96,16 +89,3 @@ def test_a_table_in_a_table_and_a_link_in_a_caption_go_as_a_whole(tmp_path):
     )
     parsed = read(write(tmp_path, page("River", text)), Config(min_words=1, max_words=50))
     assert parsed.table["sentence"].to_pylist() == ["Rivers run.", "Towns stand."]
-
-
-def test_the_real_dump_gives_distinct_clean_sentences_in_order():
-    real = read({"dump": PACKAGE / GENSIM_DUMP}, Config(min_words=5, max_words=50))
-    sentences = real.table["sentence"].to_pylist()
-    assert len(set(sentences)) == len(sentences) == 17_111
-    text = "\n".join(sentences)
-    assert not re.search(r"\[\[|\]\]|\{\{|\}\}|[|<\xa0]|''|https?:|&nbsp;|&amp;", text)
-    assert len(set(real.table["document"].to_pylist())) == 103
-    assert real.dropped == {
-        "redirect, empty or no article": 100, "paragraph of list, table or heading": 7320, "no end of sentence": 505,
-        "over 50 words": 373, "under 5 words": 113, "left-over markup": 71, "repeated": 27,
-    }  # fmt: skip

@@ -1,11 +1,12 @@
-"""Scatter plots of runs, with names and bars of one standard deviation.
+"""Figures of tables: scores over swept settings, two columns against each other, alignment over uniformity.
 
-One plots two columns of a table (JTCSE, Fig. 10), the other alignment over uniformity, where lower left is better
-(Wang and Isola, ICML 2020). Papers differ in the dataset, the definition of positive pairs and the normalisation of
-vectors. A task of a suite defines all three, and the figure prints the task's note.
+Sweeps are figures 5 to 7 of S2Sent, figure 1 of LayerAttPooler (by layer), figure 4 of 3R and figure 8 of JTCSE. Two
+columns of a table are JTCSE's figure 10. Of alignment and uniformity, lower left is better (Wang and Isola, ICML 2020);
+papers differ in the dataset, the definition of positive pairs and the normalisation of vectors. A task of a suite
+defines all three, and the figure prints the task's note.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -28,11 +29,159 @@ from workflow_scripts.figures.base import (
     column_label,
     frame,
 )
-from workflow_scripts.figures.style import COLOURS, INK, Names, colour_bar, short_names, upright
+from workflow_scripts.figures.style import (
+    COLOURS,
+    INK,
+    Names,
+    colour_bar,
+    line_look,
+    name_lines,
+    short_names,
+    upright,
+)
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import experiment_of
-from workflow_scripts.settings.names import Heading, Refers
+from workflow_scripts.settings.grids import Experiment, Point, baselines_of, points_of, runs_of
+from workflow_scripts.settings.names import Heading, Place, Refers
 from workflow_scripts.settings.report import Called
+
+Row = dict[str, Any]
+
+
+# Scores over the values of swept settings, a panel per setting
+
+_SWEEP_INCHES = 2.6
+_SPREAD = 0.5  # width of the points of all series at one value, in distances between two values
+_HOW_SWEPT = (
+    "Points: runs, means over seeds with bars of one standard deviation. Lines: medians of the runs with one value. "
+    "Dotted: the baseline, one for each series where they differ."
+)
+
+
+class Plot(Settings):
+    """A panel of a column's scores over the values of one setting, swept or given by ``at``."""
+
+    setting: Annotated[Place, Refers("grid.swept")]
+    label: str = Field(description="Label of the axis, with its unit.")
+    heading: Heading | None = Field(default=None, description="Column of the table; by default the headline.")
+
+
+class Sweep(Settings):
+    """Settings of the sweep figure: its panels."""
+
+    plots: list[Plot] = Field(min_length=1, description="Panels, one below the other.")
+
+
+@partial(
+    Declaration,
+    title="Swept settings: {title}",
+    description=(
+        "A panel per setting, its values from left to right; a point per run, a line through medians per series."
+    ),
+    caption=(
+        "Scores of {experiment} over the values of the settings that it varies, a panel per setting. A point is "
+        "one run, a mean over its seeds with a bar of one standard deviation; where other settings are swept "
+        "along, a value has several points, and the line goes through their medians. The dotted line is the "
+        "baseline."
+    ),
+    reads={"table": TABLE_OF_GRID},
+    settings=Sweep,
+    block="grids.{experiment}.sweep",
+)
+def sweep(request: Request[Sweep]) -> Drawn:
+    """Draw scores over the values of swept settings; numbers are sorted, other values in the grid's order."""
+    (table,) = request.inputs["table"]
+    experiment, plots = experiment_of(table), request.config.plots
+    panels = sweeps(request.config, experiment, read_table(table, TABLE).to_pandas())
+    points = pd.concat(panels, ignore_index=True)
+    placed = points.dropna(subset=["mean", "place"])
+    names = short_names(list(placed["series"].unique()), request.called)
+    height, notes = _SWEEP_INCHES * len(plots), [_HOW_SWEPT, *names.footnotes]
+    if not len(placed):
+        return Drawn(points, request.empty("No run of the sweep has a score.", height, notes))
+    figure = request.new_figure(height, notes)
+    looks = {series: line_look(number) for number, series in enumerate(names.short)}  # the same in all panels
+    all_axes = figure.subplots(len(plots), 1, squeeze=False).flat
+    for axes, plot, own in zip(all_axes, plots, panels, strict=True):
+        label = column_label(experiment, own["heading"].iloc[0], request.called)
+        axes.set_xlabel(plot.label)
+        axes.set_ylabel(upright(label, _SWEEP_INCHES))
+        _draw_sweep(axes, own, names.short, looks)
+    return Drawn(points, figure)
+
+
+def sweeps(config: Sweep, experiment: Experiment, table: pd.DataFrame) -> list[pd.DataFrame]:
+    """Scores over the values of swept settings, a table for each panel, a row for each run.
+
+    ``series`` is the run's name without its sweep; ``place`` is the value's rank on the axis, null for a baseline. If
+    other settings are swept too, a value has several runs. A run without a score has a null mean.
+    """
+    scores = table[["run", "heading", "mean", "sd", "seeds"]].astype({"seeds": "Int64"})
+    points = points_of(experiment.model_dump()) | dict(_runs_at(experiment))
+    panels = []
+    for plot in config.plots:
+        heading = plot.heading or experiment.headline_column().heading
+        swept = [(run, name, at[plot.setting]) for run, (name, at) in points.items() if plot.setting in at]
+        order = _ordered([value for *_, value in swept])
+        drawn = [(run, name, str(value), order.index(value)) for run, name, value in swept]
+        rows = [(plot.setting, *row, heading) for row in (*drawn, *_baselines(experiment, drawn))]
+        columns = {"setting": "str", "run": "str", "series": "str", "value": "str", "place": "Int64"}
+        panels.append(frame(rows, **columns, heading="str").merge(scores, how="left", on=["run", "heading"]))
+    return panels
+
+
+def _baselines(experiment: Experiment, drawn: Sequence[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
+    """Baselines of drawn runs and series: a single one as its own series, several as one for each series."""
+    baselines = baselines_of(experiment.model_dump())
+    pairs = [(baseline, series) for run, series, *_ in drawn if (baseline := baselines[run])]
+    shared = len({baseline for baseline, _ in pairs}) == 1
+    return dict.fromkeys((base, base if shared else series, None, None) for base, series in pairs)
+
+
+def _runs_at(experiment: Experiment) -> Iterator[tuple[str, Point]]:
+    """Runs whose values are given by ``at``; runs that differ only in their tags are one series."""
+    for block in experiment.model_dump()["runs"]:
+        if block["at"]:
+            grid = experiment.model_dump(include={"title", "seeds"})
+            names, series = (runs_of(grid | {"runs": [part]}) for part in (block, block | {"tag": None}))
+            yield from ((run, Point(line, block["at"])) for run, line in zip(names, series, strict=True))
+
+
+def _ordered(values: Sequence[Any]) -> list[Any]:
+    """Distinct values: numbers sorted, then other values in their order of appearance."""
+    numbers = {value for value in values if isinstance(value, int | float)}
+    others = [value for value in values if not isinstance(value, int | float)]
+    return [*sorted(numbers), *(value for n, value in enumerate(others) if value not in others[:n])]
+
+
+def _draw_sweep(axes: Axes, points: pd.DataFrame, names: Mapping[str, str], looks: Mapping[str, Any]) -> None:
+    """Draw one panel of a sweep: points with bars, lines through medians, and dotted baselines."""
+    scored, baselines = points.dropna(subset="mean"), points[points["place"].isna()]
+    placed = scored.dropna(subset="place").sort_values("place", kind="stable")
+    if not len(placed):
+        return
+    axes.grid(axis="y")
+    ticks = placed.drop_duplicates("place")
+    axes.set_xticks(ticks["place"], ticks["value"])
+    series = [name for name in names if name in set(placed["series"])]
+    if len(set(baselines["run"])) == 1:
+        colours = dict.fromkeys(baselines["series"], INK)
+    else:
+        colours = {name: looks[name]["color"] for name in series}
+    for base in scored.loc[scored["place"].isna() & scored["series"].isin(colours)].itertuples():
+        axes.axhline(base.mean, color=colours[base.series], linewidth=0.8, linestyle=(0, (1, 2)))
+    for number, name in enumerate(series):
+        own = placed[placed["series"] == name]
+        offset = _SPREAD * ((number + 0.5) / len(series) - 0.5)
+        point: dict[str, Any] = {"fmt": "o", "ms": 3.5, "alpha": 0.8, "elinewidth": 0.8, "capsize": 2}
+        axes.errorbar(own["place"] + offset, own["mean"], own["sd"], color=looks[name]["color"], **point)
+        medians = own.groupby("place")["mean"].median()
+        axes.plot(medians.index + offset, medians, **looks[name], label=names[name])
+    if len(names) > 1:
+        name_lines(axes)
+
+
+# Planes: runs as points, with names and bars of one standard deviation
 
 _HOW_DRAWN = "Circles: means over seeds, bars one standard deviation; squares: one seed, so no bar."
 _PANEL_INCHES = 4.2
@@ -44,8 +193,6 @@ _PLACING: dict[str, Any] = {
 }  # fmt: skip
 """Settings of adjustText with the fewest names on top of points, in made-up planes of 5 to 31 runs."""
 _WORDS_UP_TO = 6  # points; with more of them names would not fit, so they are numbered
-
-Row = dict[str, Any]
 
 
 def draw_plane(
@@ -107,12 +254,12 @@ def _name_points(
         for _, row in points.iterrows()
     ]
     wide, high = np.ptp(axes.transData.inverted().transform([(0, 0), (_RADIUS, _RADIUS)]), axis=0)
-    obstacles = [
+    bars = [
         Bbox.from_extents(row[x] - right, row[y] - up, row[x] + right, row[y] + up)
         for _, row in points.fillna({f"{x}_sd": 0, f"{y}_sd": 0}).iterrows()
         for right, up in ((max(wide, row[f"{x}_sd"]), high), (wide, max(high, row[f"{y}_sd"])))
     ]
-    adjust_text(texts, objects=obstacles, ax=axes, **_PLACING)
+    adjust_text(texts, objects=bars, ax=axes, **_PLACING)
 
 
 def plane_names(runs: Sequence[str], called: Called) -> Names:

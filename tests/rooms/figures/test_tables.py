@@ -1,4 +1,6 @@
-"""Runs as points of a plane, and their names beside them."""
+"""Figures of tables: swept settings, and runs as points of a plane."""
+
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -7,6 +9,7 @@ import pytest
 from tests.rooms.figures.conftest import FOOTNOTE, shown
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.settings.grids import Experiment, runs_of
 
 COLUMN = {"suite": "s", "task": "lee", "aggregation": "all", "metric": "m", "scale": 1, "digits": 2}
 GRID = {
@@ -39,7 +42,7 @@ def scatter(table):
     return draw
 
 
-def test_a_point_is_a_run_and_one_without_both_scores_is_named_below_the_figure(scatter):
+def test_a_point_is_a_run_and_runs_without_both_scores_are_listed(scatter):
     points, _, found = scatter({"a.x": (0.1, 70), "b.x": (0.2, None), "c.x": (0.3, 80)})
     assert points["run"].tolist() == ["a.x", "b.x", "c.x"]
     expected = [[0.1, 0.1, 70, 0.1], [0.2, 0.1, np.nan, 0.1], [0.3, 0.1, 80, 0.1]]
@@ -48,7 +51,7 @@ def test_a_point_is_a_run_and_one_without_both_scores_is_named_below_the_figure(
     assert "Pearson" not in " ".join(found)  # two points always lie on a line
 
 
-def test_the_figure_says_how_the_columns_correlate(scatter):
+def test_a_footnote_has_the_correlation_of_the_columns(scatter):
     """By hand: x = 1, 2, 3 and y = 1, 3, 2 have Pearson and Spearman 0.5."""
     found = scatter({"a.x": (1, 1), "b.x": (2, 3), "c.x": (3, 2)}).texts
     said = "Over 3 runs: Pearson 0.50, Spearman 0.50."
@@ -97,3 +100,87 @@ def test_points_are_means_and_sds_over_seeds_with_uniformity_to_the_right(space)
     (drawn_at,) = [line.get_xydata().tolist() for line in picture.axes[0].lines if line.get_marker() == "o"]
     assert drawn_at == [[pytest.approx(-3), pytest.approx(0.3)]]
     assert {"uniformity on lee (lower is better)", "lee: lee, score > 4.", "energy, M on lee"} <= {*found}
+
+
+# Swept settings
+
+SPEARMAN = {"suite": "s", "task": "t", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
+SWEPT = {
+    "title": "Blocks",
+    "source": "-",
+    "seeds": [1, 2],
+    "baseline": None,
+    "suites": {"sts": ["s"]},
+    "runs": [
+        {"method": "base", "encoder": "x"},
+        {
+            "method": ["s2sent", "promptbert"],
+            "encoder": "x",
+            "corpus": "c",
+            "sweep": {"method.blocks": [1, 3], "method.frequencies": [1, 4, 16]},
+        },
+    ],
+    "columns": [{"heading": "STS-B", **SPEARMAN}, {"heading": "Other", **SPEARMAN}],
+}
+PLOTS = [
+    {"setting": "method.blocks", "label": "blocks n"},
+    {"setting": "method.frequencies", "label": "frequencies m"},
+]
+
+
+@pytest.fixture
+def swept(stored):
+    """Draws a grid; all cells have one score, but for those of a run or column in ``means``."""
+
+    def draw(grid=SWEPT, plots=PLOTS[:1], means=MappingProxyType({}), **score):
+        score = {"mean": 70.0, "sd": 0.1, "seeds": 2} | score
+        rows = [
+            {"run": run, "heading": name, **score, "mean": means.get(run, means.get(name, score["mean"]))}
+            for run in runs_of(grid)
+            for name in (column.heading for column in Experiment.parse(grid, "grid").columns)
+        ]
+        table = stored(pa.Table.from_pylist(rows, schema=TABLE), {"experiment": grid})
+        return shown("sweep", {"plots": plots}, {"table": [table]})
+
+    return draw
+
+
+def rows_of(points):
+    """Rows with None where a value is missing."""
+    return points.astype(object).where(points.notna(), None).to_dict("records")
+
+
+def test_every_swept_run_has_a_point_for_each_setting(swept):
+    one = "s2sent.x.c.blocks3-frequencies4"
+    data = rows_of(swept(SWEPT, PLOTS, {one: 73.04}).points)
+    assert len(data) == 2 * 12
+    rows = {(row["run"], row["setting"]): row for row in data}
+    assert len(rows) == len(data) and "base.x" not in {run for run, _ in rows}
+    expected = {"value": "4", "place": 1, "series": "s2sent.x.c", "mean": 73.04, "heading": "STS-B"}
+    assert rows[one, "method.frequencies"].items() >= expected.items()
+
+
+def test_runs_with_a_given_value_are_points_next_to_swept_ones(swept):
+    """Runs that differ in tag alone are one series; a baseline has no place; a panel may show another column."""
+    block = {"method": "three_r", "encoder": "x", "corpus": "c"}
+    runs = [
+        {"method": "base", "encoder": "x"},
+        block | {"at": {"method.k": 6}},
+        block | {"sweep": {"method.k": [16, 2]}},
+        block | {"tag": "none", "overrides": {"method": {"k": 3}}, "at": {"method.k": None}},
+    ]
+    plot = {"setting": "method.k", "label": "exemplars"}
+    plots = [plot, plot | {"heading": "Other"}]
+    drawn = swept(SWEPT | {"baseline": "base.x", "runs": runs}, plots, {"Other": 5.0})
+    of_panel = [
+        ("three_r.x.c", "6", 1, "three_r.x.c"),
+        ("three_r.x.c", "None", 3, "three_r.x.c.none"),
+        ("three_r.x.c", "16", 2, "three_r.x.c.k16"),
+        ("three_r.x.c", "2", 0, "three_r.x.c.k2"),
+        ("base.x", None, None, "base.x"),
+    ]
+    expected = {(*row, *cell) for row in of_panel for cell in (("STS-B", 70.0), ("Other", 5.0))}
+    columns = ("series", "value", "place", "run", "heading", "mean")
+    assert {tuple(row[name] for name in columns) for row in rows_of(drawn.points)} == expected
+    for text in ("STS-B", "Other", "exemplars", "baseline"):
+        assert text in drawn.said

@@ -1,0 +1,137 @@
+"""Readers of texts: a file per class, lines, Wikitext, and Lee's documents with their ratings."""
+
+import gzip
+from pathlib import Path
+
+import gensim
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from workflow_scripts.data.readers import class_files, lee, lines, wikitext
+from workflow_scripts.errors import DataError
+
+PACKAGE = Path(gensim.__file__).parent / "test/test_data"
+WIKITEXT = """ \n = Heading = \n \n The first <unk> is 1 @.@ 5 m long . It was well @-@ known . No .\n = = Part = = \n One more , here .\n"""
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A function that writes files by their roles; names may end in .gz."""
+
+    def write(suffix="", **contents):
+        for role, content in contents.items():
+            content = content.encode() if isinstance(content, str) else content
+            (tmp_path / f"{role}{suffix}").write_bytes(gzip.compress(content) if suffix else content)
+        return {role: tmp_path / f"{role}{suffix}" for role in contents}
+
+    return write
+
+
+def rows(parsed):
+    return [tuple(row.values()) for row in parsed.table.to_pylist()]
+
+
+# A file per class
+
+
+def test_the_role_is_the_label_and_the_order_of_the_configuration_does_not_matter(written):
+    files = written(positive="good \nfine\n", negative="bad\n")
+    found = class_files.read(files, class_files.Config())
+    texts = [("bad", "negative"), ("good", "positive"), ("fine", "positive")]
+    assert rows(found) == [("", text, None, label) for text, label in texts]
+    assert class_files.read(dict(reversed(files.items())), class_files.Config()).table.equals(found.table)
+
+
+def test_blank_lines_and_escapes_are_kept_and_counted(written):
+    files = written(p="good\n\n \nclichM-is pile up M-^E M-^E\nup ^ down\nM- \n")
+    table, counted = class_files.read(files, class_files.Config())
+    assert table["text1"].to_pylist() == ["good", "", "", "clichM-is pile up M-^E M-^E", "up ^ down", "M-"]
+    assert counted == {"kept: blank line": 2, "kept: escapes of cat -v": 2}
+
+
+# Lines
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_every_line_is_a_document_of_one_sentence(written, suffix):
+    content = "One two.\n\n  \t\nThree  four\tfive.\r\nOne two.\nSix\nSeven eight nine ten.\n"
+    parsed = lines.read(written(suffix, text=content), lines.Config(min_words=2, max_words=3))
+    assert rows(parsed) == [("One two.", 0, 0), ("Three four five.", 1, 0)]
+    assert parsed.dropped == {"blank": 2, "repeated": 1, "under 2 words": 1, "over 3 words": 1}
+    assert rows(lines.read(written(suffix, text=""), lines.Config())) == []
+
+
+def test_a_published_file_is_read_as_it_is(written):
+    """Without the mark of its byte order; only a line feed ends a line."""
+    content = "\ufeffOne  two.\nOne  two.\n\nx\u2028y\u0085z\nThe\tend. \r\n"
+    parsed = lines.read(written(text=content), lines.Config(cleaning="none"))
+    texts = ["One  two.", "One  two.", "", "x\u2028y\u0085z", "The\tend. "]
+    assert rows(parsed) == [(text, document, 0) for document, text in enumerate(texts)]
+    assert not parsed.dropped
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_a_line_that_is_not_utf8_is_named(written, suffix):
+    files = written(suffix, text="gut\n\nsch\xf6n\n".encode() + "sch\xf6n\nok\n".encode("latin-1"))
+    with pytest.raises(DataError, match=rf"text{suffix}:4: byte 0xf6 is not UTF-8"):
+        lines.read(files, lines.Config())
+
+
+# Wikitext
+
+
+def test_paragraphs_become_sentences_and_headings_go(written):
+    parsed = wikitext.read(
+        written(".gz", train=WIKITEXT), wikitext.Config(unknown="[UNK]", min_characters=10)
+    )
+    assert rows(parsed) == [
+        ("The first [UNK] is 1.5 m long .", 0, 0),
+        ("It was well-known .", 0, 1),
+        ("One more , here .", 1, 0),
+    ]
+    assert parsed.dropped == {"blank": 2, "heading": 2, "under 10 characters": 1}
+
+
+def test_the_hubs_files_are_columns_of_lines(tmp_path):
+    pq.write_table(pa.table({"text": [f"{line}\n" for line in WIKITEXT.split("\n")]}), tmp_path / "a.parquet")
+    parsed = wikitext.read({"train": tmp_path / "a.parquet"}, wikitext.Config(unknown=None, min_characters=1))
+    assert rows(parsed)[0][0] == "The first <unk> is 1.5 m long ." and len(rows(parsed)) == 4
+
+
+# Documents with ratings
+
+
+def test_the_published_ratings_are_1225_pairs_from_a_fifth_to_one():
+    files = {"documents": PACKAGE / "lee.cor", "ratings": PACKAGE / "similarities0-1.txt"}
+    table, dropped = lee.read(files, lee.Config())
+    assert len(table) == 50 * 49 // 2 == 1225 and not dropped
+    scores, matrix = table["score"].to_numpy(), np.loadtxt(files["ratings"])
+    assert (scores.min(), scores.max()) == (pytest.approx(0.2), pytest.approx(1.0))
+    assert (scores[0], scores[-1]) == (matrix[0, 1], matrix[48, 49])
+    assert table["sentence1"][0].as_py().startswith("The national executive")
+
+
+def test_the_upper_triangle_is_read_row_by_row(written):
+    """A line ends at a line feed alone: Latin-1 has U+0085, which some programs write for an ellipsis."""
+    files = written(documents="caf\xe9\x85 on\nb\nc\n".encode("latin-1"), ratings="1 .2 .3\n9 1 .4\n9 9 1\n")
+    pairs = [("caf\xe9\x85 on", "b", 0.2), ("caf\xe9\x85 on", "c", 0.3), ("b", "c", 0.4)]
+    assert rows(lee.read(files, lee.Config())) == [("", *pair) for pair in pairs]
+
+
+@pytest.mark.filterwarnings("ignore:loadtxt")
+@pytest.mark.parametrize(
+    ("documents", "ratings"),
+    [
+        ("a\nb\nc\n", "1 .5\n.5 1\n"),
+        ("a\nb\n", "1 .5\n"),
+        ("a\nb\n", "x .5\n.5 1\n"),
+        ("a\nb\n", "1 .5\n.5\n"),
+        ("a\nb\n", "1 nan\n.5 1\n"),
+        ("a\nb\n", ""),
+    ],
+)
+def test_ratings_that_do_not_fit_the_documents_are_refused(written, documents, ratings):
+    with pytest.raises(DataError, match="ratings"):
+        lee.read(written(documents=documents, ratings=ratings), lee.Config())
