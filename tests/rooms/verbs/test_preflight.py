@@ -41,7 +41,10 @@ def test_every_mistake_of_a_configuration_is_a_red_line(tmp_path):
     answer = preflight("--configfile", DEMO, str(overlay))
     assert answer.returncode == 1
     red = [line for line in answer.stdout.splitlines() if line.startswith("FAIL ")]
-    assert [line.split(": ")[0] for line in red] == ["FAIL answers", "FAIL extraction.bias_list"]
+    assert [line.split(": ")[:2] for line in red] == [
+        [f"FAIL {overlay}:1", "answers"],
+        [f"FAIL {overlay}:2", "extraction.bias_list"],
+    ]
     assert red[1].endswith("Did you mean bert?")
 
 
