@@ -28,8 +28,8 @@ rule all:
     default_target: True
     input:
         "<results>/report.html",
-        collect("<results>/tables/{grid.name}.parquet", grid=STUDY.of_paper()),
-        collect("<benchmarks>/tabulate_times/{grid.name}.parquet", grid=STUDY.of_paper(timed=True)),
+        collect("<results>/tables/{grid.name}.parquet", grid=STUDY.paper_grids()),
+        collect("<benchmarks>/tabulate_times/{grid.name}.parquet", grid=STUDY.paper_grids(timed=True)),
         EXTRACTION.tables,
         CLAIMS.verdicts,
         FIGURES.drawn(),
@@ -38,7 +38,7 @@ rule all:
             then=collect("<results>/runs/{run}/dropped_weights.parquet", run=STUDY.runs),
         ),
         # What they are made from, too: a job that failed or was killed leaves none behind results that are there.
-        STUDY.of_runs("<results>/runs/{run}/seed{seed}/model/record.json"),
+        STUDY.per_run("<results>/runs/{run}/seed{seed}/model/record.json"),
         collect("<results>/encoders/{name}/record.json", name=STUDY.read_encoders),
         **PAGE.reads(),
         scores=STUDY.scores,
@@ -52,8 +52,8 @@ for paper in check_papers(workflow, STUDY):
         name:
             paper
         input:
-            collect("<results>/tables/{grid.name}.parquet", grid=STUDY.of_paper(paper)),
-            collect("<benchmarks>/tabulate_times/{grid.name}.parquet", grid=STUDY.of_paper(paper, timed=True)),
+            collect("<results>/tables/{grid.name}.parquet", grid=STUDY.paper_grids(paper)),
+            collect("<benchmarks>/tabulate_times/{grid.name}.parquet", grid=STUDY.paper_grids(paper, timed=True)),
             branch(paper == "extraction", then=EXTRACTION.tables),
             FIGURES.drawn(paper),
 

@@ -129,8 +129,8 @@ rule write_report:
     """The whole study on one page."""
     input:
         **PAGE.reads(),
-        tables=collect("<results>/tables/{grid.name}.parquet", grid=STUDY.of_paper()),
-        times=collect("<benchmarks>/tabulate_times/{grid.name}.parquet", grid=STUDY.of_paper(timed=True)),
+        tables=collect("<results>/tables/{grid.name}.parquet", grid=STUDY.paper_grids()),
+        times=collect("<benchmarks>/tabulate_times/{grid.name}.parquet", grid=STUDY.paper_grids(timed=True)),
         extraction=EXTRACTION.tables,
         figures=FIGURES.drawn(),
         claims=CLAIMS.verdicts,

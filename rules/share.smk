@@ -29,7 +29,7 @@ rule write_model_card:
 rule model_cards:
     """Cards of all runs and seeds."""
     input:
-        STUDY.of_runs("<results>/runs/{run}/seed{seed}/README.md"),
+        STUDY.per_run("<results>/runs/{run}/seed{seed}/README.md"),
 
 
 rule drop_models:

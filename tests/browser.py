@@ -46,7 +46,7 @@ def dom_of(page: Path, folder: Path, *arguments: str) -> tuple[str, list[str]]:
 
 
 def examine(page: Path, folder: Path, width: int, scheme: str) -> dict[str, Any]:
-    """What ``browser.js`` finds in a page that is so wide, in a colour scheme."""
+    """Findings of ``browser.js`` in a page of this width and colour scheme."""
     text = page.read_text("utf-8")
     digest = b64encode(hashlib.sha256(FIND.encode()).digest()).decode()
     policy = text.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)

@@ -1,4 +1,4 @@
-"""What many tests share: tiny encoders, made once a session. Heavy imports wait until they are needed."""
+"""Shared fixtures: tiny encoders, made once a session. Heavy imports wait until they are needed."""
 
 import gc
 import os

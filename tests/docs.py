@@ -147,7 +147,7 @@ def links(page: str) -> list[str]:
 
 
 def anchors(page: str) -> set[str]:
-    """What a link may name of a page: its headings, as GitHub writes them."""
+    """Anchors of a page: its headings, as GitHub writes them."""
     headings = re.findall(r"^#+ +(.+)$", prose(page), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

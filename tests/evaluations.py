@@ -40,7 +40,7 @@ def scores_in(path: Path) -> list[dict[str, Any]]:
 
 
 def sts_metadata(name, path):
-    """What mteb is told of a task of twenty-four local pairs."""
+    """mteb's metadata for a task of twenty-four local pairs."""
     from mteb.abstasks.task_metadata import TaskMetadata
 
     return TaskMetadata(

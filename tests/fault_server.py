@@ -120,7 +120,7 @@ def _flat(query: dict[str, list[str]]) -> dict[str, Any]:
 
 
 def libretranslate(asked: dict[str, Any]) -> str:
-    """What a LibreTranslate server says."""
+    """The answer of a LibreTranslate server."""
     return translations(foreign)(asked)
 
 
@@ -160,7 +160,7 @@ def chat(
     usage: bool = True,
     finish: str = "stop",
 ) -> Callable[[dict[str, Any]], str]:
-    """What an OpenAI-compatible server says."""
+    """The answer of an OpenAI-compatible server."""
 
     def answer(asked: dict[str, Any]) -> str:
         message = {"role": "assistant", "content": text(asked)}

@@ -172,7 +172,7 @@ def prepared(
 
 
 def built(block: Block, folder: Path, device: torch.device) -> tuple[TextEncoder, PreTrainedTokenizerBase]:
-    """What a method trains or reads, over the encoder in ``folder``, and its tokeniser."""
+    """The model that a method trains or reads, with the encoder in ``folder``, and its tokeniser."""
     method = load_method(block["module"])
     config = read_method(block, "methods")
     start = folder / ("llama" if block.get("base", block)["module"] in DECODERS else "bert")

@@ -1,4 +1,4 @@
-"""What must hold of a page about a study in a browser, whatever the study."""
+"""Rules for the page of any study in a browser."""
 
 import re
 from pathlib import Path

@@ -24,5 +24,5 @@ extraction: {wikitext: {max_sentences: 100}, averages: {max_sentences: 100}}
 
 
 def plan(folder: Path, *files: str) -> dict[str, int]:
-    """What a run of the cut-short demo would still do, with more files laid over it."""
+    """Jobs that remain in the shortened demo, with more files laid over it."""
     return planned_jobs(folder, *CONFIGS[1:], *files, configfile=CONFIGS[0])

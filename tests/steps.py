@@ -12,7 +12,7 @@ from workflow_scripts.training.step import host_half
 
 
 def step_of(objective: Any, step: int) -> Step:
-    """What a step leaves."""
+    """The result of a step."""
     return objective.loss(objective.inputs(step))
 
 
@@ -22,7 +22,7 @@ def loss_of(objective: Any, step: int) -> Tensor:
 
 
 def metrics_of(objective: Any, step: int) -> dict[str, float]:
-    """What a step measures."""
+    """The metrics of a step."""
     return {name: float(value) for name, value in step_of(objective, step).metrics.items()}
 
 

@@ -1,4 +1,4 @@
-"""What a verb of ``python -m workflow_scripts`` answers, asked in this process."""
+"""Answers of a verb of ``python -m workflow_scripts``, called in this process."""
 
 import contextlib
 import io

@@ -60,7 +60,7 @@ def test_a_figure_of_nothing_says_so(name):
 
 
 def test_the_block_that_a_figure_reads_is_a_key_of_the_configuration():
-    """Of the report, or of a grid, which may leave it out."""
+    """The key is one of the report, or an optional one of a grid."""
     blocks = {one.block: one.settings for one in all_figures().values() if one.block}
     for section, model in (("report.", Report), ("grids.{experiment}.", Grid)):
         read = {path.removeprefix(section): kind for path, kind in blocks.items() if path.startswith(section)}

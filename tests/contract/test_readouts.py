@@ -1,4 +1,4 @@
-"""What holds of every readout that a block of config/methods.yaml names, or one of its readings."""
+"""Rules for every readout that a block of config/methods.yaml, or one of its readings, names."""
 
 import pytest
 import torch
@@ -105,7 +105,7 @@ def test_a_readout_needs_no_states_but_those_that_it_asks_for(encoder, batch_of)
 
 @pytest.fixture(scope="module")
 def decoder():
-    """Of two layers; a token attends to those before it alone."""
+    """A decoder of two layers: a token attends only to tokens before it."""
     return tiny.make_backbone("llama", len(tiny.make_tokenizer("llama")))
 
 

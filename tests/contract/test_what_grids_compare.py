@@ -1,4 +1,4 @@
-"""What the grids of the papers set beside each other: parts that do something, and runs that differ in one part."""
+"""Comparisons in the papers' grids: parts have an effect, and runs differ in one part."""
 
 import re
 from typing import Any, NamedTuple
@@ -79,7 +79,7 @@ def test_a_pooler_and_its_baseline_weigh_hard_negatives_alike(paper, table):
 
 
 def texts_behind(study, run):
-    """What a run, and every run that it is made from, is trained on: round trips by what was translated."""
+    """Training texts of a run and of every run that it is made from; round trips count as the translated text."""
     block = study.config["corpora"].get(run.corpus, {})
     own = {block["round_trip"]["corpus"] if "round_trip" in block else run.corpus} - {None}
     behind = [made for name in (run.encoder, run.teacher) for made in study.members(name, (1,))]

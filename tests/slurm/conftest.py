@@ -58,7 +58,7 @@ class Driver:
             )
 
     def printed(self) -> str:
-        """What it has printed so far."""
+        """The text printed so far."""
         return self._file.read_text()
 
     def ended(self, seconds: float = 600) -> tuple[int, str]:

@@ -278,7 +278,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def said(*command: str) -> str:
-    """What a command printed."""
+    """A command's output."""
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 

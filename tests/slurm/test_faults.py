@@ -1,4 +1,4 @@
-"""What goes wrong in a queue: each fault is a clear line, costs no finished work, and a rerun goes on."""
+"""Faults of a queue: each is a clear line, costs no finished work, and a rerun continues."""
 
 import signal
 import subprocess
@@ -90,7 +90,7 @@ def test_a_job_out_of_time_is_tried_again(faulty, node):
 
 
 def test_a_job_out_of_memory_says_so_and_stops_no_other(faulty, node, start):
-    """It fails as often as it is tried; SLURM's log has the limit. With more memory a rerun completes."""
+    """The job fails at every attempt, and SLURM's log has the limit. With more memory a rerun completes."""
     folder, code, printed = faulty
     assert code == 1
     tries = jobs_of(node, "rule_large")

@@ -128,7 +128,7 @@ class Evaluator(Protocol):
         Args:
             task: Its name, one of ``config.tasks``.
             table: Its dataset; not empty.
-            config: Settings of the suite; those of other tasks must not matter (``SuiteConfig.of_task``).
+            config: Settings of the suite; those of other tasks must not matter (``SuiteConfig.for_task``).
 
         Raises:
             DataError: if the dataset cannot be scored; other tasks are scored nevertheless.

@@ -158,7 +158,7 @@ def evaluate_cost(job: Job) -> None:
     base = (backbone, partial(run_backbone, backbone))
     scores, times = evaluate(config, ours, base), time_against_base(config, ours, base)
     write_table(job.outputs["scores"], score_table(scores, **job.wildcards), record)
-    apart = job.outputs["times"]  # times differ from run to run
-    apart.parent.mkdir(parents=True, exist_ok=True)
-    of_times = record.model_copy(update={"outputs": [apart.as_posix()]})
-    write_table(apart, score_table(times, **job.wildcards), of_times)
+    times_file = job.outputs["times"]  # times differ from run to run
+    times_file.parent.mkdir(parents=True, exist_ok=True)
+    times_record = record.model_copy(update={"outputs": [times_file.as_posix()]})
+    write_table(times_file, score_table(times, **job.wildcards), times_record)

@@ -105,7 +105,7 @@ _SHARED_SETTINGS = {"max_tokens", "batch_size", "device", "benchmark", "language
 """Settings that decide every task's result; a benchmark and languages choose splits and subsets."""
 
 
-def key_of_task(job: Job, config: Config, task: str) -> str:
+def mteb_key(job: Job, config: Config, task: str) -> str:
     """A hash of everything that decides the results of a task."""
     return job_key(
         job.rule,
@@ -135,7 +135,7 @@ def evaluate(
         tasks: Tasks of mteb, or of classes with the same base class.
         config: Lengths, batches, and the metrics to keep.
         results_folder: Folder of mteb's own JSON, which is emptied first.
-        key_of: The key of a task (``key_of_task``).
+        key_of: The key of a task (``mteb_key``).
         lost: Returns the gap of a task that raised an error.
         missing: Tasks with unavailable data, and the reasons; the data of all others are on this machine.
         named: ``name`` and ``revision`` of the model in mteb's files, instead of those of its folder.
@@ -177,7 +177,7 @@ def evaluate(
     return scores
 
 
-def means_of_lists(scores: Sequence[Score], lists: Lists, config: Config) -> list[Score]:
+def list_means(scores: Sequence[Score], lists: Lists, config: Config) -> list[Score]:
     """The mean of each chosen metric over the tasks of each list; a task's value is the mean over its parts.
 
     Args:
@@ -202,10 +202,10 @@ def means_of_lists(scores: Sequence[Score], lists: Lists, config: Config) -> lis
             continue
         value = fmean(fmean(float(part.value or 0) for part in values) for values in by_task.values())
         means.append(Score(name, "mean", metric, value, sum(part.n for v in by_task.values() for part in v)))
-    return means + ([_mean_of_types(means, lists, config.benchmark)] if config.benchmark else [])
+    return means + ([_type_mean(means, lists, config.benchmark)] if config.benchmark else [])
 
 
-def _mean_of_types(means: Sequence[Score], lists: Lists, benchmark: str) -> Score:
+def _type_mean(means: Sequence[Score], lists: Lists, benchmark: str) -> Score:
     """The mean of the means of each type of tasks, as on mteb's leaderboard."""
     types = [score for score in means if score.metric == "main_score" and score.task != benchmark]
     if lacking := sorted(lists.lists.keys() - {score.task for score in types} - {benchmark}):

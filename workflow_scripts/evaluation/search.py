@@ -134,9 +134,7 @@ def nearest(queries_QD: Vectors, index: faiss.Index, hits: int) -> NDArray[np.in
     return rows_QK
 
 
-def time_of_query(
-    task: str, queries_QD: Vectors, corpus_ND: Vectors, inverted: InvertedIndex | None
-) -> Score:
+def query_time(task: str, queries_QD: Vectors, corpus_ND: Vectors, inverted: InvertedIndex | None) -> Score:
     """``retrieval_ms`` of a query, the mean over one batch of all queries; it differs from run to run."""
     index = index_of(corpus_ND, inverted)
     nearest(queries_QD[:HITS], index, HITS + 1)  # warm-up: the first search of a process also loads code

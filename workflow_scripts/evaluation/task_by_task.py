@@ -74,7 +74,7 @@ def _evaluate(job: Job, kind: str) -> None:
     texts = SharedTexts(encoding, {name: task.columns for name, task in tasks.items()})
     failures, parts = Failures(job), []
     for name, task in tasks.items():
-        key = _key_of_task(job, config, name)
+        key = _task_key(job, config, name)
         results = _cached(key, job.outputs)
         if results is None:
             try:
@@ -191,14 +191,14 @@ def _check(vectors_UD: Vectors) -> None:
 # Finished tasks
 
 
-def _key_of_task(job: Job, config: SuiteConfig, task: str) -> str:
+def _task_key(job: Job, config: SuiteConfig, task: str) -> str:
     """The key of a task: that of the job without datasets and settings of other tasks."""
     start, dataset = job.start, config.tasks[task]
     others = {f"datasets/{path.as_posix()}" for path in job.many("datasets") if path.stem != dataset}
     return job_key(
         start.rule,
         wildcards=start.wildcards,
-        settings={**start.settings, "suite": config.of_task(task).model_dump(mode="json")},
+        settings={**start.settings, "suite": config.for_task(task).model_dump(mode="json")},
         inputs={role: file.sha256 for role, file in start.inputs.items() if role not in others},
         meaning=start.meaning,
         packages=start.packages,

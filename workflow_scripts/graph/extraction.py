@@ -92,7 +92,7 @@ class Extraction:
         """Settings of one job: its representations, and the suite without its other tasks."""
         scored: Any = SUITES[evaluator_of(wildcards.kind)]
         suite = scored.parse(suite_of(self._config, wildcards.kind), "suites")
-        alone = suite.of_task(wildcards.task).model_dump(mode="json")
+        alone = suite.for_task(wildcards.task).model_dump(mode="json")
         return as_json({"job": self._settings(wildcards), "suite": alone})
 
     def modules(self, wildcards: Wildcards) -> list[str]:

@@ -60,7 +60,7 @@ class Study:
         """Encoders by their names."""
         return {name: Encoder(self, name, block) for name, block in self.config["encoders"].items()}
 
-    def of_paper(self, paper: str | None = None, *, timed: bool = False) -> "list[Grid]":
+    def paper_grids(self, paper: str | None = None, *, timed: bool = False) -> "list[Grid]":
         """Grids of one paper, or all; of those, perhaps the ones alone whose tables have measured columns."""
         grids = [grid for name, grid in self.grids.items() if paper in (None, paper_of(name))]
         return [
@@ -79,7 +79,7 @@ class Study:
         runs = asked.all_runs(self.blocks, self.config["encoders"])
         return {name: Run(self, name, run, **run_settings(self.config, run)) for name, run in runs.items()}
 
-    def of_runs(self, pattern: str) -> list[str]:
+    def per_run(self, pattern: str) -> list[str]:
         """A path for every run and seed."""
         return [file for run in self.runs.values() for file in run.files(pattern)]
 

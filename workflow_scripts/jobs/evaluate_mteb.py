@@ -33,7 +33,7 @@ def evaluate_mteb(job: Job) -> None:
         tasks,
         config,
         results_folder=job.outputs["scores"].with_suffix(".checkpoints"),
-        key_of=partial(mteb_tasks.key_of_task, job, config),
+        key_of=partial(mteb_tasks.mteb_key, job, config),
         lost=failures.add,
         missing=missing,
         named={
@@ -41,6 +41,6 @@ def evaluate_mteb(job: Job) -> None:
             "revision": job.start.inputs["model"].sha256[:40],
         },
     )
-    scores += mteb_tasks.means_of_lists(scores, lists, config)
+    scores += mteb_tasks.list_means(scores, lists, config)
     table = score_table(scores, **job.wildcards)
     job.write({"scores": table}, labels=[config.label, part_label(config, tasks), *failures.labels(table)])

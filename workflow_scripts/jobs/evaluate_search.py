@@ -21,7 +21,7 @@ def evaluate_search(job: Job) -> None:
         sides = [encode(encoder, tokenizer, texts, max_tokens=config.max_tokens) for texts in task.columns]
         if sides:
             queries_QD, corpus_ND = sides
-            times.append(search.time_of_query(path.stem, queries_QD, corpus_ND, config.index))
+            times.append(search.query_time(path.stem, queries_QD, corpus_ND, config.index))
         else:
             times += task.score()
     job.write({"table": score_table(times, **job.wildcards)})

@@ -114,7 +114,7 @@ class Objective(base.Objective):
         Metrics are the terms, nan for terms that are switched off, and the direction.
         """
         chunks, forward = inputs
-        vectors_RxD = _of_all(in_chunks(self._read, chunks))
+        vectors_RxD = _gathered(in_chunks(self._read, chunks))
         parts = [
             self.terms(self._views(narrow_RxD[:, 0::2]), self._views(narrow_RxD[:, 1::2]), forward)
             for narrow_RxD in at_widths(vectors_RxD, self._config.matryoshka)
@@ -177,6 +177,6 @@ class Objective(base.Objective):
         )
 
 
-def _of_all(rows_Rx: Tensor) -> Tensor:
+def _gathered(rows_Rx: Tensor) -> Tensor:
     """Rows of all processes: all first views, then all second views."""
     return torch.cat([gathered(view_Bx) for view_Bx in rows_Rx.chunk(2)])

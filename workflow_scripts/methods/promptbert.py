@@ -91,7 +91,7 @@ class Objective(contrastive.Objective):
         chunks, bare = inputs
         vectors_BR = self.read(chunks)
         biases = [bias(template) for bias, template in zip(self._biases, bare, strict=True)]
-        return self.of_all_processes(vectors_BR - torch.cat(biases))
+        return self.gather_processes(vectors_BR - torch.cat(biases))
 
 
 class Bare(NamedTuple):
@@ -127,7 +127,7 @@ class Bias:
         positions_LW[:, len(self._before) :] += lengths_L.unsqueeze(1)
         return Bare(TokenBatch(ids_LW, torch.ones_like(ids_LW)).ready(), positions_LW, which_B)
 
-    def of_all(self, longest: int) -> Bare:
+    def up_to(self, longest: int) -> Bare:
         """The bare template for every number of tokens up to ``longest``."""
         return self.of(torch.arange(self.fewest, longest + 1))
 
@@ -151,7 +151,7 @@ class Denoised(TextEncoder):
         vectors_BR = self.encoder.read(TokenBatch(ids_BT, mask_BT, packing))
         if self._bias is not None:
             # For all lengths: finding those of the batch would wait for the device.
-            bare = onto(self._bias.of_all(mask_BT.shape[1]), mask_BT.device)
+            bare = onto(self._bias.up_to(mask_BT.shape[1]), mask_BT.device)
             bare = bare._replace(which_B=mask_BT.sum(dim=1) - self._bias.fewest)
             vectors_BR = vectors_BR - self._bias(bare)
         return self.encoder.project(vectors_BR)

@@ -48,7 +48,7 @@ class Objective(contrastive.Objective):
     def views(self, inputs: Any) -> Tensor:
         """Both views of the embedding, then both views of each intermediate layer: (2 + 2M, B, D)."""
         layers_BLD = in_chunks(self._read_layers, inputs)
-        return torch.cat([self.of_all_processes(layer_BD) for layer_BD in layers_BLD.unbind(dim=1)])
+        return torch.cat([self.gather_processes(layer_BD) for layer_BD in layers_BLD.unbind(dim=1)])
 
     def _read_layers(self, batch: TokenBatch) -> Tensor:
         """The embedding, then the intermediate layers, (B, 1 + M, D)."""

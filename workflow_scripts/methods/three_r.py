@@ -181,7 +181,7 @@ class Objective(base.Objective):
                 return views_VBR, None
             return views_VBR, self._embedded(inputs.exemplars, inputs.own_keys)
         views_xR, exemplars_KR = self.under.read(inputs.own).tensor_split([inputs.together])
-        return self.under.of_all_processes(views_xR), self._placed(exemplars_KR)
+        return self.under.gather_processes(views_xR), self._placed(exemplars_KR)
 
     @property
     def scored(self) -> TextEncoder | None:

@@ -143,9 +143,9 @@ class Masks:
         """Factors of attention weights for all queries, or the first of each sentence, (B, H, T or 1, T)."""
         width = self._packing.width
         shape = (len(self._packing.first_B), heads, 1 if first else width, width)
-        return self.of_shape(key, shape, partial(_factors, p))
+        return self.shaped(key, shape, partial(_factors, p))
 
-    def of_shape(self, key: Tensor, shape: Sequence[int], values: Callable[[Tensor], Tensor]) -> Tensor:
+    def shaped(self, key: Tensor, shape: Sequence[int], values: Callable[[Tensor], Tensor]) -> Tensor:
         """Values for every element of a tensor, each by its sentence and its position in the sentence.
 
         Args:
@@ -257,7 +257,7 @@ def _dropout(
     """``F.dropout`` with a factor for each element by its sentence and position."""
     if not (training and p):
         return input
-    factors = masks.of_shape(masks.next_call(), input.shape, partial(_factors, p))
+    factors = masks.shaped(masks.next_call(), input.shape, partial(_factors, p))
     return input * factors.to(input.dtype)
 
 
@@ -272,7 +272,7 @@ def _rrelu(
     """``F.rrelu`` with a random slope for each negative element (Xu et al. 2015, section 2.4)."""
     if not training:
         return F.rrelu(input, lower, upper)
-    slopes = masks.of_shape(masks.next_call(), input.shape, partial(_uniform, lower, upper))
+    slopes = masks.shaped(masks.next_call(), input.shape, partial(_uniform, lower, upper))
     return torch.where(input < 0, input * slopes.to(input.dtype), input)
 
 

@@ -238,7 +238,7 @@ class PackedEncoder:
         state_ND = self._entering(layer, state_ND)
         if first:
             values = Values(self._packing.rows(state_ND), self._maps(layer))
-            scores_BHQT = self._scores_of_first(layer, values, state_ND)
+            scores_BHQT = self._first_scores(layer, values, state_ND)
         else:
             queries_BHTE, keys_BHTE, values_BHTE = self._projections(layer, state_ND)
             values = Values(values_BHTE)
@@ -302,21 +302,21 @@ class PackedEncoder:
         )
         return scores_xTT.view(*queries_BHTE.shape[:3], -1)
 
-    def _scores_of_first(self, layer: Layer, values: Values, state_ND: Tensor) -> Tensor:
+    def _first_scores(self, layer: Layer, values: Values, state_ND: Tensor) -> Tensor:
         """Scores of the first tokens, (B, H, 1, T), without computing keys.
 
         With a single query, q (K x + b) is (q K) x + q b. So K is applied once per sentence instead of once per token.
         """
         rows_BTD, maps = values
         assert maps is not None
-        queries_BHE = self._queries_of_first(maps, state_ND)
+        queries_BHE = self._first_queries(maps, state_ND)
         products_BHD = torch.einsum("bhe,hed->bhd", queries_BHE, maps.weight_3HED[1])
         offsets_BH = torch.einsum("bhe,he->bh", queries_BHE, maps.bias_3HE[1])
         scale: float = queries_BHE.shape[-1] ** -0.5
         scores_BHT = (products_BHD @ rows_BTD.transpose(1, 2) + offsets_BH[..., None]) * scale
         return scores_BHT[:, :, None] + layer.bias_xxxT[:, :, :1]
 
-    def _queries_of_first(self, maps: Maps, state_ND: Tensor) -> Tensor:
+    def _first_queries(self, maps: Maps, state_ND: Tensor) -> Tensor:
         return maps.of(0, state_ND[self._packing.first_B]).view(-1, *maps.bias_3HE.shape[1:])
 
     def _weights(self, layer: Layer, scores_BHQT: Tensor, first: bool) -> Tensor:
@@ -435,10 +435,10 @@ class PackedModernBert(PackedEncoder):
         rotated = vectors_BHTE * cos_xTE + torch.cat([-right, left], dim=-1) * sin_xTE
         return rotated.to(vectors_BHTE.dtype)
 
-    def _scores_of_first(self, layer: Layer, values: Values, state_ND: Tensor) -> Tensor:
+    def _first_scores(self, layer: Layer, values: Values, state_ND: Tensor) -> Tensor:
         """Scores of the first tokens, (B, H, 1, T); keys are rotated, so they must be computed for every token."""
         assert values.maps is not None
-        queries_BH1E = self._rotated(layer, self._queries_of_first(values.maps, state_ND)[:, :, None])
+        queries_BH1E = self._rotated(layer, self._first_queries(values.maps, state_ND)[:, :, None])
         keys_BHTE = self._packing.heads(values.maps.of(1, state_ND), 1, self._heads)[0]
         return self._scores(queries_BH1E, self._rotated(layer, keys_BHTE), layer.bias_xxxT[:, :, :1])
 

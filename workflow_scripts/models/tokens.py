@@ -106,7 +106,7 @@ class Packing(NamedTuple):
         order = token_BT[:, None] * pieces + piece[:, None, :, None]
         moved = tokens_ND.reshape(len(tokens_ND) * pieces, -1)
         if torch.is_grad_enabled():
-            back = part * order[0].numel() + self._places_of_heads(heads)[:, None]
+            back = part * order[0].numel() + self._head_places(heads)[:, None]
             moved = _Moved.apply(moved, order.flatten(), back.flatten(), None)  # type: ignore[no-untyped-call]
         else:
             moved = moved.index_select(0, order.flatten())
@@ -115,7 +115,7 @@ class Packing(NamedTuple):
     def joined(self, rows_BHTE: Tensor) -> Tensor:
         """The tokens of padded rows, with their heads concatenated, (N, D)."""
         heads = rows_BHTE.shape[1]
-        order_NH = self._places_of_heads(heads)
+        order_NH = self._head_places(heads)
         moved = rows_BHTE.flatten(0, 2)
         if torch.is_grad_enabled():
             head_H1 = torch.arange(heads, device=order_NH.device)[:, None]
@@ -126,7 +126,7 @@ class Packing(NamedTuple):
             moved = moved.index_select(0, order_NH.flatten())
         return moved.view(len(order_NH), -1)
 
-    def _places_of_heads(self, heads: int) -> Tensor:
+    def _head_places(self, heads: int) -> Tensor:
         """Position of each head of each token among B * heads * T padded positions, (N, heads)."""
         head = torch.arange(heads, device=self.places_N.device)
         return (self.token_rows[:, None] * heads + head) * self.width + self.token_columns[:, None]

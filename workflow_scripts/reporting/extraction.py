@@ -97,7 +97,7 @@ class Scores:
 
     def cell(self, model: Model, variant: Variant, measure: Measure) -> Values:
         """The value of one cell, times the measure's scale; a gap in any of its tasks makes the cell a gap."""
-        found = {task: self._of_task(model, variant, measure, task) for task in self.tasks(measure)}
+        found = {task: self._task_scores(model, variant, measure, task) for task in self.tasks(measure)}
         lacking = [task for task, rows in found.items() if not rows]
         if lacking or not found:
             gaps = {task: self._gaps.get((model.representation, measure.kind, task)) for task in lacking}
@@ -116,7 +116,7 @@ class Scores:
             notes=(firsts[0]["note"],) if firsts[0]["note"] and len(firsts) == 1 else (),
         )
 
-    def _of_task(self, model: Model, variant: Variant, measure: Measure, task: str) -> Mapping[int, Row]:
+    def _task_scores(self, model: Model, variant: Variant, measure: Measure, task: str) -> Mapping[int, Row]:
         """Scores of one task by draw, of the first metric that the task has."""
         place = (model.representation, model.mixing_weight, model.layers, *variant)
         places = ((*place, measure.kind, task, measure.aggregation, metric) for metric in measure.metrics)

@@ -90,7 +90,7 @@ class SuiteConfig(Suite):
         """
         return [self.label] if self.label else []
 
-    def of_task(self, task: str) -> Self:
+    def for_task(self, task: str) -> Self:
         """Settings that decide the scores of one task, without those of other tasks."""
         return self.model_copy(update={"datasets": [task]})
 
@@ -176,7 +176,7 @@ class Sts(SuiteConfig):
         released = [RELEASED] if cased and of_senteval and self.text == "release" else []
         return [*super().labels(pieces), *released]
 
-    def of_task(self, task: str) -> Self:
+    def for_task(self, task: str) -> Self:
         """Settings that decide the scores of one dataset or measure."""
         alone = {
             "datasets": [name for name in self.datasets if name == task],
@@ -231,11 +231,11 @@ class Transfer(SuiteConfig):
         yield from super().conflicts()
         yield from (line for task in self.graded for line in unknown(task, self.datasets, "graded"))
 
-    def of_task(self, task: str) -> Self:
+    def for_task(self, task: str) -> Self:
         """Settings that decide the scores of one task, with whether it is graded."""
         return (
             super()
-            .of_task(task)
+            .for_task(task)
             .model_copy(update={"graded": [name for name in self.graded if name == task]})
         )
 

@@ -75,13 +75,13 @@ class Objective(base.Objective):
 
     def views(self, inputs: Any) -> Tensor:
         """Every vector of the step before the head, of all processes, (V, B, R); the first view comes first."""
-        return self.of_all_processes(self.read(inputs))
+        return self.gather_processes(self.read(inputs))
 
     def read(self, chunks: Sequence[TokenBatch]) -> Tensor:
         """Vectors before the head, (B, R), of the sentences of all chunks."""
         return in_chunks(self.encoder.read, chunks)
 
-    def of_all_processes(self, vectors_xR: Tensor) -> Tensor:
+    def gather_processes(self, vectors_xR: Tensor) -> Tensor:
         """Gather the views of all processes: (V * b, R) of this process to (V, B, R)."""
         return torch.stack([gathered(view_BR) for view_BR in vectors_xR.chunk(len(self._views))])
 

@@ -14,7 +14,7 @@ from workflow_scripts.evaluation.base import Score, gap
 from workflow_scripts.evaluation.mteb_tasks import (
     evaluate,
     find_tasks,
-    means_of_lists,
+    list_means,
     task_names,
 )
 from workflow_scripts.provenance.closure import ROOT
@@ -117,12 +117,12 @@ def test_the_mean_of_a_list_is_over_its_tasks_and_not_over_their_parts():
         Score("b", "dev:en", "map_at_1", 0.8, 5),
         Score("b", "dev:en", "map_at_5", 0.7, 5),
     ]
-    assert [tuple(one)[:5] for one in means_of_lists(scores, lists, config)] == [
+    assert [tuple(one)[:5] for one in list_means(scores, lists, config)] == [
         ("two", "mean", "map_at_1", pytest.approx((0.2 + 0.8) / 2), 35),
         tuple(gap("two", ""))[:5],
         ("one", "mean", "map_at_1", pytest.approx(0.2), 30),
     ]
-    assert means_of_lists(scores, lists, config)[1].note == "map_at_5 of a is not there"
+    assert list_means(scores, lists, config)[1].note == "map_at_5 of a is not there"
 
 
 def test_lists_hold_the_papers_numbers_of_tasks_of_a_kind_and_this_mteb_knows_all():

@@ -150,7 +150,7 @@ def test_an_mteb_suite_writes_what_is_declared_and_nothing_else():
     lists = {"mine": {"STS22": "STS22.v2"}}
     more = {"max_tokens": 16, "batch_size": 1, "device": "cpu", "missing_data": "gap"}
     scores = mteb_tasks._scores(task, result, suite["metrics"])
-    means = mteb_tasks.means_of_lists(
+    means = mteb_tasks.list_means(
         scores, mteb_tasks.Lists(lists=lists, not_in_this_mteb={}), mteb_tasks.Config(**suite, **more)
     )
     held_against([*scores, *means], mteb_tasks.Config(**suite, **more).written(lists))

@@ -132,7 +132,7 @@ COLUMN = {
 
 
 def findings(suite, **column):
-    """Of the demo with mteb_english in its grid, and a column of its."""
+    """Findings for the demo with mteb_english, and a column of it, in its grid."""
     config = merged_config(ROOT, DEMO)
     grids, _ = read_grids(config, ROOT / "config")
     config["suites"]["mteb"]["mteb_english"] |= suite

@@ -63,7 +63,7 @@ def test_a_suite_scores_what_is_there_and_lists_what_is_not(kind, model, tmp_pat
 
 
 def test_a_readout_of_the_suite_takes_the_place_of_the_runs_own(model, tmp_path):
-    """Of [CLS] in place of the mean."""
+    """The suite reads [CLS] in place of the mean."""
     there, readout = classes(tmp_path), {"kind": "pooling", "pooler": "cls_before_pooler", "layers": None}
     own = evaluated("clustering", model, tmp_path / "own.parquet", [there])
     assert evaluated("clustering", model, tmp_path / "cls.parquet", [there], readout=readout) != own

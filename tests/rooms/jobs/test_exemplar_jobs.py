@@ -83,7 +83,7 @@ class Workshop(workshop.Workshop):
         return self.start(rule, settings, pool="toy", **files)
 
     def dropped(self):
-        """What did not become sentences, with its count."""
+        """Reasons why texts did not become sentences, with counts."""
         rows = read_table(self.folder / "dropped.parquet", DROPPED).to_pylist()
         return {row["reason"]: row["count"] for row in rows}
 

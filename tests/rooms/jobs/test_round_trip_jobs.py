@@ -36,7 +36,7 @@ class Workshop(workshop.Workshop):
         self.write_sentences("base.parquet", sentences)
 
     def settings(self, server_url, service=None, **translation):
-        """What decides a translation, and how it is asked for; the language "xx" is not one that a detector knows."""
+        """Settings of a translation and of its requests; no detector knows the language "xx"."""
         engine = {"engine": "libretranslate"}
         how = {"url": server_url, "key_variable": "LIBRE_KEY", "calls": CALLS}
         base = {"corpus": "toy", "translator": "libre", "max_sentences": None, "source": "en", "via": "xx"}

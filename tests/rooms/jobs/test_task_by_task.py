@@ -73,7 +73,7 @@ class Suite:
         return self.computed, self.made()
 
     def entries(self):
-        """What is cached: each task, and the job."""
+        """Cached entries: each task, and the job."""
         return [*self.cached.glob("??/*")]
 
     def made(self):

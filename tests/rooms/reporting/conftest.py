@@ -123,7 +123,7 @@ class Study:
         write_table(file, table, made)
         return file
 
-    def of_runs(
+    def per_run(
         self,
         path: str,
         table_of: Callable[[str, int], pa.Table],
@@ -150,7 +150,7 @@ class Study:
         return score_table(found, run=run, seed=str(seed), suite="sts")
 
     def speeds(self) -> None:
-        """What trainings leave: 64 sentences a step, each step in 1 or 1.1 seconds; one of three seeds went on at 100."""
+        """Speeds of trainings: 64 sentences a step, each step in 1 or 1.1 seconds; one of three seeds resumed at step 100."""
         for run, seed in TRAINED:
             if run != UNMEASURED:
                 steps = range(101 if seed == 3 else 1, 151)
@@ -224,7 +224,7 @@ class Study:
         return self.write("claims.parquet", pa.Table.from_pylist(rows, schema=CLAIMS), "judge_claims")
 
     def overlap(self) -> pa.Table:
-        """What the corpus shares with two evaluation sets, one of them missing."""
+        """Overlap of the corpus with two evaluation sets, one of them missing."""
         counts = ("texts", "shared_texts", "share", "rows", "rows_with_any", "rows_with_all")
         found = {
             ("stsb_test", "exact"): (2552, 12, 12 / 2552, 1379, 13, 1),
@@ -243,12 +243,12 @@ class Study:
     def jobs(self) -> list[tuple[str, dict[str, Any]]]:
         """Rule and call of every job of the reporting stage, in order; writes their inputs."""
         tables, figures = self.root / "tables", self.root / "figures" / "lab"
-        scores = self.of_runs("scores/sts/sts/{}/seed{}.parquet", self.scores, suite="sts")
-        pairs = self.of_runs("scores/sts/sts/{}/seed{}.pairs.parquet", similarities, suite="sts")
+        scores = self.per_run("scores/sts/sts/{}/seed{}.parquet", self.scores, suite="sts")
+        pairs = self.per_run("scores/sts/sts/{}/seed{}.pairs.parquet", similarities, suite="sts")
         table = tables / "lab.parquet"
         self.speeds()
         corpus = self.corpus()
-        histories = self.of_runs(
+        histories = self.per_run(
             "runs/{}/seed{}/history.parquet",
             history,
             TRAINED,

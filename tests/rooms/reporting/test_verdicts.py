@@ -126,7 +126,7 @@ S, B = "simcse.minilm.wiki", "better.minilm.wiki"
     ],
 )
 def test_each_verdict_over_seeds(material, one, verdict):
-    """What a study does not compare is no test among its claims."""
+    """Claims that a study does not compare are not counted as tests."""
     row, _ = judge(material, one, claim(S, B, table="another"))
     assert (row["verdict"], row["over"], row["n"]) == (verdict, "seeds", 3)
     assert row["low"] < row["difference"] < row["high"] and row["p_value"] == row["corrected_p"]

@@ -190,7 +190,7 @@ def test_a_cell_shows_the_settings_of_its_run_and_its_baseline(root, experiment,
     ],
 )
 def test_a_cell_of_the_extraction_study_leads_to_its_models_representation(root, study, cell, files):
-    """Of two representations, each scored on two tasks."""
+    """There are two representations, each scored on two tasks."""
     scores = {}
     for representation, task in product(("plain", "random"), ("a", "b")):
         file = f"scores/extraction/sts/{representation}/{task}.parquet"

@@ -24,7 +24,7 @@ HISTORY = Path(STUDY, "runs/plain/seed1/history.parquet")
 
 
 def findings(*columns):
-    """What verify finds in the study, by these columns; paths in the study without its folder."""
+    """Findings of verify in these columns; paths are relative to the study."""
     code, said = data("verify", STUDY)
     assert code == bool(said["findings"]) and said["green"] == (not code)
     short = [row | {"path": row["path"].removeprefix(f"{STUDY}/")} for row in said["findings"]]
