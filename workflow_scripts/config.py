@@ -53,7 +53,7 @@ class Settings(BaseModel):
 
     @classmethod
     def strictly(cls, section: Any) -> Self:
-        """Read ``section`` as JSON is read: a text is no number, and a number no text.
+        """Read ``section`` as JSON is read: a text is not a number, and a number not a text.
 
         Raises:
             ValidationError: with all mistakes.

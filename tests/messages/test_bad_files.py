@@ -1,4 +1,4 @@
-"""Files that are damaged, of another kind, or hold what is no text: each ends in one line that names it."""
+"""Files that are damaged, of another kind, or hold what is not a text: each ends in one line that names it."""
 
 import bz2
 import gzip

@@ -196,11 +196,11 @@ MISTAKES = {
     ),
     "a reading that the method lacks": (
         run("simcse", reading="more_droput"),
-        "reading: more_droput is no reading of methods.simcse. Did you mean more_dropout?",
+        "reading: more_droput is not a reading of methods.simcse. Did you mean more_dropout?",
     ),
     "a reading of a method without any": (
         run("frozen_cls", reading="paper", corpus=None),
-        "reading: paper is no reading of methods.frozen_cls. Known: none.",
+        "reading: paper is not a reading of methods.frozen_cls. Known: none.",
     ),
     "a name for a method that is not there": (
         put("names/methods/simcse_s2snt", "SimCSE + S2Sent"),
@@ -297,7 +297,7 @@ MISTAKES = {
             "encoders/minilm_mlm/adapt/from_scratch",
             {"layers": 6, "width": 128, "heads": 5, "feed_forward": 8},
         ),
-        "encoders.minilm_mlm.adapt.from_scratch.width: 128 is no multiple of the 5 heads. Make it one.",
+        "encoders.minilm_mlm.adapt.from_scratch.width: 128 is not a multiple of the 5 heads. Make it one.",
     ),
     "an interval of a method that is none": (
         both(put("methods/simcse/development", {"every": 0}), run("simcse")),
@@ -354,7 +354,7 @@ MISTAKES = {
     ),
     "a projector of batch_norm at test": (
         run("diffcse", overrides=STEPS | {"method": {"head_at_test": True}}),
-        "method.projector: batch_norm is no part of an embedding.",
+        "method.projector: batch_norm is not part of an embedding.",
     ),
     "[MASK] without a template": (
         method_of("simcse_s2sent", readout={"pooling": "mask"}),
@@ -607,7 +607,7 @@ MISTAKES = {
     ),
     "a baseline with an axis that is none": (
         run("simcse", baseline="frozen_cls.{encodr}"),
-        "baseline frozen_cls.{encodr}: 'encodr' is no axis; there are method, encoder, corpus, reading, teacher.",
+        "baseline frozen_cls.{encodr}: 'encodr' is not an axis; there are method, encoder, corpus, reading, teacher.",
     ),
     "a time that is not said to be measured": (
         timed_column(measured=False),
@@ -962,7 +962,7 @@ MISTAKES = {
     "answers at the root": (put("answers", "/tmp/answers.sqlite"), "answers: /tmp/answers.sqlite is outside"),
     "a data root that is not there": (
         put("data_root", "/nowhere"),
-        "data_root: /nowhere is no folder. Name the folder of local data, or none.",
+        "data_root: /nowhere is not a folder. Name the folder of local data, or none.",
     ),
 }
 
@@ -1027,7 +1027,7 @@ OF_A_FOLDER = {
     "frequencies that do not divide the width": (
         BERT | {"hidden_size": 24},
         run("simcse_s2sent", encoder="mine", overrides={"method": {"readout": NARROW}}),
-        "method.readout.frequencies: 16 is no divisor of mine's width 24. Choose another.",
+        "method.readout.frequencies: 16 is not a divisor of mine's width 24. Choose another.",
     ),
     "JTCSE on encoders that cannot attend across": (
         MPNET,
@@ -1230,11 +1230,11 @@ ARGUMENTS = {
     "dmo": "ConfigError: dmo: no rule makes it. Did you mean demo?",
     "results/demo/tables/dem.parquet": "makes it. Did you mean results/demo/tables/demo.parquet?",
     "README.md": "ConfigError: README.md: no rule makes it.",
-    SCORES_OF.format("leee", 0): "seed0.parquet: leee is no suite of sts. Did you mean lee?",
+    SCORES_OF.format("leee", 0): "seed0.parquet: leee is not a suite of sts. Did you mean lee?",
     SCORES_OF.format("lee", 9).replace("cls", "csl"): "Did you mean frozen_cls.minilm_mlm?",
     "results/demo/runs/frozen_cls.minilm_mlm/seed0/model/": "Name its record: results/demo/runs/frozen_cls.minilm_mlm/seed0/model/record.json",
     "results/demo/runs/frozen_cls.minilm_mml/seed0/model": "no run frozen_cls.minilm_mml. Did you mean frozen_cls.minilm_mlm?",
-    SCORES_OF.format("cost", 1): "seed1.parquet: cost is no suite of sts. Known: ",
+    SCORES_OF.format("cost", 1): "seed1.parquet: cost is not a suite of sts. Known: ",
     "results/demo/figures/demo/attention_maps.svg": "attention_maps.svg: no rule makes it.",
 }
 

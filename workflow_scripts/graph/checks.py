@@ -301,7 +301,7 @@ class RunChecks:
         readings = self._config["methods"][run.method].get("readings", {})
         if run.reading != "default" and run.reading not in readings:
             return [
-                f"reading: {run.reading} is no reading of methods.{run.method}. {advice(run.reading, readings)}"
+                f"reading: {run.reading} is not a reading of methods.{run.method}. {advice(run.reading, readings)}"
             ]
         settings = run_settings(self._config, run)
         merged, found = self._read(as_json(settings))

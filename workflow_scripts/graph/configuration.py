@@ -225,7 +225,7 @@ def _lay_over(config: Config, above: Mapping[str, Any], whole: Config, path: str
             yield f"{place}: {name} is in the same block. Keep one of them."
         elif not isinstance(value, list):
             item = value if isinstance(value, str) else shown(value)
-            yield f"{place}: {shown(value)} is no list. Write [{item}]."
+            yield f"{place}: {shown(value)} is not a list. Write [{item}]."
         elif not isinstance(config.get(name), list):
             yield f"{place}: no earlier file has such a list. {advice(place.removesuffix(_ADD), _lists(whole))}"
         else:

@@ -107,7 +107,7 @@ def source_now(study: Study, artefact: str, sources: Iterable[Config], *, option
 
 
 def note_planned() -> None:
-    """Note what was planned when a run starts that is no dry run."""
+    """Note what was planned when a run starts that is not a dry run."""
     for note, name in _planned.items():
         write_note(note, name)
 

@@ -25,7 +25,7 @@ RESOURCES = "resources"
 def clone_folder(workflow: Any) -> str:
     """The folder of the Snakefile that is being read, seen from the working directory.
 
-    Ends the process with a line if it is no folder on this machine: jobs import the Python package in it.
+    Ends the process with a line if it is not a folder on this machine: jobs import the Python package in it.
     """
     folder: str = workflow.current_basedir.get_path_or_uri(secret_free=True)
     if not Path(folder).is_dir():
@@ -92,7 +92,7 @@ class Call(NamedTuple):
 
 
 def note_call(study: str, configfiles: Iterable[str | Path], config: Mapping[str, Any], cache: str) -> None:
-    """Note a study's configuration when a run starts that is no dry run."""
+    """Note a study's configuration when a run starts that is not a dry run."""
     asked = {"configfiles": [*map(from_here, configfiles)], "config": dict(config), "cache": cache}
     write_note(STUDIES / f"{study}.json", json.dumps(asked, indent=1))
 

@@ -262,7 +262,7 @@ def _source_findings(source: Mapping[str, Any], form: str, place: str) -> Iterat
     takes = READERS[name]
     for role in files if takes.roles else ():
         if role not in takes.roles:
-            yield f"{place}.files: {role} is no role of a file of {name}. {advice(role, takes.roles)}"
+            yield f"{place}.files: {role} is not a role of a file of {name}. {advice(role, takes.roles)}"
     for role in takes.roles if takes.all_roles else ():
         if role not in files:
             yield f"{place}.files: {name} needs a file of role {role}. Name it there."

@@ -79,7 +79,7 @@ def data_root_findings(config: Mapping[str, Any], data_root: Path | None) -> Ite
     """Folders on this machine that are named and not there, or lie where nothing of a study may."""
     if data_root is not None and not data_root.is_dir():
         place = "data_root" if config["data_root"] else "environment variable SEMBLANCE_DATA"
-        yield f"{place}: {data_root} is no folder. Name the folder of local data, or none."
+        yield f"{place}: {data_root} is not a folder. Name the folder of local data, or none."
     answers = Path(config["answers"])
     if answers.is_absolute() or ".." in answers.parts:
         yield (

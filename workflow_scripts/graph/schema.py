@@ -125,7 +125,7 @@ WrittenColumn = Annotated[
 
 
 def _in_tuples(value: Any) -> Any:
-    """Lists as the classes of methods have them: once a block is taken apart, it is no JSON any more."""
+    """Lists as the classes of methods have them: once a block is taken apart, it is not JSON any more."""
     if isinstance(value, Mapping):
         return {key: _in_tuples(one) for key, one in value.items()}
     return tuple(map(_in_tuples, value)) if isinstance(value, list) else value

@@ -76,7 +76,7 @@ def target_findings(targets: Iterable[str], rules: Sequence[Any], study: Study) 
         parts = re.match(rf"{study.folder}/(?:runs|scores/(\w+)/(\w+))/([^/]+)/", target)
         kind, suite, run = parts.groups("") if parts else ("", "", "")
         if suite not in suites.get(kind, [suite]):
-            yield f"{target}: {suite} is no suite of {kind}. {advice(suite, suites[kind])}"
+            yield f"{target}: {suite} is not a suite of {kind}. {advice(suite, suites[kind])}"
         elif run and run not in study.runs:
             yield f"{target}: the study has no run {run}. {advice(run, study.runs)}"
         elif made(record := f"{target}/{RECORD_FILE}"):

@@ -71,4 +71,4 @@ class Sizes(Settings):
     def conflicts(self) -> Iterator[str]:
         """The heads share the width."""
         if self.width % self.heads:
-            yield f"width: {self.width} is no multiple of the {self.heads} heads. Make it one."
+            yield f"width: {self.width} is not a multiple of the {self.heads} heads. Make it one."

@@ -107,7 +107,7 @@ def _filled(baseline: str | None, run: Run, title: str) -> str | None:
         return baseline and baseline.format(**{axis: getattr(run, axis) for axis in AXES})
     except (LookupError, ValueError) as error:
         raise ConfigError(
-            f"{title}: baseline {baseline}: {error} is no axis; there are {', '.join(AXES)}."
+            f"{title}: baseline {baseline}: {error} is not an axis; there are {', '.join(AXES)}."
         ) from error
 
 

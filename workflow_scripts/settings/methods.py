@@ -314,7 +314,7 @@ class DiffCSE(Contrastive):
         """An embedding has no BatchNorm."""
         yield from super().conflicts()
         if self.projector == "batch_norm" and self.head_at_test:
-            yield "projector: batch_norm is no part of an embedding. Set head_at_test: false."
+            yield "projector: batch_norm is not part of an embedding. Set head_at_test: false."
 
     def unchunkable(self, start: Start) -> Iterator[str]:
         """Its discriminator reads every token again."""

@@ -242,7 +242,7 @@ class S2Sent(ReadoutConfig):
                 yield f"readout.blocks: {self.blocks}; {start.encoder} has {depth} layers. Lower it."
         for width in start.widths[:1]:
             if self.squeeze == "dct" and width % self.frequencies:
-                found = f"{self.frequencies} is no divisor of {start.encoder}'s width {width}"
+                found = f"{self.frequencies} is not a divisor of {start.encoder}'s width {width}"
                 yield f"readout.frequencies: {found}. Choose another."
             if self.reduction > width:
                 yield f"readout.reduction: {self.reduction}; {start.encoder} is {width} wide. Lower it."

@@ -119,7 +119,7 @@ MISTAKES = {
     "a margin of a direction": (
         "s2sent", 1, "margin", "0.5", f"{FIRST}margin: a claim that expects higher reads no margin. Correct it.",
     ),
-    "a margin that is no number": ("s2sent", 1, "margin", "half", f"{FIRST}margin: 'half' is not a number or null"),
+    "a margin that is not a number": ("s2sent", 1, "margin", "half", f"{FIRST}margin: 'half' is not a number or null"),
     "no margin of sameness": (
         "s2sent", 9, "margin", "",
         "config/claims/s2sent.csv: line 10 (averaging_is_no_gain): margin: a claim that expects same needs margin.",

@@ -82,7 +82,7 @@ FILES = {
     "a block": ([BELOW, {"odd+": ["a"]}], ["1.yaml: odd+: no earlier file has such a list."]),
     "a number": ([BELOW, {"odd": {"a+": [2]}}], ["1.yaml: odd.a+: no earlier file has such a list."]),
     "inside a number": ([BELOW, {"odd": {"a": {"b+": [1]}}}], ["1.yaml: odd.a.b+: no earlier file has such a list."]),
-    "text": ([BELOW, {"mine+": "a"}], ["1.yaml: mine+: 'a' is no list. Write [a]."]),
+    "text": ([BELOW, {"mine+": "a"}], ["1.yaml: mine+: 'a' is not a list. Write [a]."]),
     "both": ([BELOW, {"mine": ["a"], "mine+": ["b"]}], ["1.yaml: mine+: mine is in the same block."]),
     "all of a file": ([BELOW, {"a+": [1], "b+": [1]}], ["1.yaml: a+: ", "1.yaml: b+: "]),
     "all files": (["a: [", "a: 1\na: 2\n"], ["0.yaml:2: ", "1.yaml:2: key 'a' occurs twice. Fix the YAML."]),

@@ -22,7 +22,7 @@ def dataset(**source):
         ({"reader": "delimitted"}, "reader: delimitted is not defined. Did you mean delimited?"),
         ({"reader": "base"}, "reader: base is not defined. "),
         ({"form": "pairs"}, "reader: delimited reads labelled, not pairs. Name another, or correct form."),
-        ({"files": {"tests": {}}}, "files: tests is no role of a file of delimited. Did you mean test?"),
+        ({"files": {"tests": {}}}, "files: tests is not a role of a file of delimited. Did you mean test?"),
         (
             {"reader": "lee", "form": "pairs", "options": {}, "files": {"documents": {}}},
             "files: lee needs a file of role ratings. Name it there.",

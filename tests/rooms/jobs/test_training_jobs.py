@@ -80,7 +80,7 @@ def flip_a_byte(name):
 
 
 STOPS = {
-    "a loss that is no number": (spoil_weights, r"^TrainingError: .*nan"),
+    "a loss that is not a number": (spoil_weights, r"^TrainingError: .*nan"),
     "a small corpus": (lambda: None, r"^TrainingError: training: 7 rows, fewer than a batch of 8\. Lower batch_size\.$"),
     "damaged weights": (lambda: flip_a_byte("encoder/model.safetensors"), r"^DataError: .*encoder/model\.safetensors"),
     "a damaged corpus": (lambda: flip_a_byte("corpus/train.parquet"), r"^DataError: .*corpus/train\.parquet"),

@@ -380,7 +380,7 @@ def test_cls_and_mask_are_followed_by_the_head_and_an_average_is_not(pooling, he
     [
         ({"blocks": 5}, ["has 4 layers"]),
         ({"frequencies": 1, "reduction": 13}, ["is 12 wide"]),
-        ({"frequencies": 8}, ["8 is no divisor of the encoder's width 12"]),
+        ({"frequencies": 8}, ["8 is not a divisor of the encoder's width 12"]),
         ({"frequencies": 8, "squeeze": "gap"}, []),  # one part
     ],
 )
