@@ -120,8 +120,8 @@ UNKNOWN = [
     ({"tasks": ["STS12"], "task_types": ["Retrieval"]},
      ["suites.mteb.mteb_english: no task of MTEB(eng, v2) is of these types, names and languages at once. Remove some of them."]),
     ({"lists": ["jtcse_sts22"]},
-     ["suites.mteb.mteb_english.benchmark: MTEB(eng, v2) with lists ['jtcse_sts22']. Give one of them."]),
-    ({"benchmark": None}, ["suites.mteb.mteb_english.benchmark: None with lists None. Give one of them."]),
+     ["suites.mteb.mteb_english.benchmark: 'MTEB(eng, v2)' with lists ['jtcse_sts22']. Give one of them."]),
+    ({"benchmark": None}, ["suites.mteb.mteb_english.benchmark: null with lists null. Give one of them."]),
     ({"lists": ["jtcse_sts22"], "benchmark": None, "tasks": ["STS12"]},
      ["suites.mteb.mteb_english.lists: what they hold is chosen there. Leave out task_types, tasks and languages."]),
 ]  # fmt: skip
