@@ -36,7 +36,7 @@ from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 _SEEDS_UP_TO = 6  # runs; with more of them, lines of single seeds would hide the means
 _NAME_INCHES = 0.145
 _COLUMNS = {"run": "str", "seed": "int", "metric": "str", "step": "float", "value": "float"}
-_DIAMONDS = "Diamonds: measured at one step only."
+_DIAMONDS = "A diamond marks a metric that was measured at one step only."
 
 # Training loss and development score
 
