@@ -1,6 +1,8 @@
 """Changes of rules, resources, packages and dates bring back what depends on them; the demo again, as if finished."""
 
+import os
 import re
+import time
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
@@ -43,12 +45,35 @@ RESOURCES = {
     "resources/published/jtcse_table1.csv": REPORT,  # which counts all printed numbers
     "resources/ledger/jtcse.yaml": REPORT,
 }
+UNREAD = (
+    "captions/study_report.rst",  # of Snakemake's own report
+    "tokens/roberta.json",
+    "prompts/three_r_exemplars.txt",  # the demo picks its exemplars
+    "laboratory/lab_sts.csv",
+    "README.md",
+)
 
 
 @pytest.mark.parametrize("file", RESOURCES)
 def test_an_edited_resource_reruns_what_reads_it(finished, file):  # noqa: F811
     with replaced(finished / file, r"\Z", " "):
         assert planned_jobs(finished) == RESOURCES[file]
+
+
+def test_an_edited_resource_that_nothing_reads_reruns_nothing(finished):  # noqa: F811
+    with ExitStack() as edits:
+        for file in UNREAD:
+            edits.enter_context(replaced(finished / "resources" / file, r"\Z", " "))
+        assert planned_jobs(finished) == NOTHING
+
+
+def test_a_model_that_is_not_there_is_made_again_though_all_that_was_made_from_it_is(finished):  # noqa: F811
+    """As a forced training leaves it that was killed, since Snakemake deletes a job's outputs before it starts."""
+    model = next((finished / "results/demo/runs").glob("jtcse.*/seed1/model"))
+    with ExitStack() as gone:
+        for name in ("model/record.json", "model/modules.json", "history.parquet"):
+            gone.enter_context(holding(model.parent / name, None))
+        assert planned_jobs(finished)["train_encoder"] == 1
 
 
 TAKEN_AWAY = {  # what a job that fails leaves missing behind results that are there
@@ -87,3 +112,13 @@ def test_another_version_of_a_package_reruns_what_computes_with_it(finished, pac
         for place in places:
             (place / "METADATA").unlink()
             place.rmdir()
+
+
+def test_dates_decide_nothing(finished):  # noqa: F811
+    """Some files are of now, some of the future and some of long ago."""
+    skipped = {".snakemake", "__pycache__"}
+    paths = [path for path in finished.rglob("*") if path.is_file() and not skipped & {*path.parts}]
+    assert len(paths) > 400
+    for number, path in enumerate(paths):
+        os.utime(path, (time.time() + (0, 400, -4000)[number % 3] * 86_400,) * 2)
+    assert planned_jobs(finished) == NOTHING

@@ -136,3 +136,17 @@ def test_a_change_outside_reruns_what_depends_on_it(finished, tmp_path, file, te
     (tmp_path / "overlay.yaml").write_text(yaml.safe_dump({"name": "toy"} | overlay))
     with holding(finished / "data" / file, text):
         assert planned_jobs(finished, str(tmp_path / "overlay.yaml"), configfile=STUDY) == reruns
+
+
+def test_a_disk_that_is_not_mounted_reruns_nothing(finished):
+    (finished / "data").rename(finished / "away")
+    (finished / "data").mkdir()
+    try:
+        assert planned_jobs(finished, configfile=STUDY) == {}
+    finally:
+        (finished / "data").rmdir()
+        (finished / "away").rename(finished / "data")
+
+
+def test_a_set_that_was_not_reached_is_tried_where_the_hub_is_not_to_be_waived(finished):
+    assert planned_jobs(finished, "--config", "unreachable=stop", configfile=STUDY) == READ_ANEW
