@@ -141,6 +141,13 @@ def test_a_missing_file_is_missing_and_what_was_made_from_it_is_stale(root, stud
     assert said["missing"] == [TIMES.as_posix()] and list(said["stale"]) == [f"{STUDY}/report.html"]
 
 
+def test_a_missing_file_that_nothing_was_made_from_fails_too(root):
+    planned = jobs()
+    Path(STUDY, "report.html").unlink()
+    said = answer(planned)
+    assert (said["missing"], said["stale"]) == ([f"{STUDY}/report.html"], {})
+
+
 def test_a_table_cut_short_under_its_old_date_is_stale_and_so_is_what_was_made_from_it(root):
     asked, path = jobs(), Path(STUDY, "scores/sts/suite/plain/seed1.parquet")
     date = path.stat().st_mtime_ns
