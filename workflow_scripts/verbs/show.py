@@ -62,7 +62,7 @@ def tables_in(folder: Path) -> tuple[list[Path], list[str]]:
     if not (folder / "tables").is_dir():
         raise DataError(f"{folder}: a folder without tables. {_REMEDY}")
     made_from: list[Path] = []
-    with suppress(DataError):  # without a report that can be read, nobody knows
+    with suppress(DataError):  # an unreadable report does not name its tables
         inputs = inner_inputs(artefact_record(report)) if (report := folder / REPORT).exists() else ()
         made_from += [Path(given.path) for given in inputs if Path(given.path).parent.name == "tables"]
     lost = [f"{path}: no such file. {how_to_make(path)}" for path in made_from if not path.exists()]

@@ -43,7 +43,7 @@ ARGUMENTS = (TARGETS, *CONFIGURATION)
 
 
 def answer(targets: list[str], configfile: list[str], config: list[str]) -> Answer:
-    """Causes, and the number of artefacts behind each; a run would do nothing if there are none.
+    """Causes, and the number of artefacts that each affects; without causes, a run has nothing to do.
 
     Raises:
         ConfigError: if the jobs belong to no study.
