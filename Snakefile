@@ -34,7 +34,7 @@ rule all:
         CLAIMS.verdicts,
         FIGURES.drawn(),
         branch(
-            config["keep_models"] == "none",
+            SETTINGS.keep_models == "none",
             then=collect("<results>/runs/{run}/dropped_weights.parquet", run=STUDY.runs),
         ),
         # What they are made from, too: a job that failed or was killed leaves none behind results that are there.
@@ -53,7 +53,9 @@ for paper in check_papers(workflow, STUDY):
             paper
         input:
             collect("<results>/tables/{grid.name}.parquet", grid=STUDY.paper_grids(paper)),
-            collect("<benchmarks>/tabulate_times/{grid.name}.parquet", grid=STUDY.paper_grids(paper, timed=True)),
+            collect(
+                "<benchmarks>/tabulate_times/{grid.name}.parquet", grid=STUDY.paper_grids(paper, timed=True)
+            ),
             branch(paper == "extraction", then=EXTRACTION.tables),
             FIGURES.drawn(paper),
 

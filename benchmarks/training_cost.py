@@ -12,11 +12,12 @@ import yaml
 from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from tests.material import SMALL, training
+from workflow_scripts.graph.runs import run_settings
 from workflow_scripts.models.cross_attention import cross_layers
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.grids import Run, run_settings
+from workflow_scripts.settings.grids import Run
 from workflow_scripts.settings.methods import read_method
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.mlm import MaskedLanguageModel, save_head

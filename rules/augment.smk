@@ -7,17 +7,17 @@ no network; the profile limits how many of them run at once, and they share the 
 """
 
 trip = block("corpora.{corpus}.round_trip")
-translator = lambda w: config["translators"][trip(w)["translator"]]
+translator = lambda w: SETTINGS.translators[trip(w).translator]
 
 
 scattergather:
-    round_trip=config["round_trip"]["shards"],
+    round_trip=SETTINGS.round_trip.shards,
 
 
 rule translate_shard:
     """Translate one part of a corpus into another language and back."""
     input:
-        sentences=lambda w: f"<results>/corpora/{trip(w)['corpus']}/train.parquet",
+        sentences=lambda w: f"<results>/corpora/{trip(w).corpus}/train.parquet",
         prompt=filled("resources/prompts/{prompt}.txt", translator),
         code=code("jobs.translate_shard"),
     output:
@@ -27,14 +27,14 @@ rule translate_shard:
     benchmark:
         "<benchmarks>/translate_shard/{corpus}/{scatteritem}.tsv"
     wildcard_constraints:
-        corpus=one_of(having(config["corpora"], "round_trip")),
+        corpus=one_of(having(SETTINGS.corpora, "round_trip")),
     localrule: True
     resources:
         **ask(2, hours=24),
         api_calls=1,
-        service=lambda w: corpora.translation_service(config, w.corpus),
+        service=lambda w: corpora.translation_service(SETTINGS, w.corpus),
     params:
-        **call("jobs.translate_shard", lambda w: corpora.translation(config, w.corpus)),
+        **call("jobs.translate_shard", lambda w: corpora.translation(SETTINGS, w.corpus)),
     shell:
         command("translate_shard")
 
@@ -42,7 +42,7 @@ rule translate_shard:
 rule gather_round_trips:
     """Round trips of a corpus that may be trained on."""
     input:
-        sentences=lambda w: f"<results>/corpora/{trip(w)['corpus']}/train.parquet",
+        sentences=lambda w: f"<results>/corpora/{trip(w).corpus}/train.parquet",
         trips=gather.round_trip("<results>/corpora/{{corpus}}/round_trip/{scatteritem}.parquet"),
         code=code("jobs.gather_round_trips"),
     output:
@@ -53,11 +53,11 @@ rule gather_round_trips:
     benchmark:
         "<benchmarks>/gather_round_trips/{corpus}.tsv"
     wildcard_constraints:
-        corpus=one_of(having(config["corpora"], "round_trip")),
+        corpus=one_of(having(SETTINGS.corpora, "round_trip")),
     resources:
         **ask(4, minutes=15),
     params:
-        **call("jobs.gather_round_trips", lambda w: corpora.round_trips(config, w.corpus)),
+        **call("jobs.gather_round_trips", lambda w: corpora.round_trips(SETTINGS, w.corpus)),
     shell:
         command("gather_round_trips")
 
@@ -78,14 +78,14 @@ rule write_exemplars:
     benchmark:
         "<benchmarks>/write_exemplars/{pool}.tsv"
     wildcard_constraints:
-        pool=one_of(having(config["exemplars"], "generator", "llm")),
+        pool=one_of(having(SETTINGS.exemplars, "generator", "llm")),
     localrule: True
     resources:
         **ask(4, hours=4),
         api_calls=1,
-        service=lambda w: as_json({"llm": config["llms"][config["exemplars"][w.pool]["llm"]]}),
+        service=lambda w: as_json({"llm": SETTINGS.llms[SETTINGS.written_pool(w.pool).llm]}),
     params:
-        **call("data.exemplar_writing", lambda w: corpora.written_pool(config, w.pool)),
+        **call("data.exemplar_writing", lambda w: corpora.written_pool(SETTINGS, w.pool)),
     shell:
         command("write_exemplars")
 
@@ -105,7 +105,7 @@ rule pick_exemplars:
     benchmark:
         "<benchmarks>/pick_exemplars/{pool}.tsv"
     wildcard_constraints:
-        pool=one_of(having(config["exemplars"], "generator", "extractive")),
+        pool=one_of(having(SETTINGS.exemplars, "generator", "extractive")),
     resources:
         **ask(4, minutes=15),
     params:

@@ -31,12 +31,13 @@ print_lines(machine_lines(STUDY))
 EXTRACTION, FIGURES = Extraction(STUDY), Figures(STUDY)
 PAGE, CLAIMS = reporting.Page(STUDY), reporting.Claims(STUDY)
 READERS = reporting.model_readers(STUDY, FIGURES)
-DATASETS = {name: corpora.Dataset(STUDY, name) for name in config["datasets"]}
+SETTINGS = STUDY.settings  # the checked configuration
+DATASETS = {name: corpora.Dataset(STUDY, name) for name in SETTINGS.datasets}
 
 
-settings = partial(config_slice, config)  # parts of the configuration that a job reads, as JSON
-ask = partial(asked, config["encoders"])  # memory and time of a job
-block = lambda path: lambda w: at(config, path.format(**w))  # of the configuration; wildcards in braces
+settings = partial(config_slice, SETTINGS)  # parts of the configuration that a job reads, as JSON
+ask = partial(asked, SETTINGS)  # memory and time of a job
+block = lambda path: lambda w: at(SETTINGS, path.format(**w))  # of the configuration; wildcards in braces
 
 # By the wildcards of a job. Runs, suites, grids and encoders know their settings and files: graph/study.py.
 run = lambda w: STUDY.runs[w.run]
@@ -47,24 +48,24 @@ teacher = lambda w: STUDY.encoders[w.teacher]
 modules = lambda w: run(w).modules  # that making a run imports by name
 loading = lambda w: run(w).loading  # that loading a run's model imports by name
 of_run = lambda w: [run(w).encoder]  # loaded by a job of a run
-on_gpu = lambda kind: int(kind in config["evaluation"]["on_gpu"])
+on_gpu = lambda kind: int(kind in SETTINGS.evaluation.on_gpu)
 
 
 pathvars:
     results=STUDY.folder,
-    logs=f"logs/{config['name']}",
-    benchmarks=f"benchmarks/{config['name']}",
+    logs=f"logs/{SETTINGS.name}",
+    benchmarks=f"benchmarks/{SETTINGS.name}",
 
 
 onstart:
     if not workflow.touch:  # which runs no job
         check_needs(STUDY, workflow.dag.needrun_jobs())
         note_planned()
-        note_call(config["name"], OVER, GIVEN, config["cache"])
+        note_call(SETTINGS.name, OVER, GIVEN, SETTINGS.cache)
 
 
 wildcard_constraints:
-    dataset=one_of(config["datasets"]),
+    dataset=one_of(SETTINGS.datasets),
     corpus="[a-z0-9_]+",
     encoder="[a-z0-9_]+",
     experiment=one_of(STUDY.grids),
@@ -73,6 +74,6 @@ wildcard_constraints:
     pool="[a-z0-9_]+",
     run=one_of(STUDY.runs),
     seed="[0-9]+",
-    statistics=one_of(config["extraction"]["statistics"]),
-    table=one_of(config["extraction"]["tables"]),
-    teacher=one_of(having(config["encoders"], "runs")),
+    statistics=one_of(SETTINGS.extraction.statistics),
+    table=one_of(SETTINGS.extraction.tables),
+    teacher=one_of(having(SETTINGS.encoders, "runs")),

@@ -2,7 +2,7 @@
 
 
 wildcard_constraints:
-    representation=one_of(config["extraction"]["representations"]),
+    representation=one_of(SETTINGS.extraction.representations),
     vocabulary="[a-z0-9_]+",
     task="[a-z0-9_]+",
 

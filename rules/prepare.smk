@@ -15,7 +15,7 @@ rule split_corpus:
     benchmark:
         "<benchmarks>/split_corpus/{corpus}.tsv"
     wildcard_constraints:
-        corpus=one_of(having(config["corpora"], "dataset")),
+        corpus=one_of(having(SETTINGS.corpora, "dataset")),
     resources:
         **ask(4, minutes=15),
     params:

@@ -8,7 +8,7 @@ rule write_model_card:
         scores=lambda w: run(w).scores,
         history=branch(lambda w: run(w).corpus, then="<results>/runs/{run}/seed{seed}/history.parquet"),
         template="resources/report/model_card.md.j2",
-        code=code("reporting.model_card", lambda w: [f"methods.{run(w).method['module']}"]),
+        code=code("reporting.model_card", lambda w: [f"methods.{run(w).method.module}"]),
     output:
         card="<results>/runs/{run}/seed{seed}/README.md",
     log:
@@ -20,7 +20,7 @@ rule write_model_card:
         **call(
             "reporting.model_card",
             lambda w: reporting.card(run(w)),
-            lambda w: [f"methods.{run(w).method['module']}"],
+            lambda w: [f"methods.{run(w).method.module}"],
         ),
     shell:
         command("write_model_card")

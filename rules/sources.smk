@@ -21,7 +21,7 @@ rule fetch_encoder:
     benchmark:
         "<benchmarks>/fetch_encoder/{encoder}.tsv"
     wildcard_constraints:
-        encoder=one_of(having(config["encoders"], "fetch")),
+        encoder=one_of(having(SETTINGS.encoders, "fetch")),
     localrule: True
     resources:
         **ask(2, minutes=30),

@@ -21,12 +21,12 @@ rule continue_mlm:
     benchmark:
         "<benchmarks>/continue_mlm/{encoder}.tsv"
     wildcard_constraints:
-        encoder=one_of(having(config["encoders"], "adapt")),
-    threads: lambda w: encoder(w).training["cpu_threads"]
+        encoder=one_of(having(SETTINGS.encoders, "adapt")),
+    threads: lambda w: encoder(w).training.cpu_threads
     resources:
         **ask(16, hours=4, loads=lambda w: [w.encoder]),
         gpu=1,
-        checkpoint_minutes=lambda w: str(encoder(w).training["checkpoint_minutes"]),
+        checkpoint_minutes=lambda w: str(encoder(w).training.checkpoint_minutes),
     params:
         **call("jobs.continue_mlm", parts(encoder, "continue_mlm", "adapt")),
     shell:
@@ -120,12 +120,12 @@ rule train_encoder:
         "<benchmarks>/train_encoder/{run}/seed{seed}.tsv"
     wildcard_constraints:
         run=one_of(STUDY.trained),
-    threads: lambda w: run(w).training["cpu_threads"]
+    threads: lambda w: run(w).training.cpu_threads
     resources:
         **ask(16, hours=8, loads=of_run),
-        gpu=lambda w: run(w).training["gpus"],
-        checkpoint_minutes=lambda w: str(run(w).training["checkpoint_minutes"]),
-        chunk=lambda w: as_json(run(w).training.get("chunk")),
+        gpu=lambda w: run(w).training.gpus,
+        checkpoint_minutes=lambda w: str(run(w).training.checkpoint_minutes),
+        chunk=lambda w: as_json(run(w).training.chunk),
     params:
         **call(
             "jobs.train_encoder",

@@ -131,6 +131,7 @@ def call_of(rule: str, settings: dict[str, Any], modules: Iterable[str] = (), **
 def training_call(rule: str, settings: dict[str, Any]) -> dict[str, Any]:
     """The call of a training in a folder of ``make_inputs``; its paths are relative, so that folders are interchangeable."""
     from workflow_scripts.methods import method_modules
+    from workflow_scripts.settings.methods import read_method
 
     inputs = {
         "train_encoder": {
@@ -144,7 +145,7 @@ def training_call(rule: str, settings: dict[str, Any]) -> dict[str, Any]:
     outputs = {"record": MODEL / "record.json", "history": "run/history.parquet", "speed": "speed.parquet"}
     if rule == "train_encoder":
         outputs["metrics"] = "run/metrics.parquet"
-    modules = method_modules(settings["method"]) if rule == "train_encoder" else []
+    modules = method_modules(read_method(settings["method"], "methods")) if rule == "train_encoder" else []
     settings = copy.deepcopy(settings)
     training = (settings if rule == "train_encoder" else settings["continue_mlm"])["training"]
     asked = {name: training.pop(name, None) for name in ("checkpoint_minutes", "chunk")}

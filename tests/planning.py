@@ -21,7 +21,9 @@ from typing import Any
 
 import yaml
 
+from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.configuration import load_config
+from workflow_scripts.graph.schema import Configuration, GridBlock
 from workflow_scripts.graph.study import Study, open_study
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -266,6 +268,16 @@ def run_alone(folder: Path, *command: str, **environment: str) -> subprocess.Com
 def merged_config(folder: Path, overlay: str) -> dict:
     """The configuration of a study."""
     return load_config(folder, [folder / overlay])
+
+
+def settings_with(overlay: str = DEMO, **sections: Any) -> Configuration:
+    """A study's configuration with some sections in place of its own."""
+    return Configuration.strictly(merged_config(ROOT, overlay) | sections)
+
+
+def grids_in(config: dict) -> dict[str, GridBlock]:
+    """The grids that a configuration asks for."""
+    return {name: GridBlock.strictly(grid) for name, grid in read_grids(config, ROOT / "config")[0].items()}
 
 
 def study_in(folder: Path, configfiles: Iterable[str | Path]) -> Study:

@@ -46,6 +46,12 @@ class Settings(BaseModel):
             raise ValueError("\n".join(lines))
         return self
 
+    def deciding(self) -> dict[str, Any]:
+        """The settings as JSON, without those that decide no result."""
+        fields = type(self).model_fields.items()
+        left_out = {name for name, field in fields if field.json_schema_extra == OPERATIONAL}
+        return self.model_dump(mode="json", exclude=left_out)
+
     @classmethod
     def fields_in(cls, _block: Mapping[str, Any]) -> Mapping[str, FieldInfo]:
         """The fields that the keys of a block in the configuration stand for, by these keys."""

@@ -8,19 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.planning import DEMO, ROOT, merged_config
+from tests.planning import DEMO, ROOT, grids_in, merged_config, settings_with
 from tests.rooms.figures.conftest import shown, stored
 from workflow_scripts.columns.training import METRICS
 from workflow_scripts.data.printed import cell_numbers
 from workflow_scripts.evaluation.base import Score, score_table
-from workflow_scripts.figures.base import all_figures
-from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.references import called_runs
 from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.tables import ScoreFile, build
-from workflow_scripts.settings.grids import Experiment, baselines_of, one_column_a_task, runs_of
-from workflow_scripts.settings.report import Called, Significance
-from workflow_scripts.settings.suites import SUITES
+from workflow_scripts.settings.grids import Column, GainColumn, PathColumn, baselines_of, is_measured, runs_of
+from workflow_scripts.settings.report import Called
 
 __all__ = ["stored"]
 STUDIES = ("config/config.yaml", "config/minilm.yaml", "config/mpnet.yaml", DEMO)
@@ -28,9 +25,7 @@ STUDIES = ("config/config.yaml", "config/minilm.yaml", "config/mpnet.yaml", DEMO
 
 @functools.cache
 def study(overlay):
-    config = merged_config(ROOT, overlay)
-    grids = read_grids(config, ROOT / "config")[0]
-    return config, {name: one_column_a_task(grid) for name, grid in grids.items()}
+    return settings_with(overlay), grids_in(merged_config(ROOT, overlay))
 
 
 GRIDS = {name: overlay for overlay in STUDIES for name in study(overlay)[1]}
@@ -40,13 +35,13 @@ def test_no_grid_is_left_out():
     assert sorted(GRIDS) == sorted(path.stem for path in (ROOT / "config/experiments").glob("*.yaml"))
 
 
-def cells_of(config, grid):
+def cells_of(settings, grid):
     """Suite to the tasks, aggregations and metrics of its score files; where there are many, those of columns."""
-    asked = {column["aggregation"] for column in grid["columns"] if "suite" in column}
-    for kind, suites in grid["suites"].items():
+    asked = {column.aggregation for column in grid.experiment.columns if isinstance(column, Column)}
+    for kind, suites in grid.suites.by_kind.items():
         for suite in suites:
-            block = SUITES[kind].parse(config["suites"][kind][suite], suite)
-            files = [block.written(config["mteb"]["lists"]), block.timed()]
+            block = settings.suites.by_kind[kind][suite]
+            files = [block.written(settings.mteb.lists), block.timed()]
             yield (
                 suite,
                 [
@@ -60,9 +55,9 @@ def cells_of(config, grid):
             )
 
 
-def made_up_scores(config, grid):
+def made_up_scores(settings, grid):
     draw = np.random.default_rng(0)
-    for suite, cells in cells_of(config, grid):
+    for suite, cells in cells_of(settings, grid):
         for name, seed in trainings(grid):
             values = draw.uniform(0.4, 0.6, size=len(cells))
             scores = [Score(*cell, float(value), 100) for cell, value in zip(cells, values, strict=True)]
@@ -71,8 +66,8 @@ def made_up_scores(config, grid):
 
 def made_up_histories(grid):
     """Metrics of every run at the steps that columns show."""
-    paths = [column for column in grid["columns"] if "path_of" in column]
-    rows = [{"step": path["step"], "metric": path["path_of"], "value": 0.5} for path in paths]
+    paths = [column for column in grid.experiment.columns if isinstance(column, PathColumn)]
+    rows = [{"step": path.step, "metric": path.path_of, "value": 0.5} for path in paths]
     table = pa.Table.from_pylist(rows, schema=METRICS)
     return [RunTable(name, seed, table) for name, seed in trainings(grid)]
 
@@ -84,32 +79,30 @@ def trainings(grid):
 @functools.cache
 def made(name):
     """The configuration, the grid, its repeatable cells and its times as tables, and the made-up scores."""
-    config, grids = study(GRIDS[name])
+    settings, grids = study(GRIDS[name])
     grid = grids[name]
-    read = {key: value for key, value in grid.items() if key in Experiment.model_fields}
-    experiment = Experiment.parse(read, name)
-    files, histories = [*made_up_scores(config, grid)], made_up_histories(grid)
+    experiment = grid.experiment
+    files, histories = [*made_up_scores(settings, grid)], made_up_histories(grid)
     contents = {
         table: (ROOT / f"resources/published/{table}.csv").read_bytes() for table in experiment.published
     }
     published = cell_numbers(contents, experiment.cells(), name)
-    significance = Significance.parse(config["significance"], "significance")
     tables = [
-        build(experiment.part(measured=measured), files, published, significance, name, histories)
+        build(experiment.part(measured=measured), files, published, settings.significance, name, histories)
         for measured in (False, True)
     ]
-    return config, grid, tables, [file.scores for file in files]
+    return settings, grid, tables, [file.scores for file in files]
 
 
 @pytest.mark.parametrize("name", GRIDS)
 def test_a_grid_makes_its_table(name):
     _, grid, (repeatable, times), _ = made(name)
-    rows, columns = [*repeatable.to_pylist(), *times.to_pylist()], grid["columns"]
+    rows, columns = [*repeatable.to_pylist(), *times.to_pylist()], grid.experiment.columns
     assert len(rows) == len(runs_of(grid)) * len(columns)
     assert {row["heading"] for row in times.to_pylist()} == {
-        one["heading"] for one in columns if one.get("measured")
+        one.heading for one in columns if is_measured(one)
     }
-    gains = {column["heading"] for column in columns if "gain_of" in column}
+    gains = {column.heading for column in columns if isinstance(column, GainColumn)}
     baselines = {run for run, baseline in baselines_of(grid).items() if baseline is None}
     assert {(row["run"], row["heading"]) for row in rows if row["mean"] is None} == {
         *product(baselines, gains)
@@ -119,18 +112,19 @@ def test_a_grid_makes_its_table(name):
 DRAWN = [
     pytest.param(grid, figure, marks=[] if overlay == DEMO else [pytest.mark.slow])
     for grid, overlay in GRIDS.items()
-    for figure in sorted({"sweep", "scatter", "alignment_uniformity"} & study(overlay)[1][grid].keys())
+    for figure in ("alignment_uniformity", "scatter", "sweep")
+    if getattr(study(overlay)[1][grid], figure)
 ]
 
 
 @pytest.mark.parametrize(("name", "figure"), DRAWN)
 def test_figures_of_a_grid_are_drawn(stored, name, figure):
-    config, grid, (table, _), scores = made(name)
+    settings, grid, (table, _), scores = made(name)
     runs = runs_of(grid)
-    called = Called(runs=called_runs(config["names"], runs))
+    called = Called(runs=called_runs(settings.names, runs))
     assert all(called.run(run) != run for run in runs)
-    settings = {"experiment": {key: value for key, value in grid.items() if key not in all_figures()}}
+    asked = {"experiment": grid.experiment.model_dump(mode="json")}
     read = scores if figure == "alignment_uniformity" else []
-    files = {"table": [stored(table, settings)], "scores": [stored(one) for one in read]}
-    points = shown(figure, grid[figure], files, called=called).points
+    files = {"table": [stored(table, asked)], "scores": [stored(one) for one in read]}
+    points = shown(figure, getattr(grid, figure).model_dump(), files, called=called).points
     assert not points["mean"].isna().any() if figure == "sweep" else set(points["run"]) == set(runs)

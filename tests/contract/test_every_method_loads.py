@@ -24,6 +24,7 @@ from workflow_scripts.columns.training import TEACHER
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import mteb_tasks, sts
 from workflow_scripts.evaluation.correlation import cosine, spearman
+from workflow_scripts.graph.runs import run_settings
 from workflow_scripts.methods import load_method
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.encoding import encode
@@ -36,7 +37,7 @@ from workflow_scripts.provenance.artefacts import (
     write_table,
     writing_model_folder,
 )
-from workflow_scripts.settings.grids import Run, run_settings
+from workflow_scripts.settings.grids import Run
 from workflow_scripts.settings.readouts import READOUTS
 
 CONFIG = merged_config(ROOT, DEMO)

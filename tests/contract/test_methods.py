@@ -55,7 +55,7 @@ def test_labels_of_a_readout_reach_every_method_that_has_one():
 
 def test_code_of_a_run_has_its_readout_and_the_settings_of_it():
     """Both are loaded by name: nothing that trains, or loads the run, imports them."""
-    assert method_modules({"module": "simcse", "readout": {"kind": "s2sent"}}) == [
+    assert method_modules(read_method(BLOCKS["simcse_s2sent"], "methods")) == [
         "methods.simcse",
         "settings.methods.SimCSE",
         "models.readouts.s2sent",

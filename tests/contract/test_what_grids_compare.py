@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.graph.checks import read_grids
-from workflow_scripts.settings.grids import baselines_of, members_of, run_settings, runs_of
+from tests.planning import DEMO, ROOT, grids_in, merged_config, settings_with
+from workflow_scripts.graph.runs import members_of, run_settings
+from workflow_scripts.settings.grids import baselines_of, runs_of
 
 STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
 
@@ -15,6 +15,7 @@ STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
 class Grids(NamedTuple):
     """The grids of a study, and what it is configured to."""
 
+    overlay: str
     config: dict[str, Any]
     grids: dict[str, Any]
 
@@ -33,12 +34,12 @@ class Grids(NamedTuple):
         return readout if readout.get("kind") == "s2sent" else None
 
     def members(self, encoder, seeds):
-        return members_of(self.config["encoders"], encoder, seeds).values()
+        return members_of(settings_with(self.overlay).encoders, encoder, seeds).values()
 
 
 def grids_of(overlay):
     config = merged_config(ROOT, overlay)
-    return Grids(config, read_grids(config, ROOT / "config")[0])
+    return Grids(overlay, config, grids_in(config))
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.planning import DEMO, ROOT, copy_tree, holding, merged_config, set_at, snakemake
+from tests.planning import DEMO, ROOT, copy_tree, holding, merged_config, set_at, settings_with, snakemake
 from workflow_scripts.data.hub import snapshot
 from workflow_scripts.graph.checks import read_grids, study_findings
 from workflow_scripts.graph.outside import need_findings
 from workflow_scripts.graph.resources import published_findings
+from workflow_scripts.graph.schema import Configuration, GridBlock
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +45,7 @@ def findings(change, overlay=DEMO, data_root=None):
     """Findings after ``change(config, grids)``."""
     config, grids = copy.deepcopy(study(overlay))
     change(config, grids)
-    return study_findings(config, grids, ROOT, data_root)
+    return study_findings(config, grids, ROOT, data_root)[2]
 
 
 def put(path, value):
@@ -1066,8 +1067,8 @@ def test_a_printed_number_of_no_grid_is_one_line(tmp_path):
     (tmp_path / "resources/published/mine.csv").write_text(
         "\n".join(["row,column,grid,run,heading,value,source", *(f"r,c,{row},x" for row in rows), ""])
     )
-    asked = {"demo": grids["demo"] | {"published": ["mine"]}}
-    (found,) = published_findings(config, asked, tmp_path)
+    asked = {"demo": GridBlock.strictly(grids["demo"] | {"published": ["mine"]})}
+    (found,) = published_findings(Configuration.strictly(config), asked, tmp_path)
     assert found.startswith("resources/published/mine.csv: row 4: grid: 76.25 is not defined. Known: ")
 
 
@@ -1082,8 +1083,7 @@ def test_all_mistakes_are_found_at_once():
 
 
 def needs(*jobs, data_root=None, **changes):
-    config = study("config/config.yaml")[0] | changes
-    return list(need_findings(config, jobs, data_root))
+    return list(need_findings(settings_with("config/config.yaml", **changes), jobs, data_root))
 
 
 POOL, TRIP_MADE = ("write_exemplars", "wiki1m_300"), ("translate_shard", "wiki_spa")

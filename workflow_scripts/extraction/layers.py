@@ -9,10 +9,10 @@ Stankevicius and Lukosevicius 2025, section 3.1. The mean and the sum of layers 
 affects neither cosine similarity nor k-means; with means, all combinations have vectors of similar length.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.settings.extraction import EncoderRepresentation, JobSettings, Masks
 
 STATIC = -1
 """The paper's number for the table of input embeddings."""
@@ -47,27 +47,26 @@ def every_layer(names: Iterable[str], depth: int) -> list[str]:
     return list(dict.fromkeys(name for part in spelled for name in part))
 
 
-def layer_findings(settings: Mapping[str, Any], depth: int | None) -> Iterator[str]:
+def layer_findings(settings: JobSettings, depth: int | None) -> Iterator[str]:
     """Messages about layers or masks in blocks that the representation lacks.
 
     The graph checks before any job, and the job checks again with the encoder.
 
     Args:
-        settings: Settings of a job (``blocks.job_settings``).
+        settings: Settings of a job.
         depth: Number of layers of the encoder; None if unknown: then layers are not checked.
     """
-    template = settings["template"]
-    has_masks = template is not None and "[MASK]" in template["text"]
-    for block in settings["blocks"]:
-        if settings["representation"]["kind"] != "encoder":
-            if block["layers"] != ["static"] or any(block["mixing_weights"]):
+    has_masks = settings.template is not None and settings.template.masks > 0
+    for block in settings.blocks:
+        if not isinstance(settings.representation, EncoderRepresentation):
+            if block.layers != ["static"] or any(block.mixing_weights):
                 yield "the representation has no layers. Set layers to [static] and mixing_weights to [0]."
         elif depth is not None:
-            for name in every_layer(block["layers"], depth):
+            for name in every_layer(block.layers, depth):
                 try:
                     parse_layers(name, depth)
                 except ConfigError as error:
                     yield str(error)
-        for name in block["weightings"]:
-            if settings["weightings"][name]["kind"] == "masks" and not has_masks:
+        for name in block.weightings:
+            if isinstance(settings.weightings[name], Masks) and not has_masks:
                 yield f"the representation's template has no mask. Remove the weighting {name} from its block."

@@ -21,7 +21,6 @@ from workflow_scripts.columns.extraction import (
     TOKEN_DOCUMENTS,
     WORD_VECTORS,
 )
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score, Task, gap
 from workflow_scripts.evaluation.geometry import isoscore
@@ -53,13 +52,11 @@ from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.extraction import (
     Idf,
-    Postprocessing,
+    JobSettings,
     RandomRepresentation,
-    Representation,
     Weighting,
     WordRepresentation,
 )
-from workflow_scripts.settings.templates import Template
 
 Vectors = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -74,25 +71,6 @@ Fitted = tuple[Key, str, Fit]
 
 _SHORT = 16  # tokens
 _NO_KEY = Key(0.0, 0, "", "")
-
-
-class JobBlock(Settings):
-    """Combinations that one job evaluates."""
-
-    mixing_weights: list[float]
-    layers: list[str]
-    weightings: list[str]
-    postprocessings: list[str]
-
-
-class JobSettings(Settings):
-    """The settings that ``blocks.job_settings`` selects from the configuration."""
-
-    representation: Representation
-    template: Template | None
-    blocks: list[JobBlock]
-    weightings: dict[str, Weighting]
-    postprocessings: dict[str, Postprocessing]
 
 
 class Texts(NamedTuple):
@@ -178,7 +156,7 @@ def plan(settings: JobSettings, depth: int) -> dict[Key, list[str]]:
         ConfigError: if a block names layers or masks that the representation lacks.
     """
     draws = settings.representation.draws if isinstance(settings.representation, RandomRepresentation) else 1
-    if problems := [*layer_findings(settings.model_dump(), depth)]:
+    if problems := [*layer_findings(settings, depth)]:
         raise ConfigError(f"extraction.blocks: {problems[0]}")
     cells: dict[Key, list[str]] = {}
     for block in settings.blocks:

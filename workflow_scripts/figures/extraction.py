@@ -24,7 +24,7 @@ from workflow_scripts.figures.style import (
 )
 from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.extraction import NOT_ASKED, Scores, Variant, build, variants_of
-from workflow_scripts.settings.extraction import ExtractionTable, Measure, Model, Names, Variants, scattered
+from workflow_scripts.settings.extraction import ExtractionTable, Measure, Model, Names, Variants
 from workflow_scripts.settings.names import Measured, ModelName, Represented, Weighted
 
 _SCORES = {"scores": "<results>/extraction/scores/{kind}/{representation}/{task}.parquet"}
@@ -320,6 +320,19 @@ class VariantScatter(Drawing):
     note: str | None = Field(description="A note on the measures, printed below the figure.")
     correlation: bool = Field(description="Show the correlation of x and y of each model in the legend.")
 
+    @property
+    def table(self) -> ExtractionTable:
+        """The table that its points are cells of."""
+        return ExtractionTable(
+            title=self.title,
+            source="",
+            columns="models",
+            models=self.models,
+            measures=[self.x, self.y],
+            variants=self.variants,
+            digits=2,
+        )
+
 
 @partial(
     Declaration,
@@ -336,8 +349,7 @@ class VariantScatter(Drawing):
 def variant_scatter(request: Request[VariantScatter]) -> Drawn:
     """Plot one measure over another; the points are cells of a table, so claims can refer to them."""
     config, (names, scores) = request.config, _read(request)
-    table = ExtractionTable.parse(scattered(config.model_dump()), "extraction.figures")
-    points = build(table, names, scores).to_pandas(types_mapper=pd.ArrowDtype)
+    points = build(config.table, names, scores).to_pandas(types_mapper=pd.ArrowDtype)
     pairs = _pairs(points, config, names)
     hidden = (pairs.dropna(subset="x")["y"] <= 0).sum() if config.y_scale == "log" else 0
     not_shown = f"Points at or below 0, which a logarithmic axis does not show: {hidden}." if hidden else None

@@ -41,7 +41,7 @@ from workflow_scripts.figures.style import (
 )
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import experiment_of
-from workflow_scripts.settings.grids import Experiment, Point, baselines_of, points_of, runs_of
+from workflow_scripts.settings.grids import Experiment, Point, baselines_of, expand, points_of
 from workflow_scripts.settings.names import Heading, Place, Refers
 from workflow_scripts.settings.report import Called
 
@@ -117,7 +117,7 @@ def sweeps(config: Sweep, experiment: Experiment, table: pd.DataFrame) -> list[p
     other settings are swept too, a value has several runs. A run without a score has a null mean.
     """
     scores = table[["run", "heading", "mean", "sd", "seeds"]].astype({"seeds": "Int64"})
-    points = points_of(experiment.model_dump()) | dict(_runs_at(experiment))
+    points = points_of(experiment) | dict(_runs_at(experiment))
     panels = []
     for plot in config.plots:
         heading = plot.heading or experiment.headline_column().heading
@@ -132,7 +132,7 @@ def sweeps(config: Sweep, experiment: Experiment, table: pd.DataFrame) -> list[p
 
 def _baselines(experiment: Experiment, drawn: Sequence[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
     """Baselines of drawn runs and series: a single one as its own series, several as one for each series."""
-    baselines = baselines_of(experiment.model_dump())
+    baselines = baselines_of(experiment)
     pairs = [(baseline, series) for run, series, *_ in drawn if (baseline := baselines[run])]
     shared = len({baseline for baseline, _ in pairs}) == 1
     return dict.fromkeys((base, base if shared else series, None, None) for base, series in pairs)
@@ -140,11 +140,11 @@ def _baselines(experiment: Experiment, drawn: Sequence[tuple[Any, ...]]) -> Iter
 
 def _runs_at(experiment: Experiment) -> Iterator[tuple[str, Point]]:
     """Runs whose values are given by ``at``; runs that differ only in their tags are one series."""
-    for block in experiment.model_dump()["runs"]:
-        if block["at"]:
-            grid = experiment.model_dump(include={"title", "seeds"})
-            names, series = (runs_of(grid | {"runs": [part]}) for part in (block, block | {"tag": None}))
-            yield from ((run, Point(line, block["at"])) for run, line in zip(names, series, strict=True))
+    for block in experiment.runs:
+        if block.at:
+            untagged = block.model_copy(update={"tag": None})
+            named = zip(expand(block, experiment.seeds), expand(untagged, experiment.seeds), strict=True)
+            yield from ((run, Point(line, block.at)) for (run, *_), (line, *_) in named)
 
 
 def _ordered(values: Sequence[Any]) -> list[Any]:

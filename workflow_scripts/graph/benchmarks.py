@@ -5,28 +5,29 @@ that names no benchmark never imports it.
 """
 
 import json
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from workflow_scripts.graph.place import read_note, write_note
+from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.graph.slices import as_json
+from workflow_scripts.settings.suites import Mteb
 from workflow_scripts.settings.suites import MtebSelection as Selection
 
 NOTES = Path(".snakemake/benchmarks.json")
 """Below the working directory: types of tasks by their names, by what was asked."""
 
 
-def task_lists(config: Mapping[str, Any], suite: str) -> dict[str, dict[str, str]]:
+def task_lists(settings: Configuration, suite: str) -> dict[str, dict[str, str]]:
     """Lists of a suite of the kind ``mteb``: those that it names, or all tasks of its benchmark and those of each type.
 
     Raises:
         ConfigError: if mteb does not know what is asked of a benchmark.
     """
-    block = config["suites"]["mteb"][suite]
+    block = settings.suites.mteb[suite]
     if not (chosen := selection(block)):
-        return {name: config["mteb"]["lists"][name] for name in block["lists"]}
+        return {name: settings.mteb.lists[name] for name in block.lists or ()}
     lists: dict[str, dict[str, str]] = {chosen["benchmark"]: {}}
     for task, kind in _types(chosen, f"suites.mteb.{suite}").items():
         for name in (chosen["benchmark"], kind):
@@ -34,9 +35,9 @@ def task_lists(config: Mapping[str, Any], suite: str) -> dict[str, dict[str, str
     return lists
 
 
-def selection(block: Mapping[str, Any]) -> dict[str, Any]:
+def selection(block: Mteb) -> dict[str, Any]:
     """A suite's choice from a benchmark; nothing if the suite names lists."""
-    return {name: block[name] for name in Selection.model_fields if block.get(name) is not None}
+    return block.model_dump(include={*Selection.model_fields}, exclude_none=True)
 
 
 def _types(chosen: dict[str, Any], place: str) -> dict[str, str]:

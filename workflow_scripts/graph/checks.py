@@ -6,15 +6,16 @@ what sections and grids hold, and what those of them mean together that are soun
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import TypeAdapter
+
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, advice, refuse, unknown
-from workflow_scripts.extraction.blocks import block_findings, extraction_findings
-from workflow_scripts.graph.call import OPERATIONAL
+from workflow_scripts.graph.blocks import block_findings, extraction_findings
 from workflow_scripts.graph.configuration import base_files, placed, read_mapping
 from workflow_scripts.graph.mistakes import mistakes, read
 from workflow_scripts.graph.place import from_here
@@ -36,17 +37,18 @@ from workflow_scripts.graph.resources import (
     published_findings,
     resource_findings,
 )
-from workflow_scripts.graph.schema import Grid, RunSettings, Study
+from workflow_scripts.graph.runs import adapting_training, members_of, read_run
+from workflow_scripts.graph.schema import (
+    AdaptedEncoder,
+    Configuration,
+    EncoderFromRuns,
+    GridBlock,
+    RunSettings,
+)
 from workflow_scripts.graph.sizes import Rows, Sizes
 from workflow_scripts.graph.slices import Config, as_json
-from workflow_scripts.settings.grids import (
-    EXTRACTION,
-    Run,
-    adapting_training,
-    members_of,
-    run_settings,
-    runs_of,
-)
+from workflow_scripts.settings.corpora import Corpus
+from workflow_scripts.settings.grids import EXTRACTION, Run, runs_of
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.start import Start
 from workflow_scripts.settings.training import ContinueMlm, Development, Training
@@ -58,7 +60,7 @@ def checked(
     data_root: Path | None,
     configfiles: Iterable[str | Path] = (),
     given: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+) -> tuple[Configuration, dict[str, GridBlock]]:
     """Check the configuration and the grids that it asks for.
 
     Args:
@@ -69,16 +71,16 @@ def checked(
         given: Of the command line.
 
     Returns:
-        The grids by name; the extraction study has none.
+        The configuration, and the grids by name; the extraction study has none.
 
     Raises:
         ConfigError: with a line for each mistake: the key, what was found and what to do.
     """
-    grids, findings = read_grids(config, root / "config")
-    findings += study_findings(config, grids, root, data_root)
+    plain, findings = read_grids(config, root / "config")
+    settings, grids, more = study_findings(config, plain, root, data_root)
     files = [*base_files(root), *(Path(from_here(file)) for file in configfiles)]
-    refuse(_placed(finding, files, given or {}, root / "config") for finding in findings)
-    return grids
+    refuse(_placed(finding, files, given or {}, root / "config") for finding in [*findings, *more])
+    return settings, grids
 
 
 def _placed(finding: str, files: Sequence[Path], given: Mapping[str, Any], folder: Path) -> str:
@@ -111,129 +113,145 @@ def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any],
     return grids, findings
 
 
-_OF_GRIDS = ("suites", "datasets", "mteb", "corpora", "encoders", "names", "extraction")
-_OF_EXTRACTION = ("extraction", "suites", "datasets", "mteb", "experiments")
-_OF_RUNS = (
+_OF_GRIDS = {"suites", "datasets", "mteb", "corpora", "encoders", "names", "extraction"}
+_OF_EXTRACTION = {"extraction", "suites", "datasets", "mteb", "experiments"}
+_OF_RUNS = {
     *("name", "training", "development", "encoders", "corpora", "datasets", "methods", "exemplars"),
     *("continue_mlm", "teacher", *_OF_EXTRACTION),
-)
+}
 
 
-def study_findings(config: Config, grids: Mapping[str, Any], root: Path, data_root: Path | None) -> list[str]:
-    """Everything that is wrong with a study: a check is left out where what it reads has mistakes of its own.
+def study_findings(
+    config: Config, plain: Mapping[str, Any], root: Path, data_root: Path | None
+) -> tuple[Configuration, dict[str, GridBlock], list[str]]:
+    """Everything that is wrong with a study: a check is left out where its sections have mistakes of their own.
 
     Args:
         config: The configuration, whatever it holds.
-        grids: Its grids by name, likewise.
+        plain: Its grids by name, likewise.
         root: Folder of the Snakefile.
         data_root: Folder of local data.
+
+    Returns:
+        The sections and the grids without mistakes, and a line for each mistake.
     """
-    found = mistakes(Study, config, "")
+    whole, found = read(Configuration, config, "")
 
     def clean(*places: str) -> bool:
         starts = tuple(f"{place}{end}" for place in places for end in ".:")
         return not any(line.startswith(starts) for line in found)
 
-    if config.keys() >= {"methods", "encoders"} and clean("methods", "encoders"):
-        found += _override_findings(config)
-    places = {name: f"experiments/{name}.yaml" for name in grids}
-    for name, grid in grids.items():
-        found += mistakes(Grid, grid, f"{places[name]}: ")
-    grids = {name: grid for name, grid in grids.items() if clean(places[name])}
-    parts = {section: config[section] for section in Study.model_fields.keys() & config if clean(section)}
-    found += misnamed(parts, references(parts, Study))
-    for name, grid in grids.items():
-        found += misnamed(parts, references(grid, Grid), f"{places[name]}: ")
-    if parts.keys() >= {"datasets"}:
-        found += reader_findings(config)
-    if parts.keys() >= {"encoders"}:
-        found += encoder_findings(config)
-    if parts.keys() >= {"suites", "datasets"}:
-        found += suite_findings(config)
-    if parts.keys() >= {*_OF_EXTRACTION}:
-        found += extraction_findings(config)
-    if parts.keys() >= {*_OF_GRIDS}:
-        tables = {*config["extraction"]["tables"], *config["extraction"]["statistics"]}
+    settings = whole or _sections(config, clean)
+    if settings.model_fields_set >= {"methods", "encoders"} and (more := [*_override_findings(settings)]):
+        found += more
+        settings = _sections(config, clean)
+    parts = settings.model_fields_set
+    places = {name: f"experiments/{name}.yaml" for name in plain}
+    for name, grid in plain.items():
+        found += mistakes(GridBlock, grid, f"{places[name]}: ")
+    grids = {name: GridBlock.strictly(grid) for name, grid in plain.items() if clean(places[name])}
+    sections = {section: config[section] for section in parts}
+    found += misnamed(settings, references(sections, Configuration))
+    for name in grids:
+        found += misnamed(settings, references(plain[name], GridBlock), f"{places[name]}: ")
+    if "datasets" in parts:
+        found += reader_findings(settings)
+    if "encoders" in parts:
+        found += encoder_findings(settings)
+    if parts >= {"suites", "datasets"}:
+        found += suite_findings(settings)
+    if parts >= _OF_EXTRACTION:
+        found += extraction_findings(settings)
+    if parts >= _OF_GRIDS:
+        tables = {*settings.extraction.tables, *settings.extraction.statistics}
         taken = "a table of the extraction study has that name. Rename the file."
         found += [f"{places[name]}: {taken}" for name in grids if name in tables]
         for name, grid in grids.items():
-            found += grid_findings(config, grid, places[name])
-        whole = {name: grid for name, grid in grids.items() if clean(places[name])}
-        found += published_findings(config, whole, root)
+            found += grid_findings(settings, grid, plain[name], places[name])
+        sound = {name: grid for name, grid in grids.items() if clean(places[name])}
+        found += published_findings(settings, sound, root)
         if "claims" in parts:
-            found += claim_findings(config, whole, root)
-    if parts.keys() >= {*_OF_RUNS} and clean(*_OF_RUNS):
-        found += _run_findings(config, grids, data_root)
-    if parts.keys() >= {"data_root", "answers"}:
-        found += data_root_findings(config, data_root)
-    if parts.keys() >= {"extraction", "exemplars", "translators"}:
-        found += resource_findings(config, grids, root)
-    return found
+            found += claim_findings(settings, sound, root)
+    if parts >= _OF_RUNS and clean(*_OF_RUNS):
+        found += _run_findings(config, settings, grids, data_root)
+    if parts >= {"data_root", "answers"}:
+        found += data_root_findings(settings, data_root)
+    if parts >= {"extraction", "exemplars", "translators"}:
+        found += resource_findings(settings, grids, root)
+    return settings, grids, found
 
 
-def _override_findings(config: Mapping[str, Any]) -> Iterator[str]:
+def _sections(config: Config, clean: Callable[[str], bool]) -> Configuration:
+    """The sections of a configuration that have no mistakes; the others are not set."""
+    parts = {}
+    for name, field in Configuration.model_fields.items():
+        if name in config and clean(name):
+            kind: Any = Annotated[field.annotation, field]
+            parts[name] = TypeAdapter(kind).validate_json(json.dumps(config[name], default=str), strict=True)
+    return Configuration.model_construct(_fields_set={*parts}, **parts)
+
+
+def _override_findings(settings: Configuration) -> Iterator[str]:
     """Keys, types and ranges of what methods and encoders override, each by itself; runs are checked as a whole."""
-    blocks = [
-        (f"methods.{name}.{section}.", kind, block.get(section, {}))
-        for name, block in config["methods"].items()
-        for section, kind in (("training", Training), ("development", Development))
-    ]
-    for name, block in config["encoders"].items():
-        blocks.append((f"encoders.{name}.training.", Training, block.get("training", {})))
-        adapting = block.get("adapt", {}).get("training", {})
-        blocks.append((f"encoders.{name}.adapt.training.", Training, adapting))
+    blocks: list[tuple[str, type[Settings], Config]] = []
+    for name, method in settings.methods.items():
+        blocks.append((f"methods.{name}.training.", Training, method.training))
+        blocks.append((f"methods.{name}.development.", Development, method.development))
+    for name, encoder in settings.encoders.items():
+        blocks.append((f"encoders.{name}.training.", Training, encoder.training))
+        if isinstance(encoder, AdaptedEncoder):
+            blocks.append((f"encoders.{name}.adapt.training.", Training, encoder.adapt.training))
     for place, kind, overrides in blocks:
         yield from mistakes(kind, overrides, place, partial=True)
 
 
-def _defined_runs(config: Mapping[str, Any], grid: Mapping[str, Any]) -> dict[str, Run]:
+def _defined_runs(settings: Configuration, grid: GridBlock) -> dict[str, Run]:
     """Runs of a grid whose parts are all defined; none where two have one name."""
     runs: Mapping[str, Run] = {}
     with suppress(ConfigError):
         runs = runs_of(grid)
-    methods, encoders, corpora = ({None, *config[part]} for part in ("methods", "encoders", "corpora"))
+    encoders, corpora = {None, *settings.encoders}, {None, *settings.corpora}
     return {
         name: run
         for name, run in runs.items()
-        if run.method in methods and {run.encoder, run.teacher} <= encoders and run.corpus in corpora
+        if run.method in settings.methods and {run.encoder, run.teacher} <= encoders and run.corpus in corpora
     }
 
 
-def _run_findings(config: dict[str, Any], grids: Mapping[str, Any], data_root: Path | None) -> Iterator[str]:
-    sizes = Sizes(config, data_root)
-    rows = Rows(config, data_root)
-    checks = RunChecks(config, sizes, rows)
-    encoders = config["encoders"]
-    named = {pool["encoder"] for pool in config["exemplars"].values()}
-    if EXTRACTION in config["experiments"]:
-        encoder = config["extraction"]["encoder"]
+def _run_findings(
+    config: Config, settings: Configuration, grids: Mapping[str, GridBlock], data_root: Path | None
+) -> Iterator[str]:
+    sizes, rows, encoders = Sizes(settings, data_root), Rows(settings, data_root), settings.encoders
+    checks = RunChecks(config, settings, sizes, rows)
+    named: set[str | None] = {pool.encoder for pool in settings.exemplars.values()}
+    if EXTRACTION in settings.experiments:
+        encoder = settings.extraction.encoder
         named.add(encoder)
         size = sizes.of(encoder)
-        yield from block_findings(config["extraction"], size and size.layers)
-        suites = {kind: [suite] for kind, suite in config["extraction"]["suites"].items() if suite}
+        yield from block_findings(settings.extraction, size and size.layers)
+        suites = {kind: [suite] for kind, suite in settings.extraction.suites if suite}
         yield from checks.length_findings("extraction", suites, [encoder])
     for name, grid in grids.items():
-        runs, place = _defined_runs(config, grid), f"experiments/{name}.yaml"
+        runs, place = _defined_runs(settings, grid), f"experiments/{name}.yaml"
         yield from checks.findings(place, runs)
-        yield from checks.length_findings(place, grid["suites"], (run.encoder for run in runs.values()))
+        yield from checks.length_findings(place, grid.suites.by_kind, (run.encoder for run in runs.values()))
         yield from checks.attention_findings(place, grid, runs)
-        for run in runs.values():
-            named |= {run.encoder, run.teacher} - {None}
-    reached = sorted(encoders_reached(encoders, named))
-    yield from folder_findings(config, reached, data_root)
+        named |= {encoder for run in runs.values() for encoder in (run.encoder, run.teacher)}
+    reached = sorted(encoders_reached(encoders, filter(None, named)))
+    yield from folder_findings(settings, reached, data_root)
     yield from rows.findings()
     for encoder in reached:
-        if "runs" in encoders[encoder]:
-            yield from checks.findings(f"encoders.{encoder}.runs", members_of(encoders, encoder, (0,)))
+        yield from checks.findings(f"encoders.{encoder}.runs", members_of(encoders, encoder))
     for encoder in reached:
-        if adapt := encoders[encoder].get("adapt"):
+        block = encoders[encoder]
+        if isinstance(block, AdaptedEncoder):
             place = f"encoders.{encoder}.adapt."
-            block = config["continue_mlm"] | {"training": adapting_training(config, encoder)}
-            masked, found = read(ContinueMlm, block, place)
+            training = {"training": adapting_training(config, encoder)}
+            masked, found = read(ContinueMlm, config["continue_mlm"] | training, place)
             yield from found
             if masked:
-                misfits = masked.training.misfits(adapt["corpus"], rows.most(adapt["corpus"]))
-                yield from (f"{place}{line}" for line in misfits)
+                corpus = block.adapt.corpus
+                yield from (f"{place}{line}" for line in masked.training.misfits(corpus, rows.most(corpus)))
 
 
 _SHOWN = 2
@@ -243,10 +261,9 @@ _SHOWN = 2
 class RunChecks:
     """Checks of runs, whose names have all been found to be defined."""
 
-    def __init__(self, config: Config, sizes: Sizes, rows: Rows) -> None:
-        self._config = config
+    def __init__(self, config: Config, settings: Configuration, sizes: Sizes, rows: Rows) -> None:
+        self._config, self._settings = config, settings
         self._rows = rows
-        self._read = cache(lambda text: read(RunSettings, json.loads(text), ""))
         self._sizes_of = sizes.behind
 
     def findings(self, place: str, runs: Mapping[str, Run]) -> Iterator[str]:
@@ -270,88 +287,87 @@ class RunChecks:
         """Suites that ask for longer sentences than one of the encoders takes."""
         encoders = set(encoders)
         for kind, names in suites.items():
-            for suite in names:
-                block = self._config["suites"].get(kind, {}).get(suite, {})
-                yield from self._too_long(block, f"{place}: suites.{kind}.{suite}", encoders)
+            known = self._settings.suites.by_kind[kind]
+            for suite in (name for name in names if name in known):
+                yield from self._too_long(known[suite], f"{place}: suites.{kind}.{suite}", encoders)
 
-    def _too_long(self, block: Mapping[str, Any], place: str, encoders: Iterable[str]) -> Iterator[str]:
+    def _too_long(self, block: Settings, place: str, encoders: Iterable[str]) -> Iterator[str]:
         """Settings of a length, anywhere in a block, above what one of the encoders takes."""
         known = [(size.positions, name) for name in encoders for size in self._sizes_of(name)]
-        most, encoder = min((one for one in known if one[0]), default=(None, ""))
-        for key, value in block.items():
-            if isinstance(value, Mapping):
+        most, encoder = min(((most, name) for most, name in known if most), default=(None, ""))
+        for key, value in block:
+            if isinstance(value, Settings):
                 yield from self._too_long(value, f"{place}.{key}", encoders)
             elif most and key in ("max_tokens", "tokens") and value > most:
                 yield f"{place}.{key}: {value}; {encoder} takes {most}. Lower it."
 
-    def attention_findings(
-        self, place: str, grid: Mapping[str, Any], runs: Mapping[str, Run]
-    ) -> Iterator[str]:
+    def attention_findings(self, place: str, grid: GridBlock, runs: Mapping[str, Run]) -> Iterator[str]:
         """Layers whose attention a suite maps and that an encoder of the grid lacks."""
-        known = self._config["suites"].get("attention", {})
-        for suite in grid["suites"].get("attention", []):
-            layers = known.get(suite, {}).get("maps", {}).get("layers", [])
+        known = self._settings.suites.attention
+        for suite in (name for name in grid.suites.attention if name in known):
             for encoder in dict.fromkeys(run.encoder for run in runs.values()):
                 for size in dict.fromkeys(self._sizes_of(encoder)):
+                    layers = known[suite].maps.layers
                     if outside := [layer for layer in layers if not 1 <= layer <= size.layers]:
                         found = f"{outside[0]}; {encoder} has layers 1 to {size.layers}"
                         yield f"{place}: suites.attention.{suite}.maps.layers: {found}. Name one of them."
 
     def _mistakes(self, run: Run) -> Sequence[str]:
-        readings = self._config["methods"][run.method].get("readings", {})
+        readings = self._settings.methods[run.method].readings
         if run.reading != "default" and run.reading not in readings:
             return [
                 f"reading: {run.reading} is not a reading of methods.{run.method}. {advice(run.reading, readings)}"
             ]
-        settings = run_settings(self._config, run)
-        merged, found = self._read(as_json(settings))
+        merged, found = read_run(self._config, run)
         if not merged:
             return found
-        method, training = merged.method, merged.training
+        method = merged.method
         pool = getattr(method, "pool", None)
-        if pool and (found := [*unknown(pool, self._config["exemplars"], "method.pool")]):
+        if pool and (found := [*unknown(pool, self._settings.exemplars, "method.pool")]):
             return found
         start = self._start(run, pool)
-        trained = self._trained(run, settings, training) if run.corpus else ()
-        chunked = method.unchunkable(start) if run.corpus and training.chunk else ()
+        trained = self._trained(run, merged) if run.corpus else ()
+        chunked = method.unchunkable(start) if run.corpus and merged.training.chunk else ()
         return [*trained, *chunked, *self._origin(run, method), *method.misfits(start)]
 
-    def _trained(self, run: Run, settings: Config, training: Training) -> Iterator[str]:
+    def _trained(self, run: Run, merged: RunSettings) -> Iterator[str]:
         """Mistakes in a training, such as no way to choose a checkpoint."""
         corpus = str(run.corpus)
-        yield from training.misfits(corpus, self._rows.most(corpus))
-        for section in ("training", "development"):
-            yield from self._too_long(settings[section], section, [run.encoder])
+        yield from merged.training.misfits(corpus, self._rows.most(corpus))
+        yield from self._too_long(merged.training, "training", [run.encoder])
+        yield from self._too_long(merged.development, "development", [run.encoder])
         if run.teacher:
-            yield from self._too_long(self._config["teacher"], "teacher", [run.teacher])
-        corpus = source_corpus(self._config, corpus)
-        yield from self._rows.too_few(corpus)
-        if (
-            not self._config["development"]["dataset"]
-            and not self._config["corpora"][corpus]["dev_sentences"]
-        ):
+            yield from self._too_long(self._settings.teacher, "teacher", [run.teacher])
+        corpus = source_corpus(self._settings, corpus)
+        block = self._settings.corpora[corpus]
+        assert isinstance(block, Corpus)
+        yield from self._rows.too_few(block.dataset)
+        if not self._settings.development.dataset and not block.dev_sentences:
             found = "null, and no sentence of the corpus is held out"
             yield f"development.dataset: {found}. Name one, or set corpora.{corpus}.dev_sentences."
 
+    def _is_made(self, encoder: str) -> bool:
+        """Whether an encoder consists of runs."""
+        return isinstance(self._settings.encoders[encoder], EncoderFromRuns)
+
     def _start(self, run: Run, pool: str | None) -> Start:
         """The encoder of a run, against which its method's settings are checked."""
-        members = members_of(self._config["encoders"], run.encoder, (0,))
+        members = members_of(self._settings.encoders, run.encoder)
         return Start(
             encoder=run.encoder,
             sizes=self._sizes_of(run.encoder),
-            members=len(members) if "runs" in self._config["encoders"][run.encoder] else None,
+            members=len(members) if self._is_made(run.encoder) else None,
             frozen=[name for name, member in members.items() if not member.corpus],
             teacher=run.teacher or "",
             teacher_sizes=self._sizes_of(run.teacher) if run.teacher else [],
-            pool_sentences=self._config["exemplars"][pool]["sentences"] if pool else None,
+            pool_sentences=self._settings.exemplars[pool].sentences if pool else None,
         )
 
     def _origin(self, run: Run, method: MethodConfig) -> Iterator[str]:
         """Encoder, corpus and teacher of a run against what its method starts from."""
         inner = getattr(method, "base", method)
         module, encoder = method.module, run.encoder
-        is_made = "runs" in self._config["encoders"][encoder]
-        made = members_of(self._config["encoders"], encoder, (0,))
+        is_made, made = self._is_made(encoder), members_of(self._settings.encoders, encoder)
         names, members = [*made], [*made.values()]
         count = f"{len(members)} run{'s' if len(members) != 1 else ''}" if is_made else "no runs"
         match inner.starts_from:
@@ -383,14 +399,13 @@ class RunChecks:
             yield f"corpus: {module} trains, and no corpus is named. Name one."
         if not wanted and corpus is not None:
             yield f"corpus: {module} trains nothing; {corpus} is named. Leave it out, or name another method."
-        has = corpus_columns(self._config, corpus) if corpus else wanted
+        has = corpus_columns(self._settings, corpus) if corpus else wanted
         if missing := [column for column in wanted if column not in has]:
             found = f"{module} reads the column {missing[0]}; {corpus} has {', '.join(has)}"
             yield f"corpus: {found}. Name another corpus, or another method."
 
     def _decided(self, run: Run) -> str:
         """All that decides a run's model but its seed."""
-        settings = run_settings(self._config, run)
-        training = {name: value for name, value in settings["training"].items() if name not in OPERATIONAL}
-        settings["training"] = training
-        return as_json([run.encoder, run.corpus, run.teacher, settings])
+        settings, _ = read_run(self._config, run)
+        decides = settings and [settings.method, settings.training.deciding(), settings.development]
+        return as_json([run.encoder, run.corpus, run.teacher, decides])

@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from workflow_scripts.config import Settings
 from workflow_scripts.graph.outside import source_now, sources_read
-from workflow_scripts.graph.slices import Config, as_json, deciding
+from workflow_scripts.graph.schema import Configuration
+from workflow_scripts.graph.slices import as_json
 from workflow_scripts.graph.study import Study
-from workflow_scripts.settings.apis import LlmBlock, TranslatorSlice
-from workflow_scripts.settings.corpora import Limits
-from workflow_scripts.settings.encoders import EncoderBlock
+from workflow_scripts.settings.apis import LlmTranslatorBlock
+from workflow_scripts.settings.corpora import Shape, Translation
+from workflow_scripts.settings.datasets import DatasetBlock, FileSource, HubSource
 
 
 @dataclass(frozen=True)
@@ -18,85 +20,81 @@ class Dataset:
     study: Study
     name: str
 
+    @property
+    def _block(self) -> DatasetBlock:
+        return self.study.settings.datasets[self.name]
+
     @cached_property
     def source(self) -> str:
         """The name of what it would be read from."""
-        block, table = self.study.config["datasets"][self.name], f"datasets/{self.name}.parquet"
-        return source_now(self.study, table, block["sources"], optional=block.get("optional", False))
+        table = f"datasets/{self.name}.parquet"
+        return source_now(self.study, table, self._block.sources, optional=self._block.optional)
 
-    @property
-    def _block(self) -> Config:
-        """Its block with its sources now; ``about`` is for people."""
-        block = self.study.config["datasets"][self.name]
-        sources = sources_read(self.source, block["sources"])
-        return {key: value for key, value in block.items() if key != "about"} | {"sources": sources}
+    @cached_property
+    def _sources(self) -> list[FileSource | HubSource]:
+        """Its sources now."""
+        return sources_read(self.source, self._block.sources)
 
     @property
     def settings(self) -> str:
         """Settings that decide its rows: without pinned hashes and the contract, unless a refusal becomes a gap."""
-        block = self._block
-        if block.get("optional") and self.study.config["broken"] == "gap":
+        block = self._block.model_dump(mode="json", exclude={"about", "contract", "sources"})
+        read = [source.model_dump(mode="json") for source in self._sources]
+        if self._block.optional and self.study.settings.broken == "gap":
+            block |= {"sources": read, "contract": self._block.contract}
             return as_json({"dataset": block, "source": self.source, "broken": "gap"})
-        unpinned = [
-            one | {"files": {role: file["path"] for role, file in one["files"].items()}}
-            if "files" in one
-            else one
-            for one in block.pop("sources")
-        ]
-        del block["contract"]
-        return as_json({"dataset": block | {"sources": unpinned}, "source": self.source})
+        for one in (one for one in read if "files" in one):
+            one["files"] = {role: file["path"] for role, file in one["files"].items()}
+        return as_json({"dataset": block | {"sources": read}, "source": self.source})
 
     @property
     def contract(self) -> str:
         """The same with all that refuses rows: a resource, which Snakemake passes on without comparing it."""
-        return as_json(self._block)
+        block = self._block.model_dump(mode="json", exclude={"about", "sources"})
+        return as_json(block | {"sources": self._sources})
 
     @property
     def readers(self) -> list[str]:
         """The module that reads its source now, and no other."""
-        return sorted(
-            {f"data.readers.{source['reader']}" for source in self._block["sources"] if "reader" in source}
-        )
+        read = (source.reader for source in self._sources if not isinstance(source, HubSource))
+        return sorted({f"data.readers.{reader}" for reader in read})
 
 
 def fetching(study: Study, encoder: str) -> str:
     """Settings that decide a fetched encoder, and the source that it would be copied from now."""
-    block = study.config["encoders"][encoder]["fetch"]
-    source = source_now(study, f"encoders/{encoder}", block["sources"])
-    decides = deciding(block, EncoderBlock) | {"sources": sources_read(source, block["sources"])}
+    block = study.settings.fetched(encoder)
+    source = source_now(study, f"encoders/{encoder}", block.sources)
+    decides = block.deciding() | {"sources": sources_read(source, block.sources)}
     return as_json({"encoder": decides, "source": source})
 
 
-def translation(config: Config, corpus: str) -> str:
+def translation(settings: Configuration, corpus: str) -> str:
     """Settings of the translation of a corpus: what decides the text, not what is made of it, or who is asked."""
-    trip, blocks = config["corpora"][corpus]["round_trip"], _engine(config, corpus)
-    slice_ = TranslatorSlice.parse({"translator": blocks["translator"]}, trip["translator"])
-    kinds = {"translator": type(slice_.translator), "limits": Limits, "llm": LlmBlock}
-    asked = {key: trip[key] for key in ("corpus", "translator", "source", "via", "max_sentences")}
-    return as_json({"translation": asked} | {name: deciding(blocks[name], kinds[name]) for name in blocks})
+    asked = settings.round_trip_behind(corpus).model_dump(include={*Translation.model_fields})
+    decides = {name: block.deciding() for name, block in _engine(settings, corpus).items()}
+    return as_json({"translation": asked, **decides})
 
 
-def translation_service(config: Config, corpus: str) -> str:
+def translation_service(settings: Configuration, corpus: str) -> str:
     """The translator and its settings: a resource, which Snakemake passes on without comparing it."""
-    return as_json(_engine(config, corpus))
+    return as_json(_engine(settings, corpus))
 
 
-def _engine(config: Config, corpus: str) -> dict[str, Config]:
+def _engine(settings: Configuration, corpus: str) -> dict[str, Settings]:
     """The blocks behind a translation."""
-    block = config["translators"][config["corpora"][corpus]["round_trip"]["translator"]]
-    llm = {"llm": config["llms"][block["llm"]]} if "llm" in block else {}
-    return {"translator": block, "limits": config["round_trip"], **llm}
+    block = settings.translators[settings.round_trip_behind(corpus).translator]
+    llm = {"llm": settings.llms[block.llm]} if isinstance(block, LlmTranslatorBlock) else {}
+    return {"translator": block, "limits": settings.round_trip, **llm}
 
 
-def round_trips(config: Config, corpus: str) -> str:
+def round_trips(settings: Configuration, corpus: str) -> str:
     """Settings of what is made of a translation."""
-    block = config["corpora"][corpus]
-    trip = block["round_trip"]
-    shape = {key: trip[key] for key in ("form", "unchanged")}
-    return as_json({"shape": shape, "max_sentences": trip["max_sentences"], "label": block["label"]})
+    trip = settings.round_trip_behind(corpus)
+    shape, label = trip.model_dump(include={*Shape.model_fields}), settings.corpora[corpus].label
+    return as_json({"shape": shape, "max_sentences": trip.max_sentences, "label": label})
 
 
-def written_pool(config: Config, pool: str) -> str:
+def written_pool(settings: Configuration, pool: str) -> str:
     """Settings of a pool that a language model writes."""
-    block = config["exemplars"][pool]
-    return as_json({"pool": block, "llm": deciding(config["llms"][block["llm"]], LlmBlock)})
+    block = settings.written_pool(pool)
+    return as_json({"pool": block, "llm": settings.llms[block.llm].deciding()})

@@ -4,16 +4,17 @@ Figures declare what they need (``figures.base.Declaration``).
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import product
 from typing import Any, NamedTuple
 
-from workflow_scripts.extraction.blocks import files_of, names
+from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import MODELS, Declaration, all_figures
+from workflow_scripts.graph.blocks import Shown, files_of, names
 from workflow_scripts.graph.references import called, called_runs, source_corpus
-from workflow_scripts.graph.slices import Config, Wildcards, as_json
+from workflow_scripts.graph.slices import Config, Wildcards, as_json, at
 from workflow_scripts.graph.study import Grid, Run, Study
 from workflow_scripts.settings.grids import EXTRACTION, paper_of
 
@@ -22,7 +23,7 @@ class _Figure(NamedTuple):
     """A figure of an experiment."""
 
     declared: Declaration
-    block: Config
+    block: Settings
     """Settings of the figure."""
     runs: dict[str, Run]
     """Runs that it reads."""
@@ -34,7 +35,7 @@ class Figures:
     """The figures of a study: those of its experiments, and those of the extraction study."""
 
     def __init__(self, study: Study) -> None:
-        self._study, self._config = study, study.config
+        self._study, self._settings = study, study.settings
 
     @cached_property
     def by_experiment(self) -> dict[str, dict[str, _Figure]]:
@@ -44,43 +45,43 @@ class Figures:
             name: {one.name: figure for one in declared if (figure := self._grid_figure(grid, one))}
             for name, grid in self._study.grids.items()
         }
-        shown = self._study.shown_extraction["figures"]
+        shown = self._study.shown_extraction.figures
         found[EXTRACTION] = {name: self._extraction_figure(name) for name in shown}
         return {experiment: figures for experiment, figures in found.items() if figures}
 
     def _grid_figure(self, grid: Grid, declared: Declaration) -> _Figure | None:
         """A figure of an experiment; None unless its block is there and each of its inputs has a file."""
-        config = self._config | {"grids": {grid.name: grid.block}}
-        block = _at(config, (declared.block or "").format(experiment=grid.name))
-        if declared.block and not block:
+        roots = {"report": self._settings.report, "grids": {grid.name: grid.block}}
+        block = at(roots, declared.block.format(experiment=grid.name)) if declared.block else Settings()
+        if block is None:
             return None
         runs = {name: run for name, run in grid.runs.items() if _is_read(run, declared)}
         if "runs" in declared.settings.model_fields:
-            runs = {name: runs[name] for name in block["runs"]}
+            runs = {name: runs[name] for name in at(block, "runs")}
         files = {
-            role: self._files(pattern.replace("{experiment}", grid.name), grid, runs.values(), block or {})
+            role: self._files(pattern.replace("{experiment}", grid.name), grid, runs.values(), block)
             for role, pattern in declared.reads.items()
         }
-        return _Figure(declared, block or {}, runs, files) if all(files.values()) else None
+        return _Figure(declared, block, runs, files) if all(files.values()) else None
 
     def _extraction_figure(self, name: str) -> _Figure:
         """A figure of the extraction study."""
-        block = self._config["extraction"]["figures"][name]
-        declared = all_figures()[block["kind"]]
+        block = self._settings.extraction.figures[name]
+        declared = all_figures()[block.kind]
         (role,) = declared.reads
         return _Figure(
-            declared, block, {}, {role: [f"<results>/{one}" for one in files_of(self._config, block)]}
+            declared, block, {}, {role: [f"<results>/{one}" for one in files_of(self._settings, block)]}
         )
 
-    def _files(self, pattern: str, grid: Grid, runs: Iterable[Run], block: Config) -> list[str]:
+    def _files(self, pattern: str, grid: Grid, runs: Iterable[Run], block: Settings) -> list[str]:
         """Files of one input, corpus by corpus, suite by suite, run by run and seed by seed."""
         corpora, suites = [""], [""]
         if "{corpus}" in pattern:
-            corpora = [source_corpus(self._config, str(run.corpus)) for run in grid.trained]
+            corpora = [source_corpus(self._settings, str(run.corpus)) for run in grid.trained]
         if kind := re.search(r"/(\w+)/\{suite\}", pattern):
-            suites = grid.block["suites"].get(kind[1], [])
-            if "task" in block:
-                suites = [name for name in suites if block["task"] in self._study.suites[name].tasks]
+            suites = grid.experiment.suites.get(kind[1], [])
+            if task := getattr(block, "task", None):
+                suites = [name for name in suites if task in self._study.suites[name].tasks]
         paths = [
             pattern.replace("{corpus}", corpus).replace("{suite}", suite)
             for corpus, suite in product(dict.fromkeys(corpora), suites)
@@ -126,12 +127,12 @@ class Figures:
         """The part of the configuration that an experiment's figures read, as JSON."""
         experiment = wildcards.experiment
         figures = {
-            name: self._settings(experiment, figure)
+            name: self._figure_settings(experiment, figure)
             for name, figure in self.by_experiment[experiment].items()
         }
-        return as_json({"figures": figures, "style": self._config["report"]["figure"]})
+        return as_json({"figures": figures, "style": self._settings.report.figure})
 
-    def _settings(self, experiment: str, figure: _Figure) -> Config:
+    def _figure_settings(self, experiment: str, figure: _Figure) -> Config:
         """The settings of one figure; Snakemake does not compare the order of inputs, so runs are among them."""
         declared, block, grid = figure.declared, figure.block, self._study.grids.get(experiment)
         reads_runs = any("{run}" in pattern for pattern in declared.reads.values())
@@ -139,40 +140,38 @@ class Figures:
             "module": declared.module,
             "kind": declared.name,
             "caption": declared.caption,
-            "title": (grid.block if grid else block)["title"],
+            "title": at(grid.block if grid else block, "title"),
             "config": block,
             "runs": list(figure.runs) if reads_runs else [],
             "called": self._called(grid, figure) if grid else {},
-            "names": {} if grid else names(self._config, block),
+            "names": names(self._settings, block) if isinstance(block, Shown) else {},
         }
 
     def _called(self, grid: Grid, figure: _Figure) -> Config:
         """Names of what a figure shows: its runs, and the data that its inputs were measured on."""
-        words, read = self._config["names"], " ".join(figure.declared.reads.values())
+        words, read = self._settings.names, " ".join(figure.declared.reads.values())
         shown: Config = {"runs": called_runs(words, {n: run.asked for n, run in figure.runs.items() if read})}
         if "/tables/" in read or "/scores/" in read:
-            datasets = called(words, "datasets", grid.tasks.values())
-            shown["datasets"] = {
-                task: datasets[name] for task, name in grid.tasks.items() if name in datasets
-            }
+            tasks = grid.tasks.items()
+            shown["datasets"] = {task: words.datasets[name] for task, name in tasks if name in words.datasets}
         if "/history." in read:
-            chosen_by = [self._config["development"]["dataset"]]
-            shown["datasets"] = called(words, "datasets", filter(None, chosen_by))
-            shown["corpora"] = called(words, "corpora", (str(run.corpus) for run in grid.trained))
+            chosen_by = filter(None, [self._settings.development.dataset])
+            shown["datasets"] = called(words.datasets, chosen_by)
+            shown["corpora"] = called(words.corpora, (str(run.corpus) for run in grid.trained))
         return shown
 
 
 def _is_read(run: Run, declared: Declaration) -> bool:
     """Whether a figure reads a run, as far as its training and method decide."""
-    fits = (fnmatchcase(str(_at(run.method, key)), wanted) for key, wanted in declared.method.items())
-    return bool(run.corpus or not declared.trained) and all(fits)
+    found = ((_setting(run.method, path), wanted) for path, wanted in declared.method.items())
+    return bool(run.corpus or not declared.trained) and all(
+        fnmatchcase(str(one), wanted) for one, wanted in found
+    )
 
 
-def _at(block: Any, path: str) -> Any:
-    """The value at a dotted path; None if it is not there."""
-    for key in path.split("."):
-        block = block.get(key) if isinstance(block, Mapping) else None
-    return block
+def _setting(method: Any, path: str) -> Any:
+    """The setting of a method at a dotted path; None if the method has no such setting."""
+    return reduce(lambda part, key: getattr(part, key, None), path.split("."), method)
 
 
 def _drawn(experiment: str) -> str:

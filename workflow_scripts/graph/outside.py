@@ -10,7 +10,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from workflow_scripts.apis.ledger import is_offline
 from workflow_scripts.data.hub import Kind, answers, snapshot
@@ -18,10 +18,19 @@ from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, Pin, acc
 from workflow_scripts.data.published import SHARDS, WEIGHTS, encoder_folder, files_of
 from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.graph.place import is_in_job, sha256_now, write_note
+from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.graph.sizes import source_root
-from workflow_scripts.graph.study import Study, data_root_of
+from workflow_scripts.graph.slices import at
+from workflow_scripts.graph.study import Study
+from workflow_scripts.settings.apis import ApertiumBlock, LlmTranslatorBlock
+from workflow_scripts.settings.datasets import File, FileSource, HubFiles, HubSource
+from workflow_scripts.settings.encoders import HubEncoder, LocalEncoder, PackageEncoder
+from workflow_scripts.settings.extraction import LocalWords, PackagedFile, PackagedWords
 
-Config = Mapping[str, Any]
+Source = FileSource | HubSource | LocalEncoder | PackageEncoder | HubEncoder | LocalWords | PackagedWords
+"""One of the places that a dataset, an encoder or word vectors may be read from."""
+OnHub = HubSource | HubFiles | HubEncoder
+S = TypeVar("S", bound=Source)
 
 NOTES = Path(".snakemake/sources")
 """Below the working directory: what the last run was planned with, for its jobs that run elsewhere."""
@@ -81,7 +90,7 @@ class Here(NamedTuple):
         return self.reading, {self.roles.get(file, file): sha256 for file, sha256 in hashes.items()}
 
 
-def source_now(study: Study, artefact: str, sources: Iterable[Config], *, optional: bool = False) -> str:
+def source_now(study: Study, artefact: str, sources: Iterable[Source], *, optional: bool = False) -> str:
     """The name of what the job of one artefact would read now; within a job, of what it was planned with.
 
     On a compute node there may be neither data nor network, and Snakemake rebuilds the graph there.
@@ -96,8 +105,8 @@ def source_now(study: Study, artefact: str, sources: Iterable[Config], *, option
     if is_in_job() and note.is_file():
         return note.read_text("utf-8")
     made = Path(study.folder, artefact)
-    unreachable, broken = (optional and study.config[key] == "gap" for key in ("unreachable", "broken"))
-    root, gaps = data_root_of(study.config), {"gap_if_unreachable": unreachable, "gap_if_broken": broken}
+    reactions = {"gap_if_unreachable": study.settings.unreachable, "gap_if_broken": study.settings.broken}
+    root, gaps = study.data_root, {name: optional and value == "gap" for name, value in reactions.items()}
     name = planned_source(sources, recorded_files(made), root, **gaps)
     if not is_here(name) and not made.exists():  # a job that failed took it away: no gap comes in its place
         name = planned_source(sources, _noted(note), root, **gaps)
@@ -113,7 +122,7 @@ def note_planned() -> None:
 
 
 def planned_source(
-    sources: Iterable[Config],
+    sources: Iterable[Source],
     recorded: Mapping[str, str],
     data_root: Path | None,
     *,
@@ -141,52 +150,61 @@ def planned_source(
     return _on_hub(sources, recorded, gap_if_unreachable)
 
 
-def sources_read(planned: str, sources: Sequence[Config]) -> list[Config]:
+def sources_read(planned: str, sources: Sequence[S]) -> list[S]:
     """The configured sources that ``planned_source`` was built from; all of them if it names none."""
     if is_here(planned):
         files = [file.partition(" sha256:")[0] for file in planned.split("; ")]
-        on_disk = [source for source in sources if source["kind"] not in ON_HUB]
+        on_disk = [source for source in sources if source.kind not in ON_HUB]
         made = (
             one for one, here in zip(on_disk, sources_here(on_disk, None), strict=True) if here.made(files)
         )
         if (one := next(made, None)) is not None:
             return [one]
-    return [one for one in sources if planned.startswith("hub:") and one["kind"] in ON_HUB] or list(sources)
+    return [one for one in sources if planned.startswith("hub:") and one.kind in ON_HUB] or list(sources)
 
 
-def sources_here(sources: Iterable[Config], data_root: Path | None) -> Iterator[Here]:
+def sources_here(sources: Iterable[Source], data_root: Path | None) -> Iterator[Here]:
     """The sources on this machine, in order."""
     for source in sources:
-        if source["kind"] not in ON_HUB:
-            root, label = source_root(source, data_root), _source_label(source)
-            here = _dataset_here if "files" in source else _encoder_here
-            yield here(root, label, source)
+        if not isinstance(source, OnHub):
+            root = source_root(source, data_root)
+            label = "local:" if source.kind == "local" else f"package:{source.package}/"
+            match source:
+                case LocalEncoder() | PackageEncoder():
+                    yield _encoder_here(root, label, source)
+                case LocalWords():
+                    yield _files_here(root, label, {"vectors": source})
+                case PackagedWords():
+                    yield _files_here(root, label, {"vectors": source.vectors, "words": source.words})
+                case _:
+                    yield _files_here(root, label, source.files, (source.reader, source.options))
 
 
-def _source_label(source: Config) -> str:
-    return "local:" if source["kind"] == "local" else f"package:{source['package']}/"
+def _files_here(
+    root: Path | None,
+    label: str,
+    files: Mapping[str, File | LocalWords | PackagedFile],
+    reading: tuple[Any, ...] = (),
+) -> Here:
+    pins = {file.path: file.sha256 for file in files.values()}
+    roles = {file.path: role for role, file in files.items()}
+    return Here(root, label, pins, frozenset(pins), roles, reading)
 
 
-def _dataset_here(root: Path | None, label: str, source: Config) -> Here:
-    pins = {file["path"]: file["sha256"] for file in source["files"].values()}
-    roles = {file["path"]: role for role, file in source["files"].items()}
-    return Here(root, label, pins, frozenset(pins), roles, (source.get("reader"), source.get("options", {})))
-
-
-def _encoder_here(root: Path | None, label: str, source: Config) -> Here:
-    folder, label = root / source["path"] if root else None, f"{label}{source['path']}/"
-    if pins := source.get("sha256"):
-        return Here(folder, label, pins, frozenset(pins))
+def _encoder_here(root: Path | None, label: str, source: LocalEncoder | PackageEncoder) -> Here:
+    folder, label = root / source.path if root else None, f"{label}{source.path}/"
+    if source.sha256:
+        return Here(folder, label, source.sha256, frozenset(source.sha256))
     files = files_of(folder) if folder else []
     weights = [encoder_folder(folder) / name for name in (WEIGHTS, SHARDS)] if folder else []
     needed = next((file for file in files if folder and folder / file in weights), WEIGHTS)
     return Here(folder, label, dict.fromkeys(files), frozenset({needed}), is_open=True)
 
 
-def _on_hub(sources: Iterable[Config], recorded: Mapping[str, str], gap_if_unreachable: bool) -> str:
+def _on_hub(sources: Iterable[Source], recorded: Mapping[str, str], gap_if_unreachable: bool) -> str:
     """All repositories: which of them has answered is seen only by the job."""
-    asked = [source for source in sources if source["kind"] in ON_HUB]
-    places = [f"hub:{source['repository']}@{source.get('revision')}" for source in asked]
+    asked = [source for source in sources if isinstance(source, OnHub)]
+    places = [f"hub:{source.repository}@{source.revision}" for source in asked]
     name = " or ".join(places) or NOTHING
     was_read = any(file.startswith(tuple(places)) for file in recorded)
     if (
@@ -200,10 +218,9 @@ def _on_hub(sources: Iterable[Config], recorded: Mapping[str, str], gap_if_unrea
     return f"{NOT_REACHED}{name}"
 
 
-def is_kept(source: Config, kind: Kind) -> bool:
+def is_kept(source: OnHub, kind: Kind) -> bool:
     """Whether the Hub's client has a copy of a repository on this machine."""
-    revision = source.get("revision")
-    return bool(revision) and snapshot(source["repository"], str(revision), kind).is_dir()
+    return bool(source.revision) and snapshot(source.repository, str(source.revision), kind).is_dir()
 
 
 def recorded_files(artefact: Path) -> dict[str, str]:
@@ -252,14 +269,14 @@ def check_needs(study: Study, jobs: Iterable[Any]) -> None:
     asking = (job for job in jobs if job.rule.name in NAMED_BY)
     needed = [(job.rule.name, getattr(job.wildcards, NAMED_BY[job.rule.name])) for job in asking]
     with one_line_errors():
-        refuse(need_findings(study.config, needed, data_root_of(study.config)))
+        refuse(need_findings(study.settings, needed, study.data_root))
 
 
-def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None) -> Iterator[str]:
+def need_findings(settings: Configuration, jobs: Iterable[Needed], data_root: Path | None) -> Iterator[str]:
     """Missing keys, engines and data, once for all jobs that need them.
 
     Args:
-        config: The whole configuration.
+        settings: The whole configuration.
         jobs: Jobs that are to run.
         data_root: Folder of local data.
     """
@@ -267,35 +284,35 @@ def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None
     for rule, name in dict.fromkeys(jobs):
         match rule:
             case "translate_shard":
-                translator = config["corpora"][name]["round_trip"]["translator"]
-                block = config["translators"][translator]
+                translator = settings.round_trip_behind(name).translator
+                block = settings.translators[translator]
                 asked.setdefault(("translators", translator), []).append(f"corpus {name}")
-                if block.get("llm"):
-                    asked.setdefault(("llms", block["llm"]), []).append(f"corpus {name}")
-                if block["engine"] == "apertium" and not is_offline() and not shutil.which("apertium"):
+                if isinstance(block, LlmTranslatorBlock):
+                    asked.setdefault(("llms", block.llm), []).append(f"corpus {name}")
+                is_there = not isinstance(block, ApertiumBlock) or is_offline() or shutil.which("apertium")
+                if not is_there:
                     found = f"translators.{translator}: corpus {name} needs apertium, which is not installed"
                     yield f"{found}. Install it (Debian: apertium), or name another translator."
             case "write_exemplars":
-                asked.setdefault(("llms", config["exemplars"][name]["llm"]), []).append(f"pool {name}")
+                asked.setdefault(("llms", settings.written_pool(name).llm), []).append(f"pool {name}")
             case "read_dataset":
-                dataset, place = config["datasets"][name], f"datasets.{name}"
-                optional, sources = dataset.get("optional"), dataset["sources"]
-                if not optional:
-                    yield from _source_findings(place, sources, data_root, "dataset")
-                if not optional or config["broken"] == "stop":
-                    or_gap = ", or set broken: gap" if optional else ""
+                dataset, place = settings.datasets[name], f"datasets.{name}"
+                if not dataset.optional:
+                    yield from _source_findings(place, dataset.sources, data_root, "dataset")
+                if not dataset.optional or settings.broken == "stop":
+                    or_gap = ", or set broken: gap" if dataset.optional else ""
                     remedy = f"list both hashes in its sha256{or_gap}"
-                    yield from _hash_findings(place, sources, data_root, remedy)
+                    yield from _hash_findings(place, dataset.sources, data_root, remedy)
             case "fetch_encoder":
-                sources, place = config["encoders"][name]["fetch"]["sources"], f"encoders.{name}"
+                sources, place = settings.fetched(name).sources, f"encoders.{name}"
                 yield from _source_findings(place, sources, data_root, "model")
                 yield from _hash_findings(place, sources, data_root, "pin this one")
     for (section, name), users in asked.items():
-        yield from _key_findings(config, users, section, name)
+        yield from _key_findings(settings, users, section, name)
 
 
-def _key_findings(config: Config, users: Sequence[str], section: str, name: str) -> Iterator[str]:
-    variable = config[section][name].get("key_variable")
+def _key_findings(settings: Configuration, users: Sequence[str], section: str, name: str) -> Iterator[str]:
+    variable = getattr(at(settings, section)[name], "key_variable", None)
     if variable and not os.environ.get(variable, "").strip() and not is_offline():
         need = f"{users[0]} needs it" if len(users) == 1 else f"{users[0]} and {len(users) - 1} more need it"
         found = f"{section}.{name}: {need}, and environment variable {variable} is not set"
@@ -303,25 +320,25 @@ def _key_findings(config: Config, users: Sequence[str], section: str, name: str)
 
 
 def _source_findings(
-    place: str, sources: Sequence[Config], data_root: Path | None, kind: Kind
+    place: str, sources: Sequence[Source], data_root: Path | None, kind: Kind
 ) -> Iterator[str]:
     """A finding where no source can be there."""
     tried = [one.lacks for one in sources_here(sources, data_root)]
     if "" in tried:
         return
-    on_hub = [source for source in sources if source["kind"] in ON_HUB]
+    on_hub = [source for source in sources if isinstance(source, OnHub)]
     if on_hub and (
         any(is_kept(source, kind) for source in on_hub) or answers()
     ):  # whose job asks what it has
         return
-    tried += [f"hub:{source['repository']}: {hub()[1]}" for source in on_hub]
+    tried += [f"hub:{source.repository}: {hub()[1]}" for source in on_hub]
     first = f"Run make fetch on a machine that reaches {hub()[0]}, put" if on_hub else "Put"
     advice = f"{first} it there, set data_root or SEMBLANCE_DATA, or name another source."
     yield f"{place}: no source is there: {'; '.join(tried)}. {advice}"
 
 
 def _hash_findings(
-    place: str, sources: Iterable[Config], data_root: Path | None, remedy: str
+    place: str, sources: Iterable[Source], data_root: Path | None, remedy: str
 ) -> Iterator[str]:
     """A finding for each file of another hash than is pinned, of the source on this machine that would be read."""
     read = next((one for one in sources_here(sources, data_root) if not one.lacks), None)

@@ -3,84 +3,99 @@
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, get_args
 
 from workflow_scripts.errors import ConfigError, advice, shown, unknown
 from workflow_scripts.graph.benchmarks import selection, task_lists
 from workflow_scripts.graph.mistakes import meant_form, read
-from workflow_scripts.graph.schema import Grid
-from workflow_scripts.graph.slices import Config, at
-from workflow_scripts.settings.grids import Run, baselines_of, listed, numbered_columns, runs_of
+from workflow_scripts.graph.schema import (
+    AdaptedEncoder,
+    AnyEncoder,
+    Configuration,
+    EncoderFromRuns,
+    GridBlock,
+)
+from workflow_scripts.graph.slices import at
+from workflow_scripts.settings.corpora import Corpus, RoundTripCorpus
+from workflow_scripts.settings.datasets import FileSource, HubSource
+from workflow_scripts.settings.grids import Column, Run, RunBlock, baselines_of, is_measured, listed, runs_of
 from workflow_scripts.settings.names import Refers
 from workflow_scripts.settings.readers import READERS
-from workflow_scripts.settings.suites import SUITES, Cells
+from workflow_scripts.settings.report import Names
+from workflow_scripts.settings.suites import Attention, Cells, Mteb, Suite, SuiteConfig
 
 
-def source_corpus(config: Mapping[str, Any], corpus: str) -> str:
+def source_corpus(settings: Configuration, corpus: str) -> str:
     """The corpus that is cut from a dataset, behind one that is made from it."""
-    block = config["corpora"][corpus]
-    return block["round_trip"]["corpus"] if "round_trip" in block else corpus
+    block = settings.corpora[corpus]
+    return block.round_trip.corpus if isinstance(block, RoundTripCorpus) else corpus
 
 
-def corpus_datasets(config: Mapping[str, Any], corpora: Iterable[str]) -> list[str]:
+def corpus_datasets(settings: Configuration, corpora: Iterable[str]) -> list[str]:
     """Datasets that corpora are cut from, and those whose sentences are added to them."""
-    blocks = [config["corpora"][source_corpus(config, corpus)] for corpus in corpora]
-    return sorted({name for block in blocks for name in (block["dataset"], block.get("also")) if name})
+    blocks = [settings.corpora[source_corpus(settings, corpus)] for corpus in corpora]
+    cut = (block for block in blocks if isinstance(block, Corpus))
+    return sorted({name for block in cut for name in (block.dataset, block.also) if name})
 
 
-def corpus_columns(config: Mapping[str, Any], corpus: str) -> tuple[str, ...]:
+def corpus_columns(settings: Configuration, corpus: str) -> tuple[str, ...]:
     """Columns that a method can read of a corpus; round trips have no negatives."""
-    if block_form(config, "corpora", corpus) != "triples":
+    if block_form(settings, "corpora", corpus) != "triples":
         return ("anchor",)
-    negatives = () if "round_trip" in config["corpora"][corpus] else ("negative",)
+    negatives = () if isinstance(settings.corpora[corpus], RoundTripCorpus) else ("negative",)
     return ("anchor", "positive", *negatives)
 
 
-def tasks_in(suite: Mapping[str, Any]) -> dict[str, str]:
+def tasks_in(suite: Suite) -> dict[str, str]:
     """Tasks of a suite of any kind, each with the dataset that it reads."""
-    tasks = {name: name for name in suite.get("datasets", [])}
-    for measures in ("positives", "samples"):
-        tasks |= {name: measure["dataset"] for name, measure in suite.get(measures, {}).items()}
-    return tasks | ({suite["energy"]["dataset"]: suite["energy"]["dataset"]} if "energy" in suite else {})
+    if isinstance(suite, Attention):
+        return {suite.energy.dataset: suite.energy.dataset}
+    return {**suite.tasks} if isinstance(suite, SuiteConfig) else {}
 
 
-def encoders_behind(encoders: Mapping[str, Any], name: str) -> set[str]:
+def encoders_behind(encoders: Mapping[str, AnyEncoder], name: str) -> set[str]:
     """All ancestors of an encoder; includes the encoder itself if its definition is circular."""
     found: set[str] = set()
     pending = [name]
     while pending:
-        block = encoders.get(pending.pop(), {})
-        named = [listed(run.get(axis)) for run in block.get("runs", []) for axis in ("encoder", "teacher")]
-        starts = {one for several in named for one in several if one}
-        starts |= {block["adapt"]["base"]} if "adapt" in block else set()
+        match encoders.get(pending.pop()):
+            case AdaptedEncoder(adapt=adapt):
+                starts = {adapt.base}
+            case EncoderFromRuns(runs=runs):
+                axes = (listed(axis) for run in runs for axis in (run.encoder, run.teacher))
+                starts = {one for several in axes for one in several if one}
+            case _:
+                starts = set()
         pending += starts - found
         found |= starts
     return found
 
 
-def encoders_reached(encoders: Mapping[str, Any], names: Iterable[str]) -> set[str]:
+def encoders_reached(encoders: Mapping[str, AnyEncoder], names: Iterable[str]) -> set[str]:
     """Encoders, and all behind them."""
     names = set(names)
     return names.union(*(encoders_behind(encoders, name) for name in names))
 
 
-def block_form(config: Mapping[str, Any], section: str, name: str) -> str | None:
+def block_form(settings: Configuration, section: str, name: str) -> str | None:
     """The form of a section's block; None if all blocks are alike, or the block itself is wrong."""
-    block = config[section][name] if section in config else {}
+    block = at(settings, section)[name]
     match section:
         case "datasets":
-            return str(block["form"])
-        case "corpora" if "round_trip" in block:
-            return "triples" if block["round_trip"]["form"] == "pairs" else "round trips"
+            return str(block.form)
+        case "corpora" if isinstance(block, RoundTripCorpus):
+            return "triples" if block.round_trip.form == "pairs" else "round trips"
         case "corpora":
-            form = config.get("datasets", {}).get(block["dataset"], {}).get("form")
+            dataset = getattr(settings, "datasets", {}).get(block.dataset)
+            form = dataset and dataset.form
             return form if form in ("sentences", "triples") else None  # others are no corpus
-        case "encoders" if "runs" in block:
-            return "single runs" if len(block["runs"]) == 1 else "several runs"
+        case "encoders" if isinstance(block, EncoderFromRuns):
+            return "single runs" if len(block.runs) == 1 else "several runs"
         case "encoders":
             return "single encoders"
         case "methods":
-            return "methods with a base" if "base" in block else "methods without a base"
+            return "methods with a base" if block.base else "methods without a base"
     return None
 
 
@@ -106,116 +121,123 @@ def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def misnamed(
-    config: Mapping[str, Any], named: Iterable[tuple[str, str, Refers]], place: str = ""
+    settings: Configuration,
+    named: Iterable[tuple[str, str, Refers]],
+    place: str = "",
+    grid: Mapping[str, Iterable[str]] = MappingProxyType({}),
 ) -> Iterator[str]:
     """Names that are not defined in their sections, and those of blocks of another form than is read there.
 
     Args:
-        config: Sections without mistakes; a name of another section is not looked up.
+        settings: Sections without mistakes; a name of another section is not looked up.
         named: Place, name and section (``references``).
         place: In front of every line.
+        grid: Names that a grid defines for its own references: these alone are looked up then.
     """
     for path, name, refers in named:
-        if refers.section.partition(".")[0] not in config:
-            continue
-        if found := [*unknown(name, at(dict(config), refers.section), f"{place}{path}")]:
-            yield from found
-        elif refers.forms and (form := block_form(config, refers.section, name)) not in (None, *refers.forms):
-            wanted = " or ".join(refers.forms)
-            yield f"{place}{path}: {name} has the form {form}; this key needs {wanted}. Name another."
+        section, _, part = refers.section.partition(".")
+        if section == "grid" and grid:
+            yield from unknown(name, grid[part], f"{place}{path}")
+        elif section in settings.model_fields_set and not grid:
+            if found := [*unknown(name, at(settings, refers.section), f"{place}{path}")]:
+                yield from found
+            elif refers.forms:
+                form = block_form(settings, section, name)
+                if form not in (None, *refers.forms):
+                    wanted = " or ".join(refers.forms)
+                    yield f"{place}{path}: {name} has the form {form}; this key needs {wanted}. Name another."
 
 
-def encoder_findings(config: Mapping[str, Any]) -> Iterator[str]:
+def encoder_findings(settings: Configuration) -> Iterator[str]:
     """Encoders that start from themselves, and seeds of the runs that encoders consist of."""
-    for name, encoder in config["encoders"].items():
-        for number, block in enumerate(encoder.get("runs", [])):
-            yield from _seed_findings(config, block, f"encoders.{name}.runs.{number}")
-        if name in encoders_behind(config["encoders"], name):
+    for name, encoder in settings.encoders.items():
+        for number, block in enumerate(encoder.runs if isinstance(encoder, EncoderFromRuns) else ()):
+            yield from _seed_findings(settings, block, f"encoders.{name}.runs.{number}")
+        if name in encoders_behind(settings.encoders, name):
             yield f"encoders.{name}: it starts from itself, by way of its runs or base. Name another."
 
 
-def suite_findings(config: Mapping[str, Any]) -> Iterator[str]:
+def suite_findings(settings: Configuration) -> Iterator[str]:
     """Datasets of another form than their suite scores, and suites of one name."""
     kinds: dict[str, str] = {}
-    for kind, suites in config["suites"].items():
+    for kind, suites in settings.suites.by_kind.items():
         for name, suite in suites.items():
             place = f"suites.{kind}.{name}"
             if name in kinds:
                 found = f"suites.{kinds[name]} has that name too"
                 yield f"{place}: {found}. Rename one: tables tell suites apart by name."
             kinds[name] = kind
-            read = Refers("datasets", tuple(filter(None, [SUITES[kind].form])))
-            named = ((f"{place}.datasets", dataset, read) for dataset in suite.get("datasets", []))
-            yield from misnamed(config, named)
+            read = Refers("datasets", tuple(filter(None, [suite.form])))
+            named = ((f"{place}.datasets", dataset, read) for dataset in getattr(suite, "datasets", ()))
+            yield from misnamed(settings, named)
 
 
-def grid_findings(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) -> Iterator[str]:
-    """Names in a grid that refer to nothing in it, two runs of one name, and columns that no suite writes."""
-    for number, block in enumerate(grid["runs"]):
-        yield from _seed_findings(config, block, f"{place}: runs.{number}")
+def grid_findings(settings: Configuration, grid: GridBlock, plain: Any, place: str) -> Iterator[str]:
+    """Names in a grid that refer to nothing in it, two runs of one name, and columns that no suite writes.
+
+    Args:
+        settings: The configuration.
+        grid: The grid.
+        plain: The grid as its file has it.
+        place: Its file.
+    """
+    for number, block in enumerate(grid.runs):
+        yield from _seed_findings(settings, block, f"{place}: runs.{number}")
     try:
         runs, baselines = runs_of(grid), baselines_of(grid).values()
     except ConfigError as error:
         yield f"{place}: {error}"
         return
-    yield from misnamed({"grid": _names_in(config, grid, runs)}, references(grid, Grid), f"{place}: ")
+    yield from misnamed(settings, references(plain, GridBlock), f"{place}: ", _names_in(settings, grid, runs))
     for baseline in dict.fromkeys(filter(None, baselines)):
         yield from unknown(baseline, runs, f"{place}: baseline")
-    yield from ambiguity_findings(config["names"], runs, place)
-    yield from _findings_in_columns(config, grid, place)
+    yield from ambiguity_findings(settings.names, runs, place)
+    yield from _findings_in_columns(settings, grid, place)
 
 
-def _names_in(
-    config: Mapping[str, Any], grid: Mapping[str, Any], runs: Mapping[str, Any]
-) -> dict[str, Iterable[str]]:
+def _names_in(settings: Configuration, grid: GridBlock, runs: Iterable[str]) -> dict[str, Iterable[str]]:
     """Names that a grid defines for its own references."""
-    asked = {suite for suites in grid["suites"].values() for suite in suites}
-    defined = {suite for suites in config["suites"].values() for suite in suites}
-    headings = [column["heading"] for _, column in numbered_columns(grid) if not column.get("measured")]
-    swept = {setting for block in grid["runs"] for key in ("sweep", "at") for setting in block.get(key, {})}
-    among = (
-        asked if asked <= defined else asked | defined
-    )  # a column may be of the suite that is misspelt above it
-    scored = (suite for name, suite in config["suites"].get("sts", {}).items() if name in among)
+    asked = {*chain.from_iterable(grid.suites.by_kind.values())}
+    defined = {*chain.from_iterable(settings.suites.by_kind.values())}
+    # A column may be of the suite that is misspelt above it.
+    among = asked if asked <= defined else asked | defined
     return {
         "runs": runs,
         "suites": among,
-        "headings": headings,
-        "swept": swept,
-        "positives": [task for suite in scored for task in suite.get("positives", {})],
+        "headings": [column.heading for _, column in grid.numbered() if not is_measured(column)],
+        "swept": {setting for block in grid.runs for setting in (*block.sweep, *block.at)},
+        "positives": [
+            task for name, suite in settings.suites.sts.items() if name in among for task in suite.positives
+        ],
     }
 
 
-def _findings_in_columns(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) -> Iterator[str]:
+def _findings_in_columns(settings: Configuration, grid: GridBlock, place: str) -> Iterator[str]:
     """Columns against what their suites write."""
-    lists = dict.fromkeys(chain.from_iterable(grid["suites"].values()), config["mteb"]["lists"])
-    for suite in grid["suites"].get("mteb", ()):
-        if selection(config["suites"].get("mteb", {}).get(suite, {})):
+    asked: dict[str, tuple[Suite, dict[str, dict[str, str]]]] = {}
+    for kind, names in grid.suites.by_kind.items():
+        suites = settings.suites.by_kind[kind]
+        for name, suite in ((name, suites[name]) for name in names if name in suites):
             try:
-                lists[suite] = task_lists(config, suite)
+                chosen = isinstance(suite, Mteb) and selection(suite)
+                lists = task_lists(settings, name) if chosen else settings.mteb.lists
             except ConfigError as error:
                 yield from str(error).splitlines()
-                del lists[suite]
-    asked = {
-        suite: SUITES[kind].parse(config["suites"][kind][suite], f"suites.{kind}.{suite}")
-        for kind, suites in grid["suites"].items()
-        for suite in suites
-        if suite in config["suites"].get(kind, {})
-        and suite in lists
-        and {*tasks_in(config["suites"][kind][suite]).values()} <= config["datasets"].keys()
-    }
-    for number, column in numbered_columns(grid):
-        if suite := asked.get(column.get("suite")):
-            where = f"{place}: columns.{number} ({column['heading']})"
-            yield from column_findings(column, suite.shown(lists[column["suite"]]), suite.timed(), where)
+                continue
+            if {*tasks_in(suite).values()} <= settings.datasets.keys():
+                asked[name] = suite, lists
+    for number, column in grid.numbered():
+        if isinstance(column, Column) and column.suite in asked:
+            suite, known = asked[column.suite]
+            where = f"{place}: columns.{number} ({column.heading})"
+            yield from column_findings(column, suite.shown(known), suite.timed(), where)
 
 
 def column_findings(
-    column: Mapping[str, Any], scores: Mapping[str, Cells], times: Mapping[str, Cells], place: str
+    column: Column, scores: Mapping[str, Cells], times: Mapping[str, Cells], place: str
 ) -> Iterator[str]:
     """Columns that no file of scores holds, or no table of times if the column is measured."""
-    suite, task, aggregation, metric = (column[key] for key in ("suite", "task", "aggregation", "metric"))
-    measured = column.get("measured", False)
+    suite, task, metric, measured = column.suite, column.task, column.metric, column.measured
     tasks, others = (times, scores) if measured else (scores, times)
     if metric in {name for _, name in others.get(task, ())}:
         what = "no time" if measured else "a time"
@@ -229,33 +251,32 @@ def column_findings(
         yield f"{place}.metric: suite {suite} writes no {metric} of {task}. {advice(metric, metrics)}"
         return
     asked = sorted(pattern for pattern, name in tasks[task] if fnmatchcase(metric, name))
-    if not any(fnmatchcase(aggregation, pattern) for pattern in asked):
+    if not any(fnmatchcase(column.aggregation, pattern) for pattern in asked):
         known = ", ".join(f'"{pattern}"' for pattern in asked)
-        yield f'{place}.aggregation: suite {suite} has no "{aggregation}" of {metric}. Known: {known}.'
+        yield f'{place}.aggregation: suite {suite} has no "{column.aggregation}" of {metric}. Known: {known}.'
 
 
-def _seed_findings(config: Mapping[str, Any], block: Mapping[str, Any], place: str) -> Iterator[str]:
+def _seed_findings(settings: Configuration, block: RunBlock, place: str) -> Iterator[str]:
     """Whether runs made of runs say that they have their seeds, and no others."""
-    of_seeds = block.get("of_seeds", False)
-    for encoder in listed(block["encoder"]):
-        is_made = "runs" in config["encoders"].get(encoder, {}) and not block.get("corpus")
-        if encoder in config["encoders"] and of_seeds != is_made:
+    for encoder in listed(block.encoder):
+        is_made = isinstance(settings.encoders.get(encoder), EncoderFromRuns) and not block.corpus
+        if encoder in settings.encoders and block.of_seeds != is_made:
             yield (
                 f"{place}.of_seeds: true for a frozen run of an encoder that consists of runs, left out "
-                f"for others; {encoder} has of_seeds {shown(of_seeds)}."
+                f"for others; {encoder} has of_seeds {shown(block.of_seeds)}."
             )
 
 
-def reader_findings(config: Mapping[str, Any]) -> Iterator[str]:
+def reader_findings(settings: Configuration) -> Iterator[str]:
     """Readers, roles and options that sources of datasets name and that are not there, or not theirs."""
-    for name, block in config["datasets"].items():
-        for number, source in enumerate(block.get("sources", [])):
-            if "reader" in source:
-                yield from _source_findings(source, block["form"], f"datasets.{name}.sources.{number}")
+    for name, block in settings.datasets.items():
+        for number, source in enumerate(block.sources):
+            if not isinstance(source, HubSource):
+                yield from _source_findings(source, block.form, f"datasets.{name}.sources.{number}")
 
 
-def _source_findings(source: Mapping[str, Any], form: str, place: str) -> Iterator[str]:
-    name, files = source["reader"], source["files"]
+def _source_findings(source: FileSource, form: str, place: str) -> Iterator[str]:
+    name, files = source.reader, source.files
     if found := [*unknown(name, READERS, f"{place}.reader")]:
         yield from found
         return
@@ -266,34 +287,33 @@ def _source_findings(source: Mapping[str, Any], form: str, place: str) -> Iterat
     for role in takes.roles if takes.all_roles else ():
         if role not in files:
             yield f"{place}.files: {name} needs a file of role {role}. Name it there."
-    options = source.get("options", {})
-    settings, wrong = read(takes, options, f"{place}.options.")
+    settings, wrong = read(takes, source.options, f"{place}.options.")
     yield from wrong
     forms = settings.returns if settings else takes.forms
     if form not in forms:
         yield f"{place}.reader: {name} reads {' or '.join(forms)}, not {form}. Name another, or correct form."
 
 
-def called_runs(names: Config, runs: Mapping[str, Run]) -> dict[str, list[str]]:
+def called_runs(names: Names, runs: Mapping[str, Run]) -> dict[str, list[str]]:
     """Each run's name in words, in as many parts as its identifier has between dots."""
     return {name: _in_words(names, name, run) for name, run in runs.items()}
 
 
-def _in_words(names: Config, name: str, run: Run) -> list[str]:
+def _in_words(names: Names, name: str, run: Run) -> list[str]:
     """Method, encoder and corpus, then what is behind: a reading, a teacher, a tag or values of a sweep."""
-    axes = {"methods": run.method, "encoders": run.encoder, "corpora": run.corpus}
-    found = [names.get(kind, {}).get(part, part) for kind, part in axes.items() if part]
-    teacher = f"taught by {names.get('encoders', {}).get(run.teacher, run.teacher)}"
+    axes = ((names.methods, run.method), (names.encoders, run.encoder), (names.corpora, run.corpus))
+    found = [words.get(part, part) for words, part in axes if part]
+    teacher = f"taught by {names.encoders.get(str(run.teacher), run.teacher)}"
     others = name.split(".")[len(found) :]
     return [*found, *(teacher if part == run.teacher else part.replace("_", " ") for part in others)]
 
 
-def called(names: Config, kind: str, identifiers: Iterable[str]) -> dict[str, str]:
+def called(words: Mapping[str, str], identifiers: Iterable[str]) -> dict[str, str]:
     """Names of some blocks of one kind; those that have none are left out."""
-    return {name: names[kind][name] for name in sorted(set(identifiers)) if name in names.get(kind, {})}
+    return {name: words[name] for name in sorted(set(identifiers)) if name in words}
 
 
-def ambiguity_findings(names: Config, runs: Mapping[str, Run], place: str) -> Iterator[str]:
+def ambiguity_findings(names: Names, runs: Mapping[str, Run], place: str) -> Iterator[str]:
     """Two runs of a grid that readers could not tell apart."""
     first: dict[tuple[str, ...], str] = {}
     for name, parts in called_runs(names, runs).items():

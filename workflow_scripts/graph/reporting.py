@@ -4,13 +4,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from workflow_scripts.extraction.blocks import datasets_of as extraction_datasets
+from workflow_scripts.graph.blocks import datasets_of as extraction_datasets
+from workflow_scripts.graph.blocks import tables_of
 from workflow_scripts.graph.figures import Figures
 from workflow_scripts.graph.references import called, called_runs, corpus_datasets
 from workflow_scripts.graph.slices import Config, as_json
 from workflow_scripts.graph.study import Run, Study
 from workflow_scripts.settings.claims import FOLDER, Claim, Comparison, claims_in
-from workflow_scripts.settings.extraction import tables_of
+from workflow_scripts.settings.corpora import RoundTripCorpus
+from workflow_scripts.settings.encoders import EncoderBlock, HubEncoder
 from workflow_scripts.settings.grids import PAPERS, scored_columns
 
 
@@ -18,24 +20,24 @@ class Page:
     """The page about a study."""
 
     def __init__(self, study: Study) -> None:
-        self._study, self._config = study, study.config
+        self._study, self._settings = study, study.settings
         self._runs = {name: run for grid in study.grids.values() for name, run in grid.runs.items()}
 
     @cached_property
     def datasets(self) -> list[str]:
         """All datasets that the study reads."""
-        trained = corpus_datasets(self._config, self._study.read_corpora)
-        extracted = extraction_datasets(self._config) if any(self._study.shown_extraction.values()) else []
+        trained = corpus_datasets(self._settings, self._study.read_corpora)
+        extracted = extraction_datasets(self._settings) if self._study.shows_extraction else []
         return sorted({*trained, *self._study.evaluation_sets, *extracted})
 
     def reads(self) -> dict[str, list[str]]:
         """Files that it reads besides tables, figures and claims, by role."""
         study, corpora = self._study, self._study.read_corpora
-        trips = [corpus for corpus in corpora if "round_trip" in self._config["corpora"][corpus]]
+        trips = [name for name in corpora if isinstance(self._settings.corpora[name], RoundTripCorpus)]
         history = "<results>/runs/{run}/seed{seed}/history.parquet"
         trained = (study.runs[name] for name, run in self._runs.items() if run.corpus)
         printed = sorted((study.root / "resources/published").glob("*.csv"))
-        overlaps = corpora if self._config["contamination"] else []
+        overlaps = corpora if self._settings.contamination else []
         return {
             "datasets": _paths("datasets/{}.parquet", self.datasets),
             "dropped": _paths("datasets/{}.dropped.parquet", self.datasets),
@@ -52,14 +54,14 @@ class Page:
 
     def settings(self) -> str:
         """Its settings, and the names of what it shows."""
-        names = self._config["names"]
+        words = self._settings.names
         shown = {
-            "runs": called_runs(names, {name: run.asked for name, run in self._runs.items()}),
-            "datasets": called(names, "datasets", self.datasets),
-            "corpora": called(names, "corpora", self._study.read_corpora),
+            "runs": called_runs(words, {name: run.asked for name, run in self._runs.items()}),
+            "datasets": called(words.datasets, self.datasets),
+            "corpora": called(words.corpora, self._study.read_corpora),
         }
-        parts = {key: self._config[key] for key in ("name", "experiments")}
-        return as_json(parts | {"page": self._config["report"]["page"], "called": shown})
+        parts = {"name": self._settings.name, "experiments": self._settings.experiments}
+        return as_json(parts | {"page": self._settings.report.page, "called": shown})
 
 
 def _paths(pattern: str, names: Iterable[str]) -> list[str]:
@@ -74,24 +76,24 @@ class Claims:
     """
 
     def __init__(self, study: Study) -> None:
-        papers, scale = (study.config["claims"][key] for key in ("papers", "scale"))
-        self._study, self._scale = study, scale
-        self.verdicts = ["<results>/claims.parquet"] if papers else []
+        asked = study.settings.claims
+        self._study, self._scale = study, asked.scale
+        self.verdicts = ["<results>/claims.parquet"] if asked.papers else []
         self._held = [
             Claim.parse(row, place)
-            for paper in papers
-            for place, row in claims_in(study.root / FOLDER, paper, scale).items()
+            for paper in asked.papers
+            for place, row in claims_in(study.root / FOLDER, paper, asked.scale).items()
         ]
         shown = study.shown_extraction
-        self._drawn = {*shown["figures"]} & {*tables_of(study.config["extraction"])}
-        made = {*study.grids, *shown["tables"], *self._drawn}
-        asked = (claim.compared for claim in self._held if isinstance(claim.compared, Comparison))
-        self._asked = [one for one in asked if one.table in made]
+        self._drawn = {*shown.figures} & {*tables_of(study.settings.extraction)}
+        made = {*study.grids, *shown.tables, *self._drawn}
+        compared = (claim.compared for claim in self._held)
+        self._asked = [one for one in compared if isinstance(one, Comparison) and one.table in made]
 
     def settings(self) -> str:
         """The claims, what each is compared by at the study's scale, and how differences are tested."""
-        held = {"claims": [claim.model_dump() for claim in self._held], "scale": self._scale}
-        return as_json({"held": held, "significance": self._study.config["significance"]})
+        held = {"claims": self._held, "scale": self._scale}
+        return as_json({"held": held, "significance": self._study.settings.significance})
 
     def reads(self) -> dict[str, list[str]]:
         """Tables that claims are compared in, the record of figures that are such tables, and scored pairs, by role."""
@@ -109,8 +111,8 @@ class Claims:
         grid = self._study.grids[compared.table]
         if all(grid.runs[run].asked.fixed for run, _ in compared.cells):
             for run, heading in compared.cells:
-                columns = scored_columns(grid.block["columns"], heading)
-                suites = {column["suite"] for column in columns} & {*grid.block["suites"].get("sts", [])}
+                columns = scored_columns([column.model_dump() for column in grid.columns], heading)
+                suites = {column["suite"] for column in columns} & {*grid.block.suites.sts}
                 for suite in sorted(suites):
                     path = f"<results>/scores/sts/{suite}/{{run}}/seed{{seed}}.pairs.parquet"
                     yield from grid.runs[run].files(path)
@@ -118,15 +120,15 @@ class Claims:
 
 def card(run: Run) -> str:
     """Encoders, data and settings of a run, as ``reporting.model_card.Config`` reads them."""
-    config = run.study.config
+    settings = run.study.settings
     published, corpora = run.study.behind([run.encoder, run.teacher])
-    names = corpus_datasets(config, corpora | ({run.corpus} if run.corpus else set()))
-    about = {name: config["datasets"][name]["about"] for name in names}
+    names = corpus_datasets(settings, corpora | ({run.corpus} if run.corpus else set()))
+    about = {name: settings.datasets[name].about for name in names}
     return as_json(
         {
-            "encoders": [_encoder(name, config["encoders"][name]["fetch"]) for name in sorted(published)],
+            "encoders": [_encoder(name, settings.fetched(name)) for name in sorted(published)],
             "data": [
-                {"name": name, **{key: said[key] for key in ("licence", "origin", "citation")}}
+                {"name": name, "licence": said.licence, "origin": said.origin, "citation": said.citation}
                 for name, said in about.items()
             ],
             "method": run.method,
@@ -135,11 +137,11 @@ def card(run: Run) -> str:
     )
 
 
-def _encoder(name: str, fetch: Config) -> Config:
-    first, *_ = fetch["sources"]
-    hub = next((source["repository"] for source in fetch["sources"] if source["kind"] == "hub"), None)
-    origin = hub or first.get("package") or first.get("path")
-    return {"name": name, "licence": fetch["licence"], "origin": origin, "hub": hub}
+def _encoder(name: str, fetch: EncoderBlock) -> Config:
+    first = fetch.sources[0]
+    hub = next((source.repository for source in fetch.sources if isinstance(source, HubEncoder)), None)
+    origin = hub or getattr(first, "package", None) or getattr(first, "path", None)
+    return {"name": name, "licence": fetch.licence, "origin": origin, "hub": hub}
 
 
 def model_readers(study: Study, figures: Figures) -> dict[str, list[str]]:

@@ -5,55 +5,55 @@ unnoticed on a finished study.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import product
 from pathlib import Path
-from typing import Any
 
 from workflow_scripts.data.printed import cell_numbers, read_printed
 from workflow_scripts.data.published import refusals
 from workflow_scripts.errors import ConfigError, DataError, advice, unknown
-from workflow_scripts.graph.mistakes import mistakes
+from workflow_scripts.graph.blocks import definable_rows, tables_of
+from workflow_scripts.graph.mistakes import read
+from workflow_scripts.graph.schema import Configuration, FetchedEncoder, GridBlock
 from workflow_scripts.graph.sizes import folders_of
+from workflow_scripts.graph.slices import at
 from workflow_scripts.settings.claims import FOLDER as CLAIMS
 from workflow_scripts.settings.claims import Claim, Comparison, claims_in, papers_in
-from workflow_scripts.settings.extraction import definable_rows, tables_of
-from workflow_scripts.settings.grids import EXTRACTION, numbered_columns, runs_of
+from workflow_scripts.settings.grids import EXTRACTION, Column, MeanColumn, RatioColumn, is_measured, runs_of
+
+_CLAIMED = (Column, MeanColumn, RatioColumn)
+"""Columns that claims can be about: paths and gains are of single runs."""
 
 
-def resource_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:
+def resource_findings(settings: Configuration, grids: Mapping[str, GridBlock], root: Path) -> Iterator[str]:
     """Names in the configuration and its grids of files below ``resources`` that are not there."""
     folder = root / "resources"
-    yield from missing(folder / "tokens", "json", config["extraction"]["bias_list"], "extraction.bias_list")
-    for name, pool in config["exemplars"].items():
-        if "prompt" in pool:
-            yield from missing(folder / "prompts", "txt", pool["prompt"], f"exemplars.{name}.prompt")
-    for name, translator in config["translators"].items():
-        if "prompt" in translator:
-            yield from missing(folder / "prompts", "txt", translator["prompt"], f"translators.{name}.prompt")
+    yield from missing(folder / "tokens", "json", settings.extraction.bias_list, "extraction.bias_list")
+    for section in ("exemplars", "translators"):
+        for name, block in at(settings, section).items():
+            if prompt := getattr(block, "prompt", None):
+                yield from missing(folder / "prompts", "txt", prompt, f"{section}.{name}.prompt")
     for name, grid in grids.items():
-        for table in grid.get("published", []):
+        for table in grid.published:
             yield from missing(folder / "published", "csv", table, f"experiments/{name}.yaml: published")
 
 
-def published_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:
+def published_findings(settings: Configuration, grids: Mapping[str, GridBlock], root: Path) -> Iterator[str]:
     """Printed numbers that belong to no cell of their grid, or to no grid, or are no numbers: a table would lack them.
 
     Args:
-        config: The configuration.
+        settings: The configuration.
         grids: By name; their runs and columns are sound.
         root: Folder of the Snakefile.
     """
-    extraction = (EXTRACTION, *config["extraction"]["tables"], *config["extraction"]["statistics"])
+    extraction = (EXTRACTION, *settings.extraction.tables, *settings.extraction.statistics)
     known = {"", *extraction, *(file.stem for file in (root / "config/experiments").glob("*.yaml"))}
     for name, grid in grids.items():
-        files = [root / f"resources/published/{table}.csv" for table in grid.get("published", [])]
+        files = [root / f"resources/published/{table}.csv" for table in grid.published]
         contents = {f"resources/published/{file.name}": file.read_bytes() for file in files if file.exists()}
-        headings = [column["heading"] for _, column in numbered_columns(grid)]
         try:
             for place, content in contents.items():
                 for number, row in enumerate(read_printed(content, place), start=1):
                     yield from unknown(row.grid, known, f"{place}: row {number}: grid")
-            cell_numbers(contents, set(product(runs_of(grid), headings)), name)
+            cell_numbers(contents, grid.experiment.cells(), name)
         except DataError as error:
             yield str(error)
 
@@ -66,38 +66,39 @@ def missing(folder: Path, ending: str, name: str, place: str) -> Iterator[str]:
 
 
 def folder_findings(
-    config: Mapping[str, Any], encoders: Iterable[str], data_root: Path | None
+    settings: Configuration, encoders: Iterable[str], data_root: Path | None
 ) -> Iterator[str]:
     """Reasons to refuse the folders on this machine that encoders would be fetched from."""
     for name in encoders:
-        folders = folders_of(config["encoders"][name], data_root)
+        block = settings.encoders[name]
+        folders = folders_of(block.fetch, data_root) if isinstance(block, FetchedEncoder) else []
         if folder := next((folder for folder in folders if folder.is_dir()), None):
             yield from (f"encoders.{name}: {line}" for line in refusals(folder))
 
 
-def data_root_findings(config: Mapping[str, Any], data_root: Path | None) -> Iterator[str]:
+def data_root_findings(settings: Configuration, data_root: Path | None) -> Iterator[str]:
     """Folders on this machine that are named and not there, or lie where nothing of a study may."""
     if data_root is not None and not data_root.is_dir():
-        place = "data_root" if config["data_root"] else "environment variable SEMBLANCE_DATA"
+        place = "data_root" if settings.data_root else "environment variable SEMBLANCE_DATA"
         yield f"{place}: {data_root} is not a folder. Name the folder of local data, or none."
-    answers = Path(config["answers"])
+    answers = Path(settings.answers)
     if answers.is_absolute() or ".." in answers.parts:
         yield (
-            f"answers: {config['answers']} is outside the study's folder. Name a path below it; "
+            f"answers: {settings.answers} is outside the study's folder. Name a path below it; "
             "the environment variable SEMBLANCE_ANSWERS may name another place."
         )
 
 
-def claim_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:
+def claim_findings(settings: Configuration, grids: Mapping[str, GridBlock], root: Path) -> Iterator[str]:
     """Mistakes in the tables of claims that a study names, and in their references to its tables.
 
     Args:
-        config: The configuration, which is sound.
+        settings: The configuration, which is sound.
         grids: Its grids by name, likewise.
         root: Folder of the Snakefile.
     """
-    known, scale = papers_in(root / CLAIMS), config["claims"]["scale"]
-    for paper in config["claims"]["papers"]:
+    known, scale = papers_in(root / CLAIMS), settings.claims.scale
+    for paper in settings.claims.papers:
         if paper not in known:
             yield f"claims.papers: no file {paper}.csv in {CLAIMS}. {advice(paper, known)}"
             continue
@@ -110,29 +111,23 @@ def claim_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Pa
             if not row["compared"]:
                 yield f"{place}: neither {scale}_table nor {scale}_note. Name a table, or the reason why none tests it."
                 continue
-            found = mistakes(Claim, row, f"{place}: ")
-            compared = None if found else Claim.parse(row, place).compared
-            cells = (
-                _cell_findings(config, grids, root, compared, f"{place}: {scale}_")
-                if isinstance(compared, Comparison)
-                else ()
-            )
-            yield from (*found, *cells)
+            claim, found = read(Claim, row, f"{place}: ")
+            yield from found
+            if claim and isinstance(claim.compared, Comparison):
+                yield from _cell_findings(settings, grids, root, claim.compared, f"{place}: {scale}_")
 
 
 def _cell_findings(
-    config: Mapping[str, Any], grids: Mapping[str, Any], root: Path, compared: Comparison, place: str
+    settings: Configuration, grids: Mapping[str, GridBlock], root: Path, compared: Comparison, place: str
 ) -> Iterator[str]:
     """A table that does not exist, and cells that a table of this study does not have."""
-    table, for_extraction = compared.table, tables_of(config["extraction"])
+    table, for_extraction = compared.table, tables_of(settings.extraction)
+    runs: Iterable[str]
     if table in grids:
-        columns = [column for _, column in numbered_columns(grids[table]) if not column.get("measured")]
-        runs: Iterable[str] = runs_of(grids[table])
-        headings: Iterable[str] = [
-            one["heading"] for one in columns if not one.keys() & {"path_of", "gain_of"}
-        ]
+        held = (column for _, column in grids[table].numbered() if not is_measured(column))
+        runs, headings = runs_of(grids[table]), {one.heading for one in held if isinstance(one, _CLAIMED)}
     elif table in for_extraction:
-        runs, headings = definable_rows(config["extraction"], table)
+        runs, headings = definable_rows(settings.extraction, table)
     else:
         tables = {file.stem for file in (root / "config/experiments").glob("*.yaml")} | set(for_extraction)
         yield from unknown(table, tables, f"{place}table")

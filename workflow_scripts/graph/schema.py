@@ -1,6 +1,7 @@
 """The whole configuration, and the grids that it asks for, as one model; the graph reads it, and no job does."""
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, model_validator
@@ -17,7 +18,15 @@ from workflow_scripts.figures.style import FigureStyle
 from workflow_scripts.figures.tables import AlignmentUniformity, Scatter, Sweep
 from workflow_scripts.settings.apis import LlmBlock, TranslatorBlock
 from workflow_scripts.settings.claims import Config as Claims
-from workflow_scripts.settings.corpora import Corpus, ExtractivePool, Limits, LlmPool, RoundTripCorpus, Words
+from workflow_scripts.settings.corpora import (
+    Corpus,
+    ExtractivePool,
+    Limits,
+    LlmPool,
+    RoundTrip,
+    RoundTripCorpus,
+    Words,
+)
 from workflow_scripts.settings.datasets import DatasetBlock
 from workflow_scripts.settings.encoders import EncoderBlock, Sizes
 from workflow_scripts.settings.extraction import (
@@ -38,6 +47,7 @@ from workflow_scripts.settings.grids import (
     AnyColumn,
     AnyGrid,
     Column,
+    Experiment,
     GainColumn,
     MeanColumn,
     PathColumn,
@@ -49,6 +59,7 @@ from workflow_scripts.settings.methods import AnyMethod, PlainMethod, ReductionB
 from workflow_scripts.settings.names import CorpusName, EncoderName, Name, Overrides, Refers
 from workflow_scripts.settings.report import Contamination, Names, Page, Significance
 from workflow_scripts.settings.suites import (
+    SUITES,
     Attention,
     Clustering,
     Cost,
@@ -56,6 +67,7 @@ from workflow_scripts.settings.suites import (
     MtebLists,
     Search,
     Sts,
+    Suite,
     Transfer,
 )
 from workflow_scripts.settings.templates import Template
@@ -200,8 +212,13 @@ class Evaluated(Settings):
     sts: list[Annotated[str, Refers("suites.sts")]] = Field(default=[])
     transfer: list[Annotated[str, Refers("suites.transfer")]] = Field(default=[])
 
+    @property
+    def by_kind(self) -> dict[str, list[str]]:
+        """Names of suites by kind; kinds without any are left out."""
+        return {kind: names for kind in SUITES if (names := getattr(self, kind))}
 
-class Grid(AnyGrid):
+
+class GridBlock(AnyGrid):
     """One grid in ``config/experiments``."""
 
     suites: Evaluated
@@ -214,12 +231,19 @@ class Grid(AnyGrid):
     word_frequencies: WordFrequencies | None = None
 
     def numbered(self) -> list[tuple[int, AnyColumn]]:
-        """Every column, with the number of the block in the grid's file that asks for it."""
+        """Every column, with the number of the block in the grid's file that asks for it; one for each task."""
         return [
             (number, column)
             for number, block in enumerate(self.columns)
             for column in (block.written_out() if isinstance(block, TaskColumns) else [block])
         ]
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """The grid as jobs read it."""
+        shared = self.model_dump(include={*AnyGrid.model_fields})
+        columns = [column for _, column in self.numbered()]
+        return Experiment(suites=self.suites.by_kind, columns=columns, **shared)
 
 
 class Suites(Settings):
@@ -232,6 +256,11 @@ class Suites(Settings):
     search: dict[Name, Search] = Field(default={})
     sts: dict[Name, Sts] = Field(default={})
     transfer: dict[Name, Transfer] = Field(default={})
+
+    @property
+    def by_kind(self) -> dict[str, dict[str, Suite]]:
+        """Kind of suites to the suites by name."""
+        return {kind: getattr(self, kind) for kind in SUITES}
 
 
 class Extraction(Settings):
@@ -272,7 +301,7 @@ class EvaluationBlock(Settings):
     )
 
 
-class Study(Settings):
+class Configuration(Settings):
     """The whole configuration."""
 
     name: Name = Field(description="Folder below results, logs and benchmarks.")
@@ -323,3 +352,23 @@ class Study(Settings):
     names: Names
     claims: Claims
     report: Report
+
+    def round_trip_behind(self, corpus: str) -> RoundTrip:
+        """The translation of a corpus that is made by one."""
+        block = self.corpora[corpus]
+        assert isinstance(block, RoundTripCorpus), f"{corpus} is not translated"
+        return block.round_trip
+
+    def written_pool(self, pool: str) -> LlmPool:
+        """A pool that a language model writes."""
+        block = self.exemplars[pool]
+        assert isinstance(block, LlmPool), f"{pool} is picked from a corpus"
+        return block
+
+    def fetched(self, encoder: str) -> EncoderBlock:
+        """The published encoder that one with this name is, or is adapted from."""
+        block = self.encoders[encoder]
+        if isinstance(block, AdaptedEncoder):
+            return self.fetched(block.adapt.base)
+        assert isinstance(block, FetchedEncoder), f"{encoder} consists of runs"
+        return block.fetch

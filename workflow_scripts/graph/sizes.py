@@ -12,11 +12,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.data.planned import ON_HUB
 from workflow_scripts.data.published import encoder_folder
 from workflow_scripts.errors import DataError
-from workflow_scripts.graph.slices import Config, Wildcards
-from workflow_scripts.settings.grids import members_of
+from workflow_scripts.graph.runs import members_of
+from workflow_scripts.graph.schema import AdaptedEncoder, AnyEncoder, Configuration, FetchedEncoder
+from workflow_scripts.graph.slices import Wildcards
+from workflow_scripts.settings.corpora import Corpus, RoundTripCorpus
+from workflow_scripts.settings.datasets import HubSource
+from workflow_scripts.settings.encoders import EncoderBlock, HubEncoder
 from workflow_scripts.settings.start import BUILT_AS_BERT, Size
 
 _NAMES = (
@@ -29,50 +32,47 @@ _NAMES = (
 class Sizes:
     """Sizes by the encoder's name in the configuration."""
 
-    def __init__(self, config: Mapping[str, Any], data_root: Path | None) -> None:
-        self._encoders = config["encoders"]
-        self._fetched = Path("results", config["name"], "encoders")
+    def __init__(self, settings: Configuration, data_root: Path | None) -> None:
+        self._encoders = settings.encoders
+        self._fetched = Path("results", settings.name, "encoders")
         self._data_root = data_root
         self.of = cache(self._size)
 
     def _size(self, encoder: str) -> Size | None:
         """The size of an encoder that is fetched or adapted; None if nothing is known before it is fetched."""
-        block = self._encoders.get(encoder, {})
-        if "adapt" in block:
-            base, scratch = self.of(block["adapt"]["base"]), block["adapt"].get("from_scratch") or {}
-            sizes = {key: scratch[key] for key in ("layers", "width") if key in scratch}
-            base = base or (Size(0, 0) if sizes else None)
-            return base and base._replace(**sizes)
-        for folder in [*folders_of(block, self._data_root), self._fetched / encoder]:
-            if size := _read(folder):
-                return size
-        return None
+        block = self._encoders.get(encoder)
+        if isinstance(block, AdaptedEncoder):
+            base, scratch = self.of(block.adapt.base), block.adapt.from_scratch
+            if scratch is None:
+                return base
+            return (base or Size(0, 0))._replace(layers=scratch.layers, width=scratch.width)
+        folders = folders_of(block.fetch, self._data_root) if isinstance(block, FetchedEncoder) else []
+        return next(filter(None, map(_read, [*folders, self._fetched / encoder])), None)
 
     def behind(self, encoder: str) -> list[Size]:
         """Known sizes of an encoder, or of those that its runs start from."""
         return [*filter(None, (self.of(part) for part in parts_of(self._encoders, encoder)))]
 
 
-def parts_of(encoders: Mapping[str, Any], encoder: str) -> list[str]:
+def parts_of(encoders: Mapping[str, AnyEncoder], encoder: str) -> list[str]:
     """An encoder that is fetched or adapted, or those that its runs start from."""
-    members = members_of(encoders, encoder, (0,)).values()
+    members = members_of(encoders, encoder).values()
     return [part for member in members for part in parts_of(encoders, member.encoder)] or [encoder]
 
 
-def source_root(source: Mapping[str, Any], data_root: Path | None) -> Path | None:
+def source_root(source: Any, data_root: Path | None) -> Path | None:
     """The folder below which a source on this machine lies; None where there is no data root or no such package."""
-    if source["kind"] == "local":
+    if source.kind == "local":
         return data_root
-    spec = find_spec(source["package"])
+    spec = find_spec(source.package)
     return Path(spec.origin).parent if spec and spec.origin else None
 
 
-def folders_of(encoder: Mapping[str, Any], data_root: Path | None) -> list[Path]:
+def folders_of(encoder: EncoderBlock, data_root: Path | None) -> list[Path]:
     """Folders on this machine that an encoder may be fetched from, whether they are there or not."""
-    sources = encoder.get("fetch", {}).get("sources", [])
-    in_folders = (source for source in sources if source["kind"] not in ON_HUB)
+    in_folders = (source for source in encoder.sources if not isinstance(source, HubEncoder))
     here = ((source, source_root(source, data_root)) for source in in_folders)
-    return [root / source["path"] for source, root in here if root]
+    return [root / source.path for source, root in here if root]
 
 
 def _read(folder: Path) -> Size | None:
@@ -96,50 +96,48 @@ def _positions(found: Mapping[str, Any]) -> int | None:
 class Rows:
     """Numbers of rows of datasets and corpora, each looked up once."""
 
-    def __init__(self, config: Mapping[str, Any], data_root: Path | None) -> None:
-        self._corpora, self._datasets, self._data_root = config["corpora"], config["datasets"], data_root
+    def __init__(self, settings: Configuration, data_root: Path | None) -> None:
+        self._corpora, self._datasets, self._data_root = settings.corpora, settings.datasets, data_root
         self._promised = cache(self._dataset_rows)
         self.most = cache(self._corpus_rows)
 
     def _dataset_rows(self, dataset: str) -> int | None:
         """Rows of a contract, or lines of the file that a dataset of plain lines is read from first."""
         block = self._datasets[dataset]
-        source, *_ = block.get("sources") or [{}]
-        folder = source_root(source, self._data_root) if source.get("reader") == "lines" else None
-        file = folder and folder / source["files"]["text"]["path"]
-        if "rows" in block["contract"] or file is None or not file.is_file() or file.suffix == ".gz":
-            rows: int | None = block["contract"].get("rows")
-            return rows
+        source, file = block.sources[0], None
+        if not isinstance(source, HubSource) and source.reader == "lines":
+            root = source_root(source, self._data_root)
+            file = root and root / source.files["text"].path
+        if block.contract.rows is not None or file is None or not file.is_file() or file.suffix == ".gz":
+            return block.contract.rows
         with file.open("rb") as lines:
             return sum(1 for _ in lines)
 
     def _corpus_rows(self, corpus: str) -> int | None:
         """Rows that a corpus has at most; None if nothing is known, or none are left."""
         block = self._corpora[corpus]
-        if block.get("also"):
+        if isinstance(block, RoundTripCorpus):
+            trip = block.round_trip
+            most = min(filter(None, (self.most(trip.corpus), trip.max_sentences)), default=None)
+            return 2 * most if most and trip.form == "expanded" else most
+        if block.also:
             return None
-        trip = block.get("round_trip")
-        if trip:
-            rows, limit = self.most(trip["corpus"]), trip["max_sentences"]
-        else:
-            rows, limit = self._promised(block["dataset"]), block["max_sentences"]
-            rows = rows and max(0, rows - block["dev_sentences"])
-        most = min(filter(None, (rows, limit)), default=None)
-        return 2 * most if most and trip and trip["form"] == "expanded" else most
+        rows = self._promised(block.dataset)
+        rows = rows and max(0, rows - block.dev_sentences)
+        return min(filter(None, (rows, block.max_sentences)), default=None)
 
     def findings(self) -> Iterator[str]:
         """Corpora that would hold out all that they have."""
         for name, block in self._corpora.items():
-            held_out = block.get("dev_sentences", 0)
-            rows = self._promised(block["dataset"]) if held_out else None
-            if rows is not None and held_out >= rows:
-                found = f"{held_out}; {block['dataset']} has {rows} sentences"
-                yield f"corpora.{name}.dev_sentences: {found}. Lower it, or take more text."
+            if isinstance(block, Corpus) and block.dev_sentences:
+                rows, held_out = self._promised(block.dataset), block.dev_sentences
+                if rows is not None and held_out >= rows:
+                    found = f"{held_out}; {block.dataset} has {rows} sentences"
+                    yield f"corpora.{name}.dev_sentences: {found}. Lower it, or take more text."
 
-    def too_few(self, corpus: str) -> Iterator[str]:
-        """A finding where the text of a corpus has fewer rows than its contract demands."""
-        dataset = self._corpora[corpus]["dataset"]
-        rows, least = self._promised(dataset), self._datasets[dataset]["contract"].get("min_rows", 1)
+    def too_few(self, dataset: str) -> Iterator[str]:
+        """A finding where the text of a dataset has fewer rows than its contract demands."""
+        rows, least = self._promised(dataset), self._datasets[dataset].contract.min_rows
         if rows is not None and rows < least:
             yield f"datasets.{dataset}.contract.min_rows: {least}; it has {rows}. Lower it, or take more text."
 
@@ -158,7 +156,7 @@ LONGEST = 7 * 24 * 60
 
 
 def asked(
-    encoders: Config,
+    settings: Configuration,
     gigabytes: int,
     *,
     minutes: int = 0,
@@ -168,7 +166,7 @@ def asked(
     """Functions of a job's wildcards and of its try: memory, such as 16GB, and minutes; a second try asks for twice.
 
     Args:
-        encoders: The section of the configuration.
+        settings: The configuration.
         gigabytes: Of a job that loads BERT-base or no encoder.
         minutes: Of such a job.
         hours: The same, in hours.
@@ -177,8 +175,8 @@ def asked(
 
     @cache
     def needs(*loaded: str) -> list[tuple[int, int]]:
-        parts = [part for encoder in loaded for part in parts_of(encoders, encoder)]
-        return [OF_SIZE[size_of(encoders, part)] for part in parts] or [OF_SIZE["base"]]
+        parts = [part for encoder in loaded for part in parts_of(settings.encoders, encoder)]
+        return [OF_SIZE[settings.fetched(part).size] for part in parts] or [OF_SIZE["base"]]
 
     def memory(wildcards: Wildcards, attempt: int = 1) -> str:
         return f"{gigabytes * attempt * max(memory for memory, _ in needs(*loads(wildcards)))}GB"
@@ -188,12 +186,3 @@ def asked(
         return min((minutes + 60 * hours) * attempt * factor, LONGEST)
 
     return {"mem": memory, "runtime": runtime}
-
-
-def size_of(encoders: Config, encoder: str) -> str:
-    """The class of size that a fetched or adapted encoder is configured as."""
-    block = encoders[encoder]
-    if "adapt" in block:
-        return size_of(encoders, block["adapt"]["base"])
-    size: str = block["fetch"].get("size", "base")
-    return size

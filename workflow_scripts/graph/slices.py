@@ -5,8 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.errors import ConfigError
+from workflow_scripts.config import Settings
 from workflow_scripts.provenance.key import canonical
 
 Config = dict[str, Any]
@@ -25,20 +24,20 @@ class Wildcards(Protocol):
         """Value of the wildcard ``name``."""
 
 
-def config_slice(config: Config, **sections: str) -> Callable[[Wildcards], str]:
-    """Make a param function: the named sections of the configuration as one JSON string.
+def config_slice(settings: Settings, **sections: str) -> Callable[[Wildcards], str]:
+    """Make a param function: parts of the configuration, with their defaults, as one JSON string.
 
     One string with sorted keys, because Snakemake compares params as a set of their ``repr``: two
     numbers that trade places would count as unchanged, and reordered keys as a change.
 
     Args:
-        config: The whole configuration.
+        settings: The whole configuration.
         sections: Name in the slice to dotted path in the configuration; ``{wildcards}`` are filled in.
     """
 
     def of(wildcards: Wildcards) -> str:
         filled = {name: path.format(**dict(wildcards.items())) for name, path in sections.items()}
-        return as_json({name: at(config, path) for name, path in filled.items()})
+        return as_json({name: at(settings, path) for name, path in filled.items()})
 
     return of
 
@@ -81,31 +80,24 @@ def filled(pattern: str, thing: Callable[[Wildcards], Any]) -> Callable[[Wildcar
 
 def having(section: Mapping[str, Any], key: str, value: Any = None) -> list[str]:
     """Names of the blocks of a section that have a key, or that have it with a value."""
-    return [name for name, block in section.items() if key in block and value in (None, block[key])]
+    return [
+        name
+        for name, block in section.items()
+        if hasattr(block, key) and value in (None, getattr(block, key))
+    ]
 
 
 def as_json(value: Any) -> str:
     """JSON with sorted keys; equal numbers are spelled alike, since Snakemake compares params as text."""
-    return json.dumps(canonical(value), sort_keys=True)
+    return json.dumps(
+        canonical(value), sort_keys=True, default=lambda block: canonical(block.model_dump(mode="json"))
+    )
 
 
-def deciding(block: Mapping[str, Any], kind: type[Settings]) -> Config:
-    """A block without the settings that its class marks as deciding no result (``config.OPERATIONAL``)."""
-    decides = {name for name, field in kind.model_fields.items() if field.json_schema_extra != OPERATIONAL}
-    return {name: value for name, value in block.items() if name in decides}
-
-
-def at(config: Config, path: str) -> Any:
-    """The value at a dotted path.
-
-    Raises:
-        ConfigError: naming the first key that is not there.
-    """
-    value: Any = config
-    for depth, key in enumerate(keys := path.split(".")):
-        if not isinstance(value, Mapping) or key not in value:
-            raise ConfigError(f"{'.'.join(keys[: depth + 1])}: not in the configuration.")
-        value = value[key]
+def at(value: Any, path: str) -> Any:
+    """The part of some settings at a dotted path."""
+    for key in path.split("."):
+        value = value[key] if isinstance(value, Mapping) else getattr(value, key)
     return value
 
 

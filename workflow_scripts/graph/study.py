@@ -13,17 +13,30 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.figures.base import MODELS, all_figures
+from workflow_scripts.figures.base import MODELS
 from workflow_scripts.graph.benchmarks import selection, task_lists
 from workflow_scripts.graph.checks import checked
 from workflow_scripts.graph.references import encoders_reached, source_corpus, tasks_in
-from workflow_scripts.graph.sizes import parts_of, size_of
-from workflow_scripts.graph.slices import Config, deciding
+from workflow_scripts.graph.runs import adapting_training, all_runs, members_of, read_run
+from workflow_scripts.graph.schema import (
+    AdaptedEncoder,
+    AnyEncoder,
+    Configuration,
+    EncoderFromRuns,
+    FetchedEncoder,
+    GridBlock,
+)
+from workflow_scripts.graph.sizes import parts_of
+from workflow_scripts.graph.slices import Config
 from workflow_scripts.methods import method_modules, readout_modules
 from workflow_scripts.provenance.closure import code_files
 from workflow_scripts.settings import grids as asked
-from workflow_scripts.settings.grids import EXTRACTION, one_column_a_task, paper_of, run_settings
-from workflow_scripts.settings.training import Training
+from workflow_scripts.settings import suites
+from workflow_scripts.settings.extraction import Show
+from workflow_scripts.settings.grids import EXTRACTION, Column, PathColumn, is_measured, paper_of
+from workflow_scripts.settings.methods import AnyMethod
+from workflow_scripts.settings.report import Significance
+from workflow_scripts.settings.training import Development, Training
 
 ENSEMBLE = "models.ensemble"
 _SCORES = "<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet"
@@ -33,22 +46,37 @@ _SCORES = "<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet"
 class Study:
     """The study from which rules start; nothing in it changes after it is made."""
 
-    config: Config
-    blocks: Mapping[str, Config]
-    """Its grids, as their files have them."""
+    settings: Configuration
+    plain: Config
+    """The configuration as its files have it: only keys that they write down override others."""
+    blocks: Mapping[str, GridBlock]
+    """Its grids."""
     root: Path
     """Folder of the Snakefile."""
 
     @property
     def folder(self) -> str:
         """Folder of the study's results below the working directory."""
-        return f"results/{self.config['name']}"
+        return f"results/{self.settings.name}"
 
     @property
-    def shown_extraction(self) -> dict[str, list[str]]:
+    def data_root(self) -> Path | None:
+        """The folder of local data."""
+        return data_root_of(self.settings.data_root)
+
+    @property
+    def shows_extraction(self) -> bool:
+        """Whether the experiments name the extraction study."""
+        return EXTRACTION in self.settings.experiments
+
+    @property
+    def shown_extraction(self) -> Show:
         """Tables and figures of the extraction study; none unless the experiments name it."""
-        shown: dict[str, list[str]] = self.config["extraction"]["show"]
-        return shown if EXTRACTION in self.config["experiments"] else {part: [] for part in shown}
+        return (
+            self.settings.extraction.show
+            if self.shows_extraction
+            else Show(statistics=[], tables=[], figures=[])
+        )
 
     @cached_property
     def grids(self) -> "dict[str, Grid]":
@@ -58,26 +86,28 @@ class Study:
     @cached_property
     def encoders(self) -> "dict[str, Encoder]":
         """Encoders by their names."""
-        return {name: Encoder(self, name, block) for name, block in self.config["encoders"].items()}
+        return {name: Encoder(self, name, block) for name, block in self.settings.encoders.items()}
 
     def paper_grids(self, paper: str | None = None, *, timed: bool = False) -> "list[Grid]":
         """Grids of one paper, or all; of those, perhaps the ones alone whose tables have measured columns."""
         grids = [grid for name, grid in self.grids.items() if paper in (None, paper_of(name))]
-        return [
-            grid for grid in grids if not timed or any(one.get("measured") for one in grid.block["columns"])
-        ]
+        return [grid for grid in grids if not timed or any(map(is_measured, grid.columns))]
 
     @cached_property
     def suites(self) -> "dict[str, Suite]":
         """Suites by their names, which no two kinds share."""
-        kinds = self.config["suites"].items()
-        return {name: Suite(self, name, block) for _, suites in kinds for name, block in suites.items()}
+        kinds = self.settings.suites.by_kind.values()
+        return {name: Suite(self, name, block) for named in kinds for name, block in named.items()}
 
     @cached_property
     def runs(self) -> "dict[str, Run]":
         """Every run of every grid, and those that they are made from, each with all seeds that are asked of it."""
-        runs = asked.all_runs(self.blocks, self.config["encoders"])
-        return {name: Run(self, name, run, **run_settings(self.config, run)) for name, run in runs.items()}
+        runs, found = all_runs(self.blocks, self.settings.encoders), {}
+        for name, run in runs.items():
+            merged, mistakes = read_run(self.plain, run)
+            assert merged, mistakes
+            found[name] = Run(self, name, run, merged.method, merged.training, merged.development)
+        return found
 
     def per_run(self, pattern: str) -> list[str]:
         """A path for every run and seed."""
@@ -106,8 +136,8 @@ class Study:
     def read_encoders(self) -> list[str]:
         """Encoders behind runs that are fetched or adapted."""
         named = {encoder for run in self.runs.values() for encoder in (run.encoder, run.teacher) if encoder}
-        reached = encoders_reached(self.config["encoders"], named)
-        return sorted(name for name in reached if "runs" not in self.encoders[name].block)
+        reached = encoders_reached(self.settings.encoders, named)
+        return sorted(name for name in reached if not self.encoders[name].is_joined)
 
     @cached_property
     def read_corpora(self) -> list[str]:
@@ -118,22 +148,23 @@ class Study:
     @cached_property
     def asked_pools(self) -> list[str]:
         """Pools of exemplars that the study makes, for its runs or without any."""
-        return sorted({*self.config["exemplar_pools"], *(run.pool for run in self.runs.values())} - {None})
+        pools = (run.pool for run in self.runs.values())
+        return sorted({*self.settings.exemplar_pools, *filter(None, pools)})
 
     @cached_property
     def evaluation_sets(self) -> list[str]:
         """Datasets that the study evaluates on, the development set among them."""
         evaluated = {name for grid in self.grids.values() for name in grid.tasks.values()}
-        development = {self.config["development"]["dataset"]} if self.trained else set()
-        return sorted(evaluated | (development - {None}))
+        development = self.settings.development.dataset if self.trained else None
+        return sorted(evaluated | {*filter(None, [development])})
 
     def behind(self, encoders: Iterable[str | None]) -> tuple[set[str], set[str]]:
         """Encoders that are fetched, and corpora, that encoders come from: by adaptation, runs or teachers of runs."""
-        names = encoders_reached(self.config["encoders"], filter(None, encoders))
+        names = encoders_reached(self.settings.encoders, filter(None, encoders))
         reached = [self.encoders[name] for name in names]
-        adapted = {one.block["adapt"]["corpus"] for one in reached if "adapt" in one.block}
+        adapted = {one.block.adapt.corpus for one in reached if isinstance(one.block, AdaptedEncoder)}
         trained = {run.corpus for one in reached for run in one.members().values() if run.corpus}
-        return {one.name for one in reached if "fetch" in one.block}, adapted | trained
+        return {one.name for one in reached if isinstance(one.block, FetchedEncoder)}, adapted | trained
 
 
 @dataclass(frozen=True)
@@ -142,11 +173,21 @@ class Encoder:
 
     study: Study = field(repr=False)
     name: str
-    block: Config
+    block: AnyEncoder
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether it consists of runs."""
+        return isinstance(self.block, EncoderFromRuns)
+
+    @property
+    def label(self) -> str | None:
+        """The substitution that runs make in place of others."""
+        return self.block.label if isinstance(self.block, EncoderFromRuns) else None
 
     def members(self, seeds: Sequence[int] = (0,)) -> dict[str, asked.Run]:
         """The runs that it consists of, in order; none of one that is fetched or adapted."""
-        return asked.members_of(self.study.config["encoders"], self.name, seeds)
+        return members_of(self.study.settings.encoders, self.name, seeds)
 
     def models(self, seed: str) -> list[str]:
         """Models of the runs that it consists of, each by the seed that goes with ``seed``."""
@@ -160,19 +201,21 @@ class Encoder:
         return sorted({module for name in self.members() for module in self.study.runs[name].loading})
 
     @property
-    def training(self) -> Config:
+    def training(self) -> Training:
         """Settings of the training that adapts it."""
-        return asked.adapting_training(self.study.config, self.name)
+        return Training.parse(adapting_training(self.study.plain, self.name), f"encoders.{self.name}.adapt")
 
     @property
     def continue_mlm(self) -> Config:
         """Settings that decide this training, without those of its block."""
-        return {**self.study.config["continue_mlm"], "training": deciding(self.training, Training)}
+        shared = self.study.settings.continue_mlm.model_dump(mode="json")
+        return shared | {"training": self.training.deciding()}
 
     @property
     def adapt(self) -> Config:
         """Its block's settings of the adaptation, without those of the training."""
-        return {key: value for key, value in self.block["adapt"].items() if key != "training"}
+        assert isinstance(self.block, AdaptedEncoder)
+        return self.block.adapt.model_dump(mode="json", exclude={"training"})
 
 
 @dataclass(frozen=True)
@@ -181,7 +224,7 @@ class Suite:
 
     study: Study = field(repr=False)
     name: str
-    block: Config
+    block: suites.Suite
 
     @property
     def tasks(self) -> dict[str, str]:
@@ -196,7 +239,7 @@ class Suite:
     @cached_property
     def mteb(self) -> Config:
         """Lists of mteb's tasks that it asks for: a change of others reruns nothing."""
-        return {"lists": task_lists(self.study.config, self.name), "not_in_this_mteb": {}}
+        return {"lists": task_lists(self.study.settings, self.name), "not_in_this_mteb": {}}
 
     @property
     def fetched(self) -> list[str]:
@@ -206,11 +249,13 @@ class Suite:
     @property
     def missing_data(self) -> str:
         """The reaction to missing data of mteb's tasks: stop, or leave a gap."""
-        return str(self.block["missing_data"])
+        assert isinstance(self.block, suites.Mteb)
+        return self.block.missing_data
 
     @property
     def selection(self) -> Config:
         """The suite's choice from a benchmark of mteb."""
+        assert isinstance(self.block, suites.Mteb)
         return selection(self.block)
 
 
@@ -221,9 +266,9 @@ class Run:
     study: Study = field(repr=False)
     name: str
     asked: asked.Run
-    method: Config
-    training: Config
-    development: Config
+    method: AnyMethod
+    training: Training
+    development: Development
 
     @property
     def encoder(self) -> str:
@@ -243,7 +288,7 @@ class Run:
     @property
     def decides(self) -> Config:
         """Settings of its training that decide a result."""
-        return deciding(self.training, Training)
+        return self.training.deciding()
 
     @property
     def members(self) -> list[str]:
@@ -253,7 +298,7 @@ class Run:
     @property
     def labels(self) -> list[str]:
         """The substitution that it makes, if its encoder consists of runs in place of others."""
-        return [*filter(None, [self.study.encoders[self.encoder].block.get("label")])]
+        return [*filter(None, [self.study.encoders[self.encoder].label])]
 
     @property
     def seeds(self) -> list[int]:
@@ -263,17 +308,17 @@ class Run:
     @property
     def pool(self) -> str | None:
         """The pool of exemplars that its method reads, if any."""
-        return self.method.get("pool")
+        return getattr(self.method, "pool", None)
 
     @property
     def words_of(self) -> str | None:
         """The corpus whose frequent words its method reads, if it reads any."""
-        return self.corpus if self.method.get("words") else None
+        return self.corpus if getattr(self.method, "words", None) else None
 
     @property
     def length(self) -> str:
         """How long its training lasts, as tables print it."""
-        epochs, steps = self.training["epochs"], self.training["max_steps"]
+        epochs, steps = self.training.epochs, self.training.max_steps
         return f"{steps:,} steps" if epochs is None else f"{epochs} epoch{'s' if epochs > 1 else ''}"
 
     @property
@@ -287,9 +332,9 @@ class Run:
     @property
     def dev(self) -> str:
         """Pairs by which it chooses a checkpoint: a dataset's, or held-out text of what its corpus is made of."""
-        if dataset := self.study.config["development"]["dataset"]:
+        if dataset := self.study.settings.development.dataset:
             return f"<results>/datasets/{dataset}.parquet"
-        return f"<results>/corpora/{source_corpus(self.study.config, str(self.corpus))}/dev.parquet"
+        return f"<results>/corpora/{source_corpus(self.study.settings, str(self.corpus))}/dev.parquet"
 
     def start(self, seed: str) -> str | list[str]:
         """The encoder that it starts from, or the models of the runs that it joins."""
@@ -321,7 +366,7 @@ class Run:
     def loading(self) -> list[str]:
         """Modules that loading its model imports by name; one that is made of others needs theirs."""
         behind = self.study.encoders[self.encoder].modules
-        several = {ENSEMBLE} & {*behind, *_ensemble_module(self.method["module"])}
+        several = {ENSEMBLE} & {*behind, *_ensemble_module(self.method.module)}
         return sorted({*(readout_modules(self.method) or behind), *several})
 
 
@@ -331,7 +376,17 @@ class Grid:
 
     study: Study = field(repr=False)
     name: str
-    block: Config
+    block: GridBlock
+
+    @property
+    def experiment(self) -> asked.Experiment:
+        """The settings of its table."""
+        return self.block.experiment
+
+    @property
+    def columns(self) -> Sequence[asked.AnyColumn]:
+        """The columns of its table."""
+        return self.experiment.columns
 
     @cached_property
     def runs(self) -> dict[str, Run]:
@@ -347,33 +402,28 @@ class Grid:
     @property
     def tasks(self) -> dict[str, str]:
         """Tasks that it evaluates on, each with the dataset that it reads."""
-        suites = [suite for suites in self.block["suites"].values() for suite in suites]
-        return {key: value for name in suites for key, value in self.study.suites[name].tasks.items()}
+        named = [suite for suites in self.experiment.suites.values() for suite in suites]
+        return {key: value for name in named for key, value in self.study.suites[name].tasks.items()}
 
     @property
     def encoder_per_size(self) -> list[str]:
         """One of the encoders of its runs for each class of size."""
-        encoders = self.study.config["encoders"]
-        parts = {part for run in self.runs.values() for part in parts_of(encoders, run.encoder)}
-        return [*{size_of(encoders, part): part for part in parts}.values()]
-
-    @property
-    def experiment(self) -> Config:
-        """The settings of its table: its block without the keys of figures."""
-        return {key: value for key, value in self.block.items() if key not in all_figures()}
+        settings = self.study.settings
+        parts = {part for run in self.runs.values() for part in parts_of(settings.encoders, run.encoder)}
+        return [*{settings.fetched(part).size: part for part in parts}.values()]
 
     @property
     def published(self) -> list[str]:
         """Tables of papers that it names."""
-        return [f"resources/published/{table}.csv" for table in self.block.get("published", [])]
+        return [f"resources/published/{table}.csv" for table in self.block.published]
 
     def suite_files(self, pattern: str, *, run: Run | None = None, timed: bool = False) -> list[str]:
         """A path for each suite, or for those of measured columns, and for each run and seed, or those of one run."""
-        shown = {column["suite"] for column in self.block["columns"] if column.get("measured")}
+        shown = {column.suite for column in self.columns if isinstance(column, Column) and column.measured}
         filled = (
             pattern.replace("{kind}", kind).replace("{suite}", suite)
-            for kind, suites in self.block["suites"].items()
-            for suite in suites
+            for kind, named in self.experiment.suites.items()
+            for suite in named
             if not timed or suite in shown
         )
         return [
@@ -386,20 +436,20 @@ class Grid:
     @property
     def metrics(self) -> list[str]:
         """Metrics of the training of every run and seed, if a column shows the path of one."""
-        shown = any("path_of" in column for column in self.block["columns"])
+        shown = any(isinstance(column, PathColumn) for column in self.columns)
         path = "<results>/runs/{run}/seed{seed}/metrics.parquet"
         return [file for run in self.trained if shown for file in run.files(path)]
 
     @property
     def development(self) -> str | None:
         """The development set, if a column is of it."""
-        dataset: str | None = self.study.config["development"]["dataset"]
-        return dataset if dataset in {column.get("task") for column in self.block["columns"]} else None
+        dataset = self.study.settings.development.dataset
+        return dataset if dataset in {getattr(column, "task", None) for column in self.columns} else None
 
     @property
-    def significance(self) -> Config:
+    def significance(self) -> Significance:
         """How its differences are tested."""
-        return dict(self.study.config["significance"])
+        return self.study.settings.significance
 
     @property
     def lengths(self) -> dict[str, str] | None:
@@ -423,33 +473,30 @@ def open_study(
         given: Of the command line.
     """
     with one_line_errors():
-        grids = checked(config, root, data_root_of(config), configfiles, given)
-        plain = {
-            name: one_column_a_task(grid) | {"seeds": sorted(grid["seeds"])} for name, grid in grids.items()
-        }
-        study = Study(config, plain, root)
+        settings, grids = checked(config, root, data_root_of(config.get("data_root")), configfiles, given)
+        study = Study(settings, config, grids, root)
         study.runs  # noqa: B018  (of which two may have one name)
-    os.environ.update(_environment(config))
-    os.environ.setdefault("SEMBLANCE_ANSWERS", config["answers"])
+    os.environ.update(_environment(settings))
+    os.environ.setdefault("SEMBLANCE_ANSWERS", settings.answers)
     os.environ.setdefault("SEMBLANCE_RUN", f"{os.getpid()} {time.time_ns()}")  # jobs inherit it
     return study
 
 
-def data_root_of(config: Config) -> Path | None:
+def data_root_of(named: object) -> Path | None:
     """The folder of local data: the setting, or else the environment variable SEMBLANCE_DATA; ~ is a home folder."""
-    root = config["data_root"] or os.environ.get("SEMBLANCE_DATA")
-    return Path(root).expanduser().absolute() if root else None
+    root = named or os.environ.get("SEMBLANCE_DATA")
+    return Path(str(root)).expanduser().absolute() if root else None
 
 
-def _environment(config: Config) -> dict[str, str]:
+def _environment(settings: Configuration) -> dict[str, str]:
     """Settings that reach jobs by their environment, since they decide no result."""
-    folder = data_root_of(config)
+    folder = data_root_of(settings.data_root)
     root = {"SEMBLANCE_DATA": str(folder)} if folder else {}
     cached = {
-        "SEMBLANCE_CACHE": str(Path(config["cache"]).expanduser()),
-        "SEMBLANCE_CACHE_GIGABYTES": str(config["cache_gigabytes"]),
+        "SEMBLANCE_CACHE": str(Path(settings.cache).expanduser()),
+        "SEMBLANCE_CACHE_GIGABYTES": str(settings.cache_gigabytes),
     }
-    return root | cached | ({"SEMBLANCE_OFFLINE": "1"} if config["offline"] else {})
+    return root | cached | ({"SEMBLANCE_OFFLINE": "1"} if settings.offline else {})
 
 
 @cache

@@ -44,7 +44,7 @@ def check_papers(workflow: Any, study: Study) -> list[str]:
         workflow: Snakemake's, once all other rules are known.
         study: The study.
     """
-    papers = {name: paper_of(name) for name in study.config["experiments"]}
+    papers = {name: paper_of(name) for name in study.settings.experiments}
     with one_line_errors():
         refuse(
             f"experiments/{name}.yaml: its tables and figures would be the target {paper}, "
@@ -67,7 +67,7 @@ def _targets() -> list[str]:
 def target_findings(targets: Iterable[str], rules: Sequence[Any], study: Study) -> Iterator[str]:
     """Targets that are neither a rule nor a file that one makes, or that name scores by a suite of another kind."""
     plain = [rule.name for rule in rules if not rule.has_wildcards()]
-    names, suites = {rule.name for rule in rules}, study.config["suites"]
+    names, suites = {rule.name for rule in rules}, study.settings.suites.by_kind
 
     def made(file: str) -> bool:
         return any(rule.is_producer(file) for rule in rules)
@@ -116,9 +116,9 @@ def study_line(config: Config, configfiles: Iterable[str | Path]) -> str:
 
 def machine_lines(study: Study) -> Iterator[str]:
     """Threads and GPUs that trainings ask for and this machine lacks."""
-    threads = max((run.training["cpu_threads"] for run in study.trained.values()), default=0)
+    threads = max((run.training.cpu_threads for run in study.trained.values()), default=0)
     if threads > (cores := os.cpu_count() or threads):
         yield f"training.cpu_threads is {threads}, and this machine has {cores}: here, fewer are faster."
-    gpus = max((run.training["gpus"] for run in study.trained.values()), default=1)
+    gpus = max((run.training.gpus for run in study.trained.values()), default=1)
     if gpus > (here := len([*Path("/dev").glob("nvidia[0-9]*")])) and gpus > 1:
         yield f"training.gpus is {gpus}, and this machine has {here}: here, {gpus} processes share what there is."

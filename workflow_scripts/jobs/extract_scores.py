@@ -8,7 +8,6 @@ from workflow_scripts.evaluation.base import Evaluator
 from workflow_scripts.extraction.postprocess import Fit
 from workflow_scripts.extraction.representations import Key
 from workflow_scripts.extraction.study import (
-    JobSettings,
     absent,
     evaluate,
     open_representation,
@@ -18,6 +17,7 @@ from workflow_scripts.extraction.study import (
 )
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
+from workflow_scripts.settings.extraction import JobSettings
 
 
 def extract_scores(job: Job) -> None:

@@ -3,7 +3,6 @@
 from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.extraction.study import (
     Fitted,
-    JobSettings,
     absent,
     fits_table,
     learn,
@@ -12,7 +11,7 @@ from workflow_scripts.extraction.study import (
     rows_of,
 )
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.extraction import Wikitext
+from workflow_scripts.settings.extraction import JobSettings, Wikitext
 
 
 def fit_wikitext(job: Job) -> None:

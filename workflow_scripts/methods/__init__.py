@@ -5,11 +5,9 @@ A registry that imports them all would be part of every job's code, and one new 
 """
 
 import importlib
-from collections.abc import Mapping
 from typing import Any
 
-from workflow_scripts.settings.methods import METHODS
-from workflow_scripts.settings.readouts import READOUTS
+from workflow_scripts.settings.methods import MethodConfig
 
 
 def load_method(name: str) -> Any:
@@ -17,18 +15,22 @@ def load_method(name: str) -> Any:
     return importlib.import_module(f"{__name__}.{name}")
 
 
-def method_modules(block: Mapping[str, Any]) -> list[str]:
-    """Modules that a training imports by name: the method of a block of ``methods``, its readout, and its base's."""
-    of_base = method_modules(block["base"]) if "base" in block else []
-    own = f"settings.methods.{METHODS[block['module']].__name__}"
-    return [f"methods.{block['module']}", own, *readout_modules(block), *of_base]
+def method_modules(config: MethodConfig) -> list[str]:
+    """Modules that a training imports by name: the method of some settings, its readout, and its base's."""
+    base = getattr(config, "base", None)
+    own = f"settings.methods.{type(config).__name__}"
+    return [
+        f"methods.{config.module}",
+        own,
+        *readout_modules(config),
+        *(method_modules(base) if base else []),
+    ]
 
 
-def readout_modules(block: Mapping[str, Any]) -> list[str]:
-    """Modules that loading a model imports by name, if the model was made by a block of ``methods``."""
-    if "base" in block:
-        return readout_modules(block["base"])
-    if "readout" not in block:
+def readout_modules(config: MethodConfig) -> list[str]:
+    """Modules that loading a model imports by name, if the model was made by these settings."""
+    if base := getattr(config, "base", None):
+        return readout_modules(base)
+    if (readout := getattr(config, "readout", None)) is None:
         return []
-    kind = block["readout"]["kind"]
-    return [f"models.readouts.{kind}", f"settings.readouts.{READOUTS[kind].__name__}"]
+    return [f"models.readouts.{readout.kind}", f"settings.readouts.{type(readout).__name__}"]

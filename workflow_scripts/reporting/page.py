@@ -104,7 +104,7 @@ def summarise(experiments: Sequence[Experiment], sentences: int) -> str:
         experiments: All experiments of the study.
         sentences: Number of sentences in its corpora.
     """
-    named = [pair for experiment in experiments for pair in runs_of(experiment.model_dump()).items()]
+    named = [pair for experiment in experiments for pair in runs_of(experiment).items()]
     runs = dict(named)
     trained = sum(bool(run.corpus) for run in runs.values())
     trainings = {(name, seed) for name, run in named if run.corpus for seed in run.seeds}

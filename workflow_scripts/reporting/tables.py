@@ -98,7 +98,7 @@ def build(
     """
     table = _Table(experiment, files, histories, place)
     cells = []
-    for run, about in runs_of(experiment.model_dump()).items():
+    for run, about in runs_of(experiment).items():
         for heading in table.columns:
             values = table.values(run, heading)
             tasks = {part.task for part in experiment.averaged(heading) if isinstance(part, Column)}
@@ -116,10 +116,9 @@ class _Table:
     def __init__(
         self, experiment: Experiment, files: Iterable[ScoreFile], histories: Iterable[RunTable], place: str
     ) -> None:
-        grid = experiment.model_dump()
         self.columns = {column.heading: column for column in experiment.columns}
-        self._baselines = baselines_of(grid)
-        self._fixed = {name for name, run in runs_of(grid).items() if run.fixed}
+        self._baselines = baselines_of(experiment)
+        self._fixed = {name for name, run in runs_of(experiment).items() if run.fixed}
         self._histories, self._place = list(histories), place
         rows = [row | {"labels": file.labels} for file in files for row in file.scores.to_pylist()]
         frame = pd.DataFrame(rows, dtype=object)

@@ -204,7 +204,7 @@ def _tested(
 ) -> Compared:
     """Two cells over what both repeat; over sentence pairs where neither run of a grid repeats anything."""
     margin = (claim.margin or 0) if claim.expects == "same" else None
-    runs = runs_of(grid.model_dump()) if grid else {}
+    runs = runs_of(grid) if grid else {}
     fixed = [runs[row["run"]].fixed if grid else len(row["values"]) == 1 for row in sides]
     if grid and all(fixed) and (parts := _resampled(sides, grid, material, significance)):
         differences, resampled_R, counts = zip(*parts, strict=True)

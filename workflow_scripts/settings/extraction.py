@@ -1,8 +1,6 @@
 """Section ``extraction``: sentence vectors without training, and the tables that are made of them."""
 
-from collections.abc import Mapping
-from itertools import product
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -20,6 +18,7 @@ from workflow_scripts.settings.names import (
     Sentences,
     Weighted,
 )
+from workflow_scripts.settings.templates import Template
 
 
 class Wikitext(Settings):
@@ -302,6 +301,25 @@ class Block(Settings):
     postprocessings: list[Postprocessed] = Field(min_length=1)
 
 
+class JobBlock(Settings):
+    """The axes of a block."""
+
+    mixing_weights: list[float]
+    layers: list[str]
+    weightings: list[str]
+    postprocessings: list[str]
+
+
+class JobSettings(Settings):
+    """Settings of the job of one representation: its blocks, and the definitions that they name."""
+
+    representation: Representation
+    template: Template | None
+    blocks: list[JobBlock]
+    weightings: dict[str, Weighting]
+    postprocessings: dict[str, Postprocessing]
+
+
 class SuiteNames(Settings):
     """The suite of each kind; null where a study leaves a kind out. Geometry is measured by that of scored pairs."""
 
@@ -316,35 +334,3 @@ class Show(Settings):
     statistics: list[Annotated[Name, Refers("extraction.statistics")]]
     tables: list[Annotated[Name, Refers("extraction.tables")]]
     figures: list[Annotated[Name, Refers("extraction.figures")]]
-
-
-_GROUPED = ": "
-
-
-def tables_of(extraction: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Tables of the study, and its scatter plots as the tables that they are drawn from, by name."""
-    drawn = {
-        name: scattered(block)
-        for name, block in extraction["figures"].items()
-        if block["kind"] == "variant_scatter"
-    }
-    return {**extraction["tables"], **drawn}
-
-
-def scattered(figure: Mapping[str, Any]) -> dict[str, Any]:
-    """Points of a scatter plot, in the keys of a table."""
-    shown = {key: figure[key] for key in ("title", "models", "variants")}
-    return shown | {"source": "", "columns": "models", "measures": [figure["x"], figure["y"]], "digits": 2}
-
-
-def definable_rows(extraction: Mapping[str, Any], table: str) -> tuple[set[str], set[str]]:
-    """Rows and headings that a table of this form could show of what the study defines, shown or not."""
-    weightings, posts = (
-        [block["label"] for block in extraction[axis].values()] for axis in ("weightings", "postprocessings")
-    )
-    variants = {" + ".join(filter(None, pair)) for pair in product(weightings, posts)}
-    if tables_of(extraction)[table]["columns"] == "models":
-        rows, groups, headings = variants, set(extraction["measures"]), set(extraction["models"])
-    else:
-        rows, groups, headings = set(extraction["models"]), variants, set(extraction["measures"])
-    return rows | {f"{group}{_GROUPED}{row}" for group, row in product(groups, rows)}, headings

@@ -67,7 +67,7 @@ class Point(NamedTuple):
     values: Config
 
 
-def runs_of(grid: Mapping[str, Any]) -> dict[str, Run]:
+def runs_of(grid: "AnyGrid") -> dict[str, Run]:
     """Every run that one grid asks for, by its name.
 
     An axis may list several values; a run without a corpus is not trained and has one seed, unless it is made of
@@ -77,16 +77,15 @@ def runs_of(grid: Mapping[str, Any]) -> dict[str, Run]:
         ConfigError: if two runs would have one name.
     """
     runs: dict[str, Run] = {}
-    for block in grid["runs"]:
-        for name, run, _ in _expand(block, grid["seeds"]):
-            if name in runs:
-                advice = "Leave one out" if runs[name] == run else "Give one of them a tag"
-                raise ConfigError(f"{grid['title']}: two runs are named {name}. {advice}.")
-            runs[name] = run
+    for _, name, run, _ in _expanded(grid):
+        if name in runs:
+            advice = "Leave one out" if runs[name] == run else "Give one of them a tag"
+            raise ConfigError(f"{grid.title}: two runs are named {name}. {advice}.")
+        runs[name] = run
     return runs
 
 
-def baselines_of(grid: Mapping[str, Any]) -> dict[str, str | None]:
+def baselines_of(grid: "AnyGrid") -> dict[str, str | None]:
     """The run that each run of a grid is compared with: its block's baseline, else the grid's; None for that run.
 
     ``{encoder}`` and other axes in a baseline are filled in by those of the run that is compared.
@@ -95,10 +94,9 @@ def baselines_of(grid: Mapping[str, Any]) -> dict[str, str | None]:
         ConfigError: if a baseline names something that is not an axis.
     """
     found: dict[str, str | None] = {}
-    for block in grid["runs"]:
-        for name, run, _ in _expand(block, grid["seeds"]):
-            baseline = _filled(block.get("baseline") or grid["baseline"], run, grid["title"])
-            found[name] = None if name == baseline else baseline
+    for block, name, run, _ in _expanded(grid):
+        baseline = _filled(block.baseline or grid.baseline, run, grid.title)
+        found[name] = None if name == baseline else baseline
     return found
 
 
@@ -111,32 +109,31 @@ def _filled(baseline: str | None, run: Run, title: str) -> str | None:
         ) from error
 
 
-def points_of(grid: Mapping[str, Any]) -> dict[str, Point]:
+def points_of(grid: "AnyGrid") -> dict[str, Point]:
     """Where the runs of blocks with a sweep lie, by name."""
-    return {
-        name: point
-        for block in grid["runs"]
-        if block.get("sweep")
-        for name, _, point in _expand(block, grid["seeds"])
-    }
+    return {name: point for block, name, _, point in _expanded(grid) if block.sweep}
 
 
-def _expand(block: Config, seeds: Sequence[int]) -> Iterator[tuple[str, Run, Point]]:
-    choices = [listed(block.get(axis)) for axis in AXES]
-    sweep = block.get("sweep") or {}
-    for method, encoder, corpus, reading, teacher in product(*choices):
-        named = [method, encoder, corpus, reading, teacher, block.get("tag")]
-        series = ".".join(part for part in named if part)
-        for values in product(*sweep.values()):
-            point = Point(series, dict(zip(sweep, values, strict=True)))
+def _expanded(grid: "AnyGrid") -> Iterator[tuple["RunBlock", str, Run, Point]]:
+    """Every run of a grid, with the block that asks for it, its name, and its place in a sweep."""
+    return ((block, *one) for block in grid.runs for one in expand(block, grid.seeds))
+
+
+def expand(block: "RunBlock", seeds: Sequence[int]) -> Iterator[tuple[str, Run, Point]]:
+    """The runs that one block asks for: name, run, and its place in the block's sweep."""
+    for axes in product(*(listed(getattr(block, axis)) for axis in AXES)):
+        method, encoder, corpus, reading, teacher = axes
+        series = ".".join(filter(None, (*axes, block.tag)))
+        for values in product(*block.sweep.values()):
+            point = Point(series, dict(zip(block.sweep, values, strict=True)))
             swept = (_nested(setting.split("."), value) for setting, value in point.values.items())
             run = Run(
                 method=method,
                 encoder=encoder,
                 corpus=corpus,
                 reading=reading or "default",
-                overrides=reduce(merged, swept, block.get("overrides") or {}),
-                seeds=tuple(seeds) if corpus or block.get("of_seeds") else (0,),
+                overrides=reduce(merged, swept, {str(name): keys for name, keys in block.overrides.items()}),
+                seeds=tuple(seeds) if corpus or block.of_seeds else (0,),
                 teacher=teacher,
             )
             yield ".".join([series, *_tag(point.values)]), run, point
@@ -165,72 +162,6 @@ def listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def all_runs(grids: Mapping[str, Config], encoders: Mapping[str, Config]) -> dict[str, Run]:
-    """Every run of every grid, and those that they are made from, each with all seeds that are asked of it.
-
-    Raises:
-        ConfigError: if one name is given to different runs.
-    """
-    runs: dict[str, Run] = {}
-    for experiment, grid in grids.items():
-        for name, run in runs_of(grid).items():
-            _add(runs, name, run, encoders, f"experiments.{experiment}")
-    return runs
-
-
-def _add(runs: dict[str, Run], name: str, run: Run, encoders: Mapping[str, Config], place: str) -> None:
-    """Add a run and those that it is made from to ``runs``."""
-    seen = runs.get(name, run)
-    if seen._replace(seeds=()) != run._replace(seeds=()):
-        raise ConfigError(f"{place}: run {name} differs from another of that name. Give it a tag.")
-    joined = run._replace(seeds=tuple(sorted({*seen.seeds, *run.seeds})))
-    if runs.get(name) != joined:
-        runs[name] = joined
-        for encoder in filter(None, (run.encoder, run.teacher)):
-            for part, made in members_of(encoders, encoder, run.seeds).items():
-                _add(runs, part, made, encoders, f"encoders.{encoder}.runs")
-
-
-def members_of(encoders: Mapping[str, Config], name: str, seeds: Sequence[int]) -> dict[str, Run]:
-    """The runs that an encoder consists of, in order; none for one that is fetched or adapted."""
-    blocks = encoders[name].get("runs", []) if name in encoders else []
-    return {part: run for block in blocks for part, run, _ in _expand(block, seeds)}
-
-
-def run_settings(config: Config, run: Run) -> Config:
-    """Settings of one run: its method, training and development, with what encoder, method, reading and run override.
-
-    Later ones win: ``training``, then the encoder's, then the method's, then the reading's, then the run's; likewise
-    ``development``, which encoders leave alone. A method that names another one as its ``base`` is given that one's
-    block, and its training and development settings. A reading that the method lacks changes nothing.
-
-    Returns:
-        Parts of the configuration, shared with it and so not to be changed.
-    """
-    block = config["methods"][run.method]
-    below = config["methods"][block["base"]] if "base" in block else {}
-    method = _method_keys(block) | ({"base": _method_keys(below)} if below else {})
-    development = {key: value for key, value in config["development"].items() if key != "dataset"}
-    overrides = (
-        {"training": config["encoders"][run.encoder].get("training", {})},
-        *({section: one.get(section, {}) for section in OF_A_RUN} for one in (below, block)),
-        block.get("readings", {}).get(run.reading, {}),
-        run.overrides,
-    )
-    shared = {"method": method, "training": config["training"], "development": development}
-    return reduce(merged, overrides, shared)
-
-
-def _method_keys(block: Config) -> Config:
-    """A block of ``methods`` without training, development and readings."""
-    return {key: value for key, value in block.items() if key not in (*OF_A_RUN, "readings")}
-
-
-def adapting_training(config: Config, encoder: str) -> Config:
-    """Settings of the training that adapts an encoder: the shared ones with what its block says of its own."""
-    return {**config["continue_mlm"]["training"], **config["encoders"][encoder]["adapt"].get("training", {})}
-
-
 def merged(below: Config, above: Config) -> Config:
     """``below`` with ``above`` laid over it, key by key; neither is changed."""
     inside = {
@@ -239,27 +170,6 @@ def merged(below: Config, above: Config) -> Config:
         if isinstance(value, dict) and isinstance(below.get(key), dict)
     }
     return below | above | inside
-
-
-def numbered_columns(grid: Mapping[str, Any]) -> Iterator[tuple[int, Config]]:
-    """Every column, with the number of the block in the grid's file that asks for it."""
-    for number, block in enumerate(grid["columns"]):
-        for column in written_out(block):
-            yield number, column
-
-
-def one_column_a_task(grid: Mapping[str, Any]) -> Config:
-    """The grid as if every column had been written out."""
-    return {**grid, "columns": [column for _, column in numbered_columns(grid)]}
-
-
-def written_out(block: Config) -> list[Config]:
-    """Columns of the tasks that a block lists, headed by their names, or gives by heading."""
-    if "tasks" not in block:
-        return [block]
-    tasks, shared = block["tasks"], {key: value for key, value in block.items() if key != "tasks"}
-    headed = tasks if isinstance(tasks, Mapping) else {task: task for task in tasks}
-    return [{"heading": heading, "task": task} | shared for heading, task in headed.items()]
 
 
 def scored_columns(columns: Iterable[Mapping[str, Any]], heading: str) -> list[Mapping[str, Any]]:
@@ -301,7 +211,9 @@ class TaskColumns(_Score):
 
     def written_out(self) -> list[Column]:
         """A column for each task of the block."""
-        return [Column(**block) for block in written_out(self.model_dump())]
+        tasks = self.tasks if isinstance(self.tasks, dict) else {task: task for task in self.tasks}
+        shared = self.model_dump(exclude={"tasks"})
+        return [Column(heading=heading, task=task, **shared) for heading, task in tasks.items()]
 
 
 class _Printed(Settings):
@@ -448,7 +360,7 @@ class Experiment(AnyGrid):
 
     def cells(self) -> set[tuple[str, str]]:
         """Every run and heading."""
-        return set(product(runs_of(self.model_dump()), (column.heading for column in self.columns)))
+        return set(product(runs_of(self), (column.heading for column in self.columns)))
 
     def part(self, *, measured: bool) -> "Experiment":
         """The grid with its measured columns alone, or with the others."""

@@ -8,14 +8,16 @@ import math
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from workflow_scripts.data.planned import NOTHING
-from workflow_scripts.graph.sizes import folders_of, parts_of, size_of
-from workflow_scripts.graph.study import Study, data_root_of
-from workflow_scripts.settings.grids import adapting_training
+from workflow_scripts.graph.schema import AdaptedEncoder, Configuration
+from workflow_scripts.graph.sizes import folders_of, parts_of
+from workflow_scripts.graph.slices import at
+from workflow_scripts.graph.study import Study
+from workflow_scripts.settings.apis import ApertiumBlock, LlmBlock, LlmTranslatorBlock
+from workflow_scripts.settings.corpora import RoundTrip, RoundTripCorpus
 from workflow_scripts.verbs.plan import PlannedJob
 from workflow_scripts.verbs.printing import Row
 
@@ -40,24 +42,24 @@ _TOKENS = 32  # of a sentence in a prompt
 _DAY = 86_400
 
 
-def corpus_rows(config: Mapping[str, Any], corpus: str) -> float:
+def corpus_rows(settings: Configuration, corpus: str) -> float:
     """The number of sentences in a corpus, by contracts and limits."""
-    block = config["corpora"][corpus]
-    if trip := block.get("round_trip"):
-        return _translated(config, trip) * (2 if trip["form"] == "expanded" else 1)
-    rows: float = _promised(config, block["dataset"]) - block["dev_sentences"]
-    added = _promised(config, block["also"]) if block.get("also") else 0
-    return min(rows, block["max_sentences"] or math.inf) + added
+    block = settings.corpora[corpus]
+    if isinstance(block, RoundTripCorpus):
+        return _translated(settings, block.round_trip) * (2 if block.round_trip.form == "expanded" else 1)
+    rows = _promised(settings, block.dataset) - block.dev_sentences
+    added = _promised(settings, block.also) if block.also else 0
+    return min(rows, block.max_sentences or math.inf) + added
 
 
-def _translated(config: Mapping[str, Any], trip: Mapping[str, Any]) -> float:
+def _translated(settings: Configuration, trip: RoundTrip) -> float:
     """The number of sentences that a round trip translates."""
-    return min(corpus_rows(config, trip["corpus"]), trip["max_sentences"] or math.inf)
+    return min(corpus_rows(settings, trip.corpus), trip.max_sentences or math.inf)
 
 
-def _promised(config: Mapping[str, Any], dataset: str) -> float:
-    contract = config["datasets"][dataset]["contract"]
-    return float(contract.get("rows") or contract.get("min_rows") or math.nan)
+def _promised(settings: Configuration, dataset: str) -> float:
+    contract = settings.datasets[dataset].contract
+    return contract.rows or (contract.min_rows if "min_rows" in contract.model_fields_set else math.nan)
 
 
 # GPU hours
@@ -66,10 +68,10 @@ def _promised(config: Mapping[str, Any], dataset: str) -> float:
 def gpu_hours(study: Study, jobs: Iterable[PlannedJob]) -> list[Row]:
     """Trainings by size of encoder: steps, and hours if each takes a step of SimCSE on an encoder of that size."""
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    encoders = study.config["encoders"]
+    encoders = study.settings.encoders
     for job in jobs:
         if job.rule in ("train_encoder", "continue_mlm"):
-            sizes = {size_of(encoders, part) for part in parts_of(encoders, _encoder(study, job))}
+            sizes = {study.settings.fetched(part).size for part in parts_of(encoders, _encoder(study, job))}
             found[max(sizes, key=[*GIGABYTES].index)].append(_steps(study, job))
     return [
         {
@@ -94,14 +96,15 @@ def _encoder(study: Study, job: PlannedJob) -> str:
 def _steps(study: Study, job: PlannedJob) -> tuple[float, float]:
     """The steps of a training, and its number of steps if each had 64 sentences."""
     if job.rule == "continue_mlm":
-        corpus = study.config["encoders"][job.wildcards["encoder"]]["adapt"]["corpus"]
-        training = adapting_training(study.config, job.wildcards["encoder"])
+        encoder = study.encoders[job.wildcards["encoder"]]
+        assert isinstance(encoder.block, AdaptedEncoder)
+        corpus, training = encoder.block.adapt.corpus, encoder.training
     else:
         run = study.runs[job.wildcards["run"]]
         corpus, training = str(run.corpus), run.training
-    rows = corpus_rows(study.config, corpus)
-    steps = training["max_steps"] or training["epochs"] * rows // training["batch_size"]
-    return steps, steps * training["batch_size"] / _SENTENCES
+    rows = corpus_rows(study.settings, corpus)
+    steps = training.max_steps or (training.epochs or 0) * rows // training.batch_size
+    return steps, steps * training.batch_size / _SENTENCES
 
 
 # Disk
@@ -110,48 +113,46 @@ def _steps(study: Study, job: PlannedJob) -> tuple[float, float]:
 def gigabytes(study: Study, job: PlannedJob) -> float:
     """Disk that a job's outputs take, without small tables."""
     if job.rule in ("fetch_encoder", "continue_mlm", "train_encoder", "pool_encoder", "join_encoders"):
-        return sum(_weights(study, part) for part in parts_of(study.config["encoders"], _encoder(study, job)))
+        return sum(_weights(study, part) for part in parts_of(study.settings.encoders, _encoder(study, job)))
     if job.rule == "read_dataset":
-        rows = _promised(study.config, job.wildcards["dataset"])
+        rows = _promised(study.settings, job.wildcards["dataset"])
     else:
-        rows = corpus_rows(study.config, job.wildcards["corpus"]) if job.rule in _ROW_BYTES else 0
+        rows = corpus_rows(study.settings, job.wildcards["corpus"]) if job.rule in _ROW_BYTES else 0
     if job.rule == "translate_shard":
-        rows /= study.config["round_trip"]["shards"]
+        rows /= study.settings.round_trip.shards
     return _JOB_GIGABYTES.get(job.rule, 0) + (_ROW_BYTES.get(job.rule, 0) * rows / 1e9 if rows > 0 else 0)
 
 
 def _weights(study: Study, encoder: str) -> float:
     """Gigabytes of an encoder's weights: of those on this machine, or else by its size."""
-    block = study.config["encoders"][encoder]
-    if "adapt" in block:
-        return _weights(study, block["adapt"]["base"])
-    folders = folders_of(block, data_root_of(study.config))
+    block = study.settings.fetched(encoder)
+    folders = folders_of(block, study.data_root)
     files = next(filter(None, ([*folder.glob("*.safetensors")] for folder in folders)), [])
-    return (
-        sum(file.stat().st_size for file in files) / 1e9
-        or GIGABYTES[size_of(study.config["encoders"], encoder)]
-    )
+    return sum(file.stat().st_size for file in files) / 1e9 or GIGABYTES[block.size]
 
 
 # Requests
 
 
-def requests(config: Mapping[str, Any], jobs: Iterable[PlannedJob]) -> list[Row]:
+def requests(settings: Configuration, jobs: Iterable[PlannedJob]) -> list[Row]:
     """Requests by service, with days at its daily limit and rate, and dollars at its prices."""
     asked: dict[str, list[tuple[float, float, int]]] = defaultdict(list)
     for job in jobs:
         if job.rule == "write_exemplars":
-            pool = config["exemplars"][job.wildcards["pool"]]
-            least = math.ceil(pool["sentences"] / pool["sentences_per_call"])
-            asked[f"llms.{pool['llm']}"].append((least, pool["max_calls"], _prompt_tokens(job)))
+            pool = settings.written_pool(job.wildcards["pool"])
+            least = math.ceil(pool.sentences / pool.sentences_per_call)
+            asked[f"llms.{pool.llm}"].append((least, pool.max_calls, _prompt_tokens(job)))
         elif job.rule == "translate_shard":
-            trip = config["corpora"][job.wildcards["corpus"]]["round_trip"]
-            block = config["translators"][trip["translator"]]
-            rows = _translated(config, trip) / config["round_trip"]["shards"]
-            sent = 2 * rows / block.get("batch_sentences", 1)  # there and back
-            service = f"llms.{block['llm']}" if "llm" in block else f"translators.{trip['translator']}"
+            trip = settings.round_trip_behind(job.wildcards["corpus"])
+            block = settings.translators[trip.translator]
+            rows = _translated(settings, trip) / settings.round_trip.shards
+            sent = (
+                2 * rows / (block.batch_sentences if isinstance(block, ApertiumBlock) else 1)
+            )  # there and back
+            llm = block.llm if isinstance(block, LlmTranslatorBlock) else None
+            service = f"llms.{llm}" if llm else f"translators.{trip.translator}"
             asked[service].append((sent, sent, _prompt_tokens(job)))
-    return [_service(config, service, each) for service, each in sorted(asked.items())]
+    return [_service(settings, service, each) for service, each in sorted(asked.items())]
 
 
 def _prompt_tokens(job: PlannedJob) -> int:
@@ -160,16 +161,15 @@ def _prompt_tokens(job: PlannedJob) -> int:
     return _TOKENS + sum(file.stat().st_size for file in prompts) // 4
 
 
-def _service(config: Mapping[str, Any], service: str, asked: Sequence[tuple[float, float, int]]) -> Row:
-    section, _, name = service.partition(".")
-    block = config[section][name]
-    calls = block.get("calls", {})
+def _service(settings: Configuration, service: str, asked: Sequence[tuple[float, float, int]]) -> Row:
+    block = at(settings, service)
     least, most = (sum(one[place] for one in asked) for place in (0, 1))
-    a_day = min(calls.get("per_day") or math.inf, (calls.get("per_second") or math.inf) * _DAY)
-    dollars = math.nan if section == "llms" else 0.0
-    if price := block.get("price"):
-        prompts = sum(one[1] * one[2] for one in asked) * price["input_usd_per_million"]
-        completions = most * block["max_completion_tokens"] * price["output_usd_per_million"]
+    limits = getattr(block, "calls", None)
+    a_day = min(limits.per_day or math.inf, (limits.per_second or math.inf) * _DAY) if limits else math.inf
+    dollars = math.nan if isinstance(block, LlmBlock) else 0.0
+    if isinstance(block, LlmBlock) and block.price:
+        prompts = sum(one[1] * one[2] for one in asked) * block.price.input_usd_per_million
+        completions = most * block.max_completion_tokens * block.price.output_usd_per_million
         dollars = (prompts + completions) / 1e6
     return {
         "service": service,

@@ -15,11 +15,10 @@ Exit code 1 if a check fails.
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from rich.text import Text
 
@@ -29,9 +28,10 @@ from workflow_scripts.apis.llm import Llm
 from workflow_scripts.apis.translators import Direction, make_translator
 from workflow_scripts.errors import ConfigError, SemblanceError
 from workflow_scripts.graph.outside import NAMED_BY, need_findings
-from workflow_scripts.graph.study import Study, data_root_of, open_study
+from workflow_scripts.graph.schema import Configuration
+from workflow_scripts.graph.study import Study, open_study
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.apis import LlmBlock, TranslatorSlice
+from workflow_scripts.settings.apis import LlmTranslatorBlock
 from workflow_scripts.verbs import cluster, estimate
 from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, given_call, planned, whole_config
 from workflow_scripts.verbs.printing import Answer, Rows, argument
@@ -58,11 +58,11 @@ def answer(
         call = given_call(configfile, config)
         jobs = planned(targets, call, from_nothing=False, profile=profile).jobs
         study = open_study(whole_config(call), ROOT)
-        found += checks(study, jobs, profile, ask=not (offline or study.config["offline"] or is_offline()))
+        found += checks(study, jobs, profile, ask=not (offline or study.settings.offline or is_offline()))
         tables = [
             Rows("jobs by rule", estimate.by_rule(study, jobs)),
             Rows("GPU hours of trainings", estimate.gpu_hours(study, jobs)),
-            Rows("requests", estimate.requests(study.config, jobs)),
+            Rows("requests", estimate.requests(study.settings, jobs)),
             Rows("read from", estimate.read_from(jobs or planned(targets, call).jobs)),
         ]
     except ConfigError as error:
@@ -77,16 +77,16 @@ def answer(
 
 def checks(study: Study, jobs: Sequence[PlannedJob], profile: str | None, *, ask: bool) -> Iterator[Check]:
     """All checks of a sound study; engines are asked only if ``ask`` is set and their keys are there."""
-    yield True, f"configuration of {study.config['name']}: sound; {len(jobs):,} jobs are left to do"
+    yield True, f"configuration of {study.settings.name}: sound; {len(jobs):,} jobs are left to do"
     needed = [(job.rule, job.wildcards[NAMED_BY[job.rule]]) for job in jobs if job.rule in NAMED_BY]
-    needs = [*need_findings(study.config, needed, data_root_of(study.config))]
+    needs = [*need_findings(study.settings, needed, study.data_root)]
     failed = {line.partition(": ")[0] for line in needs}
     needs += [line for line in estimate.without_revision(jobs) if line.partition(": ")[0] not in failed]
     yield from _checked(
         needs, f"keys, engines, data: there for the {len(set(needed))} sources and requests that are left"
     )
     if ask:
-        asked = engine_answers(study.config, jobs)
+        asked = engine_answers(study.settings, jobs)
         yield from (one for one in asked if one[1].partition(": ")[0] not in failed)
     wanted = sum(estimate.gigabytes(study, job) for job in jobs)
     yield from _checked(
@@ -123,7 +123,7 @@ def disk_findings(wanted: float, free: float) -> Iterator[str]:
         yield f"disk: {free:,.0f} GB free, about {wanted:,.0f} GB planned. Free some, or plan fewer runs."
 
 
-def engine_answers(config: Mapping[str, Any], jobs: Iterable[PlannedJob]) -> Iterator[Check]:
+def engine_answers(settings: Configuration, jobs: Iterable[PlannedJob]) -> Iterator[Check]:
     """For each engine that jobs need, whether it answers one question; and a line for each direction that it lacks."""
     asked = {
         (job.rule, job.wildcards.get("corpus") or job.wildcards.get("pool"))
@@ -134,7 +134,7 @@ def engine_answers(config: Mapping[str, Any], jobs: Iterable[PlannedJob]) -> Ite
     with TemporaryDirectory() as folder, Ledger(Path(folder, "probe.sqlite")) as ledger:
         for rule, name in sorted(asked):
             try:
-                engine = (_translator if rule == "translate_shard" else _llm)(config, str(name), ledger)
+                engine = (_translator if rule == "translate_shard" else _llm)(settings, str(name), ledger)
                 if engine.place not in done:
                     done.add(engine.place)
                     yield _answer_check(engine)
@@ -151,18 +151,16 @@ def _answer_check(engine: Engine) -> Check:
     return False, f"{found}. Start the service, or correct its block in config/apis.yaml."
 
 
-def _translator(config: Mapping[str, Any], corpus: str, ledger: Ledger) -> Engine:
-    trip = config["corpora"][corpus]["round_trip"]
-    place = f"translators.{trip['translator']}"
-    block = TranslatorSlice.parse({"translator": config["translators"][trip["translator"]]}, place).translator
-    llm, prompt = None, None
-    if block.engine == "llm":
-        llm = LlmBlock.parse(config["llms"][block.llm], f"llms.{block.llm}")
+def _translator(settings: Configuration, corpus: str, ledger: Ledger) -> Engine:
+    trip, llm, prompt = settings.round_trip_behind(corpus), None, None
+    block = settings.translators[trip.translator]
+    if isinstance(block, LlmTranslatorBlock):
+        llm = settings.llms[block.llm]
         prompt = (ROOT / f"resources/prompts/{block.prompt}.txt").read_text("utf-8")
-    direction = Direction(place=place, source=trip["source"], target=trip["via"])
+    direction = Direction(place=f"translators.{trip.translator}", source=trip.source, target=trip.via)
     return make_translator(block, direction, ledger, llm=llm, prompt=prompt)
 
 
-def _llm(config: Mapping[str, Any], pool: str, ledger: Ledger) -> Engine:
-    name = config["exemplars"][pool]["llm"]
-    return Llm(LlmBlock.parse(config["llms"][name], f"llms.{name}"), f"llms.{name}", ledger)
+def _llm(settings: Configuration, pool: str, ledger: Ledger) -> Engine:
+    name = settings.written_pool(pool).llm
+    return Llm(settings.llms[name], f"llms.{name}", ledger)

@@ -10,11 +10,11 @@ import json
 from typing import Any
 
 from workflow_scripts.columns.corpora import FORMS
-from workflow_scripts.graph.schema import Grid, Study
+from workflow_scripts.graph.schema import Configuration, GridBlock
 from workflow_scripts.settings.readers import READERS
 from workflow_scripts.verbs.printing import Answer, argument
 
-_FILES: dict[str, Any] = {"configuration": Study, "grid": Grid}
+_FILES: dict[str, Any] = {"configuration": Configuration, "grid": GridBlock}
 
 
 def reader_schema(name: str) -> dict[str, Any]:

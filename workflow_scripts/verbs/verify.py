@@ -227,7 +227,7 @@ def _places(call: Call | None) -> tuple[Path | None, str]:
     if call:
         with suppress(ConfigError):  # its files may be gone
             config = whole_config(call)
-            return data_root_of(config), noted or config["cache"] or _CACHE
+            return data_root_of(config["data_root"]), noted or config["cache"] or _CACHE
     return sources.data_root(), noted or _CACHE
 
 

@@ -1,27 +1,27 @@
 import pytest
-import yaml
 
-from tests.planning import ROOT, merged_config
-from workflow_scripts.extraction.blocks import (
+from tests.planning import settings_with
+from workflow_scripts.extraction.study import plan
+from workflow_scripts.graph.blocks import (
     job_settings,
     score_files,
     tasks_of,
     wikitext_settings,
 )
-from workflow_scripts.extraction.study import JobSettings, plan
 
-EXTRACTION = yaml.safe_load((ROOT / "config/extraction.yaml").read_text())["extraction"]
+SETTINGS = settings_with("config/config.yaml")
+EXTRACTION = SETTINGS.extraction
 
 
 def planned(kind, representation, depth):
-    return plan(JobSettings.parse(job_settings(EXTRACTION, kind, representation), "extraction"), depth)
+    return plan(job_settings(EXTRACTION, kind, representation), depth)
 
 
-@pytest.mark.parametrize("representation", EXTRACTION["representations"])
+@pytest.mark.parametrize("representation", EXTRACTION.representations)
 def test_every_job_of_the_paper_scale_is_what_the_classes_read(representation):
     kinds = ("sts", "clustering", "transfer", "geometry")
     assert sum(len(planned(kind, representation, 12)) for kind in kinds)
-    JobSettings.parse(wikitext_settings(EXTRACTION, representation)["learnt"], "extraction")
+    assert wikitext_settings(EXTRACTION, representation)["learnt"].representation
 
 
 def test_the_papers_grid_has_its_cells():
@@ -42,11 +42,10 @@ def test_the_papers_grid_has_its_cells():
 
 
 def test_the_paper_scale_scores_every_task():
-    config = merged_config(ROOT, "config/config.yaml")
-    tasks = {kind: len(tasks_of(config, kind)) for kind in ("sts", "clustering", "transfer", "geometry")}
+    tasks = {kind: len(tasks_of(SETTINGS, kind)) for kind in ("sts", "clustering", "transfer", "geometry")}
     assert tasks == {"sts": 8, "clustering": 6, "transfer": 12, "geometry": 1}
-    assert tasks_of(config, "geometry") == {"stsb_train_space": "stsb_train"}
-    files = score_files(config, dict.fromkeys([*tasks, "isotropy"]), EXTRACTION["representations"])
+    assert tasks_of(SETTINGS, "geometry") == {"stsb_train_space": "stsb_train"}
+    files = score_files(SETTINGS, dict.fromkeys([*tasks, "isotropy"]), EXTRACTION.representations)
     assert len(files) == len(set(files))
     assert "extraction/scores/transfer/t3/stsb_graded.parquet" in files
     assert "extraction/scores/isotropy/plain/wikitext.parquet" in files

@@ -6,7 +6,6 @@ import os
 import numpy as np
 import pyarrow as pa
 import pytest
-import yaml
 from scipy.stats import pearsonr, rankdata, spearmanr
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler, normalize
@@ -16,15 +15,13 @@ from tests import tiny
 from tests.datasets import dataset
 from tests.evaluations import dataset as written
 from tests.evaluations import made, run
-from tests.planning import ROOT
+from tests.planning import ROOT, settings_with
 from workflow_scripts.columns.corpora import LABELLED, PAIRS, SENTENCES
 from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.base import Task
-from workflow_scripts.extraction.blocks import job_settings, wikitext_settings
 from workflow_scripts.extraction.representations import TableVectors, Tokens, random_tables
 from workflow_scripts.extraction.study import (
-    JobSettings,
     Opened,
     evaluate,
     plan,
@@ -33,13 +30,15 @@ from workflow_scripts.extraction.study import (
     token_weights,
 )
 from workflow_scripts.extraction.vocabulary import read_vocabulary
+from workflow_scripts.graph.blocks import job_settings, wikitext_settings
+from workflow_scripts.graph.slices import as_json
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import read_record, read_table, writing_model_folder
-from workflow_scripts.settings.extraction import Idf, RandomRepresentation
+from workflow_scripts.settings.extraction import Block, Idf, RandomRepresentation
 
 DATA = os.environ.get("SEMBLANCE_DATA")
-PAPER = yaml.safe_load((ROOT / "config/extraction.yaml").read_text())["extraction"]
+PAPER = settings_with("config/config.yaml").extraction
 BIASES = ROOT / "resources/tokens/bert.json"
 TEXTS = tiny.sentences(60, seed=3)
 
@@ -54,11 +53,16 @@ def study(representations, **axes):
         "kinds": ["sts", "clustering", "transfer", "geometry", "isotropy"], "representations": representations,
         "mixing_weights": [0], "layers": ["last"], "weightings": ["avg"], "postprocessings": ["none"],
     }  # fmt: skip
-    return PAPER | {"blocks": [block | axes]}
+    return PAPER.model_copy(update={"blocks": [Block(**block | axes)]})
+
+
+def plain(settings):
+    """Settings as a job reads them."""
+    return json.loads(as_json(settings))
 
 
 def settings_of(extraction, representation):
-    return JobSettings.parse(job_settings(extraction, "sts", representation), "extraction")
+    return job_settings(extraction, "sts", representation)
 
 
 # The jobs in their order, on a tiny encoder.
@@ -98,7 +102,7 @@ def place(tiny_bert, tmp_path_factory):
         sentences=corpus, encoder=encoder, words=[], documents=folder / "documents.parquet",
     )  # fmt: skip
     run(
-        "fit_wikitext", wikitext | wikitext_settings(study(["plain"], **GRID), "plain"), {"representation": "plain"},
+        "fit_wikitext", wikitext | plain(wikitext_settings(study(["plain"], **GRID), "plain")), {"representation": "plain"},
         encoder=encoder, biases=BIASES, sentences=corpus, words=[], documents=folder / "documents.parquet",
         averages=folder / "averages.parquet", fitted=folder / "plain.parquet", scores=folder / "isotropy.parquet",
         gpu=0,
@@ -109,7 +113,7 @@ def place(tiny_bert, tmp_path_factory):
 def extract(place, kind, suite, dataset, out, task="toy", extraction=None):
     run(
         "extract_scores",
-        {"job": job_settings(extraction or study(["plain"], **GRID), kind, "plain"), "suite": suite | {"max_tokens": 32}},
+        {"job": plain(job_settings(extraction or study(["plain"], **GRID), kind, "plain")), "suite": suite | {"max_tokens": 32}},
         {"kind": kind, "representation": "plain", "task": task},
         encoder=place / "encoder/record.json", biases=BIASES, dataset=dataset, words=[],
         documents=place / "documents.parquet", averages=place / "averages.parquet",
@@ -186,10 +190,9 @@ def random_study(weightings, draws=1, postprocessings=("none",), width=768):
     extraction = study(
         ["random"], layers=["static"], weightings=list(weightings), postprocessings=list(postprocessings)
     )
-    extraction["representations"] = extraction["representations"] | {
-        "random": PAPER["representations"]["random"] | {"draws": draws, "width": width}
-    }
-    return settings_of(extraction, "random")
+    random = PAPER.representations["random"].model_copy(update={"draws": draws, "width": width})
+    defined = PAPER.representations | {"random": random}
+    return settings_of(extraction.model_copy(update={"representations": defined}), "random")
 
 
 def opened_random(settings):

@@ -136,7 +136,7 @@ def swept(stored):
         score = {"mean": 70.0, "sd": 0.1, "seeds": 2} | score
         rows = [
             {"run": run, "heading": name, **score, "mean": means.get(run, means.get(name, score["mean"]))}
-            for run in runs_of(grid)
+            for run in runs_of(Experiment.parse(grid, "grid"))
             for name in (column.heading for column in Experiment.parse(grid, "grid").columns)
         ]
         table = stored(pa.Table.from_pylist(rows, schema=TABLE), {"experiment": grid})

@@ -6,14 +6,12 @@ from collections import defaultdict
 
 import pytest
 
-from tests.planning import DEMO, ROOT, merged_config, study_in
+from tests.planning import DEMO, ROOT, grids_in, merged_config, settings_with, study_in
 from workflow_scripts.data.printed import read_printed
-from workflow_scripts.extraction.blocks import names
-from workflow_scripts.graph.checks import read_grids
+from workflow_scripts.graph.blocks import definable_rows, names, tables_of
 from workflow_scripts.graph.resources import claim_findings
 from workflow_scripts.reporting.extraction import places
 from workflow_scripts.settings.claims import FOLDER, Claim, Comparison, claims_in
-from workflow_scripts.settings.extraction import ExtractionTable, Names, definable_rows, tables_of
 
 STUDIES = {"paper": [], "laboratory": ["config/minilm.yaml"], "demo": [DEMO]}
 PAPERS = ["s2sent", "layerattpooler", "three_r", "jtcse", "extraction"]
@@ -34,7 +32,7 @@ AGAINST_THEIR_TABLE = {("s2sent", "two_over_one_dimension_roberta"), ("jtcse", "
 @pytest.fixture(scope="module", params=STUDIES)
 def study(request):
     opened = study_in(ROOT, [ROOT / overlay for overlay in STUDIES[request.param]])
-    assert opened.config["claims"] == {"papers": PAPERS, "scale": request.param}
+    assert opened.settings.claims.model_dump() == {"papers": PAPERS, "scale": request.param}
     return opened
 
 
@@ -74,8 +72,8 @@ def test_printed_numbers_say_what_is_claimed_of_them(key):
 
 def test_every_comparison_is_in_tables_that_some_study_here_makes(study):
     """``study_in`` has checked the cells of the tables that this study makes."""
-    made = {*study.grids, *study.shown_extraction["tables"], *study.shown_extraction["figures"]}
-    compared = [claim.compared for claim in CLAIMS[study.config["claims"]["scale"]].values()]
+    made = {*study.grids, *study.shown_extraction.tables, *study.shown_extraction.figures}
+    compared = [claim.compared for claim in CLAIMS[study.settings.claims.scale].values()]
     tables = {one.table for one in compared if isinstance(one, Comparison)}
     assert tables and tables <= made
 
@@ -84,11 +82,10 @@ def test_every_comparison_is_in_tables_that_some_study_here_makes(study):
     "table", ["extraction_table1", "extraction_table4", "extraction_table8", "extraction_figure3"]
 )
 def test_rows_of_the_extraction_study_are_named_as_its_tables_name_them(table):
-    config = merged_config(ROOT, "config/config.yaml")
-    extraction = config["extraction"]
-    block = tables_of(extraction)[table]
-    shown = places(ExtractionTable.parse(block, table), Names.parse(names(config, block), table))
-    rows, headings = definable_rows(extraction, table)
+    settings = settings_with("config/config.yaml")
+    block = tables_of(settings.extraction)[table]
+    shown = places(block, names(settings, block))
+    rows, headings = definable_rows(settings.extraction, table)
     several = len({place.group for place in shown}) > 1
     assert shown
     for place in shown:
@@ -159,8 +156,8 @@ MISTAKES = {
 
 
 def demo():
-    config = merged_config(ROOT, DEMO) | {"claims": {"papers": ["s2sent", "extraction"], "scale": "demo"}}
-    return config, read_grids(config, ROOT / "config")[0]
+    claims = {"papers": ["s2sent", "extraction"], "scale": "demo"}
+    return settings_with(claims=claims), grids_in(merged_config(ROOT, DEMO))
 
 
 @pytest.mark.parametrize(("paper", "line", "column", "value", "message"), MISTAKES.values(), ids=MISTAKES)

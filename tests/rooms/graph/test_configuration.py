@@ -10,7 +10,7 @@ from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.configuration import as_in_a_file, base_files, load_config
 from workflow_scripts.graph.mistakes import mistakes
-from workflow_scripts.graph.schema import Study
+from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.verbs.schema import schema_of
 
 BELOW = {"mine": ["demo"], "suites": {"sts": {"toy": {"datasets": ["lee"]}}}, "odd": {"a": 1}}
@@ -142,7 +142,7 @@ HUB_ENCODER = {"kind": "hub", "repository": "team/model"}
 def test_a_block_of_several_forms_is_told_what_its_nearest_form_lacks(block, found):
     config = merged_config(ROOT, DEMO)
     config["encoders"]["mine"] = block
-    lines = mistakes(Study, config, "")
+    lines = mistakes(Configuration, config, "")
     assert len(lines) == len(found)
     assert all(line.startswith(start) for line, start in zip(lines, found, strict=True))
 

@@ -1,11 +1,13 @@
 """Which figures the demo has and what each reads, written out; and what a module's declaration can say."""
 
-import copy
 from dataclasses import replace
 
 import pytest
 
+from tests.planning import ROOT
+from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.figures import Figures
+from workflow_scripts.graph.schema import GridBlock
 
 OF_DEMO = [
     "alignment_uniformity",
@@ -19,9 +21,8 @@ OF_DEMO = [
 
 def asking(study, **grid):
     """The study with other keys of the demo's grid."""
-    changed = copy.deepcopy(study.blocks)
-    changed["demo"] |= grid
-    return Figures(replace(study, blocks=changed))
+    plain = read_grids(study.plain, ROOT / "config")[0]["demo"] | grid
+    return Figures(replace(study, blocks={**study.blocks, "demo": GridBlock.strictly(plain)}))
 
 
 FROZEN = {"runs": 2, "token_similarity": None}
@@ -41,7 +42,7 @@ ASKED = {
 @pytest.mark.parametrize(("grid", "drawn"), ASKED.values(), ids=ASKED)
 def test_an_experiment_has_the_figures_whose_inputs_it_makes_and_whose_block_it_holds(study, grid, drawn):
     if "runs" in grid:
-        grid = grid | {"runs": study.blocks["demo"]["runs"][: grid["runs"]]}
+        grid = grid | {"runs": read_grids(study.plain, ROOT / "config")[0]["demo"]["runs"][: grid["runs"]]}
     figures = asking(study, **grid)
     record = ["<results>/figures/demo/record.json"] if drawn else []
     assert sorted(figures.by_experiment.get("demo", ())) == drawn and figures.drawn("demo") == record

@@ -7,12 +7,15 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+from pydantic import TypeAdapter
 
 from workflow_scripts.data.planned import NOT_REACHED
 from workflow_scripts.graph import outside, place
 from workflow_scripts.graph.outside import planned_source, source_now, sources_read
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.record import Input
+from workflow_scripts.settings.datasets import FileSource, HubFiles, HubSource
+from workflow_scripts.settings.encoders import LocalEncoder
 
 COMMIT = "0" * 40
 HUB = {"kind": "hub", "repository": "team/toy", "revision": COMMIT}
@@ -45,7 +48,18 @@ def root(tmp_path, monkeypatch):
     return tmp_path / "data"
 
 
+def typed(source):
+    """A source as a configuration that was checked has it."""
+    if source["kind"].startswith("hub"):
+        kind = HubSource if source["kind"] == "hub" else HubFiles
+        return kind.model_construct(**source)
+    if "path" in source:
+        return LocalEncoder(**source)
+    return TypeAdapter(FileSource).validate_python({"reader": "lines", "files": {}} | source)
+
+
 def now(sources, root, recorded=None, gap=False, broken=False):
+    sources = [typed(source) for source in sources]
     return planned_source(sources, recorded or {}, root, gap_if_unreachable=gap, gap_if_broken=broken)
 
 
@@ -126,7 +140,8 @@ ENCODERS = [encoder("mine"), encoder("other")]
     ],
 )
 def test_settings_name_the_sources_that_are_read_and_no_other(planned, sources, chosen):
-    assert sources_read(planned, sources) == chosen
+    found = sources_read(planned, [typed(source) for source in sources])
+    assert found == [typed(source) for source in chosen]
 
 
 def test_an_encoder_is_named_by_the_files_that_are_taken(root, tiny_bert):
@@ -155,10 +170,11 @@ def write(path, **foreign):
 def test_no_gap_comes_in_the_place_of_data_that_a_failed_job_has_taken_away(root, monkeypatch):
     """The last plan stays as long as no source is there; a gap that a job has written may be another's."""
     monkeypatch.setattr(outside, "_planned", {})
-    study = SimpleNamespace(config={"data_root": str(root), "unreachable": "gap"}, folder="results/toy")
+    settings = SimpleNamespace(unreachable="gap", broken="stop")
+    study = SimpleNamespace(settings=settings, data_root=root, folder="results/toy")
 
     def asked(*sources):
-        return source_now(study, "datasets/toy.parquet", sources)
+        return source_now(study, "datasets/toy.parquet", [typed(source) for source in sources])
 
     assert asked(local("a"), local("c")) == named(a="a")
     outside.note_planned()
@@ -171,16 +187,16 @@ def test_no_gap_comes_in_the_place_of_data_that_a_failed_job_has_taken_away(root
 
 def test_a_job_that_runs_elsewhere_is_told_what_was_planned(root, monkeypatch):
     monkeypatch.setattr(outside, "_planned", {})
-    config = {"data_root": str(root), "unreachable": "stop", "broken": "stop"}
-    study = SimpleNamespace(config=config, folder="results/toy")
-    asked = ("datasets/toy.parquet", [local("a")])
+    settings = SimpleNamespace(unreachable="stop", broken="stop")
+    study = SimpleNamespace(settings=settings, data_root=root, folder="results/toy")
+    asked = ("datasets/toy.parquet", [typed(local("a"))])
     assert source_now(study, *asked) == named(a="a")
     assert not outside.NOTES.exists()  # a dry run
     outside.note_planned()
     (root / "a").rename(root.parent / "a")  # out of a compute node's sight
     monkeypatch.setattr(sys, "argv", ["snakemake", "--mode", "remote"])
     assert source_now(study, *asked) == named(a="a")
-    assert source_now(study, "datasets/other.parquet", [local("a")]) == "none"
+    assert source_now(study, "datasets/other.parquet", [typed(local("a"))]) == "none"
 
 
 # Hashes

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.planning import settings_with
 from tests.verbs import data
 from workflow_scripts.graph.references import reader_findings
 
@@ -10,10 +11,18 @@ COLUMNS = {"label": "y", "text1": "x"}
 
 def dataset(**source):
     """A configuration with one dataset."""
-    block = {"reader": "delimited", "files": {"all": {}}, "options": {"columns": COLUMNS}} | source
-    return {
-        "datasets": {"mine": {"form": source.pop("form", "labelled"), "sources": [{"kind": "hub"}, block]}}
-    }
+    form = source.pop("form", "labelled")
+    block = {
+        "kind": "local",
+        "reader": "delimited",
+        "files": {"all": {}},
+        "options": {"columns": COLUMNS},
+    } | source
+    files = {role: {"path": "mine.tsv", "sha256": None} for role in block["files"]}
+    hub = {"kind": "hub", "repository": "a/b", "revision": "0" * 40, "splits": ["x"], "columns": {}}
+    about = {"origin": "x", "url": "not stated", "language": "en", "licence": "x", "citation": "x"}
+    mine = {"form": form, "sources": [hub, block | {"files": files}], "contract": {}, "about": about}
+    return settings_with(datasets={"mine": mine})
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ def papers():
 
 
 def memory_and_time(study, encoder, attempt=1, gigabytes=8, hours=1):
-    functions = asked(study.config["encoders"], gigabytes, hours=hours, loads=lambda _: [encoder])
+    functions = asked(study.settings, gigabytes, hours=hours, loads=lambda _: [encoder])
     return tuple(functions[name](None, attempt) for name in ("mem", "runtime"))
 
 

@@ -2,20 +2,25 @@
 
 import pytest
 
-from tests.planning import ROOT, merged_config
-from workflow_scripts.graph.checks import read_grids
+from tests.planning import ROOT, grids_in, merged_config
+from workflow_scripts.graph.runs import all_runs, run_settings
+from workflow_scripts.graph.schema import GridBlock
 from workflow_scripts.graph.slices import at
-from workflow_scripts.settings.grids import (
-    all_runs,
-    numbered_columns,
-    one_column_a_task,
-    run_settings,
-    runs_of,
-)
+from workflow_scripts.settings.grids import expand, runs_of
+
+SHARED = {"suite": "sts", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
 
 
-def grid(*runs: dict, **changes: object) -> dict:
-    return {"title": "toy", "seeds": [1, 2], "runs": list(runs)} | changes
+def grid(*runs: dict, **changes: object) -> GridBlock:
+    toy = {
+        "title": "toy",
+        "source": "toy",
+        "baseline": None,
+        "seeds": [1, 2],
+        "runs": list(runs),
+        "suites": {},
+    }
+    return GridBlock.strictly(toy | {"columns": [SHARED | {"tasks": ["sts12"]}]} | changes)
 
 
 def test_axes_that_list_values_are_multiplied_and_named():
@@ -91,12 +96,12 @@ def test_a_sweep_is_a_run_for_every_combination_named_after_its_values():
 def test_runs_lie_where_they_say_in_the_figures_of_the_papers():
     """A block's ``at`` repeats what its settings, or those of its pool, already are."""
     config, checked = merged_config(ROOT, "config/config.yaml"), []
-    for name, described in read_grids(config, ROOT / "config")[0].items():
-        for block in described["runs"]:
-            for run in runs_of(grid(block)).values():
+    for name, described in grids_in(config).items():
+        for block in described.runs:
+            for _, run, _ in expand(block, (1,)):
                 settings = run_settings(config, run)
                 settings["exemplars"] = config["exemplars"].get(settings["method"].get("pool"), {})
-                for setting, value in block.get("at", {}).items():
+                for setting, value in block.at.items():
                     if name != "three_r_table8":  # where SimCSE stands for a threshold of 0
                         assert at(settings, setting) == value, (name, block)
                         checked.append(setting)
@@ -106,8 +111,7 @@ def test_runs_lie_where_they_say_in_the_figures_of_the_papers():
 # Columns
 
 
-SHARED = {"suite": "sts", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
-MEAN = {"heading": "mean", "mean_of": ["sts12", "STS-B"], "digits": 2}
+MEAN = {"heading": "mean", "digits": 2}
 
 
 @pytest.mark.parametrize(
@@ -118,7 +122,11 @@ MEAN = {"heading": "mean", "mean_of": ["sts12", "STS-B"], "digits": 2}
     ],
 )
 def test_tasks_are_columns_in_their_order_numbered_by_their_block(tasks, written):
-    listed = {"title": "T", "columns": [SHARED | {"tasks": tasks}, MEAN]}
-    columns = [SHARED | {"heading": heading, "task": task} for heading, task in written.items()]
-    assert list(numbered_columns(listed)) == [*((0, column) for column in columns), (1, MEAN)]
-    assert one_column_a_task(listed) == {"title": "T", "columns": [*columns, MEAN]}
+    block, mean = {"method": "a", "encoder": "x"}, MEAN | {"mean_of": list(written)}
+    listed = grid(block, columns=[SHARED | {"tasks": tasks}, mean])
+    columns = [
+        SHARED | {"heading": heading, "task": task, "measured": False} for heading, task in written.items()
+    ]
+    numbered = [(number, column.model_dump()) for number, column in listed.numbered()]
+    assert numbered == [*((0, column) for column in columns), (1, mean)]
+    assert [column.model_dump() for column in listed.experiment.columns] == [*columns, mean]

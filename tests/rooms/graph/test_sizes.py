@@ -4,7 +4,15 @@ import json
 
 import pytest
 
+from tests.planning import settings_with
 from workflow_scripts.graph.sizes import Rows, Sizes
+
+
+def fetched(**source):
+    return {"fetch": {"sources": [source], "licence": "x"}}
+
+
+MINE = fetched(kind="local", path="mine")
 
 
 def mine(data_root, **about):
@@ -14,19 +22,21 @@ def mine(data_root, **about):
         (data_root / "mine/config.json").write_text(
             json.dumps({"num_hidden_layers": 3, "hidden_size": 48} | about)
         )
-    block = {"fetch": {"sources": [{"kind": "local", "path": "mine"}]}}
-    return Sizes({"name": "mine", "encoders": {"mine": block}}, data_root).of("mine")
+    return Sizes(settings_with(name="mine", encoders={"mine": MINE}), data_root).of("mine")
 
 
 def test_a_size_comes_from_an_encoder_that_is_on_this_machine(tmp_path):
     mine(tmp_path, model_type="bert", max_position_embeddings=512)
+    adapt = {"base": "minilm", "corpus": "wiki", "label": "x"}
+    scratch = {"layers": 4, "width": 256, "heads": 4, "feed_forward": 8}
     encoders = {
-        "minilm": {"fetch": {"sources": [{"kind": "local", "path": "mine"}]}},
-        "adapted": {"adapt": {"base": "minilm"}},
-        "small": {"adapt": {"base": "minilm", "from_scratch": {"layers": 4, "width": 256}}},
-        "bert_base": {"fetch": {"sources": [{"kind": "hub", "repository": "x", "revision": "y"}]}},
+        "minilm": MINE,
+        "adapted": {"adapt": adapt},
+        "small": {"adapt": adapt | {"from_scratch": scratch}},
+        "bert_base": fetched(kind="hub", repository="x", revision="0" * 40),
     }
-    there, nowhere = (Sizes({"name": "mine", "encoders": encoders}, root).of for root in (tmp_path, None))
+    settings = settings_with(name="mine", encoders=encoders)
+    there, nowhere = (Sizes(settings, root).of for root in (tmp_path, None))
     assert there("minilm")[:3] == there("adapted")[:3] == (3, 48, 512)
     assert there("small")[:3] == (4, 256, 512)
     assert there("bert_base") is None and nowhere("minilm") is None
@@ -49,10 +59,11 @@ def test_lines_of_a_text_on_this_machine_are_counted_and_held_to_its_contract(tm
     (tmp_path / "text.txt").write_text("A line.\n" * 20)
     source = {"kind": "local", "reader": "lines", "files": {"text": {"path": "text.txt", "sha256": None}}}
     corpus = {"dataset": "mine", "dev_sentences": 0, "max_sentences": None}
+    about = {"origin": "x", "url": "not stated", "language": "en", "licence": "x", "citation": "x"}
     for least, found in (
         (20, []),
         (1000, ["datasets.mine.contract.min_rows: 1000; it has 20. Lower it, or take more text."]),
     ):
-        dataset = {"sources": [source], "contract": {"min_rows": least}}
-        rows = Rows({"datasets": {"mine": dataset}, "corpora": {"mine": corpus}}, tmp_path)
+        dataset = {"form": "sentences", "sources": [source], "contract": {"min_rows": least}, "about": about}
+        rows = Rows(settings_with(datasets={"mine": dataset}, corpora={"mine": corpus}), tmp_path)
         assert (rows.most("mine"), [*rows.too_few("mine")]) == (20, found)

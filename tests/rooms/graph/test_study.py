@@ -1,6 +1,7 @@
 """The demo as the Snakefile sees it."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,8 +36,10 @@ def test_threads_and_gpus_that_this_machine_lacks_are_told(study, monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 1)  # what the demo's trainings use
     monkeypatch.setattr(Path, "glob", lambda *_: ["/dev/nvidia0"])
     assert list(machine_lines(study)) == []
-    for run in study.runs.values():
-        run.training.update(cpu_threads=2, gpus=4)
+    more = {"cpu_threads": 2, "gpus": 4}
+    for name, run in study.runs.items():
+        study.runs[name] = replace(run, training=run.training.model_copy(update=more))
+    study.trained.update(study.runs)
     assert list(machine_lines(study)) == [
         "training.cpu_threads is 2, and this machine has 1: here, fewer are faster.",
         "training.gpus is 4, and this machine has 1: here, 4 processes share what there is.",

@@ -13,6 +13,7 @@ from tests import tiny
 from workflow_scripts.columns.corpora import LABELLED, PAIRS
 from workflow_scripts.evaluation import attention, cost, mteb_tasks
 from workflow_scripts.graph.references import column_findings
+from workflow_scripts.settings.grids import Column
 from workflow_scripts.settings.suites import SUITES, Attention
 from workflow_scripts.settings.suites import Sts as Sts
 
@@ -111,7 +112,8 @@ def held_against(scores, tasks):
     found = {(score.task, score.aggregation, score.metric) for score in scores if score.value is not None}
     assert found
     for task, aggregation, metric in found:
-        column = {"suite": "s", "task": task, "aggregation": aggregation, "metric": metric}
+        score = {"suite": "s", "task": task, "aggregation": aggregation, "metric": metric}
+        column = Column(heading="x", scale=1, digits=2, **score)
         assert list(column_findings(column, tasks, {}, "column")) == []
     for task, cells in tasks.items():
         for pattern, metric in cells:

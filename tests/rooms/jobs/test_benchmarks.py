@@ -138,7 +138,7 @@ def findings(suite, **column):
     config["suites"]["mteb"]["mteb_english"] |= suite
     grids["demo"]["suites"]["mteb"] = ["mteb_english"]
     grids["demo"]["columns"] = [*grids["demo"]["columns"], COLUMN | column]
-    return study_findings(config, grids, ROOT, None)
+    return study_findings(config, grids, ROOT, None)[2]
 
 
 @pytest.mark.parametrize(("suite", "lines"), UNKNOWN)

@@ -15,6 +15,7 @@ from workflow_scripts.provenance.artefacts import (
     read_record,
     writing_model_folder,
 )
+from workflow_scripts.settings.methods import read_method
 
 RULES = ("train_encoder", "continue_mlm")
 HISTORY_FILE = Path("run/history.parquet")
@@ -121,4 +122,11 @@ def test_an_encoder_that_tells_no_words_apart_ends_the_job(workshop, monkeypatch
         if rule == "train_encoder":
             jobs.run_here(rule, jobs.config(rule))
         files = {"encoder": "encoder/record.json", "record": jobs.MODEL / "record.json"}
-        jobs.call("pool_encoder", {"method": FROZEN}, method_modules(FROZEN), run="frozen", seed="1", **files)
+        jobs.call(
+            "pool_encoder",
+            {"method": FROZEN},
+            method_modules(read_method(FROZEN, "methods")),
+            run="frozen",
+            seed="1",
+            **files,
+        )

@@ -20,7 +20,7 @@ from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.figures.base import all_figures
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.closure import ROOT, meanings, packages
-from workflow_scripts.settings.grids import PAPERS, runs_of
+from workflow_scripts.settings.grids import PAPERS, Experiment, runs_of
 from workflow_scripts.training.loop import write_speed
 
 STAND_IN = "all-MiniLM-L6-v2 stands in for BERT-base"
@@ -63,7 +63,7 @@ CALLED = {
     "corpora": {"wiki_extract": "Wikipedia"},
 }
 TRAINING = {"batch_size": 64, "last_batch": "drop", "max_tokens": 32, "learning_rate": 3e-5}
-RUNS = [(name, seed) for name, run in runs_of(GRID).items() for seed in run.seeds]
+RUNS = [(name, seed) for name, run in runs_of(Experiment.parse(GRID, "grid")).items() for seed in run.seeds]
 TRAINED = [(name, seed) for name, seed in RUNS if seed]
 UNMEASURED = "s2sent.minilm_mlm.wiki_extract"
 """The run whose speed nobody has measured."""

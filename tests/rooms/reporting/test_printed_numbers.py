@@ -6,12 +6,12 @@ import pytest
 
 from tests import ledger
 from tests.planning import study_in
-from workflow_scripts.extraction.blocks import names
+from workflow_scripts.graph.blocks import names
 from workflow_scripts.graph.figures import Figures
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.coverage import lines
 from workflow_scripts.reporting.extraction import places
-from workflow_scripts.settings.extraction import DIGITS, ExtractionTable, Names, Statistics
+from workflow_scripts.settings.extraction import DIGITS
 
 AT_LEAST = {"s2sent": 0.95, "layerattpooler": 0.95, "three_r": 0.95, "jtcse": 0.85, "extraction": 0.95}
 
@@ -41,15 +41,13 @@ def test_every_printed_number_has_a_run_or_a_reason_and_most_have_a_run(ledgers)
         assert line.mapped >= AT_LEAST[name] * line.printed, name
 
 
-def extraction_cells(config):
+def extraction_cells(settings):
     """Table, row and heading of every cell of the extraction study's tables."""
-    extraction = config["extraction"]
-    for name, block in extraction["tables"].items():
-        table = ExtractionTable.parse(block, name)
-        shown = places(table, Names.parse(names(config, block), name))
+    for name, table in settings.extraction.tables.items():
+        shown = places(table, names(settings, table))
         yield from ((name, place.run, place.column) for place in shown)
-    for name, block in extraction["statistics"].items():
-        for row in Statistics.parse(block, name).rows:
+    for name, block in settings.extraction.statistics.items():
+        for row in block.rows:
             run = ", ".join(filter(None, (row.name, row.split)))
             yield from ((name, run, heading) for heading in DIGITS)
 
@@ -57,14 +55,14 @@ def extraction_cells(config):
 @pytest.fixture(scope="module")
 def targets(study):
     """Every cell, figure and setting that a number can be printed as."""
-    of_grids = [(name, run, column["heading"])
-                for name, grid in study.grids.items() for run in grid.runs for column in grid.block["columns"]]  # fmt: skip
+    of_grids = [(name, run, column.heading)
+                for name, grid in study.grids.items() for run in grid.runs for column in grid.columns]  # fmt: skip
     drawn = [
         (grid, "", f"figure: {figure}")
         for grid, figures in Figures(study).by_experiment.items()
         for figure in figures
     ]
-    return {*of_grids, *drawn, *extraction_cells(study.config)}
+    return {*of_grids, *drawn, *extraction_cells(study.settings)}
 
 
 def is_there(cell, targets, study):
@@ -75,7 +73,7 @@ def is_there(cell, targets, study):
     run = study.grids[cell.grid].runs.get(cell.run) if cell.grid in study.grids else None
     value = run and getattr(run, section)
     for key in keys:
-        value = value and value[key]
+        value = value and getattr(value, key)
     return value is not None and Fraction(str(value)) == Fraction(str(cell.value))
 
 

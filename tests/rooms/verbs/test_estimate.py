@@ -4,25 +4,44 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.planning import ROOT, merged_config, settings_with
 from workflow_scripts.settings.grids import Run
 from workflow_scripts.verbs import estimate
 from workflow_scripts.verbs.plan import PlannedJob
 
 RUN = Run("simcse", "base", "wiki", "default", {}, (1,), None)
-TRAINING = {"epochs": 1, "max_steps": None, "batch_size": 64}
-CONFIG = {
+REAL = merged_config(ROOT, "config/config.yaml")
+
+
+def fetched(path, size="base"):
+    return {"fetch": {"sources": [{"kind": "local", "path": path}], "licence": "x", "size": size}}
+
+
+def asked(of_api, **limits):
+    return of_api | {"calls": of_api["calls"] | {"per_day": None, "per_second": None} | limits}
+
+
+def trip(translator, form, most):
+    made = {"corpus": "wiki", "source": "en", "via": "fr", "unchanged": "keep"}
+    return {
+        "round_trip": made | {"translator": translator, "form": form, "max_sentences": most},
+        "label": None,
+    }
+
+
+ADAPTED = {"base": "base", "corpus": "wiki", "label": "x"}
+TWIN = [{"method": "simcse", "encoder": "base", "corpus": corpus} for corpus in ("wiki", "cut")]
+PRICE = {"input_usd_per_million": 1.0, "output_usd_per_million": 2.0, "as_of": "2026-01-01"}
+SECTIONS = {
     "encoders": {
-        "base": {"fetch": {}},
-        "adapted": {"adapt": {"base": "base", "corpus": "wiki"}},
-        "large": {"fetch": {"size": "large"}},
-        "twin": {
-            "runs": [{"method": "simcse", "encoder": "base", "corpus": corpus} for corpus in ("wiki", "cut")]
-        },
+        "base": fetched("absent"),
+        "adapted": {"adapt": ADAPTED},
+        "large": fetched("absent", "large"),
+        "twin": {"label": None, "runs": TWIN},
     },
     "datasets": {
-        "text": {"contract": {"rows": 6400}},
-        "least": {"contract": {"min_rows": 5000}},
-        "vague": {"contract": {}},
+        name: REAL["datasets"]["wiki1m"] | {"contract": contract}
+        for name, contract in (("text", {"rows": 6400}), ("least", {"min_rows": 5000}), ("vague", {}))
     },
     "corpora": {
         name: {"dataset": dataset, "dev_sentences": 0, "max_sentences": None} | more
@@ -34,35 +53,29 @@ CONFIG = {
         )
     }
     | {
-        name: {
-            "round_trip": {"corpus": "wiki", "translator": translator, "form": form, "max_sentences": most}
-        }
-        for name, translator, form, most in (
-            ("fr", "google", "pairs", None),
-            ("fr_expanded", "libre", "expanded", 800),
-            ("fr_llm", "llm", "pairs", 800),
-        )
+        "fr": trip("google", "pairs", None),
+        "fr_expanded": trip("apertium", "expanded", 800),
+        "fr_llm": trip("llm", "pairs", 800),
     },
-    "round_trip": {"shards": 8},
+    "round_trip": REAL["round_trip"] | {"shards": 8},
     "data_root": None,
-    "exemplars": {"pool": {"llm": "paid", "sentences": 64, "sentences_per_call": 5, "max_calls": 400}},
+    "exemplars": {
+        "pool": REAL["exemplars"]["wiki1m_300"]
+        | {"llm": "paid", "sentences": 64, "sentences_per_call": 5, "max_calls": 400}
+    },
     "translators": {
-        "google": {"engine": "google", "calls": {"per_day": 1000, "per_second": 5}},
-        "libre": {
-            "engine": "libretranslate",
-            "batch_sentences": 16,
-            "calls": {"per_day": None, "per_second": None},
-        },
-        "llm": {"engine": "llm", "llm": "paid"},
+        "google": asked(REAL["translators"]["google"], per_day=1000, per_second=5),
+        "apertium": REAL["translators"]["apertium"] | {"batch_sentences": 16},
+        "llm": {"engine": "llm", "llm": "paid", "prompt": "translate"},
     },
     "llms": {
-        "paid": {
-            "max_completion_tokens": 100,
-            "calls": {"per_day": None, "per_second": 1},
-            "price": {"input_usd_per_million": 1.0, "output_usd_per_million": 2.0},
-        }
+        "paid": asked(REAL["llms"]["deepseek_v3"], per_second=1)
+        | {"max_completion_tokens": 100, "price": PRICE}
     },
 }
+
+
+SETTINGS = settings_with("config/config.yaml", **SECTIONS)
 
 
 @pytest.fixture
@@ -74,14 +87,15 @@ def study():
         "both": RUN._replace(encoder="twin"),
         "vague": RUN._replace(corpus="vague"),
     }
-    of_two = TRAINING | {"max_steps": 10, "batch_size": 512}
+    training = SETTINGS.training.model_copy(update={"epochs": 1, "max_steps": None, "batch_size": 64})
+    of_two = training.model_copy(update={"max_steps": 10, "batch_size": 512})
     made = {
         name: SimpleNamespace(
-            encoder=run.encoder, corpus=run.corpus, training=of_two if name == "two" else TRAINING
+            encoder=run.encoder, corpus=run.corpus, training=of_two if name == "two" else training
         )
         for name, run in runs.items()
     }
-    return SimpleNamespace(config=CONFIG, runs=made)
+    return SimpleNamespace(settings=SETTINGS, data_root=None, runs=made)
 
 
 def job(rule, inputs=(), queued=None, settings=None, **wildcards):
@@ -105,9 +119,10 @@ def test_gpu_hours_are_steps_times_milliseconds_a_line_for_each_size(study):
 def test_weights_on_this_machine_count_as_they_are(study, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/model.safetensors").write_bytes(b"x" * 2000)
-    fetch = {"sources": [{"kind": "local", "path": "absent"}, {"kind": "local", "path": "mine"}]}
-    encoders = {"mine": {"fetch": fetch}, "adapted": {"adapt": {"base": "mine"}}}
-    study.config = CONFIG | {"encoders": encoders, "data_root": str(tmp_path)}
+    here = fetched("absent")
+    here["fetch"]["sources"].append({"kind": "local", "path": "mine"})
+    encoders = {"mine": here, "adapted": {"adapt": ADAPTED | {"base": "mine"}}}
+    study.settings, study.data_root = settings_with(encoders=encoders), tmp_path
     assert estimate.gigabytes(study, job("continue_mlm", encoder="adapted")) == 2e-6
 
 
@@ -117,14 +132,14 @@ def test_a_twin_is_saved_as_two_encoders(study):
     assert estimate.gigabytes(study, job("fetch_encoder", encoder="large")) == 1.4
     assert estimate.gigabytes(study, job("split_corpus", corpus="wiki")) == pytest.approx(6400 * 68e-9)
     assert estimate.gigabytes(study, job("split_corpus", corpus="vague")) == 0
-    assert estimate.corpus_rows(CONFIG, "fr_expanded") == 1600  # both sentences of 800 pairs
+    assert estimate.corpus_rows(SETTINGS, "fr_expanded") == 1600  # both sentences of 800 pairs
 
 
 @pytest.mark.parametrize(
     ("corpus", "service", "requests", "days"),
     [
         ("fr", "translators.google", 12_800, 12.8),
-        ("fr_expanded", "translators.libre", 100, None),
+        ("fr_expanded", "translators.apertium", 100, None),
         ("fr_llm", "llms.paid", 1600, 1600 / 86_400),
     ],
 )
@@ -132,7 +147,7 @@ def test_translations_are_two_requests_and_have_days_at_the_limits_of_their_serv
     study, corpus, service, requests, days
 ):
     shards = [job("translate_shard", corpus=corpus) for _ in range(8)]
-    (row,) = estimate.requests(CONFIG, shards)
+    (row,) = estimate.requests(SETTINGS, shards)
     assert (row["service"], row["jobs"], row["most"]) == (service, 8, requests)
     assert row["days at its limits"] == (days and pytest.approx(days))
 
@@ -141,7 +156,7 @@ def test_a_pool_needs_a_range_of_requests_and_has_a_price(tmp_path):
     """A prompt of 400 characters is 100 tokens, and 32 are put into it."""
     prompt = tmp_path / "prompt.txt"
     prompt.write_text("x" * 400)
-    (row,) = estimate.requests(CONFIG, [job("write_exemplars", [str(prompt)], pool="pool")])
+    (row,) = estimate.requests(SETTINGS, [job("write_exemplars", [str(prompt)], pool="pool")])
     assert (row["service"], row["least"], row["most"]) == ("llms.paid", 13, 400)
     assert row["USD at most"] == pytest.approx(400 * (132 * 1 + 100 * 2) / 1e6)
 

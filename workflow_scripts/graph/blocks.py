@@ -1,0 +1,311 @@
+"""The grid of the extraction study: settings of its jobs, score files, names in words, and mistakes."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from itertools import product
+
+from workflow_scripts.errors import unknown
+from workflow_scripts.extraction.layers import layer_findings
+from workflow_scripts.figures.extraction import LayerLines, MixingMap, Series, VariantScatter
+from workflow_scripts.graph.schema import Configuration, Extraction
+from workflow_scripts.settings.extraction import (
+    Block,
+    EncoderRepresentation,
+    ExtractionTable,
+    JobBlock,
+    JobSettings,
+    Measure,
+    Names,
+)
+from workflow_scripts.settings.suites import SUITES, Cells, Sts, SuiteConfig
+
+ISOTROPY: Cells = frozenset({("", "isoscore")})
+"""The score of Wikitext's sentences, which are in no suite."""
+Shown = ExtractionTable | LayerLines | MixingMap | VariantScatter
+"""A table or figure of the study."""
+
+# Settings of jobs
+
+
+def blocks_of(extraction: Extraction, kind: str | None, representation: str) -> list[JobBlock]:
+    """The axes of the blocks that score a representation by ``kind`` (``None``: by any kind)."""
+    return [
+        _axes(block)
+        for block in extraction.blocks
+        if representation in block.representations and (kind is None or kind in block.kinds)
+    ]
+
+
+def _axes(block: Block) -> JobBlock:
+    return JobBlock(**block.model_dump(include={*JobBlock.model_fields}))
+
+
+def job_settings(extraction: Extraction, kind: str, representation: str) -> JobSettings:
+    """Settings of the job of one representation and kind: its blocks and the definitions that they name."""
+    return settings_of(extraction, representation, blocks_of(extraction, kind, representation))
+
+
+def wikitext_settings(extraction: Extraction, representation: str) -> dict[str, JobSettings]:
+    """Settings of the job that encodes Wikitext with a representation: post-processings to fit, cells to measure."""
+    fits = {name: post.fit for name, post in extraction.postprocessings.items()}
+    learnt = [
+        block.model_copy(update={"postprocessings": names})
+        for block in blocks_of(extraction, None, representation)
+        if (names := [name for name in block.postprocessings if fits[name] == "wikitext"])
+    ]
+    measured = blocks_of(extraction, "isotropy", representation)
+    return {
+        "learnt": settings_of(extraction, representation, learnt + measured),
+        "isotropy": settings_of(extraction, representation, measured),
+    }
+
+
+def settings_of(extraction: Extraction, representation: str, blocks: list[JobBlock]) -> JobSettings:
+    """Settings of a job that scores some blocks of a representation."""
+    definition = extraction.representations[representation]
+    template = definition.template if isinstance(definition, EncoderRepresentation) else None
+    return JobSettings(
+        representation=definition,
+        template=extraction.templates[template] if template else None,
+        blocks=blocks,
+        weightings={name: extraction.weightings[name] for block in blocks for name in block.weightings},
+        postprocessings={
+            name: extraction.postprocessings[name] for block in blocks for name in block.postprocessings
+        },
+    )
+
+
+# Tasks and their score files
+
+
+def evaluator_of(kind: str) -> str:
+    """The kind of suite that gives a kind of score: suites of scored pairs also measure geometry."""
+    return "sts" if kind == "geometry" else kind
+
+
+def suite_of(settings: Configuration, kind: str) -> SuiteConfig | None:
+    """The suite of one kind of score; None if the study leaves the kind out."""
+    suites = {one: suite for one, suite in settings.extraction.suites if suite}
+    name = suites.get(evaluator_of(kind))
+    suite = settings.suites.by_kind[evaluator_of(kind)][name] if name else None
+    assert suite is None or isinstance(suite, SuiteConfig)
+    return suite
+
+
+def tasks_in(suite: SuiteConfig | None, kind: str) -> dict[str, str]:
+    """Tasks of a suite for one kind of score, with their datasets."""
+    if suite is None:
+        return {}
+    if kind == "geometry":
+        assert isinstance(suite, Sts)
+        return {name: measure.dataset for name, measure in suite.positives.items()}
+    return {name: name for name in suite.datasets}
+
+
+def tasks_of(settings: Configuration, kind: str) -> dict[str, str]:
+    """Tasks of one kind in the study, with their datasets."""
+    return tasks_in(suite_of(settings, kind), kind)
+
+
+def score_files(
+    settings: Configuration, tasks: Mapping[str, Collection[str] | None], representations: Iterable[str]
+) -> list[str]:
+    """Score files below the study's folder of results.
+
+    Args:
+        settings: The whole configuration.
+        tasks: Kind to the wanted tasks; None for all tasks of the study.
+        representations: Wanted representations; one without a block for a kind has no file of that kind.
+    """
+    extraction, wanted = settings.extraction, set(representations)
+    return [
+        f"extraction/scores/{kind}/{name}/{task}.parquet"
+        for kind, chosen in tasks.items()
+        for name in extraction.representations
+        if name in wanted and blocks_of(extraction, kind, name)
+        for task in (["wikitext"] if kind == "isotropy" else tasks_of(settings, kind))
+        if chosen is None or task in chosen
+    ]
+
+
+def files_of(settings: Configuration, block: Shown) -> list[str]:
+    """Score files that a table or figure of the study reads."""
+    extraction = settings.extraction
+    models = [extraction.models[model].representation for model in _models(block)]
+    lines = [line.representation for line in _lines(block)]
+    return score_files(settings, _tasks(extraction, _measures(block)), [*models, *lines])
+
+
+def _measures(block: Shown) -> Sequence[str]:
+    """The measures of a table or figure, or those on the axes of a figure."""
+    return (block.x, block.y) if isinstance(block, VariantScatter) else block.measures
+
+
+def _models(block: Shown) -> Sequence[str]:
+    return block.models if isinstance(block, ExtractionTable | VariantScatter) else ()
+
+
+def _lines(block: Shown) -> Sequence[Series | MixingMap]:
+    """Settings with a representation and weighting for each line of a figure: its series, or the figure's own."""
+    return block.series if isinstance(block, LayerLines) else [block] if isinstance(block, MixingMap) else []
+
+
+def _tasks(extraction: Extraction, measures: Iterable[str]) -> dict[str, set[str] | None]:
+    """Kind to the tasks of some measures; None if one of them averages over all tasks."""
+    tasks: dict[str, set[str] | None] = {}
+    for measure in (extraction.measures[name] for name in measures):
+        seen = tasks.get(measure.kind, set())
+        tasks[measure.kind] = None if measure.tasks is None or seen is None else seen | {*measure.tasks}
+    return tasks
+
+
+def single_tables(extraction: Extraction, table: str) -> dict[str, str]:
+    """For each task of a table's measures, the table with this task only."""
+    kinds = _tasks(extraction, extraction.tables[table].measures)
+    alone = {}
+    for name, block in extraction.tables.items():
+        first, *others = (extraction.measures[measure] for measure in block.measures)
+        if not others and first.kind in kinds and len(first.tasks or ()) == 1:
+            alone.update(dict.fromkeys(first.tasks or (), name))
+    return alone
+
+
+def datasets_of(settings: Configuration) -> list[str]:
+    """Datasets that the extraction study reads."""
+    extraction = settings.extraction
+    files = [file for block in shown_blocks(extraction) for file in files_of(settings, block)]
+    kinds = {file.split("/")[2] for file in files}
+    datasets = {
+        row.dataset for table in extraction.show.statistics for row in extraction.statistics[table].rows
+    }
+    if kinds:
+        tasks = (tasks_of(settings, kind) for kind in kinds - {"isotropy"})
+        datasets |= {dataset for each in tasks for dataset in each.values()}
+        datasets |= {extraction.wikitext.dataset, extraction.averages.dataset}
+    return sorted(datasets)
+
+
+def shown_blocks(extraction: Extraction) -> list[Shown]:
+    """Tables and figures that the study shows."""
+    tables = (extraction.tables[name] for name in extraction.show.tables)
+    return [*tables, *(extraction.figures[name] for name in extraction.show.figures)]
+
+
+def tables_of(extraction: Extraction) -> dict[str, ExtractionTable]:
+    """Tables of the study, and its scatter plots as the tables that they are drawn from, by name."""
+    figures = extraction.figures.items()
+    drawn = {name: block.table for name, block in figures if isinstance(block, VariantScatter)}
+    return extraction.tables | drawn
+
+
+def definable_rows(extraction: Extraction, table: str) -> tuple[set[str], set[str]]:
+    """Rows and headings that a table of this form could show of what the study defines, shown or not."""
+    weightings = [block.label for block in extraction.weightings.values()]
+    posts = [block.label for block in extraction.postprocessings.values()]
+    variants = {" + ".join(filter(None, pair)) for pair in product(weightings, posts)}
+    if tables_of(extraction)[table].columns == "models":
+        rows, groups, headings = variants, set(extraction.measures), set(extraction.models)
+    else:
+        rows, groups, headings = set(extraction.models), variants, set(extraction.measures)
+    return rows | {f"{group}: {row}" for group, row in product(groups, rows)}, headings
+
+
+# Names
+
+
+def names(settings: Configuration, block: Shown) -> Names:
+    """Definitions and labels of the models, measures and variants in one table or figure."""
+    extraction, lines, measures = settings.extraction, _lines(block), _measures(block)
+    variants = block.variants if isinstance(block, ExtractionTable | VariantScatter) else []
+    weightings = {name for variant in variants for name in variant.weightings}
+    weightings |= {line.weighting for line in lines}
+    posts = {name for variant in variants for name in variant.postprocessings} | {"none"}
+    return Names(
+        models={name: extraction.models[name] for name in _models(block)},
+        measures={name: extraction.measures[name] for name in measures},
+        weightings={name: extraction.weightings[name].label for name in weightings},
+        postprocessings={name: extraction.postprocessings[name].label for name in posts},
+        encoder=_encoder(settings),
+        representations={
+            line.representation: _representation(settings, line.representation) for line in lines
+        },
+        datasets=_dataset_names(settings, [extraction.measures[name] for name in measures]),
+    )
+
+
+def _encoder(settings: Configuration) -> str:
+    encoder = settings.extraction.encoder
+    return settings.names.encoders.get(encoder, encoder)
+
+
+def _representation(settings: Configuration, name: str) -> str:
+    """A representation in words; one that reads an encoder is named after the encoder."""
+    block = settings.extraction.representations[name]
+    if isinstance(block, EncoderRepresentation):
+        return f"{_encoder(settings)} in template {name}" if block.template else _encoder(settings)
+    return "random embeddings" if block.kind == "random" else name
+
+
+def _dataset_names(settings: Configuration, measures: Iterable[Measure]) -> dict[str, str]:
+    """Tasks of some measures, and the names of their datasets in words; Wikitext's isotropy has no task."""
+    words, result = settings.names.datasets, dict[str, str]()
+    for measure in measures:
+        datasets = tasks_of(settings, measure.kind)
+        tasks = measure.tasks or list(datasets)
+        result |= {task: words[datasets[task]] for task in tasks if datasets.get(task) in words}
+    return result
+
+
+# Checks
+
+
+def extraction_findings(settings: Configuration) -> Iterator[str]:
+    """Messages about unknown names in measures and figures, including those that no study shows."""
+    extraction = settings.extraction
+    for name, measure in extraction.measures.items():
+        yield from _measure_findings(settings, measure, f"extraction.measures.{name}")
+    tables = [*extraction.tables, *extraction.statistics]
+    for name, figure in extraction.figures.items():
+        yield from unknown(figure.below, tables, f"extraction.figures.{name}.below")
+
+
+def block_findings(extraction: Extraction, depth: int | None) -> Iterator[str]:
+    """Messages about layers and masks in the study's blocks that their representations lack.
+
+    Args:
+        extraction: The section; all its names are defined.
+        depth: Number of layers of the study's encoder; None before it is fetched.
+    """
+    for number, block in enumerate(extraction.blocks):
+        for name in block.representations:
+            for problem in layer_findings(settings_of(extraction, name, [_axes(block)]), depth):
+                yield f"extraction.blocks.{number}: {name}: {problem}"
+
+
+def _measure_findings(settings: Configuration, measure: Measure, place: str) -> Iterator[str]:
+    """Mistakes of one measure, which may name any task of its kind, also tasks that the study leaves out."""
+    kind, cells = measure.kind, ISOTROPY
+    if kind != "isotropy":
+        form = SUITES[evaluator_of(kind)].form
+        suites = [
+            one
+            for one in settings.suites.by_kind[evaluator_of(kind)].values()
+            if isinstance(one, SuiteConfig)
+        ]
+        tasks = {task for suite in suites for task in tasks_in(suite, kind)}
+        each = (suite.written(settings.mteb.lists) for suite in suites)
+        cells = frozenset(cell for suite in each for task in tasks & suite.keys() for cell in suite[task])
+        if kind != "geometry":
+            tasks |= {name for name, block in settings.datasets.items() if block.form == form}
+        yield from _each(measure.tasks or [], tasks, f"{place}.tasks")
+    yield from _each(measure.metrics, {name for _, name in cells}, f"{place}.metrics")
+    patterns = sorted({pattern for pattern, metric in cells if metric in measure.metrics})
+    if patterns and not any(fnmatchcase(measure.aggregation, pattern) for pattern in patterns):
+        known = ", ".join(f'"{pattern}"' for pattern in patterns)
+        found = f'{kind} has no "{measure.aggregation}" of {", ".join(measure.metrics)}'
+        yield f"{place}.aggregation: {found}. Known: {known}."
+
+
+def _each(names: Iterable[str], known: Iterable[str], place: str) -> Iterator[str]:
+    for name in names:
+        yield from unknown(name, known, place)
