@@ -33,7 +33,7 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 _MARKUP = re.compile(
-    r"<!doctype|</?(?:html|head|body|div|span|p|br|a|b|i|font|script|title|h[1-6])\b[^<>]*>|&(?:nbsp|amp|lt|gt|quot|#\d+);",
+    r"<!doctype|</?(?:html|head|body|div|span|p|br|a|b|i|font|script|title|h[1-6])\b[^<>]*>|&(?:nbsp|amp|lt|gt|quot|apos|#x?[\da-f]+);",
     re.IGNORECASE,
 )
 # A text and its translation differ in length by a factor of 3 at most, and a word or two.
@@ -75,8 +75,6 @@ def _adds(pattern: re.Pattern[str], answer: str, question: str) -> bool:
 def translation_fault(text: str, answer: str, source: str, target: str) -> str | None:
     """The fault of a translation; None if it is usable.
 
-    The text may itself be about a translation, or contain a refusal.
-
     Args:
         text: The original.
         answer: Its translation.
@@ -92,10 +90,7 @@ def translation_fault(text: str, answer: str, source: str, target: str) -> str |
         return "one word over and over"
     if not is_in(answer, target) and is_in(text, source):
         return f"not in {target}"
-    if _adds(_DECLINES, answer, text):
-        return "refusal"
-    opens = _OPENING.search(answer) and not re.search(_COLON, text)
-    return "chatter" if opens or _adds(_CHATTER, answer, text) else leftover(answer, text)
+    return leftover(answer, text)
 
 
 def swapped(texts: Sequence[str], returned: Sequence[str | None]) -> list[bool]:
@@ -165,23 +160,6 @@ def language_detector() -> Any:
 
 
 _WORK = r"(?:translat|traduc|tradu[çz]|traduir|traduk|übersetz|vertal|перев|翻)"
-_COLON = r"[:\uff1a]"
-_BEFORE_COLON = r"[^:\uff1a]"
-_CHATTER = re.compile(
-    rf"\b{_WORK}\w* (?:is|reads|means|would|es|est|ist|lautet)\b|^(?:this|it|which) (?:means|translates|reads)\b|"
-    r"^(?:in (?:english|spanish|catalan|french|german),|(?:sure|of course|certainly|okay|yes)[.,!])|"
-    rf"^{_BEFORE_COLON}{{0,80}}{_WORK}{_BEFORE_COLON}{{0,60}}{_COLON}"
-    r"|\((?:translator.s )?(?:notes?|nota|noto|remarque|anmerkung|opmerking|n\. ?b\.)\b"
-    r"|\b(?:i hope this helps|let me know if|feel free to|would you like me to|i(?:.ve| have)? translated)\b"
-    rf"|\b(?:my|literal|direct|faithful|alternative) {_WORK}",
-    re.IGNORECASE,
-)
-_OPENING = re.compile(
-    r"^\W*(?:here(?:.s| is| are)|sure|certainly|of course|absolutely|okay|aquí|claro|por supuesto|voici|bien sûr"
-    r"|hier|natürlich|in (?:english|spanish|catalan|french|german)|the \w+ version|notes?|nota)\b"
-    rf"{_BEFORE_COLON}{{0,60}}{_COLON}",
-    re.IGNORECASE,
-)
 _SERVES = (
     rf"(?:help\w*|assist\w*|{_WORK}\w*|provid\w*|comply|complet\w*|generat\w*|writ\w*|fulfil\w*|process\w*|engag\w*|discuss"
     r"|continue|comfortable|requests?|content|guidelines?|polic(?:y|ies)|ayud\w*|aide\w*|helfen)"

@@ -65,10 +65,6 @@ class Engine:
         fault = self.fault(row)
         return row._replace(status="rejected" if fault else "usable", reason=fault or "")
 
-    def unwrap(self, row: Row) -> Row:
-        """A row with its answer ready for use, without quotes, labels and other wrappers."""
-        return row
-
 
 def probe(engine: Engine, question: str = "The old town is on the river.") -> Row:
     """Ask an engine one question, once, without storing the answer.
@@ -80,7 +76,7 @@ def probe(engine: Engine, question: str = "The old town is on the river.") -> Ro
     """
     if hasattr(engine, "client"):
         engine.client.attempts = 1
-    return engine.unwrap(engine.ask([engine.request(question)])[0])
+    return engine.ask([engine.request(question)])[0]
 
 
 class Watch:
@@ -165,7 +161,7 @@ def collect_answers(
         except ApiError as error:
             ledger.give_up(engine.place, str(error))
             raise
-    return {key: engine.unwrap(row) for key, row in rows.items()}
+    return rows
 
 
 def _ask(batch: list[Request], ledger: Ledger, engine: Engine) -> list[Row]:

@@ -71,23 +71,22 @@ class Llm(Engine):
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
         """Complete the prompt of each request; returns its row."""
-        return [self.answer(request, request.text) for request in requests]
+        return [self._row(request) for request in requests]
 
     def fault(self, row: Row) -> str | None:
         """The fault of a completion as a whole; None if it is usable."""
         return completion_fault(row.answer or "", row.noted.get("finish_reason", "unknown"), row.request.text)
 
-    def answer(self, request: Request, prompt: str) -> Row:
-        """Complete ``prompt``; returns the row of ``request``."""
+    def _row(self, request: Request) -> Row:
         block = self._block
         try:
-            text, noted, fault = _read(self.client.call(self._call(prompt)))
+            text, noted, fault = _read(self.client.call(self._call(request.text)))
         except NoAnswer as error:
             return error.row(request)
         if block.answers_as is not None and not fault and noted["model"] not in block.answers_as:
             problem = f"asked '{block.model}', answered by '{noted['model']}'"
             raise ApiError(f"{self.place}: {problem}. Add it to answers_as, or correct base_url and model.")
-        fault = fault or completion_fault(text, noted["finish_reason"], prompt)
+        fault = fault or completion_fault(text, noted["finish_reason"], request.text)
         cost = _cost(noted["prompt_tokens"], noted["completion_tokens"], block.price)
         return answer_row(request, text, fault, noted | {"endpoint": block.base_url}, cost)
 

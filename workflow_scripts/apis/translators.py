@@ -1,10 +1,9 @@
-"""Translators with a common interface: Apertium on this machine; Google, LibreTranslate and language models on servers.
+"""Translators with a common interface: Apertium on this machine, Google and LibreTranslate on servers.
 
 Google and LibreTranslate are called by the classes of deep_translator, through the client of ``calls``.
 """
 
 import hashlib
-import json
 import re
 import shutil
 import subprocess
@@ -21,8 +20,6 @@ import deep_translator.libre
 import httpx2
 
 from workflow_scripts.apis.answer_checks import (
-    broken_off,
-    completion_fault,
     error_text,
     repeated,
     swapped,
@@ -32,8 +29,7 @@ from workflow_scripts.apis.answer_checks import (
 from workflow_scripts.apis.asking import REPEATED, SWAPPED, Engine, Watch, collect_answers
 from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
 from workflow_scripts.apis.ledger import Ledger, Request, Row, answer_row
-from workflow_scripts.apis.llm import Llm, fill_prompt
-from workflow_scripts.apis.wrappers import unwrapped
+from workflow_scripts.apis.wrappers import decoded
 from workflow_scripts.errors import ApiError
 from workflow_scripts.progress import Progress
 from workflow_scripts.settings.apis import (
@@ -41,8 +37,6 @@ from workflow_scripts.settings.apis import (
     Calls,
     GoogleBlock,
     LibreTranslateBlock,
-    LlmBlock,
-    LlmTranslatorBlock,
     TranslatorBlock,
 )
 
@@ -69,8 +63,7 @@ class Translator(Engine):
     name = ""
     """Name of the engine in requests."""
     model = ""
-    """Model or data of the engine, which decide an answer; empty if it names neither."""
-    settings = "{}"
+    """Hash of the engine's data, which decide an answer; empty if it names none."""
 
     def __init__(self, direction: Direction) -> None:
         self.direction = direction
@@ -79,7 +72,7 @@ class Translator(Engine):
     def request(self, text: str) -> Request:
         """The request for the translation of ``text``."""
         _, source, target = self.direction
-        return Request(self.name, self.model, source, target, text, self.settings)
+        return Request(self.name, self.model, source, target, text)
 
     def row(self, request: Request, answer: str, noted: dict[str, Any]) -> Row:
         """The row of an answer, with its judgement."""
@@ -88,21 +81,13 @@ class Translator(Engine):
     def fault(self, row: Row) -> str | None:
         """The fault of a translation; None if it is usable."""
         _, _, source, target, text, _ = row.request
-        return translation_fault(text, unwrapped(row.answer or "", text), source, target)
-
-    def unwrap(self, row: Row) -> Row:
-        """A row with the bare translation."""
-        bare = row.status == "usable" and unwrapped(row.answer or "", row.request.text)
-        return row._replace(answer=bare) if bare else row
+        return translation_fault(text, row.answer or "", source, target)
 
 
 def make_translator(
     block: TranslatorBlock,
     direction: Direction,
     ledger: Ledger,
-    *,
-    llm: LlmBlock | None = None,
-    prompt: str | None = None,
 ) -> Translator:
     """The translator that a block of the configuration describes.
 
@@ -110,15 +95,10 @@ def make_translator(
         block: One block of ``translators``.
         direction: The languages, and the block's name.
         ledger: Counts requests.
-        llm: The block of ``llms`` that a block of engine ``llm`` names.
-        prompt: Its prompt, with ``$source``, ``$target`` and ``$text``.
 
     Raises:
         ApiError: if the engine or the languages are missing.
     """
-    if isinstance(block, LlmTranslatorBlock):
-        assert llm is not None and prompt is not None
-        return LlmTranslator(Llm(llm, f"llms.{block.llm}", ledger), prompt, direction)
     engines: dict[str, Any] = {"apertium": Apertium, "google": Google, "libretranslate": LibreTranslate}
     translator: Translator = engines[block.engine](block, direction, ledger)
     return translator
@@ -275,10 +255,12 @@ class _Web(Translator):
             answer = self.client.call(partial(self._answer, self._translator(), request.text))
         except NoAnswer as error:
             return error.row(request)
-        fault = error_text(answer, request.text) if isinstance(answer, str) else "no translation"
-        if fault:
-            return Row(request, redacted(str(answer)), "failed", fault)
-        return self.row(request, without_keys(str(answer)), self.noted)
+        if not isinstance(answer, str):
+            return Row(request, redacted(str(answer)), "failed", "no translation")
+        text = without_keys(decoded(answer, request.text))
+        if fault := error_text(text, request.text):
+            return Row(request, redacted(text), "failed", fault)
+        return self.row(request, text, self.noted)
 
     def _answer(self, translator: Any, text: str) -> object:
         """The server's answer; for a text without letters that stays the same, Google's class returns None."""
@@ -333,38 +315,6 @@ class LibreTranslate(_Web):
         translator.api_key = key_from(self._key_variable, self.place)
         translator.source, translator.target = self.direction[1:]  # not in __init__, which knows 17 languages
         return translator
-
-
-class LlmTranslator(Translator):
-    """A language model, one sentence per request."""
-
-    name = "llm"
-
-    def __init__(self, llm: Llm, prompt: str, direction: Direction) -> None:
-        """Arguments as in ``make_translator``.
-
-        Raises:
-            ConfigError: if the prompt has an unknown placeholder, or lacks ``$text``.
-        """
-        super().__init__(direction)
-        self._llm = llm
-        self.calls, self.client, self.tries, self.model = llm.calls, llm.client, llm.tries, llm.model
-        values = {"source": direction.source, "target": direction.target, "text": "$text"}
-        self._prompt = fill_prompt(prompt, values, "text", f"{self.place}: prompt")
-        self.settings = json.dumps(json.loads(llm.settings) | {"prompt": self._prompt}, sort_keys=True)
-
-    def ask(self, requests: Sequence[Request]) -> list[Row]:
-        """Translate the text of each request; returns its row."""
-        return [self.judge(self._llm.answer(request, self._filled(request.text))) for request in requests]
-
-    def fault(self, row: Row) -> str | None:
-        """The fault of a completion as a translation; None if it is usable."""
-        finish_reason = row.noted.get("finish_reason", "unknown")
-        fault = completion_fault(row.answer or "", finish_reason, self._filled(row.request.text))
-        return fault or ("cut off" if broken_off(finish_reason) else super().fault(row))
-
-    def _filled(self, text: str) -> str:
-        return self._prompt.replace("$text", text)
 
 
 # With the ledger

@@ -166,7 +166,7 @@ def study_findings(config: Config, grids: Mapping[str, Any], root: Path, data_ro
         found += _run_findings(config, grids, data_root)
     if parts.keys() >= {"data_root", "answers"}:
         found += data_root_findings(config, data_root)
-    if parts.keys() >= {"extraction", "exemplars", "translators"}:
+    if parts.keys() >= {"extraction", "exemplars"}:
         found += resource_findings(config, grids, root)
     return found
 

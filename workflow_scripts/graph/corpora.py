@@ -71,7 +71,7 @@ def translation(config: Config, corpus: str) -> str:
     """Settings of the translation of a corpus: what decides the text, not what is made of it, or who is asked."""
     trip, blocks = config["corpora"][corpus]["round_trip"], _engine(config, corpus)
     slice_ = TranslatorSlice.parse({"translator": blocks["translator"]}, trip["translator"])
-    kinds = {"translator": type(slice_.translator), "limits": Limits, "llm": LlmBlock}
+    kinds = {"translator": type(slice_.translator), "limits": Limits}
     asked = {key: trip[key] for key in ("corpus", "translator", "source", "via", "max_sentences")}
     return as_json({"translation": asked} | {name: deciding(blocks[name], kinds[name]) for name in blocks})
 
@@ -84,8 +84,7 @@ def translation_service(config: Config, corpus: str) -> str:
 def _engine(config: Config, corpus: str) -> dict[str, Config]:
     """The blocks behind a translation."""
     block = config["translators"][config["corpora"][corpus]["round_trip"]["translator"]]
-    llm = {"llm": config["llms"][block["llm"]]} if "llm" in block else {}
-    return {"translator": block, "limits": config["round_trip"], **llm}
+    return {"translator": block, "limits": config["round_trip"]}
 
 
 def round_trips(config: Config, corpus: str) -> str:

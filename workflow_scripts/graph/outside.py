@@ -270,8 +270,6 @@ def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None
                 translator = config["corpora"][name]["round_trip"]["translator"]
                 block = config["translators"][translator]
                 asked.setdefault(("translators", translator), []).append(f"corpus {name}")
-                if block.get("llm"):
-                    asked.setdefault(("llms", block["llm"]), []).append(f"corpus {name}")
                 if block["engine"] == "apertium" and not is_offline() and not shutil.which("apertium"):
                     found = f"translators.{translator}: corpus {name} needs apertium, which is not installed"
                     yield f"{found}. Install it (Debian: apertium), or name another translator."

@@ -27,9 +27,6 @@ def resource_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root:
     for name, pool in config["exemplars"].items():
         if "prompt" in pool:
             yield from missing(folder / "prompts", "txt", pool["prompt"], f"exemplars.{name}.prompt")
-    for name, translator in config["translators"].items():
-        if "prompt" in translator:
-            yield from missing(folder / "prompts", "txt", translator["prompt"], f"translators.{name}.prompt")
     for name, grid in grids.items():
         for table in grid.get("published", []):
             yield from missing(folder / "published", "csv", table, f"experiments/{name}.yaml: published")

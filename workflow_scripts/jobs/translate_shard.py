@@ -15,7 +15,7 @@ from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.data.round_trips import round_trips, shard_rows, usable_answers
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input
-from workflow_scripts.settings.apis import LlmBlock, TranslatorSlice
+from workflow_scripts.settings.apis import TranslatorSlice
 from workflow_scripts.settings.corpora import Limits, Translation
 
 
@@ -44,14 +44,7 @@ def _translator(job: Job, direction: Direction, ledger: Ledger) -> Translator:
     block = TranslatorSlice.parse(
         {"translator": job.operational["service"]["translator"] | job.settings["translator"]}, direction.place
     ).translator
-    llm = None
-    if "llm" in job.settings:
-        llm = LlmBlock.parse(
-            job.operational["service"]["llm"] | job.settings["llm"],
-            f"llms.{job.settings['translator']['llm']}",
-        )
-    prompt = next((path.read_text("utf-8") for path in job.many("prompt")), None)
-    return make_translator(block, direction, ledger, llm=llm, prompt=prompt)
+    return make_translator(block, direction, ledger)
 
 
 def _source(translator: Translator, rows: list[Row | None]) -> Input:

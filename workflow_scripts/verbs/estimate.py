@@ -149,8 +149,7 @@ def requests(config: Mapping[str, Any], jobs: Iterable[PlannedJob]) -> list[Row]
             block = config["translators"][trip["translator"]]
             rows = _translated(config, trip) / config["round_trip"]["shards"]
             sent = 2 * rows / block.get("batch_sentences", 1)  # there and back
-            service = f"llms.{block['llm']}" if "llm" in block else f"translators.{trip['translator']}"
-            asked[service].append((sent, sent, _prompt_tokens(job)))
+            asked[f"translators.{trip['translator']}"].append((sent, sent, 0))
     return [_service(config, service, each) for service, each in sorted(asked.items())]
 
 

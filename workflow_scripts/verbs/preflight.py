@@ -155,12 +155,8 @@ def _translator(config: Mapping[str, Any], corpus: str, ledger: Ledger) -> Engin
     trip = config["corpora"][corpus]["round_trip"]
     place = f"translators.{trip['translator']}"
     block = TranslatorSlice.parse({"translator": config["translators"][trip["translator"]]}, place).translator
-    llm, prompt = None, None
-    if block.engine == "llm":
-        llm = LlmBlock.parse(config["llms"][block.llm], f"llms.{block.llm}")
-        prompt = (ROOT / f"resources/prompts/{block.prompt}.txt").read_text("utf-8")
     direction = Direction(place=place, source=trip["source"], target=trip["via"])
-    return make_translator(block, direction, ledger, llm=llm, prompt=prompt)
+    return make_translator(block, direction, ledger)
 
 
 def _llm(config: Mapping[str, Any], pool: str, ledger: Ledger) -> Engine:

@@ -40,7 +40,7 @@ CONFIG = {
         for name, translator, form, most in (
             ("fr", "google", "pairs", None),
             ("fr_expanded", "libre", "expanded", 800),
-            ("fr_llm", "llm", "pairs", 800),
+            ("fr_slow", "slow", "pairs", 800),
         )
     },
     "round_trip": {"shards": 8},
@@ -53,7 +53,7 @@ CONFIG = {
             "batch_sentences": 16,
             "calls": {"per_day": None, "per_second": None},
         },
-        "llm": {"engine": "llm", "llm": "paid"},
+        "slow": {"engine": "google", "calls": {"per_day": None, "per_second": 1}},
     },
     "llms": {
         "paid": {
@@ -125,7 +125,7 @@ def test_a_twin_is_saved_as_two_encoders(study):
     [
         ("fr", "translators.google", 12_800, 12.8),
         ("fr_expanded", "translators.libre", 100, None),
-        ("fr_llm", "llms.paid", 1600, 1600 / 86_400),
+        ("fr_slow", "translators.slow", 1600, 1600 / 86_400),
     ],
 )
 def test_translations_are_two_requests_and_have_days_at_the_limits_of_their_service(
