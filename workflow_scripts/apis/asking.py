@@ -3,8 +3,7 @@
 An answer in the ledger survives any end of the process. A process that is killed loses the answers in flight, at most
 ``workers`` requests; the next process takes over its claims.
 
-Stored answers are judged again with the current rules whenever they are read. If an engine has failed a job, other jobs
-of the same run of Snakemake do not ask it.
+Stored answers are judged again with the current rules whenever they are read.
 """
 
 import time
@@ -154,13 +153,8 @@ def collect_answers(
     watch.check()
     tell(len(rows))
     if missing:
-        ledger.check_given_up(engine.place)
         language_detector()  # loading takes half a second, in which the first answer would not be saved
-        try:
-            rows |= _ask_all(missing, ledger, engine, watch, tell)
-        except ApiError as error:
-            ledger.give_up(engine.place, str(error))
-            raise
+        rows |= _ask_all(missing, ledger, engine, watch, tell)
     return rows
 
 

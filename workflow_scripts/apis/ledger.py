@@ -277,9 +277,7 @@ class Ledger(AbstractContextManager["Ledger"]):
     def spent(self) -> list[tuple[str, str, int]]:
         """For each provider its name, the last day (UTC) with a request, and the number of requests on that day."""
         with self._reading():
-            return list(
-                self._database.execute("SELECT name, day, sent FROM providers WHERE sent ORDER BY name")
-            )
+            return list(self._database.execute("SELECT name, day, sent FROM providers ORDER BY name"))
 
     # Writing
 
@@ -364,23 +362,6 @@ class Ledger(AbstractContextManager["Ledger"]):
             values = (provider, begins + (1 / per_second if per_second else 0), today, sent + 1)
             self._database.execute("INSERT OR REPLACE INTO providers VALUES (?, ?, ?, ?)", values)
         return begins - moment
-
-    def give_up(self, provider: str, reason: str) -> None:
-        """Tell other jobs of this run of Snakemake (SEMBLANCE_RUN) that a provider has failed a job."""
-        if run := os.environ.get("SEMBLANCE_RUN"):
-            with self._writing():
-                self._database.execute(
-                    "INSERT OR REPLACE INTO providers VALUES (?, 0, ?, 0)", (f"{provider} {run}", reason)
-                )
-
-    def check_given_up(self, provider: str) -> None:
-        """Raise an ApiError if a provider has failed another job of this run."""
-        with self._reading():
-            query = "SELECT day FROM providers WHERE name = ?"
-            name = f"{provider} {os.environ.get('SEMBLANCE_RUN')}"
-            row = self._database.execute(query, (name,)).fetchone()
-        if row:
-            raise ApiError(f"{row[0]} (found by another job of this run)")
 
     def __len__(self) -> int:
         """Number of rows."""

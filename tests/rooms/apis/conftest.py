@@ -39,7 +39,6 @@ def ledger(tmp_path):
 def make(ledger, monkeypatch):
     """A function that makes an engine's client of a server: a translator's, or that of a model itself."""
     monkeypatch.setenv("TOY_KEY", KEY)
-    monkeypatch.delenv("SEMBLANCE_RUN", raising=False)
 
     def client(name, server=None, languages=("en", "es"), **changes):
         url = server.url if server else "http://absent.example/"

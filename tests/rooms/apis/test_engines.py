@@ -83,21 +83,6 @@ def test_an_answer_without_an_end_ends_the_job(make, ask, name, monkeypatch):
         assert answers(ask(engine)) == WELL
 
 
-def test_an_engine_that_failed_a_job_is_not_asked_by_another_job_of_the_run(make, ask, name, monkeypatch):
-    with FaultServer(PROPER[name], [fault(401)]) as server:
-        for run, asked in {"one": 1, "two": 2}.items():
-            monkeypatch.setenv("SEMBLANCE_RUN", run)
-            server.script[:] = [fault(401)]
-            with pytest.raises(ApiError, match="key is wrong"):
-                ask(make(name, server))
-            with pytest.raises(ApiError, match=r"key is wrong .* another job of this run"):
-                ask(make(name, server))
-            assert len(server.requests) == asked
-        monkeypatch.delenv("SEMBLANCE_RUN")
-        server.script.clear()
-        assert answers(ask(make(name, server))) == WELL
-
-
 def test_answers_in_flight_are_saved_when_a_job_ends(make, ask, name, ledger):
     texts = tiny.sentences(60)
     with FaultServer(PROPER[name], [None] * 30 + [fault(401)] * 99) as server:
