@@ -22,8 +22,8 @@ IN_A_ROW = 5
 _SUSPICIOUS_ROW = 3  # unusable answers in a row at the end of a job; the next job asks for them again
 _POLL_SECONDS = 0.2  # between checks of requests that another process has claimed
 _MAX_SHOWN = 120  # characters of an answer
-SWAPPED, REPEATED = "of another sentence", "given to several different sentences"
-_FINAL_REASONS = (SWAPPED, REPEATED, "garbled", "no completion", "broken characters")
+REPEATED = "given to several different sentences"
+_FINAL_REASONS = (REPEATED, "garbled", "no completion", "broken characters")
 """Reasons that cannot be checked again from the stored answer alone."""
 
 

@@ -22,11 +22,10 @@ import httpx2
 from workflow_scripts.apis.answer_checks import (
     error_text,
     repeated,
-    swapped,
     text_fault,
     translation_fault,
 )
-from workflow_scripts.apis.asking import REPEATED, SWAPPED, Engine, Watch, collect_answers
+from workflow_scripts.apis.asking import REPEATED, Engine, Watch, collect_answers
 from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
 from workflow_scripts.apis.ledger import Ledger, Request, Row, answer_row
 from workflow_scripts.apis.wrappers import decoded
@@ -354,8 +353,10 @@ def translate_all(
         )
     usable = [row for row in rows.values() if row.status == "usable"]
     shared = repeated((row.request.text, row.answer or "") for row in usable)
-    late = [row for row in usable if row.answer in shared]
-    rows |= {row.request.key: row for row in _reject(late, REPEATED, ledger)}
+    late = [row._replace(status="rejected", reason=REPEATED) for row in usable if row.answer in shared]
+    rows |= {row.request.key: row for row in late}
+    if late and not ledger.read_only:
+        ledger.save(late, overwrite_usable=True)
     unanswered = len(late) + len(rows) - len(usable)
     if late and unanswered > max_unanswered:
         problem = (
@@ -364,72 +365,3 @@ def translate_all(
         advice = "Usable answers are kept; those stay rejected."
         raise ApiError(f"{translator.place}: {problem}: {late[0].answer!r}. {advice}")
     return [None if request is None else rows[request.key] for request in requests]
-
-
-def _reject(rows: Sequence[Row], reason: str, ledger: Ledger) -> list[Row]:
-    """Mark rows as rejected, also in the ledger; returns the new rows."""
-    rejected = [row._replace(status="rejected", reason=reason) for row in rows]
-    return rejected if ledger.read_only else ledger.save(rejected, overwrite_usable=True)
-
-
-def reject_swapped(
-    sentences: Sequence[str],
-    pivots: Sequence[Row | None],
-    backs: Sequence[Row | None],
-    translator: Translator,
-    ledger: Ledger,
-    *,
-    max_unanswered: int,
-) -> tuple[list[Row | None], list[Row | None]]:
-    """Reject round trips that return another sentence, here and in the ledger.
-
-    Either of the two translations may be the wrong one, so both are rejected. If most round trips are swapped, the
-    others match their sentences by chance, and are rejected too.
-
-    Args:
-        sentences: The originals, in order.
-        pivots: Their translations.
-        backs: The translations of the pivots.
-        translator: Translator of the sentences, for messages.
-        ledger: Stored rows.
-        max_unanswered: Stop when more sentences than this have no usable round trip.
-
-    Returns:
-        Pivots, with swapped ones marked as rejected; and backs, with None for swapped ones.
-
-    Raises:
-        ApiError: if the engine is at fault.
-    """
-    flags = _swapped_trips(sentences, pivots, backs)
-    if not any(flags):
-        return list(pivots), list(backs)
-    kept = [None if is_swapped else row for row, is_swapped in zip(backs, flags, strict=True)]
-    own = {row.request.key for row in kept if row}
-    late = [row for rows in (pivots, backs) for row, flag in zip(rows, flags, strict=True) if row and flag]
-    usable = [row for row in late if row.status == "usable" and row.request.key not in own]
-    _reject(usable, SWAPPED, ledger)
-    problem = f"{sum(flags)} of {len(sentences)} sentences came back as others"
-    if sum(row is None or row.status != "usable" for row in kept) > max_unanswered:
-        first = flags.index(True)
-        example = f"{sentences[first]!r} as {getattr(backs[first], 'answer', None)!r}"
-        raise ApiError(
-            f"{translator.place}: {problem}, such as {example}. Check the engine; they stay rejected."
-        )
-    print(f"{translator.place}: {problem}; both translations, perhaps paid, are not used")  # noqa: T201
-    rejected = [
-        row._replace(status="rejected", reason=SWAPPED) if row and is_swapped else row
-        for row, is_swapped in zip(pivots, flags, strict=True)
-    ]
-    return rejected, kept
-
-
-def _swapped_trips(
-    sentences: Sequence[str], pivots: Sequence[Row | None], backs: Sequence[Row | None]
-) -> list[bool]:
-    """True for each round trip that returns another sentence; for all if most do; the same for equal sentences."""
-    returned = [row.answer if row and row.status == "usable" else None for row in backs]
-    scored = [text is not None for text in returned]
-    flags = swapped(sentences, returned)
-    rejected = scored if sum(flags) > sum(scored) / 2 else flags
-    keys = {row.request.key for row, flag in zip(pivots, rejected, strict=True) if row and flag}
-    return [row is not None and row.request.key in keys for row in pivots]

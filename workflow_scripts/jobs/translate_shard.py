@@ -2,15 +2,10 @@
 
 import hashlib
 import json
+from functools import partial
 
 from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
-from workflow_scripts.apis.translators import (
-    Direction,
-    Translator,
-    make_translator,
-    reject_swapped,
-    translate_all,
-)
+from workflow_scripts.apis.translators import Direction, Translator, make_translator, translate_all
 from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.data.round_trips import round_trips, shard_rows, usable_answers
 from workflow_scripts.provenance.job import Job
@@ -31,11 +26,9 @@ def translate_shard(job: Job) -> None:
     offline = is_offline()
     with Ledger(ledger_path(), read_only=offline and ledger_path().exists()) as ledger:
         forth, back = (_translator(job, direction, ledger) for direction in (there, there.back))
-        pivots = translate_all(sentences, forth, ledger, offline=offline, max_unanswered=max_unanswered)
-        backs = translate_all(
-            usable_answers(pivots), back, ledger, offline=offline, max_unanswered=max_unanswered
-        )
-        pivots, backs = reject_swapped(sentences, pivots, backs, forth, ledger, max_unanswered=max_unanswered)
+        translate = partial(translate_all, ledger=ledger, offline=offline, max_unanswered=max_unanswered)
+        pivots = translate(sentences, forth)
+        backs = translate(usable_answers(pivots), back)
     origin = {"forth": _source(forth, pivots), "back": _source(back, backs)}
     job.write({"trips": round_trips(rows, sentences, pivots, backs, limits)}, foreign=origin)
 

@@ -6,7 +6,6 @@ from workflow_scripts.apis.answer_checks import (
     completion_fault,
     repeated,
     service_fault,
-    swapped,
 )
 
 DECLINED = [
@@ -42,14 +41,3 @@ def test_one_answer_for_different_texts_is_found():
     other = "Nobody knows why these children read books at night"
     assert repeated([(long, "X"), (other, "X"), ("Yes.", "X"), (other, "Y")]) == {"X"}
     assert repeated([(long, "X"), (f"{long} again", "X"), ("He left.", "Z"), ("She left.", "Z")]) == set()
-
-
-def test_a_back_translation_is_compared_with_neighbouring_texts():
-    """Trigrams of abcdef and abcxyz: abc in both of four each; abcdez has three of abcdef's and one of abcxyz's."""
-    texts = ["abcdef", "abcxyz"]
-    assert swapped(texts, ["abcdez", "abcdez"]) == [False, True]
-    assert swapped(texts, [None, "abcdef"]) == [False, True]
-    assert swapped(texts, ["abc", "abc"]) == [False, False]  # like both
-    assert swapped(texts, ["", "qrs"]) == [False, False]  # like neither
-    assert swapped(["ABC  def", "ghijkl"], ["abc def", "ghijkl"]) == [False, False]
-    assert swapped(["a b c"], ["x y z"]) == [False]
