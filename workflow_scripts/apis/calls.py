@@ -1,9 +1,9 @@
 """Calls over the network: temporary failures, retries, and messages without keys.
 
-There are three kinds of failure. After a ``Transient`` one (429, 5xx, resets, timeouts), the call is retried a limited
-number of times. ``NoAnswer`` concerns a single call: the server refuses it, or its response contains no answer and may
-cost money nevertheless. An ``ApiError`` affects all further requests (a wrong key, an exhausted quota, a wrong address,
-a response that never ends) and ends the job at once.
+There are three kinds of failure. A ``Transient`` one (429, 5xx, resets, timeouts) is retried a limited number of times,
+and then ends the job. ``NoAnswer`` concerns a single request: the server refuses it, or sends no answer; then it is
+retried too. An ``ApiError`` affects all further requests (a wrong key, an exhausted quota, a wrong address, a response
+that never ends) and ends the job at once.
 """
 
 import os
@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 import httpx2
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
-from workflow_scripts.apis.ledger import Ledger, Request, Row, Status
+from workflow_scripts.apis.ledger import Ledger, Status
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.apis import Calls
 
@@ -60,10 +60,6 @@ class NoAnswer(Exception):  # noqa: N818  (a result of a call)
         self.status = status
         self.reason = redacted(reason)
         self.message = None if message is None else redacted(message)
-
-    def row(self, request: Request) -> Row:
-        """The row of a request that ended with this error."""
-        return Row(request, self.message, self.status, self.reason)
 
 
 def key_from(variable: str | None, place: str) -> str | None:
@@ -146,6 +142,11 @@ def _retry_after(header: str) -> float | None:
     return None
 
 
+def _may_pass(failure: BaseException) -> bool:
+    """True if another attempt may have an answer."""
+    return isinstance(failure, Transient) or (isinstance(failure, NoAnswer) and failure.status == "failed")
+
+
 class _Http(httpx2.Client):
     """HTTP client without redirections, with a limit on the size of a response, that raises the errors above.
 
@@ -206,13 +207,13 @@ class Client:
         """Call ``ask`` until it succeeds; returns its value.
 
         Raises:
-            NoAnswer: if the server refuses the request.
+            NoAnswer: if the server refuses the request, or the last attempt has no answer.
             ApiError: if it refuses every request, the last attempt fails, or an answer does not end in time.
         """
         attempts = Retrying(
             stop=stop_after_attempt(self.attempts),
             wait=self._wait,
-            retry=retry_if_exception_type(Transient),
+            retry=retry_if_exception(_may_pass),
             reraise=True,
         )
         try:

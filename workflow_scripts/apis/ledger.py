@@ -34,7 +34,7 @@ import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -104,17 +104,6 @@ class Row(NamedTuple):
 
 _COLUMNS = ", ".join(["key", *Request._fields, *Row._fields[1:], "checksum"])
 """Columns of the table of requests, in the order of ``_packed``."""
-
-
-def answer_row(
-    request: Request, answer: str, fault: str | None, noted: Mapping[str, Any], cost_usd: float | None = None
-) -> Row:
-    """The row of an answer: usable, or rejected for ``fault``."""
-    text = answer.encode(
-        "utf-8", "backslashreplace"
-    ).decode()  # escapes lone surrogates, which UTF-8 cannot hold
-    attributes = json.dumps(noted, sort_keys=True)
-    return Row(request, text, "rejected" if fault else "usable", fault or "", "", cost_usd, attributes)
 
 
 class Granted(NamedTuple):

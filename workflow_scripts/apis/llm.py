@@ -2,15 +2,15 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from string import Template
 from typing import Any
 
 from workflow_scripts.apis.answer_checks import completion_fault
 from workflow_scripts.apis.asking import Engine
-from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
-from workflow_scripts.apis.ledger import Ledger, Request, Row, answer_row
+from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted
+from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.errors import ApiError, ConfigError
 from workflow_scripts.settings.apis import LlmBlock, Price
 
@@ -47,8 +47,6 @@ def _message_text(content: Any) -> str:
 class Llm(Engine):
     """One model on one server."""
 
-    tries = 2
-
     def __init__(self, block: LlmBlock, place: str, ledger: Ledger) -> None:
         """Prepare a client; the key is read at the first call.
 
@@ -69,26 +67,19 @@ class Llm(Engine):
         """The request for the completion of ``prompt``."""
         return Request("openai", self.model, "", "", prompt, self.settings)
 
-    def ask(self, requests: Sequence[Request]) -> list[Row]:
-        """Complete the prompt of each request; returns its row."""
-        return [self._row(request) for request in requests]
-
     def fault(self, row: Row) -> str | None:
         """The fault of a completion as a whole; None if it is usable."""
         return completion_fault(row.answer or "", row.noted.get("finish_reason", "unknown"), row.request.text)
 
-    def _row(self, request: Request) -> Row:
-        block = self._block
-        try:
-            text, noted, fault = _read(self.client.call(self._call(request.text)))
-        except NoAnswer as error:
-            return error.row(request)
+    def answer(self, request: Request) -> Row:
+        """Complete the prompt of a request; returns its row."""
+        block, complete = self._block, self._call(request.text)
+        text, noted, fault = self.client.call(lambda: _read(complete()))
         if block.answers_as is not None and not fault and noted["model"] not in block.answers_as:
             problem = f"asked '{block.model}', answered by '{noted['model']}'"
             raise ApiError(f"{self.place}: {problem}. Add it to answers_as, or correct base_url and model.")
-        fault = fault or completion_fault(text, noted["finish_reason"], request.text)
         cost = _cost(noted["prompt_tokens"], noted["completion_tokens"], block.price)
-        return answer_row(request, text, fault, noted | {"endpoint": block.base_url}, cost)
+        return self.row(request, text, noted | {"endpoint": block.base_url}, cost, fault)
 
     def _call(self, prompt: str) -> Callable[[], Any]:
         """A call of the server, which returns the SDK's raw response."""
@@ -136,7 +127,7 @@ def _read(response: Any) -> tuple[str, dict[str, Any], str | None]:
         fields = ("model", "choices", "usage", "error")
         model, choices, usage, error = (getattr(answer, name, None) for name in fields)
     except (ValueError, RecursionError):
-        return without_keys(body), _noted(None, None), "garbled"
+        return body, _noted(None, None), "garbled"
     if error and not choices:
         raise NoAnswer("failed", "no completion", str(error))
     noted = _noted(model, usage)
@@ -145,8 +136,8 @@ def _read(response: Any) -> tuple[str, dict[str, Any], str | None]:
         text = _message_text(choice.message.content)
         noted["finish_reason"] = "refusal" if choice.message.refusal else choice.finish_reason or "unknown"
     except (TypeError, ValueError, LookupError, AttributeError):
-        return without_keys(body), noted, "no completion"
-    return without_keys(text), noted, None
+        return body, noted, "no completion"
+    return text, noted, None
 
 
 def _noted(model: object, usage: object) -> dict[str, Any]:

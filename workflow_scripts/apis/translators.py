@@ -22,12 +22,11 @@ import httpx2
 from workflow_scripts.apis.answer_checks import (
     error_text,
     repeated,
-    text_fault,
     translation_fault,
 )
 from workflow_scripts.apis.asking import REPEATED, Engine, Watch, collect_answers
-from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
-from workflow_scripts.apis.ledger import Ledger, Request, Row, answer_row
+from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted
+from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.apis.wrappers import decoded
 from workflow_scripts.errors import ApiError
 from workflow_scripts.progress import Progress
@@ -72,10 +71,6 @@ class Translator(Engine):
         """The request for the translation of ``text``."""
         _, source, target = self.direction
         return Request(self.name, self.model, source, target, text)
-
-    def row(self, request: Request, answer: str, noted: dict[str, Any]) -> Row:
-        """The row of an answer, with its judgement."""
-        return self.judge(answer_row(request, answer, text_fault(answer, request.text), noted))
 
     def fault(self, row: Row) -> str | None:
         """The fault of a translation; None if it is usable."""
@@ -236,7 +231,6 @@ _REQUESTS = _Requests()
 class _Web(Translator):
     """An engine of deep_translator, one sentence per request."""
 
-    tries = 2
     noted: dict[str, Any] = {}  # noqa: RUF012  (never changed)
 
     def __init__(self, calls: Calls, url: str, direction: Direction, ledger: Ledger) -> None:
@@ -245,32 +239,26 @@ class _Web(Translator):
         self.client = Client(calls, direction.place, url, ledger)
         deep_translator.google.requests = deep_translator.libre.requests = _REQUESTS
 
-    def ask(self, requests: Sequence[Request]) -> list[Row]:
-        """Translate the text of each request; returns its row."""
-        return [self._row(request) for request in requests]
+    def answer(self, request: Request) -> Row:
+        """Translate the text of a request; returns its row."""
+        return self.row(request, self.client.call(partial(self._translated, request.text)), self.noted)
 
-    def _row(self, request: Request) -> Row:
-        try:
-            answer = self.client.call(partial(self._answer, self._translator(), request.text))
-        except NoAnswer as error:
-            return error.row(request)
-        if not isinstance(answer, str):
-            return Row(request, redacted(str(answer)), "failed", "no translation")
-        text = without_keys(decoded(answer, request.text))
-        if fault := error_text(text, request.text):
-            return Row(request, redacted(text), "failed", fault)
-        return self.row(request, text, self.noted)
-
-    def _answer(self, translator: Any, text: str) -> object:
-        """The server's answer; for a text without letters that stays the same, Google's class returns None."""
+    def _translated(self, text: str) -> str:
         _REQUESTS.http = self.client.http
         try:
-            answer = translator.translate(text)
-            return text.strip() if answer is None and not any(map(str.isalnum, text)) else answer
+            answer = self._translator().translate(text)
         except deep_translator.exceptions.NotValidLength:
             raise NoAnswer("refused", "too long for this engine") from None
         except (deep_translator.exceptions.BaseError, ValueError, LookupError, TypeError, RecursionError):
             raise NoAnswer("failed", "no translation", _REQUESTS.last) from None
+        if answer is None and not any(map(str.isalnum, text)):  # of Google's class: it stays the same
+            return text.strip()
+        if not isinstance(answer, str):
+            raise NoAnswer("failed", "no translation", str(answer))
+        bare = decoded(answer, text)
+        if fault := error_text(bare, text):
+            raise NoAnswer("failed", fault, bare)
+        return bare
 
     def _translator(self) -> Any:
         """An object of deep_translator for one request: it stores the text, so threads must not share it."""
@@ -286,7 +274,6 @@ class Google(_Web):
         """Arguments as in ``make_translator``."""
         url = deep_translator.constants.BASE_URLS["GOOGLE_TRANSLATE"]
         super().__init__(block.calls, url, direction, ledger)
-        self.tries = block.calls.attempts  # requests cost nothing
         try:
             self._translator()
         except deep_translator.exceptions.LanguageNotSupportedException:
