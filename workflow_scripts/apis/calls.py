@@ -147,17 +147,29 @@ def _may_pass(failure: BaseException) -> bool:
     return isinstance(failure, Transient) or (isinstance(failure, NoAnswer) and failure.status == "failed")
 
 
-class _Http(httpx2.Client):
-    """HTTP client without redirections, with a limit on the size of a response, that raises the errors above.
+class Client(httpx2.Client):
+    """HTTP client that calls a server as configured: waits its turn, retries, enforces limits of time and size.
 
-    The SDK of a model adds headers from its own environment variables (OPENAI_ORG_ID, OPENAI_CUSTOM_HEADERS); only
-    headers that an API needs are sent.
+    It follows no redirection. The SDK of a model adds headers from its own environment variables (OPENAI_ORG_ID,
+    OPENAI_CUSTOM_HEADERS); only headers that an API needs are sent.
     """
 
-    def __init__(self, place: str, calls: Calls) -> None:
-        """Prepare; ``place`` is the block of the configuration, for messages."""
+    def __init__(self, calls: Calls, place: str, url: str, ledger: Ledger) -> None:
+        """Prepare; several threads may call.
+
+        Args:
+            calls: Number of attempts and time limits.
+            place: Block of the configuration, for error messages; all its jobs share its rate and daily budget.
+            url: Address of the server; messages show its scheme, host and port.
+            ledger: Counts requests.
+        """
         super().__init__(timeout=calls.timeout_seconds, limits=httpx2.Limits(max_connections=None))
+        self.attempts = calls.attempts
+        self._calls = calls
         self._place = place
+        self._address = _server(url)
+        self._ledger = ledger
+        self._backoff = wait_random_exponential(calls.first_wait_seconds, calls.longest_wait_seconds)
 
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request; returns its complete response."""
@@ -181,27 +193,6 @@ class _Http(httpx2.Client):
         message = "" if response.status_code < 400 else redacted(response.text)
         raise_for_status(response.status_code, response.headers, message, self._place)
         return response
-
-
-class Client:
-    """Calls a server as configured: waits its turn, retries after transient failures, enforces a time limit."""
-
-    def __init__(self, calls: Calls, place: str, url: str, ledger: Ledger) -> None:
-        """Prepare; several threads may call.
-
-        Args:
-            calls: Number of attempts and time limits.
-            place: Block of the configuration, for error messages; all its jobs share its rate and daily budget.
-            url: Address of the server; messages show its scheme, host and port.
-            ledger: Counts requests.
-        """
-        self.attempts = calls.attempts
-        self.http = _Http(place, calls)
-        self._calls = calls
-        self._place = place
-        self._address = _server(url)
-        self._ledger = ledger
-        self._backoff = wait_random_exponential(calls.first_wait_seconds, calls.longest_wait_seconds)
 
     def call(self, ask: Callable[[], T]) -> T:
         """Call ``ask`` until it succeeds; returns its value.

@@ -315,13 +315,14 @@ class Ledger(AbstractContextManager["Ledger"]):
         packed = [_packed(row) for row in dated]
         if not packed:
             return dated
-        names = _COLUMNS.split(", ")
-        changes = ", ".join(f"{name} = excluded.{name}" for name in names)
-        insert = f"INSERT INTO requests ({_COLUMNS}) VALUES ({', '.join('?' * len(names))})"
-        only = "" if overwrite_usable else " WHERE status != 'usable'"
+        keys, values = [row[:1] for row in packed], ", ".join("?" * len(packed[0]))
+        only = "" if overwrite_usable else " AND status != 'usable'"
         with self._writing():
-            self._database.executemany(f"{insert} ON CONFLICT (key) DO UPDATE SET {changes}{only}", packed)
-            self._database.executemany("DELETE FROM claims WHERE key = ?", [row[:1] for row in packed])
+            self._database.executemany(f"DELETE FROM requests WHERE key = ?{only}", keys)
+            self._database.executemany(
+                f"INSERT OR IGNORE INTO requests ({_COLUMNS}) VALUES ({values})", packed
+            )
+            self._database.executemany("DELETE FROM claims WHERE key = ?", keys)
         return dated
 
     def release(self) -> None:
@@ -351,11 +352,6 @@ class Ledger(AbstractContextManager["Ledger"]):
             values = (provider, begins + (1 / per_second if per_second else 0), today, sent + 1)
             self._database.execute("INSERT OR REPLACE INTO providers VALUES (?, ?, ?, ?)", values)
         return begins - moment
-
-    def __len__(self) -> int:
-        """Number of rows."""
-        with self._reading():
-            return int(self._database.execute("SELECT count(*) FROM requests").fetchone()[0])
 
     def __exit__(self, *error: object) -> None:
         """Close the file."""

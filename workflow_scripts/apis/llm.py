@@ -92,10 +92,8 @@ class Llm(Engine):
             "seed": block.seed,
         }
         key = key_from(block.key_variable, self.place)
-        # Address and key override the SDK's environment variables; _Http drops the headers that others add.
-        model = OpenAI(
-            base_url=block.base_url, api_key=key or "none", max_retries=0, http_client=self.client.http
-        )
+        # Address and key override the SDK's environment variables; the client drops the headers that others add.
+        model = OpenAI(base_url=block.base_url, api_key=key or "none", max_retries=0, http_client=self.client)
         return partial(
             model.chat.completions.with_raw_response.create,
             model=block.model,

@@ -209,20 +209,17 @@ class _Requests(threading.local):
     """
 
     http: httpx2.Client
-    last = ""
-    """Text of the last response."""
+    last: httpx2.Response
 
     def get(self, url: str, params: dict[str, str], proxies: None) -> httpx2.Response:
         """Send a GET request."""
-        return self._noted(self.http.get(url, params=params))
+        self.last = self.http.get(url, params=params)
+        return self.last
 
     def post(self, url: str, params: dict[str, str]) -> httpx2.Response:
         """Send a POST request."""
-        return self._noted(self.http.post(url, json=params))
-
-    def _noted(self, response: httpx2.Response) -> httpx2.Response:
-        self.last = response.text
-        return response
+        self.last = self.http.post(url, json=params)
+        return self.last
 
 
 _REQUESTS = _Requests()
@@ -244,13 +241,13 @@ class _Web(Translator):
         return self.row(request, self.client.call(partial(self._translated, request.text)), self.noted)
 
     def _translated(self, text: str) -> str:
-        _REQUESTS.http = self.client.http
+        _REQUESTS.http = self.client
         try:
             answer = self._translator().translate(text)
         except deep_translator.exceptions.NotValidLength:
             raise NoAnswer("refused", "too long for this engine") from None
         except (deep_translator.exceptions.BaseError, ValueError, LookupError, TypeError, RecursionError):
-            raise NoAnswer("failed", "no translation", _REQUESTS.last) from None
+            raise NoAnswer("failed", "no translation", _REQUESTS.last.text) from None
         if answer is None and not any(map(str.isalnum, text)):  # of Google's class: it stays the same
             return text.strip()
         if not isinstance(answer, str):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 _ANY, _CASE = re.DOTALL, re.DOTALL | re.IGNORECASE
-_MAX_COMPLETION, _MAX_TEXT = 100_000, 2_000  # characters; longer completions and texts are not searched
+_MAX_TEXT = 2_000  # characters; longer texts are not searched
 
 # Tokens of any form become \ue000name\ue001 if they open a part, \ue000/name\ue001 if they close one.
 
@@ -40,10 +40,11 @@ def _canonical(token: str) -> str:
     return f"\ue000{'/' if closes else ''}{_PART.sub('', inner)}\ue001"
 
 
-def _without_tokens(completion: str) -> str:
-    """A completion without control tokens and thoughts; U+E000 marks tokens that could not be removed."""
-    if len(completion) > _MAX_COMPLETION:
-        return completion
+def without_thinking(completion: str) -> str:
+    """A completion without control tokens and thoughts, which tokens or plain labels mark.
+
+    U+E000 marks tokens that could not be removed. Completions are bounded by ``answer_checks.completion_fault``.
+    """
     closed = set(re.findall(r"\[/([a-z]+)\]", completion))
 
     def canonical(match: re.Match[str]) -> str:
@@ -62,15 +63,9 @@ def _without_tokens(completion: str) -> str:
         text = "\n".join(part for _, part in parts)
     opened = {*re.findall(r"\ue000([^\ue001/]+)\ue001", text)}
     pairs = opened & {*re.findall(r"\ue000/([^\ue001]+)\ue001", text)}
-    if not all(re.fullmatch(_SHAPE, name) for name in pairs):
-        return text
-    text = re.split(r"\ue000/[^\ue001]*\ue001", _HEAD.sub("", text))[0]
-    return re.sub(r"(?:\s*\ue000[^\ue001]*\ue001)+\s*\Z", "", text)
-
-
-def without_thinking(completion: str) -> str:
-    """A completion without control tokens and thoughts, which tokens or plain labels mark."""
-    text = _without_tokens(completion)
+    if all(re.fullmatch(_SHAPE, name) for name in pairs):
+        text = re.split(r"\ue000/[^\ue001]*\ue001", _HEAD.sub("", text))[0]
+        text = re.sub(r"(?:\s*\ue000[^\ue001]*\ue001)+\s*\Z", "", text)
     if re.match(r"\W*(?:thinking|thoughts?|reasoning|analysis)\W*:", text, re.IGNORECASE):
         answers = re.split(
             r"^\W*(?:final )?(?:answer|translation|output|response)\W*:[*_]*", text, flags=re.I | re.M
