@@ -88,8 +88,6 @@ def translation_fault(text: str, answer: str, source: str, target: str) -> str |
 
 def text_fault(answer: str, question: str) -> str | None:
     """The fault of an answer as text: invalid Unicode, control characters, or no letter; None if it has none."""
-    if "\ue000" in answer and "\ue000" not in question:
-        return "markup"  # a token that apis.wrappers did not remove
     categories = {unicodedata.category(letter) for letter in set(answer) - {*question, *"\t\n\r"}}
     if categories & {"Cs", "Cc", "Co", "Cn"} or ("\ufffd" in answer and "\ufffd" not in question):
         return "broken characters"  # lone surrogates, controls, private use, unassigned, undecodable bytes

@@ -189,9 +189,6 @@ class Ledger(AbstractContextManager["Ledger"]):
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """One transaction that excludes other writers and is rolled back on an error."""
-        if self.read_only:
-            advice = "Name another file, or ask for permission to write"
-            raise DataError(f"{self.path}: is read-only here. {advice}.")
         with self._reading(), self._database:
             self._database.execute("BEGIN IMMEDIATE")
             yield

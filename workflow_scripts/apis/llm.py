@@ -2,33 +2,16 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
-from string import Template
 from typing import Any
 
 from workflow_scripts.apis.answer_checks import completion_fault
 from workflow_scripts.apis.asking import Engine
 from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted
 from workflow_scripts.apis.ledger import Ledger, Request, Row
-from workflow_scripts.errors import ApiError, ConfigError
+from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.apis import LlmBlock, Price
-
-
-def fill_prompt(template: str, values: Mapping[str, object], needed: str, place: str) -> str:
-    """A prompt with values substituted for ``$name``.
-
-    Raises:
-        ConfigError: if it has an unknown placeholder, or lacks the placeholder ``needed``.
-    """
-    try:
-        prompt = Template(template.strip()).substitute(values)
-    except (KeyError, ValueError) as error:
-        known = ", ".join(f"${name}" for name in values)
-        raise ConfigError(f"{place}: {error}; placeholders are {known}.") from None
-    if str(values[needed]) not in prompt:
-        raise ConfigError(f"{place}: no placeholder ${needed}. Add it.")
-    return prompt
 
 
 def _message_text(content: Any) -> str:

@@ -209,7 +209,7 @@ class _Requests(threading.local):
     """
 
     http: httpx2.Client
-    last: httpx2.Response
+    last = httpx2.Response(200)  # empty, before the first
 
     def get(self, url: str, params: dict[str, str], proxies: None) -> httpx2.Response:
         """Send a GET request."""

@@ -67,8 +67,8 @@ def test_a_server_that_refuses_all_is_asked_once(make, ask, name, ledger, step, 
         assert len(server.requests) == 1
     assert KEY not in str(stopped.value)
     assert len([*ledger.rows()]) == 0
-    with Ledger(ledger.path) as swapped:  # for whom nothing is claimed any more
-        assert swapped.claim([engine.request(TEXTS[0])], 60).busy == []
+    with Ledger(ledger.path) as another:  # for whom nothing is claimed any more
+        assert another.claim([engine.request(TEXTS[0])], 60).busy == []
 
 
 def test_an_answer_without_an_end_ends_the_job(make, ask, name, monkeypatch):
