@@ -1,7 +1,6 @@
 """Language models on OpenAI-compatible servers: a prompt in, a completion out, and its cost."""
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -141,19 +140,21 @@ def usage_by_model(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
     A stored answer counts like a new one; a number that any call lacks is unknown, not 0.
     """
-    by_model: dict[str, list[Row]] = defaultdict(list)
-    for row in (row for row in rows if row.status in ("usable", "rejected")):  # other rows cost nothing
-        by_model[row.noted["model"]].append(row)
-    return [_usage(model, calls) for model, calls in sorted(by_model.items())]
+    paid = [
+        row.noted | {"cost_usd": row.cost_usd, "day": row.asked_at[:10]}
+        for row in rows
+        if row.status in ("usable", "rejected")  # other rows cost nothing
+    ]
+    models = sorted({call["model"] for call in paid})
+    return [_usage(model, [call for call in paid if call["model"] == model]) for model in models]
 
 
-def _usage(model: str, rows: list[Row]) -> dict[str, Any]:
-    noted = [row.noted | {"cost_usd": row.cost_usd} for row in rows]
-    usage: dict[str, Any] = {"model": model, "calls": len(rows)}
+def _usage(model: str, calls: list[dict[str, Any]]) -> dict[str, Any]:
+    usage: dict[str, Any] = {"model": model, "calls": len(calls)}
     for name in ("prompt_tokens", "completion_tokens", "cost_usd"):
-        numbers = [call[name] for call in noted]
+        numbers = [call[name] for call in calls]
         usage[name] = None if None in numbers else sum(numbers)
-    days = sorted(row.asked_at[:10] for row in rows)
+    days = sorted(call["day"] for call in calls)
     unknown = "cost unknown: tokens or prices of some calls are"
     note = unknown if usage["cost_usd"] is None else "at the prices of the days"
     return usage | {"note": note, "asked_from": days[0], "asked_to": days[-1]}
