@@ -7,7 +7,6 @@ no network; the profile limits how many of them run at once, and they share the 
 """
 
 trip = block("corpora.{corpus}.round_trip")
-translator = lambda w: SETTINGS.translators[trip(w).translator]
 
 
 scattergather:
@@ -18,7 +17,6 @@ rule translate_shard:
     """Translate one part of a corpus into another language and back."""
     input:
         sentences=lambda w: f"<results>/corpora/{trip(w).corpus}/train.parquet",
-        prompt=filled("resources/prompts/{prompt}.txt", translator),
         code=code("jobs.translate_shard"),
     output:
         trips="<results>/corpora/{corpus}/round_trip/{scatteritem}.parquet",

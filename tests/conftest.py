@@ -40,7 +40,7 @@ def tiny_bert(tiny_models: dict[str, Path]) -> Path:
 def no_study() -> Iterator[None]:
     """Forget what the last study that a test has opened tells its jobs: which cache, and whose code."""
     with patch.dict(os.environ):
-        for name in ("SEMBLANCE_RUN", "SEMBLANCE_CACHE", "PYTHONPATH", "PYTHONSAFEPATH"):
+        for name in ("SEMBLANCE_CACHE", "PYTHONPATH", "PYTHONSAFEPATH"):
             os.environ.pop(name, None)
         yield
 

@@ -952,14 +952,6 @@ MISTAKES = {
         put("answers", "../answers.sqlite"),
         "answers: ../answers.sqlite is outside the study's folder.",
     ),
-    "a translator's model that is none": (
-        put("translators/llm/llm", "loca"),
-        "translators.llm.llm: loca is not defined. Did you mean local?",
-    ),
-    "a translator's prompt that is not there": (
-        put("translators/llm/prompt", "translat"),
-        "translators.llm.prompt: no file resources/prompts/translat.txt. Did you mean translate?",
-    ),
     "answers at the root": (put("answers", "/tmp/answers.sqlite"), "answers: /tmp/answers.sqlite is outside"),
     "a data root that is not there": (
         put("data_root", "/nowhere"),

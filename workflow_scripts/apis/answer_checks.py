@@ -1,24 +1,19 @@
 """Reject unusable answers of translators and language models.
 
-Servers send error pages with status 200, answers in another language, the same words for every request, or the answer
-to another request; models comment on the task, or refuse it. Such an answer must not become training text. A fault is a
-short reason, the same for all answers with that fault, so that reports can count them.
+Servers send error pages with status 200, answers in another language, or the same words for every request; models
+comment on the task, or refuse it. Such an answer must not become training text. A fault is a short reason, the same for
+all answers with that fault, so that reports can count them.
 
 Languages are detected by py3langid, naive Bayes over byte n-grams for 140 languages. An answer is rejected if the
 probability of its language is below 0.01. Of 907 sentences of Wikipedia translated by Apertium to Spanish and Catalan
 and back, this rejects none; of the same texts passed off as another of these languages it accepts 0.2 to 0.4%, and 9%
 of Spanish ones passed off as Catalan.
-
-A swapped answer is detected after back-translation: it has more in common with a text before or after its own. Of 1,000
-consecutive sentences of Wikipedia through Spanish, and as many through Catalan (Apertium), this rejects none; of the
-same answers shifted by one sentence it accepts none, and 7% of answers shifted by a hundred. Where neighbours are
-paraphrases of each other, as in SICK, it rejects 3 of 600, and detects 94% of shifted answers.
 """
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -33,7 +28,7 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 _MARKUP = re.compile(
-    r"<!doctype|</?(?:html|head|body|div|span|p|br|a|b|i|font|script|title|h[1-6])\b[^<>]*>|&(?:nbsp|amp|lt|gt|quot|#\d+);",
+    r"<!doctype|</?(?:html|head|body|div|span|p|br|a|b|i|font|script|title|h[1-6])\b[^<>]*>|&(?:nbsp|amp|lt|gt|quot|apos|#x?[\da-f]+);",
     re.IGNORECASE,
 )
 # A text and its translation differ in length by a factor of 3 at most, and a word or two.
@@ -43,8 +38,6 @@ _MIN_LETTERS = 20  # the language of a shorter text is uncertain
 _MIN_PROBABILITY = 0.01
 _SAME_WORDS = 0.5  # texts with a smaller fraction of words in common are different texts
 _MIN_WORDS = 4  # several shorter texts may have the same translation
-_NEIGHBOURS = 16  # texts before and after a text
-_MARGIN = 1.1  # a neighbour that is a paraphrase may be slightly more similar than the text itself
 _CODES = {
     "eng": "en", "spa": "es", "cat": "ca", "glg": "gl", "epo": "eo", "fra": "fr", "deu": "de", "nld": "nl", "rus": "ru",
     "zho": "zh",
@@ -75,8 +68,6 @@ def _adds(pattern: re.Pattern[str], answer: str, question: str) -> bool:
 def translation_fault(text: str, answer: str, source: str, target: str) -> str | None:
     """The fault of a translation; None if it is usable.
 
-    The text may itself be about a translation, or contain a refusal.
-
     Args:
         text: The original.
         answer: Its translation.
@@ -92,43 +83,11 @@ def translation_fault(text: str, answer: str, source: str, target: str) -> str |
         return "one word over and over"
     if not is_in(answer, target) and is_in(text, source):
         return f"not in {target}"
-    if _adds(_DECLINES, answer, text):
-        return "refusal"
-    opens = _OPENING.search(answer) and not re.search(_COLON, text)
-    return "chatter" if opens or _adds(_CHATTER, answer, text) else leftover(answer, text)
-
-
-def swapped(texts: Sequence[str], returned: Sequence[str | None]) -> list[bool]:
-    """True for each text whose back-translation is clearly more similar to a neighbour than to the text itself.
-
-    The similarity is chrF with character trigrams only and equal weights of precision and recall.
-
-    Args:
-        texts: In the order in which they were translated.
-        returned: Their back-translations, None if missing.
-    """
-    trigrams = [_trigrams(text) for text in texts]
-    flags = []
-    for index, back in enumerate(map(_trigrams, returned)):
-        neighbours = trigrams[max(0, index - _NEIGHBOURS) : index + _NEIGHBOURS + 1]
-        own = _MARGIN * _similarity(back, trigrams[index])
-        flags.append(any(_similarity(back, other) > own for other in neighbours))
-    return flags
-
-
-def _trigrams(text: str | None) -> Counter[str]:
-    line = " ".join((text or "").casefold().split())
-    return Counter(line[start : start + 3] for start in range(len(line) - 2))
-
-
-def _similarity(left: Counter[str], right: Counter[str]) -> float:
-    return 2 * (left & right).total() / max(1, left.total() + right.total())
+    return leftover(answer, text)
 
 
 def text_fault(answer: str, question: str) -> str | None:
     """The fault of an answer as text: invalid Unicode, control characters, or no letter; None if it has none."""
-    if "\ue000" in answer and "\ue000" not in question:
-        return "markup"  # a token that apis.wrappers did not remove
     categories = {unicodedata.category(letter) for letter in set(answer) - {*question, *"\t\n\r"}}
     if categories & {"Cs", "Cc", "Co", "Cn"} or ("\ufffd" in answer and "\ufffd" not in question):
         return "broken characters"  # lone surrogates, controls, private use, unassigned, undecodable bytes
@@ -165,23 +124,6 @@ def language_detector() -> Any:
 
 
 _WORK = r"(?:translat|traduc|tradu[çz]|traduir|traduk|übersetz|vertal|перев|翻)"
-_COLON = r"[:\uff1a]"
-_BEFORE_COLON = r"[^:\uff1a]"
-_CHATTER = re.compile(
-    rf"\b{_WORK}\w* (?:is|reads|means|would|es|est|ist|lautet)\b|^(?:this|it|which) (?:means|translates|reads)\b|"
-    r"^(?:in (?:english|spanish|catalan|french|german),|(?:sure|of course|certainly|okay|yes)[.,!])|"
-    rf"^{_BEFORE_COLON}{{0,80}}{_WORK}{_BEFORE_COLON}{{0,60}}{_COLON}"
-    r"|\((?:translator.s )?(?:notes?|nota|noto|remarque|anmerkung|opmerking|n\. ?b\.)\b"
-    r"|\b(?:i hope this helps|let me know if|feel free to|would you like me to|i(?:.ve| have)? translated)\b"
-    rf"|\b(?:my|literal|direct|faithful|alternative) {_WORK}",
-    re.IGNORECASE,
-)
-_OPENING = re.compile(
-    r"^\W*(?:here(?:.s| is| are)|sure|certainly|of course|absolutely|okay|aquí|claro|por supuesto|voici|bien sûr"
-    r"|hier|natürlich|in (?:english|spanish|catalan|french|german)|the \w+ version|notes?|nota)\b"
-    rf"{_BEFORE_COLON}{{0,60}}{_COLON}",
-    re.IGNORECASE,
-)
 _SERVES = (
     rf"(?:help\w*|assist\w*|{_WORK}\w*|provid\w*|comply|complet\w*|generat\w*|writ\w*|fulfil\w*|process\w*|engag\w*|discuss"
     r"|continue|comfortable|requests?|content|guidelines?|polic(?:y|ies)|ayud\w*|aide\w*|helfen)"

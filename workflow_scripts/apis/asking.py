@@ -3,18 +3,19 @@
 An answer in the ledger survives any end of the process. A process that is killed loses the answers in flight, at most
 ``workers`` requests; the next process takes over its claims.
 
-Stored answers are judged again with the current rules whenever they are read. If an engine has failed a job, other jobs
-of the same run of Snakemake do not ask it.
+Stored answers are judged again with the current rules whenever they are read.
 """
 
+import json
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any
 
-from workflow_scripts.apis.answer_checks import language_detector
-from workflow_scripts.apis.calls import Client
-from workflow_scripts.apis.ledger import Ledger, Request, Row
+from workflow_scripts.apis.answer_checks import language_detector, text_fault
+from workflow_scripts.apis.calls import Client, NoAnswer, without_keys
+from workflow_scripts.apis.ledger import Ledger, Request, Row, Status
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.apis import Calls
 
@@ -23,13 +24,16 @@ IN_A_ROW = 5
 _SUSPICIOUS_ROW = 3  # unusable answers in a row at the end of a job; the next job asks for them again
 _POLL_SECONDS = 0.2  # between checks of requests that another process has claimed
 _MAX_SHOWN = 120  # characters of an answer
-SWAPPED, REPEATED = "of another sentence", "given to several different sentences"
-_FINAL_REASONS = (SWAPPED, REPEATED, "garbled", "no completion", "broken characters")
+REPEATED = "given to several different sentences"
+_FINAL_REASONS = (REPEATED, "garbled", "no completion", "broken characters")
 """Reasons that cannot be checked again from the stored answer alone."""
 
 
 class Engine:
-    """A translator or language model: makes requests, sends them, and judges answers."""
+    """A translator or language model: makes requests, sends them, and judges answers.
+
+    ``ask`` sends one request at a time by ``answer``; an engine that answers many at once overrides it.
+    """
 
     place: str
     """Block of the configuration, for messages."""
@@ -37,8 +41,6 @@ class Engine:
     """Number of concurrent calls of ``ask``, each in its own thread, and time limits of a call."""
     at_once = 1
     """Requests of one call."""
-    tries = 1
-    """Maximum number of times that a request without an answer (status ``failed``) is sent."""
     client: Client
     """HTTP client; only engines on a server have one."""
 
@@ -48,6 +50,16 @@ class Engine:
         Raises:
             ApiError: if the engine cannot be used any more.
         """
+        rows = []
+        for request in requests:
+            try:
+                rows.append(self.answer(request))
+            except NoAnswer as error:
+                rows.append(Row(request, error.message, error.status, error.reason))
+        return rows
+
+    def answer(self, request: Request) -> Row:
+        """Send a request; returns its row."""
         raise NotImplementedError
 
     def request(self, text: str) -> Request:
@@ -58,16 +70,28 @@ class Engine:
         """The fault of a row's answer by the current rules; None if it is usable."""
         raise NotImplementedError
 
+    def row(
+        self,
+        request: Request,
+        answer: str,
+        noted: Mapping[str, Any],
+        cost_usd: float | None = None,
+        fault: str | None = None,
+    ) -> Row:
+        """The row of an answer without keys, judged; rejected if there is a ``fault`` already."""
+        fault = fault or text_fault(answer, request.text)
+        # Escapes lone surrogates, which UTF-8 cannot hold.
+        text = without_keys(answer).encode("utf-8", "backslashreplace").decode()
+        status: Status = "rejected" if fault else "usable"
+        attributes = json.dumps(noted, sort_keys=True)
+        return self.judge(Row(request, text, status, fault or "", "", cost_usd, attributes))
+
     def judge(self, row: Row) -> Row:
         """A row with its status by the current rules and its answer unchanged."""
         if row.answer is None or row.status not in ("usable", "rejected") or row.reason in _FINAL_REASONS:
             return row
         fault = self.fault(row)
         return row._replace(status="rejected" if fault else "usable", reason=fault or "")
-
-    def unwrap(self, row: Row) -> Row:
-        """A row with its answer ready for use, without quotes, labels and other wrappers."""
-        return row
 
 
 def probe(engine: Engine, question: str = "The old town is on the river.") -> Row:
@@ -80,7 +104,7 @@ def probe(engine: Engine, question: str = "The old town is on the river.") -> Ro
     """
     if hasattr(engine, "client"):
         engine.client.attempts = 1
-    return engine.unwrap(engine.ask([engine.request(question)])[0])
+    return engine.ask([engine.request(question)])[0]
 
 
 class Watch:
@@ -158,28 +182,9 @@ def collect_answers(
     watch.check()
     tell(len(rows))
     if missing:
-        ledger.check_given_up(engine.place)
         language_detector()  # loading takes half a second, in which the first answer would not be saved
-        try:
-            rows |= _ask_all(missing, ledger, engine, watch, tell)
-        except ApiError as error:
-            ledger.give_up(engine.place, str(error))
-            raise
-    return {key: engine.unwrap(row) for key, row in rows.items()}
-
-
-def _ask(batch: list[Request], ledger: Ledger, engine: Engine) -> list[Row]:
-    """Send a batch, save its answers, and send requests without an answer again."""
-    rows = engine.ask(batch)
-    saved: list[Row] = []
-    for _again in range(engine.tries - 1):
-        failed = [row.request for row in rows if not row.is_final]
-        if not failed:
-            break
-        saved += ledger.save(row for row in rows if row.is_final)
-        time.sleep(engine.calls.first_wait_seconds)
-        rows = engine.ask(failed)
-    return saved + rows
+        rows |= _ask_all(missing, ledger, engine, watch, tell)
+    return rows
 
 
 def _ask_all(
@@ -187,7 +192,6 @@ def _ask_all(
 ) -> dict[bytes, Row]:
     """Ask for rows that are not in the ledger, with concurrent calls."""
     answered: dict[bytes, Row] = {}
-    claim_seconds = engine.calls.longest_seconds * engine.tries
     waiting = deque(requests)
     in_flight: set[Future[list[Row]]] = set()
 
@@ -202,11 +206,11 @@ def _ask_all(
                 calls, size = engine.calls.workers if watch.engine_works else 1, engine.at_once
                 room = (calls - len(in_flight)) * size
                 part = [waiting.popleft() for _ in range(min(room, len(waiting)))]
-                granted = ledger.claim(part, claim_seconds)
+                granted = ledger.claim(part, engine.calls.longest_seconds)
                 waiting.extend(granted.busy)
                 note([*granted.known.values()])
                 for start in range(0, len(granted.mine), size):
-                    in_flight.add(pool.submit(_ask, granted.mine[start : start + size], ledger, engine))
+                    in_flight.add(pool.submit(engine.ask, granted.mine[start : start + size]))
                 if granted.busy and not in_flight:
                     time.sleep(_POLL_SECONDS)
                 done, in_flight = wait(in_flight, _POLL_SECONDS if granted.busy else None, FIRST_COMPLETED)

@@ -1,9 +1,9 @@
 """Calls over the network: temporary failures, retries, and messages without keys.
 
-There are three kinds of failure. After a ``Transient`` one (429, 5xx, resets, timeouts), the call is retried a limited
-number of times. ``NoAnswer`` concerns a single call: the server refuses it, or its response contains no answer and may
-cost money nevertheless. An ``ApiError`` affects all further requests (a wrong key, an exhausted quota, a wrong address,
-a response that never ends) and ends the job at once.
+There are three kinds of failure. A ``Transient`` one (429, 5xx, resets, timeouts) is retried a limited number of times,
+and then ends the job. ``NoAnswer`` concerns a single request: the server refuses it, or sends no answer; then it is
+retried too. An ``ApiError`` affects all further requests (a wrong key, an exhausted quota, a wrong address, a response
+that never ends) and ends the job at once.
 """
 
 import os
@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 import httpx2
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
-from workflow_scripts.apis.ledger import Ledger, Request, Row, Status
+from workflow_scripts.apis.ledger import Ledger, Status
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.apis import Calls
 
@@ -60,10 +60,6 @@ class NoAnswer(Exception):  # noqa: N818  (a result of a call)
         self.status = status
         self.reason = redacted(reason)
         self.message = None if message is None else redacted(message)
-
-    def row(self, request: Request) -> Row:
-        """The row of a request that ended with this error."""
-        return Row(request, self.message, self.status, self.reason)
 
 
 def key_from(variable: str | None, place: str) -> str | None:
@@ -146,17 +142,34 @@ def _retry_after(header: str) -> float | None:
     return None
 
 
-class _Http(httpx2.Client):
-    """HTTP client without redirections, with a limit on the size of a response, that raises the errors above.
+def _may_pass(failure: BaseException) -> bool:
+    """True if another attempt may have an answer."""
+    return isinstance(failure, Transient) or (isinstance(failure, NoAnswer) and failure.status == "failed")
 
-    The SDK of a model adds headers from its own environment variables (OPENAI_ORG_ID, OPENAI_CUSTOM_HEADERS); only
-    headers that an API needs are sent.
+
+class Client(httpx2.Client):
+    """HTTP client that calls a server as configured: waits its turn, retries, enforces limits of time and size.
+
+    It follows no redirection. The SDK of a model adds headers from its own environment variables (OPENAI_ORG_ID,
+    OPENAI_CUSTOM_HEADERS); only headers that an API needs are sent.
     """
 
-    def __init__(self, place: str, calls: Calls) -> None:
-        """Prepare; ``place`` is the block of the configuration, for messages."""
+    def __init__(self, calls: Calls, place: str, url: str, ledger: Ledger) -> None:
+        """Prepare; several threads may call.
+
+        Args:
+            calls: Number of attempts and time limits.
+            place: Block of the configuration, for error messages; all its jobs share its rate and daily budget.
+            url: Address of the server; messages show its scheme, host and port.
+            ledger: Counts requests.
+        """
         super().__init__(timeout=calls.timeout_seconds, limits=httpx2.Limits(max_connections=None))
+        self.attempts = calls.attempts
+        self._calls = calls
         self._place = place
+        self._address = _server(url)
+        self._ledger = ledger
+        self._backoff = wait_random_exponential(calls.first_wait_seconds, calls.longest_wait_seconds)
 
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request; returns its complete response."""
@@ -181,38 +194,17 @@ class _Http(httpx2.Client):
         raise_for_status(response.status_code, response.headers, message, self._place)
         return response
 
-
-class Client:
-    """Calls a server as configured: waits its turn, retries after transient failures, enforces a time limit."""
-
-    def __init__(self, calls: Calls, place: str, url: str, ledger: Ledger) -> None:
-        """Prepare; several threads may call.
-
-        Args:
-            calls: Number of attempts and time limits.
-            place: Block of the configuration, for error messages; all its jobs share its rate and daily budget.
-            url: Address of the server; messages show its scheme, host and port.
-            ledger: Counts requests.
-        """
-        self.attempts = calls.attempts
-        self.http = _Http(place, calls)
-        self._calls = calls
-        self._place = place
-        self._address = _server(url)
-        self._ledger = ledger
-        self._backoff = wait_random_exponential(calls.first_wait_seconds, calls.longest_wait_seconds)
-
     def call(self, ask: Callable[[], T]) -> T:
         """Call ``ask`` until it succeeds; returns its value.
 
         Raises:
-            NoAnswer: if the server refuses the request.
+            NoAnswer: if the server refuses the request, or the last attempt has no answer.
             ApiError: if it refuses every request, the last attempt fails, or an answer does not end in time.
         """
         attempts = Retrying(
             stop=stop_after_attempt(self.attempts),
             wait=self._wait,
-            retry=retry_if_exception_type(Transient),
+            retry=retry_if_exception(_may_pass),
             reraise=True,
         )
         try:

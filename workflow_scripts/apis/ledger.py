@@ -34,7 +34,7 @@ import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -104,17 +104,6 @@ class Row(NamedTuple):
 
 _COLUMNS = ", ".join(["key", *Request._fields, *Row._fields[1:], "checksum"])
 """Columns of the table of requests, in the order of ``_packed``."""
-
-
-def answer_row(
-    request: Request, answer: str, fault: str | None, noted: Mapping[str, Any], cost_usd: float | None = None
-) -> Row:
-    """The row of an answer: usable, or rejected for ``fault``."""
-    text = answer.encode(
-        "utf-8", "backslashreplace"
-    ).decode()  # escapes lone surrogates, which UTF-8 cannot hold
-    attributes = json.dumps(noted, sort_keys=True)
-    return Row(request, text, "rejected" if fault else "usable", fault or "", "", cost_usd, attributes)
 
 
 class Granted(NamedTuple):
@@ -200,9 +189,6 @@ class Ledger(AbstractContextManager["Ledger"]):
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """One transaction that excludes other writers and is rolled back on an error."""
-        if self.read_only:
-            advice = "Name another file, or ask for permission to write"
-            raise DataError(f"{self.path}: is read-only here. {advice}.")
         with self._reading(), self._database:
             self._database.execute("BEGIN IMMEDIATE")
             yield
@@ -277,9 +263,7 @@ class Ledger(AbstractContextManager["Ledger"]):
     def spent(self) -> list[tuple[str, str, int]]:
         """For each provider its name, the last day (UTC) with a request, and the number of requests on that day."""
         with self._reading():
-            return list(
-                self._database.execute("SELECT name, day, sent FROM providers WHERE sent ORDER BY name")
-            )
+            return list(self._database.execute("SELECT name, day, sent FROM providers ORDER BY name"))
 
     # Writing
 
@@ -328,13 +312,14 @@ class Ledger(AbstractContextManager["Ledger"]):
         packed = [_packed(row) for row in dated]
         if not packed:
             return dated
-        names = _COLUMNS.split(", ")
-        changes = ", ".join(f"{name} = excluded.{name}" for name in names)
-        insert = f"INSERT INTO requests ({_COLUMNS}) VALUES ({', '.join('?' * len(names))})"
-        only = "" if overwrite_usable else " WHERE status != 'usable'"
+        keys, values = [row[:1] for row in packed], ", ".join("?" * len(packed[0]))
+        only = "" if overwrite_usable else " AND status != 'usable'"
         with self._writing():
-            self._database.executemany(f"{insert} ON CONFLICT (key) DO UPDATE SET {changes}{only}", packed)
-            self._database.executemany("DELETE FROM claims WHERE key = ?", [row[:1] for row in packed])
+            self._database.executemany(f"DELETE FROM requests WHERE key = ?{only}", keys)
+            self._database.executemany(
+                f"INSERT OR IGNORE INTO requests ({_COLUMNS}) VALUES ({values})", packed
+            )
+            self._database.executemany("DELETE FROM claims WHERE key = ?", keys)
         return dated
 
     def release(self) -> None:
@@ -364,28 +349,6 @@ class Ledger(AbstractContextManager["Ledger"]):
             values = (provider, begins + (1 / per_second if per_second else 0), today, sent + 1)
             self._database.execute("INSERT OR REPLACE INTO providers VALUES (?, ?, ?, ?)", values)
         return begins - moment
-
-    def give_up(self, provider: str, reason: str) -> None:
-        """Tell other jobs of this run of Snakemake (SEMBLANCE_RUN) that a provider has failed a job."""
-        if run := os.environ.get("SEMBLANCE_RUN"):
-            with self._writing():
-                self._database.execute(
-                    "INSERT OR REPLACE INTO providers VALUES (?, 0, ?, 0)", (f"{provider} {run}", reason)
-                )
-
-    def check_given_up(self, provider: str) -> None:
-        """Raise an ApiError if a provider has failed another job of this run."""
-        with self._reading():
-            query = "SELECT day FROM providers WHERE name = ?"
-            name = f"{provider} {os.environ.get('SEMBLANCE_RUN')}"
-            row = self._database.execute(query, (name,)).fetchone()
-        if row:
-            raise ApiError(f"{row[0]} (found by another job of this run)")
-
-    def __len__(self) -> int:
-        """Number of rows."""
-        with self._reading():
-            return int(self._database.execute("SELECT count(*) FROM requests").fetchone()[0])
 
     def __exit__(self, *error: object) -> None:
         """Close the file."""

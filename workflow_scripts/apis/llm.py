@@ -1,34 +1,16 @@
 """Language models on OpenAI-compatible servers: a prompt in, a completion out, and its cost."""
 
 import json
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
-from string import Template
 from typing import Any
 
 from workflow_scripts.apis.answer_checks import completion_fault
 from workflow_scripts.apis.asking import Engine
-from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
-from workflow_scripts.apis.ledger import Ledger, Request, Row, answer_row
-from workflow_scripts.errors import ApiError, ConfigError
+from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted
+from workflow_scripts.apis.ledger import Ledger, Request, Row
+from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.apis import LlmBlock, Price
-
-
-def fill_prompt(template: str, values: Mapping[str, object], needed: str, place: str) -> str:
-    """A prompt with values substituted for ``$name``.
-
-    Raises:
-        ConfigError: if it has an unknown placeholder, or lacks the placeholder ``needed``.
-    """
-    try:
-        prompt = Template(template.strip()).substitute(values)
-    except (KeyError, ValueError) as error:
-        known = ", ".join(f"${name}" for name in values)
-        raise ConfigError(f"{place}: {error}; placeholders are {known}.") from None
-    if str(values[needed]) not in prompt:
-        raise ConfigError(f"{place}: no placeholder ${needed}. Add it.")
-    return prompt
 
 
 def _message_text(content: Any) -> str:
@@ -46,8 +28,6 @@ def _message_text(content: Any) -> str:
 
 class Llm(Engine):
     """One model on one server."""
-
-    tries = 2
 
     def __init__(self, block: LlmBlock, place: str, ledger: Ledger) -> None:
         """Prepare a client; the key is read at the first call.
@@ -69,27 +49,19 @@ class Llm(Engine):
         """The request for the completion of ``prompt``."""
         return Request("openai", self.model, "", "", prompt, self.settings)
 
-    def ask(self, requests: Sequence[Request]) -> list[Row]:
-        """Complete the prompt of each request; returns its row."""
-        return [self.answer(request, request.text) for request in requests]
-
     def fault(self, row: Row) -> str | None:
         """The fault of a completion as a whole; None if it is usable."""
         return completion_fault(row.answer or "", row.noted.get("finish_reason", "unknown"), row.request.text)
 
-    def answer(self, request: Request, prompt: str) -> Row:
-        """Complete ``prompt``; returns the row of ``request``."""
-        block = self._block
-        try:
-            text, noted, fault = _read(self.client.call(self._call(prompt)))
-        except NoAnswer as error:
-            return error.row(request)
+    def answer(self, request: Request) -> Row:
+        """Complete the prompt of a request; returns its row."""
+        block, complete = self._block, self._call(request.text)
+        text, noted, fault = self.client.call(lambda: _read(complete()))
         if block.answers_as is not None and not fault and noted["model"] not in block.answers_as:
             problem = f"asked '{block.model}', answered by '{noted['model']}'"
             raise ApiError(f"{self.place}: {problem}. Add it to answers_as, or correct base_url and model.")
-        fault = fault or completion_fault(text, noted["finish_reason"], prompt)
         cost = _cost(noted["prompt_tokens"], noted["completion_tokens"], block.price)
-        return answer_row(request, text, fault, noted | {"endpoint": block.base_url}, cost)
+        return self.row(request, text, noted | {"endpoint": block.base_url}, cost, fault)
 
     def _call(self, prompt: str) -> Callable[[], Any]:
         """A call of the server, which returns the SDK's raw response."""
@@ -102,10 +74,8 @@ class Llm(Engine):
             "seed": block.seed,
         }
         key = key_from(block.key_variable, self.place)
-        # Address and key override the SDK's environment variables; _Http drops the headers that others add.
-        model = OpenAI(
-            base_url=block.base_url, api_key=key or "none", max_retries=0, http_client=self.client.http
-        )
+        # Address and key override the SDK's environment variables; the client drops the headers that others add.
+        model = OpenAI(base_url=block.base_url, api_key=key or "none", max_retries=0, http_client=self.client)
         return partial(
             model.chat.completions.with_raw_response.create,
             model=block.model,
@@ -137,7 +107,7 @@ def _read(response: Any) -> tuple[str, dict[str, Any], str | None]:
         fields = ("model", "choices", "usage", "error")
         model, choices, usage, error = (getattr(answer, name, None) for name in fields)
     except (ValueError, RecursionError):
-        return without_keys(body), _noted(None, None), "garbled"
+        return body, _noted(None, None), "garbled"
     if error and not choices:
         raise NoAnswer("failed", "no completion", str(error))
     noted = _noted(model, usage)
@@ -146,8 +116,8 @@ def _read(response: Any) -> tuple[str, dict[str, Any], str | None]:
         text = _message_text(choice.message.content)
         noted["finish_reason"] = "refusal" if choice.message.refusal else choice.finish_reason or "unknown"
     except (TypeError, ValueError, LookupError, AttributeError):
-        return without_keys(body), noted, "no completion"
-    return without_keys(text), noted, None
+        return body, noted, "no completion"
+    return text, noted, None
 
 
 def _noted(model: object, usage: object) -> dict[str, Any]:
@@ -170,19 +140,21 @@ def usage_by_model(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
     A stored answer counts like a new one; a number that any call lacks is unknown, not 0.
     """
-    by_model: dict[str, list[Row]] = defaultdict(list)
-    for row in (row for row in rows if row.status in ("usable", "rejected")):  # other rows cost nothing
-        by_model[row.noted["model"]].append(row)
-    return [_usage(model, calls) for model, calls in sorted(by_model.items())]
+    paid = [
+        row.noted | {"cost_usd": row.cost_usd, "day": row.asked_at[:10]}
+        for row in rows
+        if row.status in ("usable", "rejected")  # other rows cost nothing
+    ]
+    models = sorted({call["model"] for call in paid})
+    return [_usage(model, [call for call in paid if call["model"] == model]) for model in models]
 
 
-def _usage(model: str, rows: list[Row]) -> dict[str, Any]:
-    noted = [row.noted | {"cost_usd": row.cost_usd} for row in rows]
-    usage: dict[str, Any] = {"model": model, "calls": len(rows)}
+def _usage(model: str, calls: list[dict[str, Any]]) -> dict[str, Any]:
+    usage: dict[str, Any] = {"model": model, "calls": len(calls)}
     for name in ("prompt_tokens", "completion_tokens", "cost_usd"):
-        numbers = [call[name] for call in noted]
+        numbers = [call[name] for call in calls]
         usage[name] = None if None in numbers else sum(numbers)
-    days = sorted(row.asked_at[:10] for row in rows)
+    days = sorted(call["day"] for call in calls)
     unknown = "cost unknown: tokens or prices of some calls are"
     note = unknown if usage["cost_usd"] is None else "at the prices of the days"
     return usage | {"note": note, "asked_from": days[0], "asked_to": days[-1]}

@@ -1,10 +1,9 @@
-"""Translators with a common interface: Apertium on this machine; Google, LibreTranslate and language models on servers.
+"""Translators with a common interface: Apertium on this machine, Google and LibreTranslate on servers.
 
 Google and LibreTranslate are called by the classes of deep_translator, through the client of ``calls``.
 """
 
 import hashlib
-import json
 import re
 import shutil
 import subprocess
@@ -21,19 +20,14 @@ import deep_translator.libre
 import httpx2
 
 from workflow_scripts.apis.answer_checks import (
-    broken_off,
-    completion_fault,
     error_text,
     repeated,
-    swapped,
-    text_fault,
     translation_fault,
 )
-from workflow_scripts.apis.asking import REPEATED, SWAPPED, Engine, Watch, collect_answers
-from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
-from workflow_scripts.apis.ledger import Ledger, Request, Row, answer_row
-from workflow_scripts.apis.llm import Llm, fill_prompt
-from workflow_scripts.apis.wrappers import unwrapped
+from workflow_scripts.apis.asking import REPEATED, Engine, Watch, collect_answers
+from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted
+from workflow_scripts.apis.ledger import Ledger, Request, Row
+from workflow_scripts.apis.wrappers import decoded
 from workflow_scripts.errors import ApiError
 from workflow_scripts.progress import Progress
 from workflow_scripts.settings.apis import (
@@ -41,8 +35,6 @@ from workflow_scripts.settings.apis import (
     Calls,
     GoogleBlock,
     LibreTranslateBlock,
-    LlmBlock,
-    LlmTranslatorBlock,
     TranslatorBlock,
 )
 
@@ -69,8 +61,7 @@ class Translator(Engine):
     name = ""
     """Name of the engine in requests."""
     model = ""
-    """Model or data of the engine, which decide an answer; empty if it names neither."""
-    settings = "{}"
+    """Hash of the engine's data, which decide an answer; empty if it names none."""
 
     def __init__(self, direction: Direction) -> None:
         self.direction = direction
@@ -79,30 +70,18 @@ class Translator(Engine):
     def request(self, text: str) -> Request:
         """The request for the translation of ``text``."""
         _, source, target = self.direction
-        return Request(self.name, self.model, source, target, text, self.settings)
-
-    def row(self, request: Request, answer: str, noted: dict[str, Any]) -> Row:
-        """The row of an answer, with its judgement."""
-        return self.judge(answer_row(request, answer, text_fault(answer, request.text), noted))
+        return Request(self.name, self.model, source, target, text)
 
     def fault(self, row: Row) -> str | None:
         """The fault of a translation; None if it is usable."""
         _, _, source, target, text, _ = row.request
-        return translation_fault(text, unwrapped(row.answer or "", text), source, target)
-
-    def unwrap(self, row: Row) -> Row:
-        """A row with the bare translation."""
-        bare = row.status == "usable" and unwrapped(row.answer or "", row.request.text)
-        return row._replace(answer=bare) if bare else row
+        return translation_fault(text, row.answer or "", source, target)
 
 
 def make_translator(
     block: TranslatorBlock,
     direction: Direction,
     ledger: Ledger,
-    *,
-    llm: LlmBlock | None = None,
-    prompt: str | None = None,
 ) -> Translator:
     """The translator that a block of the configuration describes.
 
@@ -110,15 +89,10 @@ def make_translator(
         block: One block of ``translators``.
         direction: The languages, and the block's name.
         ledger: Counts requests.
-        llm: The block of ``llms`` that a block of engine ``llm`` names.
-        prompt: Its prompt, with ``$source``, ``$target`` and ``$text``.
 
     Raises:
         ApiError: if the engine or the languages are missing.
     """
-    if isinstance(block, LlmTranslatorBlock):
-        assert llm is not None and prompt is not None
-        return LlmTranslator(Llm(llm, f"llms.{block.llm}", ledger), prompt, direction)
     engines: dict[str, Any] = {"apertium": Apertium, "google": Google, "libretranslate": LibreTranslate}
     translator: Translator = engines[block.engine](block, direction, ledger)
     return translator
@@ -235,20 +209,17 @@ class _Requests(threading.local):
     """
 
     http: httpx2.Client
-    last = ""
-    """Text of the last response."""
+    last = httpx2.Response(200)  # empty, before the first
 
     def get(self, url: str, params: dict[str, str], proxies: None) -> httpx2.Response:
         """Send a GET request."""
-        return self._noted(self.http.get(url, params=params))
+        self.last = self.http.get(url, params=params)
+        return self.last
 
     def post(self, url: str, params: dict[str, str]) -> httpx2.Response:
         """Send a POST request."""
-        return self._noted(self.http.post(url, json=params))
-
-    def _noted(self, response: httpx2.Response) -> httpx2.Response:
-        self.last = response.text
-        return response
+        self.last = self.http.post(url, json=params)
+        return self.last
 
 
 _REQUESTS = _Requests()
@@ -257,7 +228,6 @@ _REQUESTS = _Requests()
 class _Web(Translator):
     """An engine of deep_translator, one sentence per request."""
 
-    tries = 2
     noted: dict[str, Any] = {}  # noqa: RUF012  (never changed)
 
     def __init__(self, calls: Calls, url: str, direction: Direction, ledger: Ledger) -> None:
@@ -266,30 +236,26 @@ class _Web(Translator):
         self.client = Client(calls, direction.place, url, ledger)
         deep_translator.google.requests = deep_translator.libre.requests = _REQUESTS
 
-    def ask(self, requests: Sequence[Request]) -> list[Row]:
-        """Translate the text of each request; returns its row."""
-        return [self._row(request) for request in requests]
+    def answer(self, request: Request) -> Row:
+        """Translate the text of a request; returns its row."""
+        return self.row(request, self.client.call(partial(self._translated, request.text)), self.noted)
 
-    def _row(self, request: Request) -> Row:
+    def _translated(self, text: str) -> str:
+        _REQUESTS.http = self.client
         try:
-            answer = self.client.call(partial(self._answer, self._translator(), request.text))
-        except NoAnswer as error:
-            return error.row(request)
-        fault = error_text(answer, request.text) if isinstance(answer, str) else "no translation"
-        if fault:
-            return Row(request, redacted(str(answer)), "failed", fault)
-        return self.row(request, without_keys(str(answer)), self.noted)
-
-    def _answer(self, translator: Any, text: str) -> object:
-        """The server's answer; for a text without letters that stays the same, Google's class returns None."""
-        _REQUESTS.http = self.client.http
-        try:
-            answer = translator.translate(text)
-            return text.strip() if answer is None and not any(map(str.isalnum, text)) else answer
+            answer = self._translator().translate(text)
         except deep_translator.exceptions.NotValidLength:
             raise NoAnswer("refused", "too long for this engine") from None
         except (deep_translator.exceptions.BaseError, ValueError, LookupError, TypeError, RecursionError):
-            raise NoAnswer("failed", "no translation", _REQUESTS.last) from None
+            raise NoAnswer("failed", "no translation", _REQUESTS.last.text) from None
+        if answer is None and not any(map(str.isalnum, text)):  # of Google's class: it stays the same
+            return text.strip()
+        if not isinstance(answer, str):
+            raise NoAnswer("failed", "no translation", str(answer))
+        bare = decoded(answer, text)
+        if fault := error_text(bare, text):
+            raise NoAnswer("failed", fault, bare)
+        return bare
 
     def _translator(self) -> Any:
         """An object of deep_translator for one request: it stores the text, so threads must not share it."""
@@ -305,7 +271,6 @@ class Google(_Web):
         """Arguments as in ``make_translator``."""
         url = deep_translator.constants.BASE_URLS["GOOGLE_TRANSLATE"]
         super().__init__(block.calls, url, direction, ledger)
-        self.tries = block.calls.attempts  # requests cost nothing
         try:
             self._translator()
         except deep_translator.exceptions.LanguageNotSupportedException:
@@ -333,38 +298,6 @@ class LibreTranslate(_Web):
         translator.api_key = key_from(self._key_variable, self.place)
         translator.source, translator.target = self.direction[1:]  # not in __init__, which knows 17 languages
         return translator
-
-
-class LlmTranslator(Translator):
-    """A language model, one sentence per request."""
-
-    name = "llm"
-
-    def __init__(self, llm: Llm, prompt: str, direction: Direction) -> None:
-        """Arguments as in ``make_translator``.
-
-        Raises:
-            ConfigError: if the prompt has an unknown placeholder, or lacks ``$text``.
-        """
-        super().__init__(direction)
-        self._llm = llm
-        self.calls, self.client, self.tries, self.model = llm.calls, llm.client, llm.tries, llm.model
-        values = {"source": direction.source, "target": direction.target, "text": "$text"}
-        self._prompt = fill_prompt(prompt, values, "text", f"{self.place}: prompt")
-        self.settings = json.dumps(json.loads(llm.settings) | {"prompt": self._prompt}, sort_keys=True)
-
-    def ask(self, requests: Sequence[Request]) -> list[Row]:
-        """Translate the text of each request; returns its row."""
-        return [self.judge(self._llm.answer(request, self._filled(request.text))) for request in requests]
-
-    def fault(self, row: Row) -> str | None:
-        """The fault of a completion as a translation; None if it is usable."""
-        finish_reason = row.noted.get("finish_reason", "unknown")
-        fault = completion_fault(row.answer or "", finish_reason, self._filled(row.request.text))
-        return fault or ("cut off" if broken_off(finish_reason) else super().fault(row))
-
-    def _filled(self, text: str) -> str:
-        return self._prompt.replace("$text", text)
 
 
 # With the ledger
@@ -404,8 +337,10 @@ def translate_all(
         )
     usable = [row for row in rows.values() if row.status == "usable"]
     shared = repeated((row.request.text, row.answer or "") for row in usable)
-    late = [row for row in usable if row.answer in shared]
-    rows |= {row.request.key: row for row in _reject(late, REPEATED, ledger)}
+    late = [row._replace(status="rejected", reason=REPEATED) for row in usable if row.answer in shared]
+    rows |= {row.request.key: row for row in late}
+    if late and not ledger.read_only:
+        ledger.save(late, overwrite_usable=True)
     unanswered = len(late) + len(rows) - len(usable)
     if late and unanswered > max_unanswered:
         problem = (
@@ -414,72 +349,3 @@ def translate_all(
         advice = "Usable answers are kept; those stay rejected."
         raise ApiError(f"{translator.place}: {problem}: {late[0].answer!r}. {advice}")
     return [None if request is None else rows[request.key] for request in requests]
-
-
-def _reject(rows: Sequence[Row], reason: str, ledger: Ledger) -> list[Row]:
-    """Mark rows as rejected, also in the ledger; returns the new rows."""
-    rejected = [row._replace(status="rejected", reason=reason) for row in rows]
-    return rejected if ledger.read_only else ledger.save(rejected, overwrite_usable=True)
-
-
-def reject_swapped(
-    sentences: Sequence[str],
-    pivots: Sequence[Row | None],
-    backs: Sequence[Row | None],
-    translator: Translator,
-    ledger: Ledger,
-    *,
-    max_unanswered: int,
-) -> tuple[list[Row | None], list[Row | None]]:
-    """Reject round trips that return another sentence, here and in the ledger.
-
-    Either of the two translations may be the wrong one, so both are rejected. If most round trips are swapped, the
-    others match their sentences by chance, and are rejected too.
-
-    Args:
-        sentences: The originals, in order.
-        pivots: Their translations.
-        backs: The translations of the pivots.
-        translator: Translator of the sentences, for messages.
-        ledger: Stored rows.
-        max_unanswered: Stop when more sentences than this have no usable round trip.
-
-    Returns:
-        Pivots, with swapped ones marked as rejected; and backs, with None for swapped ones.
-
-    Raises:
-        ApiError: if the engine is at fault.
-    """
-    flags = _swapped_trips(sentences, pivots, backs)
-    if not any(flags):
-        return list(pivots), list(backs)
-    kept = [None if is_swapped else row for row, is_swapped in zip(backs, flags, strict=True)]
-    own = {row.request.key for row in kept if row}
-    late = [row for rows in (pivots, backs) for row, flag in zip(rows, flags, strict=True) if row and flag]
-    usable = [row for row in late if row.status == "usable" and row.request.key not in own]
-    _reject(usable, SWAPPED, ledger)
-    problem = f"{sum(flags)} of {len(sentences)} sentences came back as others"
-    if sum(row is None or row.status != "usable" for row in kept) > max_unanswered:
-        first = flags.index(True)
-        example = f"{sentences[first]!r} as {getattr(backs[first], 'answer', None)!r}"
-        raise ApiError(
-            f"{translator.place}: {problem}, such as {example}. Check the engine; they stay rejected."
-        )
-    print(f"{translator.place}: {problem}; both translations, perhaps paid, are not used")  # noqa: T201
-    rejected = [
-        row._replace(status="rejected", reason=SWAPPED) if row and is_swapped else row
-        for row, is_swapped in zip(pivots, flags, strict=True)
-    ]
-    return rejected, kept
-
-
-def _swapped_trips(
-    sentences: Sequence[str], pivots: Sequence[Row | None], backs: Sequence[Row | None]
-) -> list[bool]:
-    """True for each round trip that returns another sentence; for all if most do; the same for equal sentences."""
-    returned = [row.answer if row and row.status == "usable" else None for row in backs]
-    scored = [text is not None for text in returned]
-    flags = swapped(sentences, returned)
-    rejected = scored if sum(flags) > sum(scored) / 2 else flags
-    keys = {row.request.key for row, flag in zip(pivots, rejected, strict=True) if row and flag}
-    return [row is not None and row.request.key in keys for row in pivots]

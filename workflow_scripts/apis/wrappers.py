@@ -1,8 +1,6 @@
-"""Remove wrappers around an answer: control tokens, thoughts, quotes, labels, list marks, remarks, JSON.
+"""Remove wrappers around sentences that a model wrote: control tokens, thoughts, quotes, list marks, remarks, JSON.
 
-Wrappers are recognised by their form, in any language, and by comparison with the question, the text that the answer
-responds to: marks that the question has too are not wrappers. If the rest would be too short to be complete, nothing is
-removed, and ``leftover`` names the wrapper.
+Wrappers are recognised by their form, in any language; ``leftover`` names one that could not be removed.
 """
 
 # ruff: noqa: RUF001  (marks of many scripts)
@@ -14,8 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 _ANY, _CASE = re.DOTALL, re.DOTALL | re.IGNORECASE
-_MAX_COMPLETION, _MAX_TEXT = 100_000, 2_000  # characters; longer completions and texts are not searched
-_MIN_REST = 0.35  # of the bytes of the question; a shorter rest is not complete
+_MAX_TEXT = 2_000  # characters; longer texts are not searched
 
 # Tokens of any form become \ue000name\ue001 if they open a part, \ue000/name\ue001 if they close one.
 
@@ -43,20 +40,19 @@ def _canonical(token: str) -> str:
     return f"\ue000{'/' if closes else ''}{_PART.sub('', inner)}\ue001"
 
 
-def _without_tokens(completion: str, question: str) -> str:
-    """A completion without control tokens and thoughts; U+E000 marks tokens that could not be removed."""
-    if len(completion) > _MAX_COMPLETION:
-        return completion
+def without_thinking(completion: str) -> str:
+    """A completion without control tokens and thoughts, which tokens or plain labels mark.
+
+    U+E000 marks tokens that could not be removed. Completions are bounded by ``answer_checks.completion_fault``.
+    """
     closed = set(re.findall(r"\[/([a-z]+)\]", completion))
 
     def canonical(match: re.Match[str]) -> str:
         word = re.fullmatch(r"\[/?([a-z]+)\]", match[0])
-        is_text = match[0] in question or (word and word[1] not in closed)
-        return match[0] if is_text else _canonical(match[0])
+        return match[0] if word and word[1] not in closed else _canonical(match[0])
 
     text = _TOKEN.sub(canonical, completion)
-    if "assistantfinal" not in question:
-        text = text.rpartition("assistantfinal")[2]  # channels whose tokens were removed
+    text = text.rpartition("assistantfinal")[2]  # channels whose tokens were removed
     ends = r"(?=\ue000(?:start|/|channel\ue001\s*final|\ue001)|\Z)"
     text = re.sub(rf"\ue000channel\ue001\s*(?!final)\w+.*?{ends}", "", text, flags=_CASE)
     for name in {*re.findall(rf"\ue000/({_ASIDE})\ue001", text)}:
@@ -67,15 +63,9 @@ def _without_tokens(completion: str, question: str) -> str:
         text = "\n".join(part for _, part in parts)
     opened = {*re.findall(r"\ue000([^\ue001/]+)\ue001", text)}
     pairs = opened & {*re.findall(r"\ue000/([^\ue001]+)\ue001", text)}
-    if not all(re.fullmatch(_SHAPE, name) for name in pairs):
-        return text
-    text = re.split(r"\ue000/[^\ue001]*\ue001", _HEAD.sub("", text))[0]
-    return re.sub(r"(?:\s*\ue000[^\ue001]*\ue001)+\s*\Z", "", text)
-
-
-def without_thinking(completion: str, question: str = "") -> str:
-    """A completion without control tokens and thoughts, which tokens or plain labels mark."""
-    text = _without_tokens(completion, question)
+    if all(re.fullmatch(_SHAPE, name) for name in pairs):
+        text = re.split(r"\ue000/[^\ue001]*\ue001", _HEAD.sub("", text))[0]
+        text = re.sub(r"(?:\s*\ue000[^\ue001]*\ue001)+\s*\Z", "", text)
     if re.match(r"\W*(?:thinking|thoughts?|reasoning|analysis)\W*:", text, re.IGNORECASE):
         answers = re.split(
             r"^\W*(?:final )?(?:answer|translation|output|response)\W*:[*_]*", text, flags=re.I | re.M
@@ -110,102 +100,30 @@ _SHELLS = [
         r"\(\((?P<rest>.+)\)\)",
     )
 ]
-_TWICE = re.compile(r"(?P<rest>.{8,}?)[\s./|,;→=–—-]*(?P=rest)", _CASE)
-_REMARKS = [
-    re.compile(pattern, _CASE)
-    for pattern in (
-        r"(?P<rest>.+?[^\s(（\[])\s*[(（\[【][^()（）\[\]]+[)）\]】][.。]?",
-        r"[(\[（【][^()\[\]]{1,30}[)\]）】]\s*[:：]?\s*(?P<rest>.+)",
-    )
-]
 _ROLE = re.compile(r"(?:assistant|model|bot|ai)\s*\n\s*(?P<rest>.+)", _CASE)
-_LABEL = re.compile(
-    r"[*_]*(?P<label>[^\W\d_](?:[^\s:：.!?]*\s?){1,3})(?:\s*[:：][*_]*\s*|\s[-–—]\s|\n)(?P<rest>.+)", _ANY
-)
-_PREAMBLE = re.compile(r"(?P<label>[^\n]{1,100})[:：][*_]*\s*\n\s*(?P<rest>.+)", _ANY)
-_CHEER = [
-    re.compile(pattern, _ANY)
-    for pattern in (r"¡?[^.!?。]{1,30}(?:!\s+|！)(?P<rest>.+)", r"(?P<rest>.+?[.。])\s+[^.!?。]+[!！?？]+")
-]
-_REPEATED_QUESTION = re.compile(r"\s*(?:\n|->|=>|[→⇒➜➔⟶=:|/–—-])\s*(?P<rest>.+)", _ANY)
-_DIVIDED = re.compile(r"[:：;；–—…]| - ")
+_TWICE = re.compile(r"(?P<rest>.{8,}?)[\s./|,;→=–—-]*(?P=rest)", _CASE)
 _ENTITY = re.compile(r"&#?\w+;")
-_GAINED = [
-    re.compile(pattern)
-    for pattern in (
-        r"^[\"“”„«»「」『』]|[\"“”„«»「」『』][.,!?]*$",
-        r"\s/\s|@",
-        r"\w{3,}[.!?。]+\s+[^.!?。]{1,60}$",
-        r"^[^.!?。,]+\s[^\W\d_]{4,}\.\s+\w.{20}",
-        r"^(?:\w{5,}\.|\w+(?:\.{3}|…))\s+\w.{20}",
-    )
-]
-"""Quotes at an end, alternatives, words after the end, and a short sentence or word before the text."""
 _UNSEEN = "\ufeff\u200b\u2060\u200e\u200f\u2066\u2067\u2068\u2069\n\t "
 _SIGNS = frozenset("*_`<>{}[]|\\#^~=→⇒➜➔⟶◁▷•●▪►│")
 
 
-def unwrapped(answer: str, question: str) -> str:
-    """The bare text of an answer to ``question``, a text of one sentence or more."""
-    text = without_thinking(_unescaped(answer, question), question).strip(_UNSEEN)
-    if len(text) > _MAX_TEXT + 10 * len(question):
-        return text
-    text = _json_text(text, question)
-    while (bare := _peeled(text, question)) != text:
-        text = bare
-    return text
-
-
-def _unescaped(answer: str, question: str) -> str:
+def decoded(answer: str, question: str = "") -> str:
     """An answer with HTML entities decoded, unless the question has some too."""
     for _twice in range(0 if _ENTITY.search(question) else 2):
         answer = _ENTITY.sub(lambda match: html.unescape(match[0]), answer)
     return answer
 
 
-def _peeled(text: str, question: str) -> str:
+def _peeled(text: str) -> str:
     """A text without its outermost shell; the text itself if it has none."""
-    for rest in _rests(text, question):
-        if any(map(str.isalnum, rest)) and len(rest.encode()) >= _MIN_REST * len(question.encode()):
-            return rest.strip()
-    return text
+    rests = [match["rest"] for shell in (*_SHELLS, _ROLE) if (match := shell.fullmatch(text))]
+    if (twice := _TWICE.fullmatch(text)) and not _TWICE.fullmatch(twice["rest"]):
+        rests.append(twice["rest"])
+    return next((rest.strip() for rest in rests if any(map(str.isalnum, rest))), text)
 
 
-def _rests(text: str, question: str) -> Iterator[str]:
-    """Candidates for the text inside a shell, by each kind of shell that the question lacks."""
-    shells = [*_SHELLS, *([] if not question or re.search(r"[(\[（【]", question) else _REMARKS), _ROLE]
-    if question and not re.search("[!！?？]", question):
-        shells += _CHEER
-    for shell in shells:
-        if (match := shell.fullmatch(text)) and not shell.fullmatch(question):
-            mark = text[: match.start("rest")].strip("*_ ")
-            numbers = re.findall(r"\d+", mark)
-            if not (mark and mark in question) and not (
-                numbers and numbers[0] in re.findall(r"\d+", question)
-            ):
-                yield match["rest"]
-    twice = _TWICE.fullmatch(text)
-    if twice and not _TWICE.fullmatch(twice["rest"]) and not _TWICE.fullmatch(question):
-        yield twice["rest"]
-    if question and not _DIVIDED.search(question):
-        for label in (_PREAMBLE, _LABEL):
-            match = label.fullmatch(text)
-            if match and match["label"].casefold().strip() not in question.casefold():
-                yield match["rest"]
-    repeats = question and text.casefold().startswith(question.casefold())
-    if repeats and (match := _REPEATED_QUESTION.match(text[len(question) :])):
-        yield match["rest"]
-
-
-def _json_text(text: str, question: str) -> str:
-    """The only string in a JSON text other than ``question``; the text itself if it is not such JSON."""
-    strings = [] if text.startswith('"') else _strings_in(text)
-    answers = [string for string in strings if string.strip() != question.strip()]
-    return answers[0].strip() if len(answers) == 1 else text
-
-
-def _strings_in(text: str, *, longest: bool = False) -> list[str]:
-    """The strings of JSON, alone, in a fence or between words; of an object all of them, or the ``longest``."""
+def _strings_in(text: str) -> list[str]:
+    """The strings of JSON, alone, in a fence or between words; of a record the longest one."""
     fenced = re.search(r"```\w*\s(.*?)```", text, _ANY)
     body = (fenced[1] if fenced else text).strip().removesuffix(",")
     starts = [start for start in (body.find("["), body.find("{")) if start >= 0]
@@ -215,37 +133,29 @@ def _strings_in(text: str, *, longest: bool = False) -> list[str]:
         return []
     for part in (inner, f"[{inner}]", "[" + ",".join(inner.split("\n")) + "]"):
         with suppress(ValueError, RecursionError):
-            return list(_leaves(json.loads(part), longest))
+            return list(_leaves(json.loads(part)))
     if inner[:1] in ("[", "{"):  # Python literals: single quotes, a comma before the end
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-            return list(_leaves(ast.literal_eval(inner), longest))
+            return list(_leaves(ast.literal_eval(inner)))
     return []
 
 
-def _leaves(value: object, longest: bool) -> Iterator[str]:
+def _leaves(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
-        yield from (leaf for part in value for leaf in _leaves(part, longest))
+        yield from (leaf for part in value for leaf in _leaves(part))
     elif isinstance(value, dict):
         texts = [text for text in value.values() if isinstance(text, str)]
-        is_record = texts and longest and not all(map(str.isdigit, map(str, value)))
-        yield from [max(texts, key=len)] if is_record else _leaves([*value.values()], longest)
+        is_record = texts and not all(map(str.isdigit, map(str, value)))
+        yield from [max(texts, key=len)] if is_record else _leaves([*value.values()])
 
 
 def leftover(text: str, question: str) -> str | None:
     """The kind of wrapper that remains around or within a text; None if it is bare."""
     if "\n" in text and "\n" not in question:
         return "several lines"
-    if "\ue000" in text or (_SIGNS & {*text}) - {*question}:
-        return "markup"
-    if question and any(mark.search(text) and not mark.search(question) for mark in _GAINED):
-        return "more than the text"
-    if question and re.search(r"[:：]\s", text) and not _DIVIDED.search(question):
-        return "label"
-    if question and len(text) > 1.3 * len(question) and question.casefold() in text.casefold():
-        return "the text and more"
-    return None
+    return "markup" if "\ue000" in text or (_SIGNS & {*text}) - {*question} else None
 
 
 # Lists of sentences
@@ -277,10 +187,10 @@ def items_in(completion: str, *, cut_off: bool = False) -> tuple[list[str], int]
     Returns:
         The items, and the number of other lines.
     """
-    seen = re.sub(f"[{_UNSEEN.strip()}]", "", _unescaped(completion, ""))
+    seen = re.sub(f"[{_UNSEEN.strip()}]", "", decoded(completion))
     text = without_thinking(_INLINE.sub("", _LIST_TAGS.sub("\n", seen))).strip()
     text = _HEADER.sub("", found["rest"] if (found := _ROLE.fullmatch(text)) else text)
-    strings = _strings_in(text, longest=True) or [text]
+    strings = _strings_in(text) or [text]
     lines = [part for string in strings for line in string.splitlines() for part in _parts(line)]
     lines = [line.strip() for line in lines if not _RULE.fullmatch(line)]
     lines = lines[: len(lines) - cut_off]
@@ -306,7 +216,7 @@ def _bare(line: str) -> str:
     """An item without marks, quotes and remarks."""
     line = _AFTER.sub("", _ITEM.sub("", line, count=1).strip())
     while len(line) < _MAX_TEXT and not _INITIAL.match(line):
-        if (bare := _peeled(_ITEM.sub("", line, count=1).strip(), "")) == line:
+        if (bare := _peeled(_ITEM.sub("", line, count=1).strip())) == line:
             break
         line = bare
     return line

@@ -16,11 +16,11 @@ from workflow_scripts.data.published import (
     refusals,
     unreadable,
 )
-from workflow_scripts.data.sources import data_root, first_available, source_folder, source_label
+from workflow_scripts.data.sources import as_pinned, data_root, first_available, source_folder, source_label
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.provenance.record import Input, sha256_of
+from workflow_scripts.provenance.record import Input
 from workflow_scripts.settings.encoders import EncoderSource, Fetch, HubEncoder
 
 _SENTENCES = (
@@ -51,25 +51,18 @@ def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[
         label, folder = source_label(source), source_folder(source, data_root, "model", ON_HUB)
         if not isinstance(source, HubEncoder):
             label, folder = f"{label}{source.path}/", folder / source.path
-        hashes = _checked(source, folder)
-        return folder, {file: Input(path=f"{label}{file}", sha256=sha) for file, sha in hashes.items()}
+        if not folder.is_dir():
+            raise MissingError(f"{folder} does not exist")
+        pins = source.sha256 or dict.fromkeys(files_of(folder))  # a pinned source has only the pinned files
+        weights = {encoder_folder(folder) / name for name in (WEIGHTS, SHARDS)}
+        if not any(file.is_file() for file in weights & {*map(folder.joinpath, pins)}):
+            raise DataError(f"{folder}: no {WEIGHTS}. Convert the model to safetensors.")
+        advice = "Get the model again, or pin this one."
+        return folder, {
+            file: as_pinned(folder / file, f"{label}{file}", pin, advice) for file, pin in pins.items()
+        }
 
     return first_available(f"encoders.{name}", block.sources, find, "Provide one of them.")
-
-
-def _checked(source: EncoderSource, folder: Path) -> dict[str, str]:
-    """Hash of each file to copy; a pinned source has only the pinned files."""
-    if not folder.is_dir():
-        raise MissingError(f"{folder} does not exist")
-    files = (folder / file for file in source.sha256 or files_of(folder))
-    hashes = {file.relative_to(folder).as_posix(): sha256_of(file) for file in files if file.is_file()}
-    if not any(encoder_folder(folder) / name in map(folder.joinpath, hashes) for name in (WEIGHTS, SHARDS)):
-        raise DataError(f"{folder}: no {WEIGHTS}. Convert the model to safetensors.")
-    for file, pinned in (source.sha256 or {}).items():
-        if (now := hashes.get(file, "missing")) != pinned:
-            advice = "Get the model again, or pin this one."
-            raise DataError(f"{folder / file}: sha256 {now}; pinned {pinned}. {advice}")
-    return hashes
 
 
 def other_ids(folder: Path) -> Iterator[str]:

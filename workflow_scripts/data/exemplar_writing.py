@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
+from string import Template
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from workflow_scripts.apis.answer_checks import broken_off, is_in, likely_langua
 from workflow_scripts.apis.asking import IN_A_ROW, Watch, collect_answers
 from workflow_scripts.apis.calls import redacted
 from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
-from workflow_scripts.apis.llm import Llm, fill_prompt, usage_by_model
+from workflow_scripts.apis.llm import Llm, usage_by_model
 from workflow_scripts.apis.wrappers import items_in, leftover
 from workflow_scripts.columns.corpora import DROPPED, USAGE, WORD_COUNTS
 from workflow_scripts.data.exemplars import (
@@ -28,7 +29,7 @@ from workflow_scripts.data.exemplars import (
 )
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.data.words import top_words
-from workflow_scripts.errors import ApiError
+from workflow_scripts.errors import ApiError, ConfigError
 from workflow_scripts.progress import Progress
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.apis import LlmBlock
@@ -58,7 +59,7 @@ class ModelValidator(Validator):
         """The reason why a line is not a sentence; None if it is one."""
         if _CUT.search(sentence):
             return "cut end"
-        if fault := text_fault(sentence, "") or service_fault(sentence) or leftover(sentence, ""):
+        if fault := leftover(sentence, "") or text_fault(sentence, "") or service_fault(sentence):
             return fault
         language = likely_language(" ".join(self.listed))
         return None if is_in(sentence, language) else f"not in {language}"
@@ -165,7 +166,14 @@ def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Itera
         drawn = draw.choice(len(words), size=min(pool.words_per_call, len(words)), replace=False)
         joined = ", ".join(words[number] for number in drawn)
         values = {"sentences": pool.sentences_per_call, "max_tokens": pool.max_tokens, "words": joined}
-        yield fill_prompt(template, values, "words", f"{place}: prompt {pool.prompt}")
+        try:
+            prompt = Template(template.strip()).substitute(values)
+        except (KeyError, ValueError) as error:
+            known = ", ".join(f"${name}" for name in values)
+            raise ConfigError(f"{place}: prompt {pool.prompt}: {error}; placeholders are {known}.") from None
+        if joined not in prompt:
+            raise ConfigError(f"{place}: prompt {pool.prompt}: no placeholder $words. Add it.")
+        yield prompt
 
 
 def _usable(row: Row, call: int, validator: ModelValidator, limit: int) -> list[Candidate]:

@@ -13,13 +13,11 @@ A translator may return a text unchanged, lose half of it or return nothing. Eve
 
 Paraphrases are positives. ``unchanged`` rows are kept or dropped as configured for the corpus, since a rule-based
 engine leaves one sentence in thirty unchanged. All other rows are dropped and counted, as are rows with a translation
-that several different sentences got. Paraphrases that differ from their sentences in a number or a negation are kept
-and counted: a number may have become a word.
+that several different sentences got.
 """
 
-import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -87,26 +85,6 @@ def usable_answers(rows: Sequence[Row | None]) -> list[str | None]:
     return [row.answer if row is not None and row.status == "usable" else None for row in rows]
 
 
-_NUMBER = re.compile(r"\d+(?:[.,\u00a0]\d+)*")
-_NEGATION = re.compile(
-    r"\b(?:no|not|never|none|nor|neither|nobody|nothing|nowhere|without|cannot|nunca|jam[aá]s|nada|nadie|sin|pas|ne|rien|sans"
-    r"|nicht|kein\w*|nie|ohne|non|mai|não|niet|geen|не|нет|ни)\b|n[\u2019']t\b|[不没沒未無无]",
-    re.IGNORECASE,
-)
-
-
-def _plain(number: str) -> str:
-    """A number without separators of thousands, with a point before decimals."""
-    return re.sub(r"[.,\u00a0](?=\d{3}(?!\d))", "", number).replace(",", ".")
-
-
-_KEPT_WITH: dict[str, Callable[[str], object]] = {
-    "kept, with other numbers": lambda text: sorted(map(_plain, _NUMBER.findall(text))),
-    "kept, with a negation gained or lost": lambda text: bool(_NEGATION.search(text)),
-}
-"""Counted properties of kept pairs: a pair counts if the property of its two texts differs."""
-
-
 def to_train_on(trips: pa.Table, base: pa.Table, shape: Shape) -> tuple[pa.Table, Counter[str]]:
     """Select the rows for training, in the requested form.
 
@@ -117,8 +95,7 @@ def to_train_on(trips: pa.Table, base: pa.Table, shape: Shape) -> tuple[pa.Table
 
     Returns:
         Triples without negatives, or sentences at the positions of the base sentences (``columns.corpora``); and the
-        number of dropped rows by outcome, and of kept rows with another number or negation. Of equal sentences, the
-        first is kept.
+        number of dropped rows by outcome. Of equal sentences, the first is kept.
     """
     rows = trips.to_pandas()
     wanted = ["paraphrase", "unchanged"] if shape.unchanged == "keep" else ["paraphrase"]
@@ -127,9 +104,6 @@ def to_train_on(trips: pa.Table, base: pa.Table, shape: Shape) -> tuple[pa.Table
     forth, back = (repeated(zip(usable["sentence"], usable[leg], strict=True)) for leg in ("pivot", "back"))
     own = usable[~usable["pivot"].isin(forth) & ~usable["back"].isin(back)]
     dropped["rejected: given to several different sentences"] += len(usable) - len(own)
-    for reason, prop in _KEPT_WITH.items():
-        pairs = zip(own["sentence"], own["back"], strict=True)
-        dropped[reason] = sum(prop(sentence) != prop(back) for sentence, back in pairs)
     if shape.form == "pairs":
         negatives = pa.nulls(len(own), pa.string())
         return pa.table([own["sentence"], own["back"], negatives], schema=TRIPLES), +dropped

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.data.hub import Kind, download
-from workflow_scripts.data.planned import NOT_REACHED, ON_HUB, accepted, check_planned, is_here
+from workflow_scripts.data.planned import NOT_REACHED, ON_HUB, Pin, accepted, check_planned, is_here
 from workflow_scripts.data.readers import Rows
 from workflow_scripts.data.tables import drop_incomplete, in_form
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
@@ -156,21 +156,30 @@ def first_available(place: str, sources: Sequence[S], get: Callable[[S], T], rem
     raise MissingError(problem)
 
 
+def as_pinned(file: Path, label: str, pin: Pin, advice: str) -> Input:
+    """A file by its label and hash.
+
+    Raises:
+        DataError: if it is pinned, and missing or another file; it ends with ``advice``.
+    """
+    sha256, pinned = sha256_of(file) if file.is_file() else "missing", accepted(pin)
+    if pinned and sha256 not in pinned:
+        raise DataError(f"{file}: sha256 {sha256}; pinned {' or '.join(pinned)}. {advice}")
+    return Input(path=label, sha256=sha256)
+
+
 def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[str, Input]]:
     root = source_folder(source, data_root, "dataset", [file.path for file in source.files.values()])
     files = {role: root / file.path for role, file in source.files.items()}
     for role, path in files.items():
         if not path.is_file():
             raise MissingError(f"{path} does not exist ({_promised(source.files[role])})")
+    advice = "Put the pinned file there, or list both hashes in its sha256."
     origin = {}
     for role, file in source.files.items():
-        sha256, pinned = sha256_of(files[role]), accepted(file.sha256)
-        if pinned and sha256 not in pinned:
-            advice = "Put the pinned file there, or list both hashes in its sha256."
-            raise DataError(f"{files[role]}: sha256 {sha256}; pinned {' or '.join(pinned)}. {advice}")
-        if not pinned:
-            print(f"{files[role]}: not pinned; its sha256 is {sha256}")  # noqa: T201
-        origin[role] = Input(path=f"{source_label(source)}{file.path}", sha256=sha256)
+        origin[role] = as_pinned(files[role], f"{source_label(source)}{file.path}", file.sha256, advice)
+        if not accepted(file.sha256):
+            print(f"{files[role]}: not pinned; its sha256 is {origin[role].sha256}")  # noqa: T201
     reader = importlib.import_module(f"workflow_scripts.data.readers.{source.reader}")
     options = reader.Config.parse(source.options, f"options of reader {source.reader}")
     try:

@@ -176,7 +176,7 @@ def study_findings(
         found += _run_findings(config, settings, grids, data_root)
     if parts >= {"data_root", "answers"}:
         found += data_root_findings(settings, data_root)
-    if parts >= {"extraction", "exemplars", "translators"}:
+    if parts >= {"extraction", "exemplars"}:
         found += resource_findings(settings, grids, root)
     return settings, grids, found
 

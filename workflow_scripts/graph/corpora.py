@@ -8,7 +8,6 @@ from workflow_scripts.graph.outside import source_now, sources_read
 from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.graph.slices import as_json
 from workflow_scripts.graph.study import Study
-from workflow_scripts.settings.apis import LlmTranslatorBlock
 from workflow_scripts.settings.corpora import Shape, Translation
 from workflow_scripts.settings.datasets import DatasetBlock, FileSource, HubSource
 
@@ -83,8 +82,7 @@ def translation_service(settings: Configuration, corpus: str) -> str:
 def _engine(settings: Configuration, corpus: str) -> dict[str, Settings]:
     """The blocks behind a translation."""
     block = settings.translators[settings.round_trip_behind(corpus).translator]
-    llm = {"llm": settings.llms[block.llm]} if isinstance(block, LlmTranslatorBlock) else {}
-    return {"translator": block, "limits": settings.round_trip, **llm}
+    return {"translator": block, "limits": settings.round_trip}
 
 
 def round_trips(settings: Configuration, corpus: str) -> str:

@@ -22,7 +22,7 @@ from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.graph.sizes import source_root
 from workflow_scripts.graph.slices import at
 from workflow_scripts.graph.study import Study
-from workflow_scripts.settings.apis import ApertiumBlock, LlmTranslatorBlock
+from workflow_scripts.settings.apis import ApertiumBlock
 from workflow_scripts.settings.datasets import File, FileSource, HubFiles, HubSource
 from workflow_scripts.settings.encoders import HubEncoder, LocalEncoder, PackageEncoder
 from workflow_scripts.settings.extraction import LocalWords, PackagedFile, PackagedWords
@@ -287,10 +287,7 @@ def need_findings(settings: Configuration, jobs: Iterable[Needed], data_root: Pa
                 translator = settings.round_trip_behind(name).translator
                 block = settings.translators[translator]
                 asked.setdefault(("translators", translator), []).append(f"corpus {name}")
-                if isinstance(block, LlmTranslatorBlock):
-                    asked.setdefault(("llms", block.llm), []).append(f"corpus {name}")
-                is_there = not isinstance(block, ApertiumBlock) or is_offline() or shutil.which("apertium")
-                if not is_there:
+                if isinstance(block, ApertiumBlock) and not is_offline() and not shutil.which("apertium"):
                     found = f"translators.{translator}: corpus {name} needs apertium, which is not installed"
                     yield f"{found}. Install it (Debian: apertium), or name another translator."
             case "write_exemplars":

@@ -14,9 +14,9 @@ from workflow_scripts.graph.blocks import definable_rows, tables_of
 from workflow_scripts.graph.mistakes import read
 from workflow_scripts.graph.schema import Configuration, FetchedEncoder, GridBlock
 from workflow_scripts.graph.sizes import folders_of
-from workflow_scripts.graph.slices import at
 from workflow_scripts.settings.claims import FOLDER as CLAIMS
 from workflow_scripts.settings.claims import Claim, Comparison, claims_in, papers_in
+from workflow_scripts.settings.corpora import LlmPool
 from workflow_scripts.settings.grids import EXTRACTION, Column, MeanColumn, RatioColumn, is_measured, runs_of
 
 _CLAIMED = (Column, MeanColumn, RatioColumn)
@@ -27,10 +27,9 @@ def resource_findings(settings: Configuration, grids: Mapping[str, GridBlock], r
     """Names in the configuration and its grids of files below ``resources`` that are not there."""
     folder = root / "resources"
     yield from missing(folder / "tokens", "json", settings.extraction.bias_list, "extraction.bias_list")
-    for section in ("exemplars", "translators"):
-        for name, block in at(settings, section).items():
-            if prompt := getattr(block, "prompt", None):
-                yield from missing(folder / "prompts", "txt", prompt, f"{section}.{name}.prompt")
+    for name, pool in settings.exemplars.items():
+        if isinstance(pool, LlmPool):
+            yield from missing(folder / "prompts", "txt", pool.prompt, f"exemplars.{name}.prompt")
     for name, grid in grids.items():
         for table in grid.published:
             yield from missing(folder / "published", "csv", table, f"experiments/{name}.yaml: published")

@@ -4,7 +4,6 @@ Each of them knows its files and what it reads, which rules, tables, figures and
 """
 
 import os
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -478,7 +477,6 @@ def open_study(
         study.runs  # noqa: B018  (of which two may have one name)
     os.environ.update(_environment(settings))
     os.environ.setdefault("SEMBLANCE_ANSWERS", settings.answers)
-    os.environ.setdefault("SEMBLANCE_RUN", f"{os.getpid()} {time.time_ns()}")  # jobs inherit it
     return study
 
 

@@ -2,20 +2,15 @@
 
 import hashlib
 import json
+from functools import partial
 
 from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
-from workflow_scripts.apis.translators import (
-    Direction,
-    Translator,
-    make_translator,
-    reject_swapped,
-    translate_all,
-)
+from workflow_scripts.apis.translators import Direction, Translator, make_translator, translate_all
 from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.data.round_trips import round_trips, shard_rows, usable_answers
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input
-from workflow_scripts.settings.apis import LlmBlock, TranslatorSlice
+from workflow_scripts.settings.apis import TranslatorSlice
 from workflow_scripts.settings.corpora import Limits, Translation
 
 
@@ -31,11 +26,9 @@ def translate_shard(job: Job) -> None:
     offline = is_offline()
     with Ledger(ledger_path(), read_only=offline and ledger_path().exists()) as ledger:
         forth, back = (_translator(job, direction, ledger) for direction in (there, there.back))
-        pivots = translate_all(sentences, forth, ledger, offline=offline, max_unanswered=max_unanswered)
-        backs = translate_all(
-            usable_answers(pivots), back, ledger, offline=offline, max_unanswered=max_unanswered
-        )
-        pivots, backs = reject_swapped(sentences, pivots, backs, forth, ledger, max_unanswered=max_unanswered)
+        translate = partial(translate_all, ledger=ledger, offline=offline, max_unanswered=max_unanswered)
+        pivots = translate(sentences, forth)
+        backs = translate(usable_answers(pivots), back)
     origin = {"forth": _source(forth, pivots), "back": _source(back, backs)}
     job.write({"trips": round_trips(rows, sentences, pivots, backs, limits)}, foreign=origin)
 
@@ -44,14 +37,7 @@ def _translator(job: Job, direction: Direction, ledger: Ledger) -> Translator:
     block = TranslatorSlice.parse(
         {"translator": job.operational["service"]["translator"] | job.settings["translator"]}, direction.place
     ).translator
-    llm = None
-    if "llm" in job.settings:
-        llm = LlmBlock.parse(
-            job.operational["service"]["llm"] | job.settings["llm"],
-            f"llms.{job.settings['translator']['llm']}",
-        )
-    prompt = next((path.read_text("utf-8") for path in job.many("prompt")), None)
-    return make_translator(block, direction, ledger, llm=llm, prompt=prompt)
+    return make_translator(block, direction, ledger)
 
 
 def _source(translator: Translator, rows: list[Row | None]) -> Input:

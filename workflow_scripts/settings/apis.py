@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.settings.names import LlmName
 
 
 class Calls(Settings):
@@ -113,17 +112,7 @@ class LibreTranslateBlock(Settings):
     calls: Calls = Field(json_schema_extra=OPERATIONAL)
 
 
-class LlmTranslatorBlock(Settings):
-    """A language model as a translator, one sentence a request."""
-
-    engine: Literal["llm"]
-    llm: LlmName = Field(description="Block of llms.")
-    prompt: str = Field(pattern="^[a-z0-9_]+$", description="File in resources/prompts, without suffix.")
-
-
-TranslatorBlock = Annotated[
-    ApertiumBlock | GoogleBlock | LibreTranslateBlock | LlmTranslatorBlock, Field(discriminator="engine")
-]
+TranslatorBlock = Annotated[ApertiumBlock | GoogleBlock | LibreTranslateBlock, Field(discriminator="engine")]
 
 
 class TranslatorSlice(Settings):

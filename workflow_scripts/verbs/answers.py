@@ -80,7 +80,7 @@ ARGUMENTS = (
     argument("--ledger", type=Path, metavar="FILE", help="default: the one that jobs use"),
     argument("--status", choices=["usable", "rejected", "refused", "failed"]),
     argument("--reason", help="the whole reason, as stats prints it"),
-    argument("--engine", help="google, libretranslate, apertium, openai, llm"),
+    argument("--engine", help="google, libretranslate, apertium, openai"),
     argument("--matching", type=_pattern, metavar="PATTERN", help="searched in text and answer"),
     argument("--most", type=int, default=20, metavar="N", help="rows that show prints; default: %(default)s"),
 )

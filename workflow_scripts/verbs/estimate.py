@@ -16,7 +16,7 @@ from workflow_scripts.graph.schema import AdaptedEncoder, Configuration
 from workflow_scripts.graph.sizes import folders_of, parts_of
 from workflow_scripts.graph.slices import at
 from workflow_scripts.graph.study import Study
-from workflow_scripts.settings.apis import ApertiumBlock, LlmBlock, LlmTranslatorBlock
+from workflow_scripts.settings.apis import ApertiumBlock, LlmBlock
 from workflow_scripts.settings.corpora import RoundTrip, RoundTripCorpus
 from workflow_scripts.verbs.plan import PlannedJob
 from workflow_scripts.verbs.printing import Row
@@ -146,12 +146,9 @@ def requests(settings: Configuration, jobs: Iterable[PlannedJob]) -> list[Row]:
             trip = settings.round_trip_behind(job.wildcards["corpus"])
             block = settings.translators[trip.translator]
             rows = _translated(settings, trip) / settings.round_trip.shards
-            sent = (
-                2 * rows / (block.batch_sentences if isinstance(block, ApertiumBlock) else 1)
-            )  # there and back
-            llm = block.llm if isinstance(block, LlmTranslatorBlock) else None
-            service = f"llms.{llm}" if llm else f"translators.{trip.translator}"
-            asked[service].append((sent, sent, _prompt_tokens(job)))
+            at_once = block.batch_sentences if isinstance(block, ApertiumBlock) else 1
+            sent = 2 * rows / at_once  # there and back
+            asked[f"translators.{trip.translator}"].append((sent, sent, 0))
     return [_service(settings, service, each) for service, each in sorted(asked.items())]
 
 

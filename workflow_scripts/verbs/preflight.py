@@ -31,7 +31,6 @@ from workflow_scripts.graph.outside import NAMED_BY, need_findings
 from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.graph.study import Study, open_study
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.apis import LlmTranslatorBlock
 from workflow_scripts.verbs import cluster, estimate
 from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, given_call, planned, whole_config
 from workflow_scripts.verbs.printing import Answer, Rows, argument
@@ -152,13 +151,9 @@ def _answer_check(engine: Engine) -> Check:
 
 
 def _translator(settings: Configuration, corpus: str, ledger: Ledger) -> Engine:
-    trip, llm, prompt = settings.round_trip_behind(corpus), None, None
-    block = settings.translators[trip.translator]
-    if isinstance(block, LlmTranslatorBlock):
-        llm = settings.llms[block.llm]
-        prompt = (ROOT / f"resources/prompts/{block.prompt}.txt").read_text("utf-8")
+    trip = settings.round_trip_behind(corpus)
     direction = Direction(place=f"translators.{trip.translator}", source=trip.source, target=trip.via)
-    return make_translator(block, direction, ledger, llm=llm, prompt=prompt)
+    return make_translator(settings.translators[trip.translator], direction, ledger)
 
 
 def _llm(settings: Configuration, pool: str, ledger: Ledger) -> Engine:

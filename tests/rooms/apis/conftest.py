@@ -22,7 +22,6 @@ MODEL = {
     "model": "deepseek-chat", "answers_as": None, "key_variable": "TOY_KEY", "temperature": 1.0, "seed": 7,
     "max_completion_tokens": 64, "tokens_parameter": "max_tokens", "price": PRICE,
 }  # fmt: skip
-PROMPT = "From $source to $target:\n$text\n"
 PROPER = {
     "libretranslate": fault_server.libretranslate,
     "google": fault_server.google,
@@ -40,26 +39,22 @@ def ledger(tmp_path):
 def make(ledger, monkeypatch):
     """A function that makes an engine's client of a server: a translator's, or that of a model itself."""
     monkeypatch.setenv("TOY_KEY", KEY)
-    monkeypatch.delenv("SEMBLANCE_RUN", raising=False)
 
-    def client(name, server=None, languages=("en", "es"), prompt=PROMPT, **changes):
+    def client(name, server=None, languages=("en", "es"), **changes):
         url = server.url if server else "http://absent.example/"
         monkeypatch.setitem(BASE_URLS, "GOOGLE_TRANSLATE", url)
         calls = CALLS | {one: changes.pop(one) for one in CALLS.keys() & changes.keys()}
-        here = {"base_url": f"{url}v1", "calls": calls}
-        model = LlmBlock.parse(MODEL | here | (changes if name in ("model", "llm") else {}), "llms.toy")
         if name == "model":
-            return Llm(model, "llms.toy", ledger)
+            here = {"base_url": f"{url}v1", "calls": calls}
+            return Llm(LlmBlock.parse(MODEL | here | changes, "llms.toy"), "llms.toy", ledger)
         libre = {"url": url, "key_variable": "TOY_KEY", "calls": calls}
         blocks = {
             "apertium": {"batch_sentences": 100, "timeout_seconds": calls["timeout_seconds"]} | changes,
             "google": {"calls": calls},
             "libretranslate": libre | changes,
-            "llm": {"llm": "toy", "prompt": "x"},
         }
         block = TranslatorSlice.parse({"translator": {"engine": name} | blocks[name]}, "x").translator
-        engine = make_translator(block, Direction("llms.toy", *languages), ledger, llm=model, prompt=prompt)
-        return engine
+        return make_translator(block, Direction("llms.toy", *languages), ledger)
 
     return client
 

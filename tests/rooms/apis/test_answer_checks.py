@@ -6,48 +6,7 @@ from workflow_scripts.apis.answer_checks import (
     completion_fault,
     repeated,
     service_fault,
-    swapped,
-    translation_fault,
 )
-
-TEXT = "The old river runs through the north of the city and the children swim there."
-SPANISH = "El río viejo corre por el norte de la ciudad y los niños nadan allí."
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "Here is the translation: {}", "Here's the Spanish translation of your sentence: {}", "**Translation:** {}", "Translation: {}",
-        "{} (Note: \u201crío\u201d may also mean a large river.)", "{} (Nota: también se puede decir otra cosa.)", "Traducción: {}",
-        "Aquí tienes: {}", "Sure! Here you go: {}", "In Spanish: {}", "The Spanish version: {}", "{} I hope this helps!",
-        "{} This is a literal translation.", "I have translated it as {}", "Aquí está la traducción al español\uff1a {}",
-    ],
-)  # fmt: skip
-def test_chatter_is_no_translation(said):
-    assert translation_fault(TEXT, said.format(SPANISH), "en", "es") == "chatter"
-    assert translation_fault(TEXT, SPANISH, "en", "es") is None
-
-
-@pytest.mark.parametrize(
-    ("english", "spanish"),
-    [
-        (
-            "Here is the list: rivers and towns of the north.",
-            "Aquí está la lista: ríos y ciudades de todo el norte.",
-        ),
-        ("The translation reads: the river is old and wide.", "La traducción dice: el río es viejo y ancho."),
-        (
-            "It flows north (note: not south) through the city.",
-            "Fluye al norte (nota: no al sur) por la ciudad vieja.",
-        ),
-        ("He refused to write and did not help them with it.", "Se negó a escribir y no les ayudó con ello."),
-        ("I cannot help you today with my mother's house.", "No puedo ayudarte hoy con la casa de mi madre."),
-    ],
-)
-def test_a_translation_of_what_looks_like_chatter_is_one(english, spanish):
-    assert translation_fault(english, spanish, "en", "es") is None
-    assert translation_fault(spanish, english, "es", "en") is None
-
 
 DECLINED = [
     "I would rather not translate this sentence, if you do not mind.", "I'd prefer not to.",
@@ -59,8 +18,7 @@ DECLINED = [
 
 @pytest.mark.parametrize("said", DECLINED)
 def test_a_refusal_in_any_words_is_rejected(said):
-    assert translation_fault(SPANISH, said, "es", "en") == "refusal"
-    assert completion_fault(said, "stop", f"Translate:\n{SPANISH}") == "refusal"
+    assert completion_fault(said, "stop", "Write five sentences.") == "refusal"
     assert service_fault(said) is not None
 
 
@@ -83,14 +41,3 @@ def test_one_answer_for_different_texts_is_found():
     other = "Nobody knows why these children read books at night"
     assert repeated([(long, "X"), (other, "X"), ("Yes.", "X"), (other, "Y")]) == {"X"}
     assert repeated([(long, "X"), (f"{long} again", "X"), ("He left.", "Z"), ("She left.", "Z")]) == set()
-
-
-def test_a_back_translation_is_compared_with_neighbouring_texts():
-    """Trigrams of abcdef and abcxyz: abc in both of four each; abcdez has three of abcdef's and one of abcxyz's."""
-    texts = ["abcdef", "abcxyz"]
-    assert swapped(texts, ["abcdez", "abcdez"]) == [False, True]
-    assert swapped(texts, [None, "abcdef"]) == [False, True]
-    assert swapped(texts, ["abc", "abc"]) == [False, False]  # like both
-    assert swapped(texts, ["", "qrs"]) == [False, False]  # like neither
-    assert swapped(["ABC  def", "ghijkl"], ["abc def", "ghijkl"]) == [False, False]
-    assert swapped(["a b c"], ["x y z"]) == [False]

@@ -1,4 +1,3 @@
-import json
 import re
 import shutil
 from collections import Counter
@@ -12,7 +11,7 @@ from tests.rooms.apis.conftest import HTML, KEY, TEXTS, WELL, answers, forget
 from workflow_scripts.apis import translators
 from workflow_scripts.apis.ledger import Row
 from workflow_scripts.apis.translators import translate_all
-from workflow_scripts.errors import ApiError, ConfigError
+from workflow_scripts.errors import ApiError
 
 GOOGLES = "Error 500 (Server Error)!!1500.That\u2019s an error.There was an error. Please try again later.That\u2019s all we know."
 needs_apertium = pytest.mark.skipif(
@@ -91,7 +90,7 @@ def test_wrong_answers_are_unusable_and_asked_again(translate, ledger, wrong, sh
         else:
             with pytest.raises(ApiError, match=re.escape(ends)):
                 translate(server, sentences)
-            assert len(server.requests) <= (60 if ends == "the same one" else 5 * 2)
+            assert len(server.requests) <= (60 if ends == "the same one" else 5 * 3)
             assert "usable" not in {row.status for row in ledger.rows()}
     # What several sentences were given nobody can tell from translations before the end.
     forget(ledger, "reason LIKE 'given to several%'")
@@ -100,7 +99,7 @@ def test_wrong_answers_are_unusable_and_asked_again(translate, ledger, wrong, sh
 
 
 def test_offline_only_stored_rows_are_used(translate):
-    script = [None, fault(400, "no"), *[fault(200, "{}")] * 2]
+    script = [None, fault(400, "no"), *[fault(200, "{}")] * 3]
     with FaultServer(fault_server.libretranslate, script) as server:
         first = translate(server, TEXTS[:5])
         assert [row.status for row in first] == ["usable", "refused", "failed", "usable", "usable"]
@@ -111,84 +110,43 @@ def test_offline_only_stored_rows_are_used(translate):
         assert len(server.requests) == asked
 
 
-# Several at once
-
-
-# Language models
-
-
-BY_MODEL = {"name": "llm", "languages": ("English", "Spanish")}
-
-
-def told(asked):
-    direction, text, *_ = asked["messages"][0]["content"].split("\n")
-    assert direction == "From English to Spanish:"
-    return fault_server.foreign(text, "es")
-
-
-def test_a_language_model_translates_with_a_prompt(translate):
-    with FaultServer(fault_server.chat(told, model="any-1")) as server:
-        rows = translate(server, **BY_MODEL)
-        assert (answers(rows), rows[0].request.text) == (WELL, TEXTS[0])
-        assert rows[0].cost_usd == (100 * 1 + 50 * 2) / 1e6
-        assert (rows[0].noted["model"], rows[0].noted["endpoint"]) == ("any-1", f"{server.url}v1")
-        translate(server, **BY_MODEL, base_url="http://elsewhere.example")
-        assert len(server.requests) == len(TEXTS)
-        translate(server, TEXTS[:1], **BY_MODEL, temperature=0.5)
-        assert len(server.requests) == len(TEXTS) + 1
-
-
-@pytest.mark.parametrize(
-    ("said", "finish", "kept"),
-    [
-        ('"{}"', "stop", None), ("<think>Spanish, then.</think>\n{}", "stop", None), ("{}", "length", "cut off"),
-        ("{}\n{}", "stop", None), ("{}", "insufficient_system_resource", "cut off"), ("I'm sorry, I can't help with that.", "stop", "refusal"),
-        ("<think>Spanish", "stop", "thinking alone"), ("", "stop", "empty"), (None, "content_filter", "content filter"),
-        ("Here is the translation: {}", "stop", "chatter"), ("**Translation:** {}", "stop", None),
-        ("{} (Note: a free translation.)", "stop", None), ("I would rather not translate this.", "stop", "refusal"),
-    ],
-)  # fmt: skip
-def test_words_around_a_translation_are_removed_or_the_answer_rejected(translate, said, finish, kept):
-    says = fault_server.chat(lambda asked: said and said.replace("{}", told(asked)), finish=finish)
-    with FaultServer(says) as server:
-        (row,) = translate(server, TEXTS[:1], **BY_MODEL)
-    assert (row.status, row.reason) == (("rejected", kept) if kept else ("usable", ""))
-    assert row.cost_usd > 0 and (kept or row.answer == WELL[0])
-
-
 KEPT = [
-    ("{}<|im_end|>", "stop", "usable", ""), ("<think>Hm.</think>{}", "insufficient_system_resource", "rejected", "cut off"),
-    ("{} **río**: river", "stop", "rejected", "markup"), ("{}", "eos", "usable", ""),
+    (WELL[0], "usable", ""), (f"{WELL[0]} **río**: river", "rejected", "markup"), ("{} &apos;", "rejected", "markup"),
+    (TEXTS[0], "rejected", "not in es"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "finish", "status", "reason"), KEPT)
+@pytest.mark.parametrize(("said", "status", "reason"), KEPT)
 @pytest.mark.parametrize("kept", [("usable", ""), ("rejected", "chatter")])
-def test_a_stored_answer_is_judged_again_when_it_is_read(
-    translate, make, ledger, said, finish, status, reason, kept
-):
-    asked = make("llm", languages=BY_MODEL["languages"]).request(TEXTS[0])
-    noted = json.dumps({"finish_reason": finish})
-    ledger.save([Row(asked, said.replace("{}", WELL[0]), *kept, attributes=noted)])
-    (row,) = translate(None, TEXTS[:1], offline=True, **BY_MODEL)
-    assert (row.status, row.reason) == (status, reason) and (reason or row.answer == WELL[0])
+def test_a_stored_answer_is_judged_again_when_it_is_read(translate, make, ledger, said, status, reason, kept):
+    said = said.replace("{}", WELL[0])
+    ledger.save([Row(make("libretranslate").request(TEXTS[0]), said, *kept)])
+    (row,) = translate(None, TEXTS[:1], offline=True)
+    assert (row.status, row.reason, row.answer) == (status, reason, said)
     (row,) = ledger.rows()
-    assert (row.status, row.reason, row.answer) == (status, reason, said.replace("{}", WELL[0]))
+    assert (row.status, row.reason, row.answer) == (status, reason, said)
+
+
+@pytest.mark.parametrize(
+    ("said", "found"), [("{} l&apos;un &amp;amp; l&#39;altre", "{} l'un & l'altre"), ("{}&lt;br&gt;", None)]
+)
+def test_entities_are_decoded_before_an_answer_is_judged(translate, said, found):
+    with FaultServer(fault_server.translations(lambda text, target: said.replace("{}", WELL[0]))) as server:
+        (row,) = translate(server, TEXTS[:1])
+    assert answers([row]) == [found.replace("{}", WELL[0]) if found else "failed"]
 
 
 MISTAKES = {
-    "llms.toy: prompt: .*placeholders are $source": (ConfigError, "llm", {"prompt": "$sentence"}),
-    "no placeholder": (ConfigError, "llm", {"prompt": "To $target."}),
-    "llms.toy: en to xx: .*Name languages it supports": (ApiError, "google", {"languages": ("en", "xx")}),
-    "direction eng-xxx is not installed. Install both": (ApiError, "apertium", {"languages": ("eng", "xxx")}),
+    "llms.toy: en to xx: .*Name languages it supports": ("google", ("en", "xx")),
+    "direction eng-xxx is not installed. Install both": ("apertium", ("eng", "xxx")),
 }
 
 
 @pytest.mark.parametrize(("found", "mistake"), MISTAKES.items())
 def test_mistakes_of_engines_are_named(make, found, mistake):
-    kind, name, changes = mistake
-    with pytest.raises(kind, match=found.replace("$", r"\$")):
-        make(name, **changes)
+    name, languages = mistake
+    with pytest.raises(ApiError, match=found):
+        make(name, languages=languages)
 
 
 # Apertium
@@ -231,4 +189,4 @@ def test_programs_that_misbehave_end_in_one_line(
     monkeypatch.setattr(translators, "MODES", tmp_path)
     with pytest.raises(ApiError, match=message):
         translate(None, name="apertium", languages=("eng", "spa"), timeout_seconds=seconds)
-    assert len(ledger) == 0
+    assert len([*ledger.rows()]) == 0

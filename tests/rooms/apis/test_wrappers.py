@@ -1,4 +1,4 @@
-"""Wrappers of each kind are removed if the rest is complete; otherwise the answer is rejected."""
+"""Wrappers of each kind are removed from a model's sentences; a translation with one is rejected."""
 
 # ruff: noqa: RUF001  (marks of many scripts)
 import json
@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.material import wikipedia_sentences
 from workflow_scripts.apis.answer_checks import completion_fault, translation_fault
-from workflow_scripts.apis.wrappers import items_in, leftover, unwrapped
+from workflow_scripts.apis.wrappers import decoded, items_in, leftover
 
 TEXT = "The old river runs through the north of the city and the children swim there."
 BARE = "El río viejo corre por el norte de la ciudad y los niños nadan allí."
@@ -19,37 +19,32 @@ TAKEN_OFF = [
     "<think>Spanish.</think>\n{}", "Spanish.</think>{}", "[THINK]Spanish.[/THINK]{}", "◁think▷Spanish.◁/think▷{}", "<seed:think>Hm.</seed:think>{}",
     "<|begin_of_thought|>Hm.<|end_of_thought|><|begin_of_solution|>{}<|end_of_solution|>", "<thought>Hm.</thought><answer>{}</answer>", "[thinking]Hm[/thinking] {}",
     "**Reasoning:** easy.\n\n**Translation:** {}", "<translation>{}</translation> Hope it helps.", "<source>{q}</source><target>{}</target>", "<p>{}</p>",
-    "Assistant: {}", "assistant\n\n{}", "Español: {}", "Traducción al español: {}", "西班牙语：{}", "Here is the Spanish translation:\n\n{}", "Spanish - {}",
-    "1. {}", "a) {}", "(b) {}", "iv. {}", "一、{}", "① {}", "2️⃣ {}", "- {}", "• {}", "– {}", "→ {}", "=> {}", "## {}", "> {}", "#1 {}", "\\item {}",
-    "{q} → {}", "{q}\n{}", "{q} = {}", "{}\n\n{}", "{} {}", "{} / {}", "**{}**", "*{}*", "`{}`", "```\n{}\n```", "```text\n{}\n```", "***{}***",
+    "assistant\n\n{}", "1. {}", "a) {}", "(b) {}", "iv. {}", "一、{}", "① {}", "2️⃣ {}", "- {}", "• {}", "– {}", "→ {}", "=> {}", "## {}", "> {}", "#1 {}", "\\item {}",
+    "{} {}", "{} / {}", "**{}**", "*{}*", "`{}`", "```\n{}\n```",
     '"{}"', "«{}»", "“{}”", "„{}“", "「{}」", "'{}'", '"{}",', "({})", "[{}]", "{{}}", "\\boxed{{}}", "$\\boxed{\\text{{}}}$", '["{}"]', '{"translation": "{}"}',
-    '```json\n{"es": "{}"}\n```', '{"en": "{q}", "es": "{}"}', "{} (Note: río may mean stream.)", "{} [literal]", "(Spanish) {}", "[ES] {}", "{} (Nota: libre)",
-    "\ufeff{}\u200b", "...{}", "{}…", "¡Claro！{}", "{}. {}", "{} I hope this helps!", "{} ¿Algo más?", "¡Claro! {}", "Sure! {}", "✅ {}", "{} 🌊", "{} ---", "{}\nLet me know!",
+    '```json\n{"es": "{}"}\n```', "{} (Note: río may mean stream.)", "{} [literal]", "[ES] {}", "{} (Nota: libre)",
+    "\ufeff{}\u200b", "...{}", "{}…", "{}. {}", "✅ {}", "{} 🌊", "{} ---",
     "\u200e{}\u200e", "\u2068{}\u2069", "(({}))", "1.1 {}", "1.1. {}", "№1 {}", "{}.", "{}...",
 ]  # fmt: skip
 REJECTED = {
     "<xyz>{q}</xyz>{}": "markup", "El <b>río</b> {}": "markup", "{} <|im_sep|> {q}": "markup", "| {q} | {} |": "markup", "río → {}": "markup",
-    "Translation of '{q}': {}": "label", "'{q}' means '{}'": "the text and more", "The text in Spanish reads as follows: {}": "label",
-    "{}\nEl río es viejo y corre.": "several lines", "Aquí está la traducción al español que pidió: {}": "chatter", "{} Let me know if it fits.": "chatter",
-    "{} \\n": "markup", "{}\n\n| a | b |\n|---|---|": "several lines", "<think>{q} Hm": "empty", "": "empty", "{} **río**: river": "markup",
-    '"{}" es la frase.': "more than the text", "{} / El río corre.": "more than the text", "{} Un saludo": "more than the text", "De nada. {}": "more than the text",
-    "La traducción es {}": "chatter", "{} @todos": "more than the text", "Spanish. {}": "more than the text", "Hmm... {}": "more than the text",
+    "{}\nEl río es viejo y corre.": "several lines", "{} \\n": "markup", "{}\n\n| a | b |\n|---|---|": "several lines", "": "empty",
+    "{} **río**: river": "markup", "{} No lo sé&apos;s.": "markup", "{} &#x27;": "markup",
 }  # fmt: skip
 
 
-def judged(said):
-    bare = unwrapped(said.replace("{}", BARE).replace("{q}", TEXT), TEXT)
-    return bare, translation_fault(TEXT, bare, "en", "es")
+def filled(said):
+    return said.replace("{}", BARE).replace("{q}", TEXT)
 
 
 @pytest.mark.parametrize("said", TAKEN_OFF)
 def test_a_wrapper_is_taken_off(said):
-    assert judged(said) == (BARE, None)
+    assert items_in(filled(said))[0] == [BARE]
 
 
 @pytest.mark.parametrize(("said", "reason"), REJECTED.items())
-def test_an_answer_that_is_no_bare_text_is_rejected(said, reason):
-    assert judged(said)[1] == reason
+def test_a_translation_that_is_no_bare_text_is_rejected(said, reason):
+    assert translation_fault(TEXT, filled(said), "en", "es") == reason
 
 
 GOOD = {
@@ -68,24 +63,18 @@ GOOD = {
 
 @pytest.mark.parametrize(("asked", "answer"), GOOD.items())
 def test_a_good_answer_is_left_alone(asked, answer):
-    assert (unwrapped(answer, asked), leftover(answer, asked)) == (answer, None)
+    assert (decoded(answer, asked), leftover(answer, asked)) == (answer, None)
 
 
 def test_entities_of_any_form_are_decoded():
     for said in ("She wasn&apos;t.", "She wasn&#x27;t.", "She wasn&#39;t.", "She wasn&amp;#39;t."):
-        assert unwrapped(said, "Elle n'était pas.") == "She wasn't."
+        assert decoded(said, "Elle n'était pas.") == "She wasn't."
 
 
 def test_no_sentence_of_wikipedia_is_damaged_or_rejected():
-    """As answers to the same text with other letters; alone in a pool, three of 2,000 lose the brackets around them, one a second full stop."""
-    letters = str.maketrans(
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
-        "hijklmnopqrstuvwxyzabcdefgHIJKLMNOPQRSTUVWXYZABCDEFG",
-    )
+    """In a pool, three of 2,000 lose the brackets around them, one a second full stop."""
     sentences = wikipedia_sentences(2000)
-    asked = [sentence.translate(letters) for sentence in sentences]
-    assert [unwrapped(answer, text) for text, answer in zip(asked, sentences, strict=True)] == sentences
-    assert {leftover(answer, text) for text, answer in zip(asked, sentences, strict=True)} == {None}
+    assert {leftover(sentence, sentence) for sentence in sentences} == {None}
     assert sum(items_in(sentence)[0] != [sentence] for sentence in sentences) <= 4
 
 

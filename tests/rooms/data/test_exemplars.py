@@ -6,6 +6,7 @@ from tests import tiny
 from workflow_scripts.columns.corpora import EXEMPLARS
 from workflow_scripts.data.exemplar_writing import prompts, sentences_in
 from workflow_scripts.data.exemplars import Validator, greedy_cover, lacks, pool_table, token_counter
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.settings.corpora import ExtractivePool, LlmPool
 
 POOL = {
@@ -130,6 +131,15 @@ def test_a_message_says_what_a_pool_lacks():
     table = pool_table(candidates[:1])
     assert table.schema == pool_table([]).schema == EXEMPLARS
     assert [tuple(row.values()) for row in table.to_pylist()] == [("a b x.", 5, 3, 2, "deepseek-chat", 7)]
+
+
+@pytest.mark.parametrize(
+    ("template", "found"),
+    [("$word", r"toy: prompt toy: .*placeholders are \$sentences"), ("Write.", r"no placeholder \$words")],
+)
+def test_a_prompt_with_an_unknown_or_missing_placeholder_is_a_mistake(template, found):
+    with pytest.raises(ConfigError, match=found):
+        next(prompts(template, tiny.WORDS, llm_pool(), "exemplars.toy"))
 
 
 def test_every_call_has_its_own_words_in_every_run():

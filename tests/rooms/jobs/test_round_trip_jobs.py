@@ -2,14 +2,12 @@
 
 import signal
 import time
-from collections import Counter
 
 import pytest
 
 from tests import tiny, workshop
 from tests.fault_server import FaultServer, fault, translations
 from tests.workshop import CALLS, finish, one_line
-from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.columns.corpora import DROPPED, ROUND_TRIPS, TRIPLES
 from workflow_scripts.provenance.artefacts import read_record, read_table
 
@@ -164,23 +162,3 @@ def test_two_jobs_at_once_pay_for_every_request_once_and_make_the_same(tmp_path)
         assert len(server.requests) == 1200
     rows = [read_table(tmp_path / f"trips/{name}.parquet", ROUND_TRIPS) for name in ("one", "two")]
     assert rows[0].equals(rows[1])
-
-
-@pytest.mark.parametrize("leg", ["xx", "en"])
-def test_a_server_that_is_one_answer_behind_ends_the_job_and_leaves_nothing_usable(shop, leg):
-    *sentences, before = tiny.sentences(65)
-    shop.write_sentences("base.parquet", sentences)
-    said = [back_to_front(before, leg)]
-
-    def behind(text, target):
-        said.append(back_to_front(text, target))
-        return said[-2] if target == leg else said[-1]
-
-    with FaultServer(translations(behind)) as server:
-        settings = shop.settings(server.url)
-        message = one_line(*shop.translated(settings))
-        assert "sentences came back as others, such as" in message
-        assert list(shop.folder.glob("trips/*")) == []
-    with Ledger(shop.folder / "answers/answers.sqlite", read_only=True) as ledger:
-        rows = list(ledger.rows())
-    assert Counter((row.status, row.reason) for row in rows) == {("rejected", "of another sentence"): 128}

@@ -55,7 +55,7 @@ SECTIONS = {
     | {
         "fr": trip("google", "pairs", None),
         "fr_expanded": trip("apertium", "expanded", 800),
-        "fr_llm": trip("llm", "pairs", 800),
+        "fr_slow": trip("slow", "pairs", 800),
     },
     "round_trip": REAL["round_trip"] | {"shards": 8},
     "data_root": None,
@@ -66,7 +66,7 @@ SECTIONS = {
     "translators": {
         "google": asked(REAL["translators"]["google"], per_day=1000, per_second=5),
         "apertium": REAL["translators"]["apertium"] | {"batch_sentences": 16},
-        "llm": {"engine": "llm", "llm": "paid", "prompt": "translate"},
+        "slow": asked(REAL["translators"]["google"], per_second=1),
     },
     "llms": {
         "paid": asked(REAL["llms"]["deepseek_v3"], per_second=1)
@@ -140,7 +140,7 @@ def test_a_twin_is_saved_as_two_encoders(study):
     [
         ("fr", "translators.google", 12_800, 12.8),
         ("fr_expanded", "translators.apertium", 100, None),
-        ("fr_llm", "llms.paid", 1600, 1600 / 86_400),
+        ("fr_slow", "translators.slow", 1600, 1600 / 86_400),
     ],
 )
 def test_translations_are_two_requests_and_have_days_at_the_limits_of_their_service(
