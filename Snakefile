@@ -33,10 +33,6 @@ rule all:
         EXTRACTION.tables,
         CLAIMS.verdicts,
         FIGURES.drawn(),
-        branch(
-            config["keep_models"] == "none",
-            then=collect("<results>/runs/{run}/dropped_weights.parquet", run=STUDY.runs),
-        ),
         # What they are made from, too: a job that failed or was killed leaves none behind results that are there.
         STUDY.per_run("<results>/runs/{run}/seed{seed}/model/record.json"),
         collect("<results>/encoders/{name}/record.json", name=STUDY.read_encoders),
@@ -53,7 +49,9 @@ for paper in check_papers(workflow, STUDY):
             paper
         input:
             collect("<results>/tables/{grid.name}.parquet", grid=STUDY.paper_grids(paper)),
-            collect("<benchmarks>/tabulate_times/{grid.name}.parquet", grid=STUDY.paper_grids(paper, timed=True)),
+            collect(
+                "<benchmarks>/tabulate_times/{grid.name}.parquet", grid=STUDY.paper_grids(paper, timed=True)
+            ),
             branch(paper == "extraction", then=EXTRACTION.tables),
             FIGURES.drawn(paper),
 

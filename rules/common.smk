@@ -30,7 +30,6 @@ STUDY = open_study(config, Path(CLONE), OVER, GIVEN)
 print_lines(machine_lines(STUDY))
 EXTRACTION, FIGURES = Extraction(STUDY), Figures(STUDY)
 PAGE, CLAIMS = reporting.Page(STUDY), reporting.Claims(STUDY)
-READERS = reporting.model_readers(STUDY, FIGURES)
 DATASETS = {name: corpora.Dataset(STUDY, name) for name in config["datasets"]}
 
 

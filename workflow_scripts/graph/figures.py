@@ -4,7 +4,7 @@ Figures declare what they need (``figures.base.Declaration``).
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import product
@@ -93,14 +93,8 @@ class Figures:
 
     def drawn(self, paper: str | None = None) -> list[str]:
         """The records of the figures of one paper's experiments, or of all: each vouches for a folder of pictures."""
-        return [_drawn(name) for name in self.by_experiment if paper in (None, paper_of(name))]
-
-    def read_models(self) -> Iterator[tuple[str, str]]:
-        """Each run whose models a picture is drawn from, and the record of the picture's experiment."""
-        for experiment, figures in self.by_experiment.items():
-            for figure in figures.values():
-                if MODELS in figure.declared.reads.values():
-                    yield from ((name, _drawn(experiment)) for name in figure.runs)
+        shown = (name for name in self.by_experiment if paper in (None, paper_of(name)))
+        return [f"<results>/figures/{name}/record.json" for name in shown]
 
     def encoders(self, wildcards: Wildcards) -> list[str]:
         """Encoders that stand for those that an experiment's figures may load."""
@@ -173,7 +167,3 @@ def _at(block: Any, path: str) -> Any:
     for key in path.split("."):
         block = block.get(key) if isinstance(block, Mapping) else None
     return block
-
-
-def _drawn(experiment: str) -> str:
-    return f"<results>/figures/{experiment}/record.json"

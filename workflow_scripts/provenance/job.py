@@ -31,8 +31,8 @@ from workflow_scripts.provenance.snapshot import IS_JOB, check_code, check_loade
 
 TIMINGS = ("speed", "times")
 """Roles of outputs with speeds, which are not artefacts because they differ from run to run."""
-ALWAYS_RUN = ("drop_models", "fetch_tasks", "translate_shard", "write_exemplars")
-"""Rules that are never cached: they delete, fetch, or call services whose answers are not in the key."""
+ALWAYS_RUN = ("fetch_tasks", "translate_shard", "write_exemplars")
+"""Rules that are never cached: they fetch, or call services whose answers are not in the key."""
 ANYWHERE = ("continue_mlm", "train_encoder")
 """Rules whose cached outputs are used by other studies too, because they do not depend on paths."""
 _STDOUT = 1

@@ -26,7 +26,6 @@ from rich.text import Text
 from rich.tree import Tree
 
 from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.columns.training import DROPPED_FILE
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.reasons import flat
 from workflow_scripts.provenance.artefacts import identity, read_seal
@@ -44,7 +43,6 @@ from workflow_scripts.verbs.records import (
     present_state,
     relative_name,
 )
-from workflow_scripts.verbs.verify import damage
 
 _BROKEN = ("rebuilt since", "damaged", "missing")
 _ROWS_SIDE_BY_SIDE = 3
@@ -61,9 +59,9 @@ class Node:
 
     role: str
     path: str
-    state: State
     sha256: str
     """Hash of its contents, as in the record of the artefact that was made from it."""
+    state: State
     record: Record | None = None
     inputs: list["Node"] = field(default_factory=list)
     repeated: bool = False
@@ -115,19 +113,8 @@ def _add_inputs(node: Node, agrees: Agrees | None, seen: set[tuple[str, bool]]) 
             _add_inputs(below, None if verdict else agrees, seen)
 
 
-def _node(role: str, name: str, sha256: str) -> Node:
-    state, record = present_state(name, sha256)
-    if state == "damaged" and record and _lacks_dropped_weights(Path(name)):
-        seal = read_seal(Path(name))
-        state = "as recorded" if seal and seal.identity == sha256 else "rebuilt since"
-    return Node(role, name, state, sha256, record)
-
-
-def _lacks_dropped_weights(model: Path) -> bool:
-    """Whether nothing is wrong with a model but that its run's weights were dropped."""
-    run = Path(*model.parts[:-3])  # which lists the dropped weights of all seeds
-    damaged = (artefact_name(file) for file, _, _ in damage(Records([run])))
-    return (run / DROPPED_FILE).is_file() and model.as_posix() not in damaged
+def _node(role: str, path: str, sha256: str) -> Node:
+    return Node(role, path, sha256, *present_state(path, sha256))
 
 
 # Cells. A table of an experiment names a run, a baseline and a heading, whose suite and task its settings hold; one of

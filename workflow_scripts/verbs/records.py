@@ -14,12 +14,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from rich.console import Console
 from rich.progress import track
 
-from workflow_scripts.columns.training import DROPPED, DROPPED_FILE
 from workflow_scripts.errors import DataError, advice, how_to_make, how_to_repair
 from workflow_scripts.graph.reasons import flat
 from workflow_scripts.provenance.artefacts import (
@@ -364,17 +361,6 @@ class Records:
             for name, one in self.inspections.items()
             if one.damaged or (name in expected and is_sealed(name) and one.checksum is None)
         ]
-
-    @cached_property
-    def dropped(self) -> dict[str, str]:
-        """Weights that a study does not keep (``keep_models``), by file, and the hash that each had."""
-        found: dict[str, str] = {}
-        for name in self.sizes:
-            if Path(name).name == DROPPED_FILE:
-                with suppress(pa.ArrowInvalid, OSError):  # damaged, which is a finding of its own
-                    rows = pq.read_table(name, schema=DROPPED).to_pylist()
-                    found |= {row["file"]: row["sha256"] for row in rows}
-        return found
 
     @cached_property
     def parts(self) -> dict[str, dict[str, str]]:

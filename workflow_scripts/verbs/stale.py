@@ -115,8 +115,7 @@ def _reasons(records: Records, name: str, job: PlannedJob) -> Iterator[Change]:
     elif recomputed_key(now := _as_planned(record, job)) != record.key:
         yield from compare(facts(record), facts(now)) or [_ORDER]
     for part in record.files if record else ():  # Snakemake looks at the record alone
-        path = Path(name).parent / part
-        if path.as_posix() not in records.dropped and not path.exists():
+        if not Path(name).parent.joinpath(part).exists():
             yield Change("file", part, "as recorded", "missing")
 
 

@@ -134,8 +134,7 @@ def damage(records: Records) -> Iterator[Found]:
     for artefact, record in records.by_file.items():
         folder = artefact.removesuffix(RECORD_FILE)
         was = {f"{folder}{part}": sha256 for part, sha256 in record.files.items()}
-        now = dict(was.items() & records.dropped.items()) | records.parts.get(artefact, {})
-        for _, path, listed, found in compare({"file": was}, {"file": now}):
+        for _, path, listed, found in compare({"file": was}, {"file": records.parts.get(artefact, {})}):
             if listed == ABSENT:
                 yield path, "foreign", f"{RECORD_FILE} does not list it"
             elif found == ABSENT:
