@@ -59,7 +59,7 @@ onstart:
     if not workflow.touch:  # which runs no job
         check_needs(STUDY, workflow.dag.needrun_jobs())
         note_planned()
-        note_call(config["name"], OVER, GIVEN, config["cache"])
+        note_call(config["name"], OVER, GIVEN)
 
 
 wildcard_constraints:

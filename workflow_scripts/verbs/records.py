@@ -32,7 +32,6 @@ from workflow_scripts.provenance.artefacts import (
     verify_checksum,
 )
 from workflow_scripts.provenance.record import Input, Record, sha256_of
-from workflow_scripts.training.manifests import MANIFEST
 
 REPORT = "report.html"
 """The last artefact of a study."""
@@ -43,7 +42,6 @@ HASHES = ("code", "input", "source")
 _RULE = re.compile(r"[a-z][a-z0-9_]*")
 _CONTROL = re.compile(r"\\u00(0|1|7f|8|9)")  # control characters, as JSON escapes them; a line feed is \n
 _RESULTS = Path("results")
-_CHECKPOINTS = "checkpoints"
 _THREADS = 2  # one computes hashes while the other waits for the disk
 _MACHINE = {"python", "processor", "capability", "threads", "blas", "gpu"}
 _VARIES = re.compile(rb'<(td|span) class="varies[a-z ]*">[^<]*</\1>')
@@ -288,8 +286,6 @@ class Records:
         self.sizes: dict[str, int] = {}
         self.strays: dict[str, str] = {}
         """Files that no finished job leaves, and what they are."""
-        self.checkpoints: list[str] = []
-        """Folders of complete checkpoints of trainings."""
         folders, seen = list(folders), set[str]()
         self.folders = [relative_name(folder) for folder in folders]
         for folder in folders:
@@ -316,13 +312,9 @@ class Records:
             name = relative_name(path)
             if path.name.startswith(".") and path.suffix in (".tmp", ".old"):  # as `artefacts` names them
                 self.strays[name] = "left behind by a job that was killed, or being written"
-            elif path.is_dir() and (path.name == _CHECKPOINTS or path.suffix == f".{_CHECKPOINTS}"):
-                # A training that was killed while it wrote a checkpoint leaves no manifest, and passes over it.
-                self.checkpoints += [
-                    relative_name(file.parent) for file in sorted(path.glob(f"step*/{MANIFEST}"))
-                ]
             elif path.is_dir():
-                self._list(path, seen)
+                if path.suffix != ".checkpoints":  # checked by the jobs that continue from them
+                    self._list(path, seen)
             elif not path.is_file():
                 self.strays[name] = "neither a file nor a folder; perhaps a broken link"
             elif not (path.name.endswith(LOCK_SUFFIX) or is_timestamp(path)):  # `lock` writes the former

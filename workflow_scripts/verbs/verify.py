@@ -9,8 +9,8 @@ Prints each file that is not as recorded, how many artefacts were made from it, 
   unlabelled  it lacks the label of a substitution that one of its inputs has
 
 Sources from outside the pipeline are hashed again if this machine has them: files below the data root, in installed
-packages, in the Hub's local cache. Checkpoints of unfinished trainings and entries of the cache are compared with their
-own lists of hashes. Artefacts that other code, or uncommitted code, has made are counted, and are no fault.
+packages, in the Hub's local cache. Artefacts that other code, or uncommitted code, has made are counted, and are no
+fault. Checkpoints and the cache are checked by the jobs that use them.
 
 Exit code 1 if a file is not as recorded.
 
@@ -32,11 +32,9 @@ from workflow_scripts.data import hub, sources
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.place import Call, last_call
 from workflow_scripts.graph.study import data_root_of, open_study
-from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import RECORD_FILE
 from workflow_scripts.provenance.closure import ROOT, meaning_now
 from workflow_scripts.provenance.record import Record, sha256_of
-from workflow_scripts.training.manifests import damaged_file, read_manifest
 from workflow_scripts.verbs.plan import FOLDERS, audited_folders, given_call, snakemake_options, whole_config
 from workflow_scripts.verbs.printing import Answer, Rows, rows_of
 from workflow_scripts.verbs.records import (
@@ -48,7 +46,6 @@ from workflow_scripts.verbs.records import (
     is_outside,
     present_state,
     recomputed_key,
-    relative_name,
 )
 
 Kind = Literal["changed", "missing", "foreign", "stale", "unlabelled"]
@@ -56,8 +53,6 @@ Todo = Literal["delete", "restore", "rerun"]
 Found = tuple[str, Kind, str]
 """A path, its fault, and the fault in words."""
 
-_CACHE = "results/.cache"
-"""The cache of the configuration as it is shipped."""
 _UNKNOWN = ["--configfile", "CONFIG"]
 """Options for a study that has not run here, or that last ran without the run that a file belongs to."""
 _MADE_BY_RULES = ("results", "benchmarks")
@@ -88,32 +83,27 @@ def verify(
 
     Args:
         studies: Folders of results.
-        given: The configuration that names data root and cache; None for that of each study's last run here.
+        given: The configuration that names the data root; None for that of each study's last run here.
 
     Returns:
         The records; findings sorted by path, one for each path and reason; and each source outside the pipeline with
         its sha256 now, or None if this machine does not have it.
     """
     records = Records(studies)
-    calls = [given or last_call(study.name) for study in studies]
-    roots, caches = map(dict.fromkeys, zip(*map(_places, calls), strict=True))
+    roots = dict.fromkeys(_data_root(given or last_call(study.name)) for study in studies)
     outside = {name: sha256_now(name, filter(None, roots)) for name in records.readers if is_outside(name)}
-    spoilt = dict(_spoilt_checkpoints(records))
-    for entry, fault in (one for folder in caches for one in cache.faults(Path(folder).expanduser())):
-        spoilt[relative_name(entry)] = f"{fault}: its work would be done again"
     found: set[Found] = {
         *damage(records),
         *_orphans(records),
         *_missing(records),
         *_changed_sources(records, outside),
-        *((path, "changed", fault) for path, fault in spoilt.items()),
         *(one for name, record in records.by_file.items() for one in _contradictions(records, name, record)),
     }
     findings = []
     for path, kind, fault in sorted(found):
         todo: Todo = "rerun" if Path(path).parts[0] in _MADE_BY_RULES else "restore"
         target = records.artefact_name(path)
-        if kind == "foreign" or path in spoilt:  # jobs can do without it
+        if kind == "foreign":  # jobs can do without it
             todo, target = "delete", path
         findings.append(Finding(path, kind, fault, todo, target, len(records.made_from(path))))
     return records, findings, outside
@@ -170,16 +160,6 @@ def _missing(records: Records) -> Iterator[Found]:
             yield path, "missing", f"listed by {min(names)}{rest}"
 
 
-def _spoilt_checkpoints(records: Records) -> Iterator[tuple[str, str]]:
-    """Checkpoints that are not as they were written, and the file that tells."""
-    for name in records.checkpoints:
-        manifest = read_manifest(Path(name))
-        damaged = damaged_file(Path(name), manifest) if manifest else "its manifest"
-        if damaged is not None:
-            after = "training would continue from the checkpoint before, or start again"
-            yield name, f"{damaged} is not as it was written: {after}"
-
-
 # Records compared with each other and with sources
 
 
@@ -220,14 +200,12 @@ def _changed_sources(records: Records, now: Mapping[str, str | None]) -> Iterato
             yield source, "changed", f"sha256 {str(sha256)[:12]}; {reader}"
 
 
-def _places(call: Call | None) -> tuple[Path | None, str]:
-    """The data root and the cache of a configuration, or else SEMBLANCE_DATA and the usual cache."""
-    noted = call.cache if call else ""
+def _data_root(call: Call | None) -> Path | None:
+    """The data root of a configuration, or else SEMBLANCE_DATA."""
     if call:
         with suppress(ConfigError):  # its files may be gone
-            config = whole_config(call)
-            return data_root_of(config), noted or config["cache"] or _CACHE
-    return sources.data_root(), noted or _CACHE
+            return data_root_of(whole_config(call))
+    return sources.data_root()
 
 
 def sha256_now(source: str, data_roots: Iterable[Path]) -> str | None:
@@ -328,7 +306,5 @@ def _notes(records: Records, absent: Sequence[str]) -> Iterator[str]:
             yield f"made by other code: {count} artefacts; changed since: {files}"
     if uncommitted := sum(record.origin.dirty for record in made):
         yield f"made by code that was not committed: {uncommitted} artefacts"
-    if records.checkpoints:
-        yield f"unfinished training: {len(records.checkpoints)} complete checkpoints"
     if absent:
         yield f"not on this machine: {', '.join(absent)}"
