@@ -130,14 +130,11 @@ def _make_room(folder: Path, limit: float) -> None:
     """Delete the least recently used entries until the others fit, and leftovers of killed jobs."""
     for prefix in folder.glob("??"):
         sweep(prefix)
-    for (_, size), entry in sorted(((_use(entry), entry) for entry in _entries(folder)), reverse=True):
+    entries = (entry for entry in folder.glob("??/*") if not entry.name.startswith("."))
+    for (_, size), entry in sorted(((_use(entry), entry) for entry in entries), reverse=True):
         limit -= size
         if limit < 0:
             _remove(entry)
-
-
-def _entries(folder: Path) -> list[Path]:
-    return [entry for entry in sorted(folder.glob("??/*")) if not entry.name.startswith(".")]
 
 
 def _use(entry: Path) -> tuple[float, int]:

@@ -27,14 +27,12 @@ from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
 from workflow_scripts.verbs.records import (
     HASHES,
     Change,
-    artefact_name,
-    artefact_record,
+    artefact_at,
     compare,
     contents_hash,
     facts,
     inputs_by_role,
     present_state,
-    relative_name,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -74,10 +72,9 @@ def diff(a: Path, b: Path) -> list[Step]:
     Raises:
         DataError: if one is missing, damaged, or not an artefact.
     """
-    paths = [Path(artefact_name(relative_name(path))) for path in (a, b)]
-    steps: list[Step] = []
+    paths, steps = [a, b], list[Step]()
     while paths:
-        records = [artefact_record(path) for path in paths]
+        paths, records = map(list, zip(*map(artefact_at, paths), strict=True))
         for path in paths:
             identity(path)  # raises if it is damaged
         changes = compare(*map(facts, records))
@@ -253,5 +250,4 @@ def _row(change: Change) -> Mapping[str, object]:
 
 
 def _data(step: Step) -> dict[str, object]:
-    changes, numbers = rows_of(step.changes), rows_of(step.numbers)
-    return {"a": step.a, "b": step.b, "changes": changes, "numbers": numbers, "followed": step.followed}
+    return step._asdict() | {"changes": rows_of(step.changes), "numbers": rows_of(step.numbers)}

@@ -29,16 +29,15 @@ from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.reasons import flat
 from workflow_scripts.provenance.artefacts import identity, read_seal
-from workflow_scripts.provenance.record import Record
+from workflow_scripts.provenance.record import Record, is_outside
 from workflow_scripts.settings.grids import scored_columns
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, without_empty
 from workflow_scripts.verbs.records import (
     Records,
     State,
+    artefact_at,
     artefact_name,
-    artefact_record,
     audited_studies,
-    is_outside,
     job_name,
     present_state,
     relative_name,
@@ -86,8 +85,7 @@ def explain(path: Path, agrees: Agrees | None = None) -> Node:
     Raises:
         DataError: if the file is missing, is not an artefact, or its record cannot be read.
     """
-    name = Path(artefact_name(relative_name(path)))
-    artefact_record(name)
+    name, _ = artefact_at(path)
     seal = read_seal(name)
     top = _node("", name.as_posix(), seal.identity if seal else "")
     _add_inputs(top, agrees, set())
@@ -129,7 +127,7 @@ def explain_cell(path: Path, cell: Mapping[str, str]) -> tuple[Node, dict[str, S
         DataError: as ``explain`` and ``selected_rows``.
     """
     rows = selected_rows(path, cell)
-    settings = artefact_record(path).settings
+    settings = artefact_at(path)[1].settings
     agrees = agreement(rows, settings)
     top = explain(path, agrees)
     records = {node.path: node.record for depth, node in top.walk() if depth and node.record}
@@ -166,7 +164,7 @@ def selected_rows(path: Path, cell: Mapping[str, str]) -> list[Row]:
     """
     if path.suffix != ".parquet":
         raise DataError(f"{path}: not a table, so it has no cells. Name a .parquet file, or omit --cell.")
-    artefact_record(path)
+    artefact_at(path)
     identity(path)
     rows = pq.read_table(path)
     for column, wanted in cell.items():

@@ -6,11 +6,11 @@ A model folder goes by the name of its record, as in other records.
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, repeat
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -21,17 +21,15 @@ from workflow_scripts.errors import DataError, advice, how_to_make, how_to_repai
 from workflow_scripts.graph.reasons import flat
 from workflow_scripts.provenance.artefacts import (
     CHECKSUMMED_SUFFIXES,
-    OUTSIDE,
     RECORD_FILE,
     artefact_contents,
     content_identity,
     identity,
-    is_timestamp,
     read_record,
     read_seal,
     verify_checksum,
 )
-from workflow_scripts.provenance.record import Input, Record, sha256_of
+from workflow_scripts.provenance.record import Input, Record, is_outside, sha256_of
 
 REPORT = "report.html"
 """The last artefact of a study."""
@@ -48,16 +46,6 @@ _VARIES = re.compile(rb'<(td|span) class="varies[a-z ]*">[^<]*</\1>')
 """Elements of a page that differ from run to run: seconds, the machine and the commit."""
 
 # One file
-
-
-def is_outside(path: str) -> bool:
-    """Whether a path in a record names a source outside the pipeline, rather than a file below the root."""
-    return path.startswith(OUTSIDE)
-
-
-def inner_inputs(record: Record) -> Iterator[Input]:
-    """The inputs of a record that are files of the pipeline."""
-    return (given for given in record.inputs.values() if not is_outside(given.path))
 
 
 def relative_name(path: str | Path) -> str:
@@ -103,30 +91,24 @@ def missing_file(path: Path) -> DataError:
 
 
 def _is_safe(record: Record) -> bool:
-    read = (given.path for given in inner_inputs(record))
+    read = (given.path for given in record.inner.values())
     names = map(Path, (*read, *record.outputs, *record.meaning, *record.files))
     inside = not any(name.is_absolute() or ".." in name.parts for name in names)
     return bool(inside and _RULE.fullmatch(record.rule) and not _CONTROL.search(record.to_json()))
 
 
-def artefact_record(path: Path) -> Record:
-    """The record of an artefact.
+def artefact_at(path: str | Path) -> tuple[Path, Record]:
+    """The artefact that ``path`` is or is part of, such as the record of a model folder, and its record.
 
     Raises:
         DataError: as ``record_at``, and if the file has no record.
     """
-    if (record := record_at(path)) is None:
+    name = Path(artefact_name(relative_name(path)))
+    if (record := record_at(name)) is None:
         raise DataError(
             f"{path}: not an artefact, since it has no record. Name a file or model folder below results/."
         )
-    return record
-
-
-def recomputed_key(record: Record) -> str:
-    """The key of a record's job, computed again; it differs from the key in a record that was altered."""
-    return record.key_with(
-        {role: one.sha256 for role, one in record.inputs.items() if not is_outside(one.path)}
-    )
+    return name, record
 
 
 def job_name(rule: str, wildcards: Mapping[str, str]) -> str:
@@ -134,6 +116,8 @@ def job_name(rule: str, wildcards: Mapping[str, str]) -> str:
     return f"{rule}({', '.join(f'{key}={value}' for key, value in wildcards.items())})"
 
 
+Kind = Literal["changed", "missing", "foreign", "stale", "unlabelled"]
+"""Faults of files, in the words of `verify`."""
 State = Literal["as recorded", "rebuilt since", "damaged", "missing", "file", "source"]
 
 
@@ -179,11 +163,10 @@ def present_state(name: str, sha256: str) -> tuple[State, Record | None]:
         return "source" if is_outside(name) else "missing", None
     try:
         record = record_at(path)
-        if identity(path) != sha256:
-            return "rebuilt since", record
+        same = identity(path) == sha256
     except DataError:
         return "damaged", record
-    return "as recorded" if record else "file", record
+    return ("as recorded" if record else "file") if same else "rebuilt since", record
 
 
 # Two records
@@ -300,7 +283,7 @@ class Records:
         for name, record in self.by_file.items():
             for given in record.inputs.values():
                 self.readers[given.path].add(name)
-            for path in (*(given.path for given in inner_inputs(record)), *record.outputs):
+            for path in (*(given.path for given in record.inner.values()), *record.outputs):
                 self.listed[path].add(name)
 
     def _list(self, folder: Path, seen: set[str]) -> None:
@@ -317,20 +300,18 @@ class Records:
                     self._list(path, seen)
             elif not path.is_file():
                 self.strays[name] = "neither a file nor a folder; perhaps a broken link"
-            elif not (path.name.endswith(LOCK_SUFFIX) or is_timestamp(path)):  # `lock` writes the former
+            elif not path.name.endswith(LOCK_SUFFIX):  # which `lock` writes
                 self.sizes[name] = path.stat().st_size
 
     def _inspected(self, hashing: bool) -> dict[str, Inspection]:
         models = {Path(name).parent.as_posix() for name in self.sizes if Path(name).name == RECORD_FILE}
 
-        def inspected(name: str) -> Inspection:
-            return _inspect(name, artefact_name(name, models.__contains__) != name, hashing)
-
         names = sorted(self.sizes, key=lambda name: (-self.sizes[name], name))  # the largest first
+        in_models = [artefact_name(name, models.__contains__) != name for name in names]
         screen = Console(stderr=True)
         hidden = not (hashing and screen.is_terminal)
         with ThreadPoolExecutor(_THREADS) as pool:
-            found = pool.map(inspected, names)
+            found = pool.map(_inspect, names, in_models, repeat(hashing))
             seen = track(found, "hashing", len(names), console=screen, transient=True, disable=hidden)
             return dict(zip(names, seen, strict=True))
 
@@ -345,22 +326,31 @@ class Records:
         return artefact_name(path, self._models.__contains__)
 
     @cached_property
-    def damaged(self) -> list[str]:
-        """Files whose checksum is broken or gone."""
-        expected = {*self.listed, *(f"{folder}/{REPORT}" for folder in self.folders)}
-        return [
-            name
-            for name, one in self.inspections.items()
-            if one.damaged or (name in expected and is_sealed(name) and one.checksum is None)
-        ]
+    def damage(self) -> dict[str, tuple[Kind, str]]:
+        """Files that are not as written, by their checksums or by the record of the model folder that they are in.
 
-    @cached_property
-    def parts(self) -> dict[str, dict[str, str]]:
-        """Record of a model folder to the paths of the folder's other files and their hashes."""
-        found: dict[str, dict[str, str]] = defaultdict(dict)
+        Returns:
+            Each file's fault, and the fault in words.
+        """
+        found: dict[str, tuple[Kind, str]] = {}
+        parts: dict[str, dict[str, str]] = defaultdict(dict)
+        expected = {*self.listed, *(f"{folder}/{REPORT}" for folder in self.folders)}
         for name, one in self.inspections.items():
             if (artefact := self.artefact_name(name)) != name:
-                found[artefact][name] = one.identity
+                parts[artefact][name] = one.identity
+            elif one.damaged:
+                found[name] = "changed", f"checksum {str(one.checksum)[:12]} does not match"
+            elif one.checksum is None and name in expected and is_sealed(name):
+                found[name] = "changed", "its checksum is gone"
+        for artefact, record in self.by_file.items():
+            folder, now = artefact.removesuffix(RECORD_FILE), parts[artefact]
+            was = {f"{folder}{part}": sha256 for part, sha256 in record.files.items()}
+            found |= dict.fromkeys(now.keys() - was.keys(), ("foreign", f"{RECORD_FILE} does not list it"))
+            found |= dict.fromkeys(was.keys() - now.keys(), ("missing", f"{RECORD_FILE} lists it"))
+            for part in was.keys() & now.keys():
+                if now[part] != was[part]:
+                    differs = f"sha256 {now[part][:12]}; {RECORD_FILE} says {was[part][:12]}"
+                    found[part] = "changed", differs
         return found
 
     def made_from(self, path: str) -> set[str]:

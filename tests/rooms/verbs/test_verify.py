@@ -88,7 +88,7 @@ def test_commands_mend_it_with_the_configuration_of_the_studys_last_run(root):
     assert f"""snakemake --cores all --config 'name="other"' --forcerun {table}""" in given
 
 
-def test_files_that_no_record_lists_are_foreign_but_not_a_lock_or_the_date_of_a_folder(root):
+def test_files_that_no_record_lists_are_foreign_but_not_a_lock(root):
     Path(STUDY, "provenance.lock.json").write_text("{}")
     left = ["tables/.main.parquet.x1y2.tmp", "runs/.model.ab.tmp/config.json", "page.html", ".DS_Store"]
     model = "runs/simcse/seed1/model/1_Pooling/table.parquet"
@@ -96,7 +96,6 @@ def test_files_that_no_record_lists_are_foreign_but_not_a_lock_or_the_date_of_a_
         path.parent.mkdir(exist_ok=True)
         path.write_text("{}")
     Path(STUDY, "tables/link").symlink_to("nowhere")
-    Path(STUDY, "runs/simcse/seed1/model/.snakemake_timestamp").touch()
     names = [".DS_Store", "page.html", "runs/.model.ab.tmp", model, left[0], "tables/link"]
     assert findings() == [(name, "foreign") for name in names]
 
@@ -203,7 +202,8 @@ def test_sources_that_are_here_are_hashed_again(root, study, monkeypatch, tmp_pa
     }  # fmt: skip
     for name, place in places.items():
         flip_a_byte(place, 0)
-        assert findings("path", "kind", "todo", "affects") == [(name, "changed", "restore", 1)]
+        assert findings("path", "kind", "affects") == [(name, "changed", 1)]
+        assert mend() == [f"# restore {name}"]
         flip_a_byte(place, 0)
     monkeypatch.setenv("SEMBLANCE_DATA", "elsewhere")
     assert "2 of them hashed again" in data("verify", STUDY)[1]["verdict"]
