@@ -72,19 +72,17 @@ def diff(a: Path, b: Path) -> list[Step]:
     Raises:
         DataError: if one is missing, damaged, or not an artefact.
     """
-    paths, steps = [a, b], list[Step]()
-    while paths:
-        paths, records = map(list, zip(*map(artefact_at, paths), strict=True))
-        for path in paths:
+    steps: list[Step] = []
+    pair = [a, b]
+    while pair:
+        (one, was), (two, now) = map(artefact_at, pair)
+        for path in (one, two):
             identity(path)  # raises if it is damaged
-        changes = compare(*map(facts, records))
-        equal = contents_equal(*paths)
-        numbers = [] if equal else numeric_differences(*paths)
+        changes, equal = compare(facts(was), facts(now)), contents_equal(one, two)
+        numbers = [] if equal else numeric_differences(one, two)
         roles = [change.key for change in changes if change.section == "input"]
-        followed, following, not_followed = _followed(records, roles)
-        one, two = map(str, paths)
-        steps.append(Step(one, two, equal, changes, numbers, not_followed, followed))
-        paths = following
+        followed, pair, not_followed = _followed((was, now), roles)
+        steps.append(Step(str(one), str(two), equal, changes, numbers, not_followed, followed))
     return steps
 
 

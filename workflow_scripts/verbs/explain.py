@@ -31,7 +31,7 @@ from workflow_scripts.graph.reasons import flat
 from workflow_scripts.provenance.artefacts import identity, read_seal
 from workflow_scripts.provenance.record import Record, is_outside
 from workflow_scripts.settings.grids import scored_columns
-from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, without_empty
+from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
 from workflow_scripts.verbs.records import (
     Records,
     State,
@@ -345,11 +345,10 @@ def answer(path: str, cell: list[str], into: bool) -> Answer:
 
 def _turned(rows: Sequence[Row]) -> list[Row]:
     """A few rows as columns of names and values, for they are wide; empty columns are left out."""
-    filled = without_empty(rows)
+    names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     if len(rows) > _ROWS_SIDE_BY_SIDE:
-        return filled
-    names = filled[0] if filled else ()
-    return [{"column": name} | {f"row {n}": row[name] for n, row in enumerate(filled, 1)} for name in names]
+        return [{name: row[name] for name in names} for row in rows]
+    return [{"column": name} | {f"row {n}": row[name] for n, row in enumerate(rows, 1)} for name in names]
 
 
 def _tree(node: Node, numbers: Mapping[str, int]) -> Tree:
