@@ -399,7 +399,7 @@ def writing_model_folder(folder: Path, record: Record) -> Iterator[Path]:
         _write_record_file(temporary / RECORD_FILE, record.model_copy(update={"files": hashes}))
         for path in files:
             path.chmod(temporary.stat().st_mode & 0o666)  # safetensors makes them readable for the owner only
-        for path in (*files, temporary):
+        for path in (*files, temporary / RECORD_FILE, temporary):
             _sync(path)
         put_in_place(temporary, folder)
 
@@ -432,7 +432,6 @@ def _write_record_file(path: Path, record: Record) -> None:
     content = {"record": json.loads(record.to_json()), "seal": _UNSIGNED}
     path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
     _sign(path, content_identity([_listed(record)], record.labels))
-    _sync(path)
 
 
 # Reading
@@ -502,8 +501,7 @@ def check_model_folder(folder: Path) -> Record:
             raise DataError(f"{file}: missing, but listed in {record_file}. {how_to_repair(record_file)}")
         if sha256_of(file) != recorded:
             raise DataError(f"{file}: changed since it was written. {how_to_repair(record_file)}")
-    listed = {*record.files, RECORD_FILE}
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        if file.relative_to(folder).as_posix() not in listed:
-            raise DataError(f"{file}: not listed in {record_file}; foreign. Remove it.")
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    for name in sorted(files - {*record.files, RECORD_FILE}):
+        raise DataError(f"{folder / name}: not listed in {record_file}; foreign. Remove it.")
     return record

@@ -136,13 +136,13 @@ def is_sealed(path: str) -> bool:
     return Path(path).suffix in CHECKSUMMED_SUFFIXES or Path(path).name == RECORD_FILE
 
 
-def _inspect(name: str, part_of_model: bool, hashing: bool) -> Inspection:
+def _inspect(name: str, hashing: bool) -> Inspection:
     """Read a file once; the parts of a model folder have no checksum, and are hashed.
 
     Without ``hashing``, stored checksums and identities are believed.
     """
     path = Path(name)
-    seal = read_seal(path) if is_sealed(name) and not part_of_model else None
+    seal = read_seal(path) if is_sealed(name) and artefact_name(name) == name else None
     if seal is None:
         return Inspection(identity=sha256_of(path) if hashing else "")
     try:
@@ -304,14 +304,11 @@ class Records:
                 self.sizes[name] = path.stat().st_size
 
     def _inspected(self, hashing: bool) -> dict[str, Inspection]:
-        models = {Path(name).parent.as_posix() for name in self.sizes if Path(name).name == RECORD_FILE}
-
         names = sorted(self.sizes, key=lambda name: (-self.sizes[name], name))  # the largest first
-        in_models = [artefact_name(name, models.__contains__) != name for name in names]
         screen = Console(stderr=True)
         hidden = not (hashing and screen.is_terminal)
         with ThreadPoolExecutor(_THREADS) as pool:
-            found = pool.map(_inspect, names, in_models, repeat(hashing))
+            found = pool.map(_inspect, names, repeat(hashing))
             seen = track(found, "hashing", len(names), console=screen, transient=True, disable=hidden)
             return dict(zip(names, seen, strict=True))
 
