@@ -33,10 +33,6 @@ rule all:
         EXTRACTION.tables,
         CLAIMS.verdicts,
         FIGURES.drawn(),
-        branch(
-            SETTINGS.keep_models == "none",
-            then=collect("<results>/runs/{run}/dropped_weights.parquet", run=STUDY.runs),
-        ),
         # What they are made from, too: a job that failed or was killed leaves none behind results that are there.
         STUDY.per_run("<results>/runs/{run}/seed{seed}/model/record.json"),
         collect("<results>/encoders/{name}/record.json", name=STUDY.read_encoders),

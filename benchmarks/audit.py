@@ -27,7 +27,6 @@ from workflow_scripts.provenance.artefacts import (
 )
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.record import Input, Record
-from workflow_scripts.verbs.records import recomputed_key
 
 CODE = ("workflow_scripts/verbs", "workflow_scripts/provenance")
 STUDY = Path("results/bench")
@@ -73,7 +72,7 @@ def make_large_study(count: int, models: int) -> None:
         record = model / "record.json"
         given = Input(path=record.as_posix(), sha256=identity(record))
         later = first.model_copy(update={"inputs": {"model": given}})
-        later = later.model_copy(update={"key": recomputed_key(later)})
+        later = later.model_copy(update={"key": later.recomputed_key()})
         for suite in range(tables):
             file = STUDY / f"scores/suite{suite}/run{number}.parquet"
             write_table(file, pa.table({"value": generator.random(12)}), made_with(later, file))

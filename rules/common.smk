@@ -30,7 +30,6 @@ STUDY = open_study(config, Path(CLONE), OVER, GIVEN)
 print_lines(machine_lines(STUDY))
 EXTRACTION, FIGURES = Extraction(STUDY), Figures(STUDY)
 PAGE, CLAIMS = reporting.Page(STUDY), reporting.Claims(STUDY)
-READERS = reporting.model_readers(STUDY, FIGURES)
 SETTINGS = STUDY.settings  # the checked configuration
 DATASETS = {name: corpora.Dataset(STUDY, name) for name in SETTINGS.datasets}
 
@@ -61,7 +60,7 @@ onstart:
     if not workflow.touch:  # which runs no job
         check_needs(STUDY, workflow.dag.needrun_jobs())
         note_planned()
-        note_call(SETTINGS.name, OVER, GIVEN, SETTINGS.cache)
+        note_call(SETTINGS.name, OVER, GIVEN)
 
 
 wildcard_constraints:

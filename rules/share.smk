@@ -1,4 +1,4 @@
-"""Finished models: cards, made by `snakemake model_cards`, and the end of weights where `keep_models` is `none`."""
+"""Cards of finished models, made by `snakemake model_cards`."""
 
 
 rule write_model_card:
@@ -30,23 +30,3 @@ rule model_cards:
     """Cards of all runs and seeds."""
     input:
         STUDY.per_run("<results>/runs/{run}/seed{seed}/README.md"),
-
-
-rule drop_models:
-    """Delete the weights of a run's models, once everything is made from them."""
-    input:
-        lambda w: READERS.get(w.run, []),
-        lambda w: run(w).models,
-        code=code("jobs.drop_models"),
-    output:
-        dropped="<results>/runs/{run}/dropped_weights.parquet",
-    log:
-        "<logs>/drop_models/{run}.log",
-    priority: 50  # disk that is free before the next training begins
-    localrule: True
-    resources:
-        **ask(2, minutes=10),
-    params:
-        **call("jobs.drop_models", parts(run, "seeds")),
-    shell:
-        command("drop_models")

@@ -8,36 +8,28 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NamedTuple
 
 from workflow_scripts.errors import advice, one_line_errors
 
-
-class Verb(NamedTuple):
-    """A command; its module is imported when it is called."""
-
-    module: str
-    summary: str
-
-
 VERBS = {
-    "preflight": Verb("verbs.preflight", "check that a study can run here, and estimate its cost"),
-    "show": Verb("verbs.show", "print tables and scores; --csv, --markdown, --latex"),
-    "claims": Verb("verbs.claims", "list the papers' claims, and a study's verdict on each"),
-    "explain": Verb("verbs.explain", "show where a file or a table cell comes from"),
-    "verify": Verb("verbs.verify", "check results for changes since they were written"),
-    "stale": Verb("verbs.stale", "list results that would be made again, and why"),
-    "diff": Verb("verbs.diff", "show why two files differ, and by how much"),
-    "rebuild": Verb("verbs.rebuild", "rebuild a file elsewhere, and compare"),
-    "lock": Verb("verbs.lock", "write a study's hashes and numbers to a lock file, or compare with one"),
-    "schema": Verb("verbs.schema", "print a JSON Schema of the configuration, or of a reader's options"),
-    "answers": Verb("verbs.answers", "list requests to translators and language models, and their answers"),
+    "preflight": "check that a study can run here, and estimate its cost",
+    "show": "print tables and scores; --csv, --markdown, --latex",
+    "claims": "list the papers' claims, and a study's verdict on each",
+    "explain": "show where a file or a table cell comes from",
+    "verify": "check results for changes since they were written",
+    "stale": "list results that would be made again, and why",
+    "diff": "show why two files differ, and by how much",
+    "rebuild": "rebuild a file elsewhere, and compare",
+    "lock": "write a study's hashes and numbers to a lock file, or compare with one",
+    "schema": "print a JSON Schema of the configuration, or of a reader's options",
+    "answers": "list requests to translators and language models, and their answers",
 }
+"""Modules of ``verbs``, imported when they are called, and what each does."""
 
 
 def overview() -> str:
     """The help text: one line per verb."""
-    lines = (f"  {name:<10} {verb.summary}" for name, verb in VERBS.items())
+    lines = (f"  {name:<10} {summary}" for name, summary in VERBS.items())
     return "\n".join(["usage: python -m workflow_scripts VERB [ARGUMENT ...]", "", *lines, "", str(__doc__)])
 
 
@@ -51,7 +43,7 @@ def ask(words: Sequence[str]) -> int:
         print(f"error: unknown verb '{name}'. {advice(name, VERBS)}", file=sys.stderr)  # noqa: T201
         return 2
     try:
-        module = import_module(f"workflow_scripts.{VERBS[name].module}")
+        module = import_module(f"workflow_scripts.verbs.{name}")
     except ModuleNotFoundError as error:
         problem = f"Python package '{error.name}' is not installed. Run make environment"
         print(f"{name}: {problem}.", file=sys.stderr)  # noqa: T201
@@ -60,7 +52,6 @@ def ask(words: Sequence[str]) -> int:
         prog=f"python -m workflow_scripts {name}",
         description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        conflict_handler="resolve",  # a verb may have its own --json
         allow_abbrev=False,  # --config is not --configfile
     )
     parser.add_argument("--json", action="store_true", help="print data instead of tables")
@@ -73,7 +64,7 @@ def ask(words: Sequence[str]) -> int:
     values = vars(parser.parse_args(arguments))
     from workflow_scripts.verbs.printing import give
 
-    as_json = values.pop("json", False)
+    as_json = values.pop("json")
     return give(module.answer(**values), as_json=as_json)
 
 

@@ -153,7 +153,6 @@ READERS: dict[str, dict[str, int]] = {
 STRUCTURE = {  # keys that name other blocks, or the study: changing one asks for another graph, tested apart
     "name",
     "experiments",
-    "keep_models",
     "development.dataset",
     "methods.simcse_3r.base",
     "methods.simcse_3r.pool",
@@ -395,7 +394,6 @@ AS_LINES = with_source(
 AS_LINES["datasets"]["wiki_extract"]["contract"] |= {"min_rows": 1}  # which its lines are fewer than
 DAMAGED = {"ratings": LEE["files"]["ratings"] | {"sha256": LEE["files"]["ratings"]["sha256"][::-1]}}
 OVERLAYS = {
-    "fewer models": ({"keep_models": "none"}, {"drop_models": 9}),
     "the encoders of a twin in another order": (
         {"encoders": {"demo_twin": {"runs": CONFIG["encoders"]["demo_twin"]["runs"][::-1]}}},
         JTCSE,

@@ -5,12 +5,6 @@ import pyarrow as pa
 TEACHER = pa.schema([("vector", pa.list_(pa.float32())), ("encoders", pa.int32())])
 """A teacher's vectors, one per row of its corpus, and the number of encoders that each is summed over."""
 
-DROPPED = pa.schema([("file", pa.string()), ("sha256", pa.string())])
-"""Weights of models that a study does not keep: file below the working directory, and hash of its bytes."""
-
-DROPPED_FILE = "dropped_weights.parquet"
-"""Its name, in the folder of a run."""
-
 HISTORY = pa.schema(
     [
         ("step", pa.int32()),

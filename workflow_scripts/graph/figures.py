@@ -4,7 +4,7 @@ Figures declare what they need (``figures.base.Declaration``).
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import cached_property, reduce
 from itertools import product
@@ -94,14 +94,8 @@ class Figures:
 
     def drawn(self, paper: str | None = None) -> list[str]:
         """The records of the figures of one paper's experiments, or of all: each vouches for a folder of pictures."""
-        return [_drawn(name) for name in self.by_experiment if paper in (None, paper_of(name))]
-
-    def read_models(self) -> Iterator[tuple[str, str]]:
-        """Each run whose models a picture is drawn from, and the record of the picture's experiment."""
-        for experiment, figures in self.by_experiment.items():
-            for figure in figures.values():
-                if MODELS in figure.declared.reads.values():
-                    yield from ((name, _drawn(experiment)) for name in figure.runs)
+        shown = (name for name in self.by_experiment if paper in (None, paper_of(name)))
+        return [f"<results>/figures/{name}/record.json" for name in shown]
 
     def encoders(self, wildcards: Wildcards) -> list[str]:
         """Encoders that stand for those that an experiment's figures may load."""
@@ -172,7 +166,3 @@ def _is_read(run: Run, declared: Declaration) -> bool:
 def _setting(method: Any, path: str) -> Any:
     """The setting of a method at a dotted path; None if the method has no such setting."""
     return reduce(lambda part, key: getattr(part, key, None), path.split("."), method)
-
-
-def _drawn(experiment: str) -> str:
-    return f"<results>/figures/{experiment}/record.json"

@@ -234,14 +234,15 @@ def recorded_files(artefact: Path) -> dict[str, str]:
     """
     if not artefact.exists():
         return {}
-    from workflow_scripts.provenance.artefacts import OUTSIDE, read_record  # slow to import
+    from workflow_scripts.provenance.artefacts import read_record  # slow to import
+    from workflow_scripts.provenance.record import is_outside
 
     try:
         record = read_record(artefact)
     except (OSError, ValueError, KeyError):  # the job that reads the file reports the error
         return {}
     given = record.inputs.values() if record else ()
-    return {one.path: one.sha256 for one in given if one.path.startswith(OUTSIDE)}
+    return {one.path: one.sha256 for one in given if is_outside(one.path)}
 
 
 def _noted(note: Path) -> dict[str, str]:

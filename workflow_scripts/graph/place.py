@@ -87,13 +87,11 @@ class Call(NamedTuple):
     configfiles: list[str]
     config: dict[str, Any]
     """Of --config."""
-    cache: str = ""
-    """The folder that the configuration names, as it is there."""
 
 
-def note_call(study: str, configfiles: Iterable[str | Path], config: Mapping[str, Any], cache: str) -> None:
+def note_call(study: str, configfiles: Iterable[str | Path], config: Mapping[str, Any]) -> None:
     """Note a study's configuration when a run starts that is not a dry run."""
-    asked = {"configfiles": [*map(from_here, configfiles)], "config": dict(config), "cache": cache}
+    asked = {"configfiles": [*map(from_here, configfiles)], "config": dict(config)}
     write_note(STUDIES / f"{study}.json", json.dumps(asked, indent=1))
 
 
@@ -105,8 +103,11 @@ def from_here(file: str | Path) -> str:
 
 def last_call(study: str) -> Call | None:
     """The call of a study's last run in this folder; None if there was none."""
-    note = STUDIES / f"{study}.json"
-    return Call(**json.loads(note.read_text("utf-8"))) if note.is_file() else None
+    file = STUDIES / f"{study}.json"
+    if not file.is_file():
+        return None
+    note = json.loads(file.read_text("utf-8"))
+    return Call(note["configfiles"], note["config"])
 
 
 def write_note(path: Path, text: str) -> None:

@@ -1,12 +1,10 @@
-"""Contents of the page and cards, the study's claims, and the files to be made before weights are deleted."""
+"""Contents of the page and cards, and the study's claims."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from workflow_scripts.graph.blocks import datasets_of as extraction_datasets
 from workflow_scripts.graph.blocks import tables_of
-from workflow_scripts.graph.figures import Figures
 from workflow_scripts.graph.references import called, called_runs, corpus_datasets
 from workflow_scripts.graph.slices import Config, as_json
 from workflow_scripts.graph.study import Run, Study
@@ -142,20 +140,3 @@ def _encoder(name: str, fetch: EncoderBlock) -> Config:
     hub = next((source.repository for source in fetch.sources if isinstance(source, HubEncoder)), None)
     origin = hub or getattr(first, "package", None) or getattr(first, "path", None)
     return {"name": name, "licence": fetch.licence, "origin": origin, "hub": hub}
-
-
-def model_readers(study: Study, figures: Figures) -> dict[str, list[str]]:
-    """Run to everything that is made from its models and from nothing nearer to them."""
-    found = defaultdict(set, {name: {*run.scores} for name, run in study.runs.items()})
-    vectors = "<results>/teachers/{teacher}/{corpus}/seed{seed}.parquet"
-    for run in study.runs.values():
-        made = {run.encoder: run.models}
-        if run.teacher:
-            path = vectors.replace("{teacher}", run.teacher).replace("{corpus}", str(run.corpus))
-            made[run.teacher] = run.files(path)
-        for encoder, files in made.items():
-            for member in study.encoders[encoder].members():
-                found[member].update(files)
-    for name, record in figures.read_models():
-        found[name].add(record)
-    return {name: sorted(files) for name, files in found.items()}

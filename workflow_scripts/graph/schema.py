@@ -315,9 +315,6 @@ class Configuration(Settings):
     experiments: list[Name] = Field(
         min_length=1, description="Grids in config/experiments; extraction: the extraction study."
     )
-    keep_models: Literal["all", "none"] = Field(
-        description="Weights that stay once everything is made from them."
-    )
     cache: str = Field(
         min_length=1,
         description="Folder in which finished work is found again, ~ allowed; any studies may share it.",

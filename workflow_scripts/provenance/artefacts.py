@@ -35,8 +35,6 @@ from workflow_scripts.provenance.key import canonical, job_key
 from workflow_scripts.provenance.record import Input, Record, current_origin, sha256_of
 from workflow_scripts.provenance.snapshot import check_code
 
-OUTSIDE = ("package:", "hub:", "local:", "translator:", "llm:")
-"""Prefixes of the names of sources from outside the pipeline in a record; other names are paths of files."""
 RECORD_KEY = "semblance.record"
 RECORD_FILE = "record.json"
 _NOTE_START = f"<!-- {RECORD_KEY} ".encode()
@@ -51,7 +49,6 @@ _NEAR_BYTES = 64 << 10  # the seal follows the record, and is seldom further tha
 _TAIL_BYTES = 4 << 20  # far more than a Parquet footer or a closing comment, which hold record and seal
 _CHUNK_BYTES = 1 << 20
 _DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_TIMESTAMP = ".snakemake_timestamp"  # Snakemake writes one, empty, into every directory() output
 
 
 def job_record(
@@ -137,10 +134,9 @@ def _check_unchanged(record: Record) -> None:
         DataError: naming the first file that has changed.
     """
     check_code(record.meaning)
-    for source in record.inputs.values():
+    for source in record.inner.values():
         path = Path(source.path)
-        inside = not source.path.startswith(OUTSIDE)
-        if inside and (not path.exists() or identity(path) != source.sha256):
+        if not path.exists() or identity(path) != source.sha256:
             raise DataError(f"{path}: changed while this job was running. Run the job again.")
 
 
@@ -403,7 +399,7 @@ def writing_model_folder(folder: Path, record: Record) -> Iterator[Path]:
         _write_record_file(temporary / RECORD_FILE, record.model_copy(update={"files": hashes}))
         for path in files:
             path.chmod(temporary.stat().st_mode & 0o666)  # safetensors makes them readable for the owner only
-        for path in (*files, temporary):
+        for path in (*files, temporary / RECORD_FILE, temporary):
             _sync(path)
         put_in_place(temporary, folder)
 
@@ -436,7 +432,6 @@ def _write_record_file(path: Path, record: Record) -> None:
     content = {"record": json.loads(record.to_json()), "seal": _UNSIGNED}
     path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
     _sign(path, content_identity([_listed(record)], record.labels))
-    _sync(path)
 
 
 # Reading
@@ -486,11 +481,6 @@ def page_text(path: Path) -> bytes:
     return path.read_bytes().rpartition(_NOTE_START)[0]
 
 
-def is_timestamp(file: Path) -> bool:
-    """Whether a file is the empty one that Snakemake writes into folders."""
-    return file.name == _TIMESTAMP and file.stat().st_size == 0
-
-
 def check_model_folder(folder: Path) -> Record:
     """Verify the checksum of a model folder's record and the hash of every file it lists.
 
@@ -511,8 +501,7 @@ def check_model_folder(folder: Path) -> Record:
             raise DataError(f"{file}: missing, but listed in {record_file}. {how_to_repair(record_file)}")
         if sha256_of(file) != recorded:
             raise DataError(f"{file}: changed since it was written. {how_to_repair(record_file)}")
-    listed = {*record.files, RECORD_FILE}
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        if file.relative_to(folder).as_posix() not in listed and not is_timestamp(file):
-            raise DataError(f"{file}: not listed in {record_file}; foreign. Remove it.")
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    for name in sorted(files - {*record.files, RECORD_FILE}):
+        raise DataError(f"{folder / name}: not listed in {record_file}; foreign. Remove it.")
     return record

@@ -15,7 +15,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -68,7 +68,7 @@ def restore(key: str, files: Mapping[str, Path]) -> bool:
             return True
     if entry.exists():  # else another job has deleted it to make room
         print(f"{entry}: damaged; the entry is deleted, and its work is done again.")  # noqa: T201
-        forget(key)
+        _remove(entry)
     return False
 
 
@@ -92,24 +92,6 @@ def put(key: str, files: Mapping[str, Path]) -> None:
     draw = int(key[:8], 16) / 16**8  # uniform from 0 to 1, and the same in every run
     if draw < _ROUNDS * size / limit:
         _make_room(entry.parent.parent, limit)
-
-
-def forget(key: str) -> None:
-    """Delete an entry."""
-    if (entry := entry_folder(key)) is not None:
-        _remove(entry)
-
-
-def faults(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Each damaged entry of a cache, with a description of the damage."""
-    for entry in _entries(folder):
-        files = {path.name: path for path in entry.iterdir() if path.name != _LIST}
-        try:
-            intact = (entry / _LIST).read_bytes() == _entry_list(entry.name, files)
-        except FileNotFoundError:
-            intact = not entry.exists()  # another job has deleted it to make room
-        if not intact:
-            yield entry, f"not as {_LIST} lists it"
 
 
 def _entry_list(key: str, files: Mapping[str, Path]) -> bytes:
@@ -148,14 +130,11 @@ def _make_room(folder: Path, limit: float) -> None:
     """Delete the least recently used entries until the others fit, and leftovers of killed jobs."""
     for prefix in folder.glob("??"):
         sweep(prefix)
-    for (_, size), entry in sorted(((_use(entry), entry) for entry in _entries(folder)), reverse=True):
+    entries = (entry for entry in folder.glob("??/*") if not entry.name.startswith("."))
+    for (_, size), entry in sorted(((_use(entry), entry) for entry in entries), reverse=True):
         limit -= size
         if limit < 0:
             _remove(entry)
-
-
-def _entries(folder: Path) -> list[Path]:
-    return [entry for entry in sorted(folder.glob("??/*")) if not entry.name.startswith(".")]
 
 
 def _use(entry: Path) -> tuple[float, int]:

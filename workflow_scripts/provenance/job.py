@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import (
-    OUTSIDE,
     RECORD_FILE,
     give_record,
     job_record,
@@ -31,8 +30,8 @@ from workflow_scripts.provenance.snapshot import IS_JOB, check_code, check_loade
 
 TIMINGS = ("speed", "times")
 """Roles of outputs with speeds, which are not artefacts because they differ from run to run."""
-ALWAYS_RUN = ("drop_models", "fetch_tasks", "translate_shard", "write_exemplars")
-"""Rules that are never cached: they delete, fetch, or call services whose answers are not in the key."""
+ALWAYS_RUN = ("fetch_tasks", "translate_shard", "write_exemplars")
+"""Rules that are never cached: they fetch, or call services whose answers are not in the key."""
 ANYWHERE = ("continue_mlm", "train_encoder")
 """Rules whose cached outputs are used by other studies too, because they do not depend on paths."""
 _STDOUT = 1
@@ -192,11 +191,11 @@ def _print_summary(job: Job, began: float, began_at: float) -> None:
 
 def cache_key(record: Record) -> str:
     """The key of a job's outputs in the cache: the job's key without paths, and, except for trainings, all paths."""
-    inside = [(role, source) for role, source in record.inputs.items() if not source.path.startswith(OUTSIDE)]
+    inner = record.inner.items()
     identities = {
-        f"{role.partition('/')[0]}/{number}": source.sha256 for number, (role, source) in enumerate(inside)
+        f"{role.partition('/')[0]}/{number}": source.sha256 for number, (role, source) in enumerate(inner)
     }
-    paths = [] if record.rule in ANYWHERE else [record.outputs, [source.path for _, source in inside]]
+    paths = [] if record.rule in ANYWHERE else [record.outputs, [source.path for _, source in inner]]
     return hashlib.sha256(json.dumps([record.key_with(identities), *paths]).encode()).hexdigest()
 
 

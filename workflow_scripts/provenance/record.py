@@ -22,6 +22,13 @@ from workflow_scripts.config import Settings
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.key import job_key
 
+_OUTSIDE = ("package:", "hub:", "local:", "translator:", "llm:")
+
+
+def is_outside(path: str) -> bool:
+    """Whether a path in a record names a source outside the pipeline, rather than a file below the root."""
+    return path.startswith(_OUTSIDE)
+
 
 class Input(Settings):
     """A file that a job read."""
@@ -69,6 +76,15 @@ class Record(Settings):
     labels: list[str] = Field(description="Substitutions of the job and of its inputs.")
     files: dict[str, str] = Field(default={}, description="sha256 of the other files of a folder.")
     origin: Origin = Field(description="Machine and commit of the job, which decide nothing.")
+
+    @property
+    def inner(self) -> dict[str, Input]:
+        """The inputs that are files of the pipeline, by role."""
+        return {role: given for role, given in self.inputs.items() if not is_outside(given.path)}
+
+    def recomputed_key(self) -> str:
+        """The key of the record's job, computed again; it differs from the key in a record that was altered."""
+        return self.key_with({role: given.sha256 for role, given in self.inner.items()})
 
     def key_with(self, inputs: Mapping[str, str]) -> str:
         """The key of the record's job, computed again with these identities of inputs, by role."""

@@ -54,14 +54,18 @@ def check_packages(versions: Mapping[str, str]) -> None:
         DataError: naming the first package whose version differs.
     """
     for name, planned in versions.items():
-        try:
-            here = version(name)
-        except PackageNotFoundError:
-            here = "not installed"
-        if here != planned:
+        if (here := installed(name)) != planned:
             raise DataError(
                 f"{name}: {here} where this job runs, {planned} where it was planned. Install the same version."
             )
+
+
+def installed(name: str) -> str:
+    """The version of a package on this machine."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def check_loaded(files: Iterable[str]) -> None:

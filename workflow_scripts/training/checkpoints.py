@@ -5,6 +5,7 @@ last; it contains the sha256 of every other file, the fingerprint of the trainin
 invalid manifest, or with another fingerprint (other settings, data, code or seed), are ignored.
 """
 
+import hashlib
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,11 +14,27 @@ from typing import NamedTuple
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from workflow_scripts.config import Settings
 from workflow_scripts.provenance.artefacts import atomic
 from workflow_scripts.provenance.record import sha256_of
-from workflow_scripts.training.manifests import MANIFEST, Manifest, damaged_file, read_manifest
 
+MANIFEST = "COMPLETE.json"
 Tensors = dict[str, Tensor]
+
+
+class Manifest(Settings):
+    """The files of a complete checkpoint."""
+
+    fingerprint: str
+    """Hash of everything that the training depends on."""
+    files: dict[str, str]
+    """Name of each other file to its sha256."""
+    checksum: str = ""
+
+    def checksummed(self) -> "Manifest":
+        """The manifest with the hash of its other entries as its checksum."""
+        content = self.model_copy(update={"checksum": ""}).model_dump_json()
+        return self.model_copy(update={"checksum": hashlib.sha256(content.encode()).hexdigest()})
 
 
 class Checkpoint(NamedTuple):
@@ -52,8 +69,18 @@ def in_host_memory(tensors: Mapping[str, Tensor]) -> Tensors:
 def load_checkpoint(folder: Path, fingerprint: str) -> Checkpoint | None:
     """The newest complete checkpoint of this training; None if there is none."""
     for own in sorted(folder.glob("step*"), reverse=True):
-        manifest = read_manifest(own)
-        if manifest and manifest.fingerprint == fingerprint and not damaged_file(own, manifest):
+        manifest = _intact_manifest(own)
+        if manifest and manifest.fingerprint == fingerprint:
             groups = {Path(name).stem: load_file(own / name) for name in manifest.files}
             return Checkpoint(int(own.name.removeprefix("step")), groups)
     return None
+
+
+def _intact_manifest(folder: Path) -> Manifest | None:
+    """The manifest of a checkpoint; None unless it is valid, and every file is as it says."""
+    try:
+        manifest = Manifest.model_validate_json((folder / MANIFEST).read_text("utf-8"))
+        files = {name: sha256_of(folder / name) for name in manifest.files}
+    except (OSError, ValueError):  # the writer was killed, or the file was damaged later
+        return None
+    return manifest if manifest == manifest.checksummed() and manifest.files == files else None

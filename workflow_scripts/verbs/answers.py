@@ -3,7 +3,7 @@
     stats     rows and cost by engine, direction, status and reason; requests of the last day
     show      rows; with --json everything known of each, as many as --most says
 
-Rows are chosen by --status, --reason, --engine and --matching, a regular expression searched in text and answer. Both
+Rows are chosen by --status and --matching, a regular expression searched in engine, reason, text and answer. Both
 commands read rows with their checksums, and end with an error at a damaged one.
 
   python -m workflow_scripts answers show --status rejected
@@ -12,7 +12,7 @@ commands read rows with their checksums, and end with an error at a damaged one.
 import argparse
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -66,12 +66,11 @@ def show(found: Iterator[Row], most: int) -> Answer:
     return Answer(more, parts=[Rows("rows", shown)], data={"rows": rows})
 
 
-def chosen(ledger: Ledger, matching: re.Pattern[str] | None, wanted: Mapping[str, str]) -> Iterator[Row]:
-    """The rows that have these values and match the pattern."""
+def chosen(ledger: Ledger, matching: re.Pattern[str], status: str | None) -> Iterator[Row]:
+    """The rows that have this status, or any, and match the pattern."""
     for row in ledger.rows():
-        known = row.request._asdict() | row._asdict()
-        found = not matching or matching.search(f"{known['text']}\n{row.answer or ''}")
-        if found and all(known[name] == value for name, value in wanted.items()):
+        texts = (row.request.engine, row.reason, row.request.text, row.answer)
+        if status in (None, row.status) and matching.search("\n".join(filter(None, texts))):
             yield row
 
 
@@ -79,15 +78,19 @@ ARGUMENTS = (
     argument("command", choices=["stats", "show"], help="what to print, as above"),
     argument("--ledger", type=Path, metavar="FILE", help="default: the one that jobs use"),
     argument("--status", choices=["usable", "rejected", "refused", "failed"]),
-    argument("--reason", help="the whole reason, as stats prints it"),
-    argument("--engine", help="google, libretranslate, apertium, openai"),
-    argument("--matching", type=_pattern, metavar="PATTERN", help="searched in text and answer"),
+    argument(
+        "--matching",
+        type=_pattern,
+        default="",
+        metavar="PATTERN",
+        help="searched in engine, reason, text and answer",
+    ),
     argument("--most", type=int, default=20, metavar="N", help="rows that show prints; default: %(default)s"),
 )
 
 
 def answer(
-    command: str, ledger: Path | None, matching: re.Pattern[str] | None, most: int, **given: str | None
+    command: str, ledger: Path | None, status: str | None, matching: re.Pattern[str], most: int
 ) -> Answer:
     """Answer of the verb."""
     path = ledger or ledger_path()
@@ -95,7 +98,6 @@ def answer(
         raise DataError(
             f"{path}: no such file; nothing has been asked from this folder. Name another: --ledger FILE."
         )
-    wanted = {name: value for name, value in given.items() if value}
     with Ledger(path) as opened:
-        rows = chosen(opened, matching, wanted)
+        rows = chosen(opened, matching, status)
         return show(rows, most) if command == "show" else stats(opened, rows, path.stat().st_size)

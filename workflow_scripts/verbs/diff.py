@@ -27,14 +27,12 @@ from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
 from workflow_scripts.verbs.records import (
     HASHES,
     Change,
-    artefact_name,
-    artefact_record,
+    artefact_at,
     compare,
     contents_hash,
     facts,
     inputs_by_role,
     present_state,
-    relative_name,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -74,20 +72,17 @@ def diff(a: Path, b: Path) -> list[Step]:
     Raises:
         DataError: if one is missing, damaged, or not an artefact.
     """
-    paths = [Path(artefact_name(relative_name(path))) for path in (a, b)]
     steps: list[Step] = []
-    while paths:
-        records = [artefact_record(path) for path in paths]
-        for path in paths:
+    pair = [a, b]
+    while pair:
+        (one, was), (two, now) = map(artefact_at, pair)
+        for path in (one, two):
             identity(path)  # raises if it is damaged
-        changes = compare(*map(facts, records))
-        equal = contents_equal(*paths)
-        numbers = [] if equal else numeric_differences(*paths)
+        changes, equal = compare(facts(was), facts(now)), contents_equal(one, two)
+        numbers = [] if equal else numeric_differences(one, two)
         roles = [change.key for change in changes if change.section == "input"]
-        followed, following, not_followed = _followed(records, roles)
-        one, two = map(str, paths)
-        steps.append(Step(one, two, equal, changes, numbers, not_followed, followed))
-        paths = following
+        followed, pair, not_followed = _followed((was, now), roles)
+        steps.append(Step(str(one), str(two), equal, changes, numbers, not_followed, followed))
     return steps
 
 
@@ -253,5 +248,4 @@ def _row(change: Change) -> Mapping[str, object]:
 
 
 def _data(step: Step) -> dict[str, object]:
-    changes, numbers = rows_of(step.changes), rows_of(step.numbers)
-    return {"a": step.a, "b": step.b, "changes": changes, "numbers": numbers, "followed": step.followed}
+    return step._asdict() | {"changes": rows_of(step.changes), "numbers": rows_of(step.numbers)}

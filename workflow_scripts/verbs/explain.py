@@ -26,25 +26,22 @@ from rich.text import Text
 from rich.tree import Tree
 
 from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.columns.training import DROPPED_FILE
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.reasons import flat
 from workflow_scripts.provenance.artefacts import identity, read_seal
-from workflow_scripts.provenance.record import Record
+from workflow_scripts.provenance.record import Record, is_outside
 from workflow_scripts.settings.grids import scored_columns
-from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, without_empty
+from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
 from workflow_scripts.verbs.records import (
     Records,
     State,
+    artefact_at,
     artefact_name,
-    artefact_record,
     audited_studies,
-    is_outside,
     job_name,
     present_state,
     relative_name,
 )
-from workflow_scripts.verbs.verify import damage
 
 _BROKEN = ("rebuilt since", "damaged", "missing")
 _ROWS_SIDE_BY_SIDE = 3
@@ -61,9 +58,9 @@ class Node:
 
     role: str
     path: str
-    state: State
     sha256: str
     """Hash of its contents, as in the record of the artefact that was made from it."""
+    state: State
     record: Record | None = None
     inputs: list["Node"] = field(default_factory=list)
     repeated: bool = False
@@ -88,8 +85,7 @@ def explain(path: Path, agrees: Agrees | None = None) -> Node:
     Raises:
         DataError: if the file is missing, is not an artefact, or its record cannot be read.
     """
-    name = Path(artefact_name(relative_name(path)))
-    artefact_record(name)
+    name, _ = artefact_at(path)
     seal = read_seal(name)
     top = _node("", name.as_posix(), seal.identity if seal else "")
     _add_inputs(top, agrees, set())
@@ -115,19 +111,8 @@ def _add_inputs(node: Node, agrees: Agrees | None, seen: set[tuple[str, bool]]) 
             _add_inputs(below, None if verdict else agrees, seen)
 
 
-def _node(role: str, name: str, sha256: str) -> Node:
-    state, record = present_state(name, sha256)
-    if state == "damaged" and record and _lacks_dropped_weights(Path(name)):
-        seal = read_seal(Path(name))
-        state = "as recorded" if seal and seal.identity == sha256 else "rebuilt since"
-    return Node(role, name, state, sha256, record)
-
-
-def _lacks_dropped_weights(model: Path) -> bool:
-    """Whether nothing is wrong with a model but that its run's weights were dropped."""
-    run = Path(*model.parts[:-3])  # which lists the dropped weights of all seeds
-    damaged = (artefact_name(file) for file, _, _ in damage(Records([run])))
-    return (run / DROPPED_FILE).is_file() and model.as_posix() not in damaged
+def _node(role: str, path: str, sha256: str) -> Node:
+    return Node(role, path, sha256, *present_state(path, sha256))
 
 
 # Cells. A table of an experiment names a run, a baseline and a heading, whose suite and task its settings hold; one of
@@ -142,7 +127,7 @@ def explain_cell(path: Path, cell: Mapping[str, str]) -> tuple[Node, dict[str, S
         DataError: as ``explain`` and ``selected_rows``.
     """
     rows = selected_rows(path, cell)
-    settings = artefact_record(path).settings
+    settings = artefact_at(path)[1].settings
     agrees = agreement(rows, settings)
     top = explain(path, agrees)
     records = {node.path: node.record for depth, node in top.walk() if depth and node.record}
@@ -179,7 +164,7 @@ def selected_rows(path: Path, cell: Mapping[str, str]) -> list[Row]:
     """
     if path.suffix != ".parquet":
         raise DataError(f"{path}: not a table, so it has no cells. Name a .parquet file, or omit --cell.")
-    artefact_record(path)
+    artefact_at(path)
     identity(path)
     rows = pq.read_table(path)
     for column, wanted in cell.items():
@@ -360,11 +345,10 @@ def answer(path: str, cell: list[str], into: bool) -> Answer:
 
 def _turned(rows: Sequence[Row]) -> list[Row]:
     """A few rows as columns of names and values, for they are wide; empty columns are left out."""
-    filled = without_empty(rows)
+    names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     if len(rows) > _ROWS_SIDE_BY_SIDE:
-        return filled
-    names = filled[0] if filled else ()
-    return [{"column": name} | {f"row {n}": row[name] for n, row in enumerate(filled, 1)} for name in names]
+        return [{name: row[name] for name in names} for row in rows]
+    return [{"column": name} | {f"row {n}": row[name] for n, row in enumerate(rows, 1)} for name in names]
 
 
 def _tree(node: Node, numbers: Mapping[str, int]) -> Tree:

@@ -32,8 +32,7 @@ from workflow_scripts.provenance.record import Origin, Record
 from workflow_scripts.reporting.cells import number
 from workflow_scripts.verbs.plan import FOLDERS, audited_folders
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
-from workflow_scripts.verbs.records import Change, Facts, Records, compare, contents_hash
-from workflow_scripts.verbs.verify import damage
+from workflow_scripts.verbs.records import Records, contents_hash
 
 LOCK = Path("results/provenance.lock.json")
 """Default path of the lock: the one file below results/ that Git tracks."""
@@ -61,24 +60,6 @@ class Lock(Settings, extra="ignore"):
     """Hashes of sources from outside, and of files in ``resources``."""
 
 
-def artefact_lock(study: Records, name: str) -> Lock:
-    """Facts about one artefact."""
-    record = study.by_file[name]
-    settings = json.dumps(record.settings, sort_keys=True).encode()
-    is_table = name.endswith(".parquet") and pq.read_schema(name).remove_metadata() == TABLE
-    return Lock(
-        artefacts={name: str(study.inspections[name].checksum)},
-        contents={name: contents_hash(Path(name), record)},
-        settings={name: hashlib.sha256(settings).hexdigest()},
-        code=record.meaning,
-        commits=[f"{record.origin.commit}{' (dirty)' * record.origin.dirty}"],
-        made_on={name: machine(record.origin)},
-        packages=record.packages,
-        printed={name: printed_means(Path(name))} if is_table else {},
-        sources={used.path: used.sha256 for used in record.inputs.values() if used.path not in study.by_file},
-    )
-
-
 def printed_means(table: Path) -> Hashes:
     """The means of a table with the digits that are printed, by run and heading; gaps are left out."""
     return {
@@ -101,15 +82,42 @@ def lock(studies: Iterable[Path]) -> Lock:
         DataError: if an artefact is damaged or gone.
     """
     study = Records(studies)
-    damaged = {path for path, _, _ in damage(study)}
-    for name in sorted(damaged | {path for path in study.listed if not Path(path).exists()}):
+    for name in sorted({*study.damage, *(path for path in study.listed if not Path(path).exists())}):
         raise DataError(
             f"{name}: damaged or missing. Run python -m workflow_scripts verify, repair it, and lock again."
         )
-    each = [artefact_lock(study, name).model_dump() for name in study.by_file]
-    tables = Lock.model_fields.keys() - {"commits"}
-    whole = {table: {key: one for entry in each for key, one in entry[table].items()} for table in tables}
-    return Lock(commits=sorted({commit for entry in each for commit in entry["commits"]}), **whole)
+    return locked(study)
+
+
+def locked(study: Records) -> Lock:
+    """Facts about the artefacts of some studies, damaged ones left out."""
+    records = study.by_file.values()
+    return Lock(
+        artefacts={name: str(study.inspections[name].checksum) for name in study.by_file},
+        contents={name: contents_hash(Path(name), record) for name, record in study.by_file.items()},
+        settings={name: settings_hash(record) for name, record in study.by_file.items()},
+        code={file: sha256 for record in records for file, sha256 in record.meaning.items()},
+        commits=sorted({f"{one.origin.commit}{' (dirty)' * one.origin.dirty}" for one in records}),
+        made_on={name: machine(record.origin) for name, record in study.by_file.items()},
+        packages={name: version for record in records for name, version in record.packages.items()},
+        printed={name: printed_means(Path(name)) for name in filter(is_table, study.by_file)},
+        sources={path: sha256 for record in records for path, sha256 in sources(study, record).items()},
+    )
+
+
+def settings_hash(record: Record) -> str:
+    """Hash of an artefact's settings."""
+    return hashlib.sha256(json.dumps(record.settings, sort_keys=True).encode()).hexdigest()
+
+
+def sources(study: Records, record: Record) -> Hashes:
+    """The inputs of a record that are no artefacts of the study, with their hashes."""
+    return {one.path: one.sha256 for one in record.inputs.values() if one.path not in study.by_file}
+
+
+def is_table(name: str) -> bool:
+    """Whether an artefact is the table of an experiment or of the extraction study."""
+    return name.endswith(".parquet") and pq.read_schema(name).remove_metadata() == TABLE
 
 
 # Checking
@@ -133,69 +141,64 @@ class Comparison(NamedTuple):
 def check(studies: list[Path], was: Lock) -> Comparison:
     """Compare the artefacts of ``studies`` with those that a lock names in the same studies."""
     study = Records(studies)
-    folders = tuple(f"{folder}/" for folder in study.folders)
-    wanted = {name for name in was.contents if name.startswith(folders)}
-    now, damaged = {name: artefact_lock(study, name) for name in study.by_file}, damage(study)
+    now = locked(study)
+    wanted = {name for name in was.contents if name.startswith(tuple(f"{one}/" for one in study.folders))}
+    here = wanted & now.contents.keys()
+    changed = {
+        name
+        for name in here
+        if (was.contents[name], was.settings.get(name)) != (now.contents[name], now.settings[name])
+    }
+    moved = {
+        name: f"another machine: {was.made_on.get(name)} -> {now.made_on[name]}"
+        for name in here
+        if was.made_on.get(name) != now.made_on[name]
+    }
     kinds = {
-        "damaged": dict.fromkeys((path for path, _, _ in damaged), "its checksum is broken; see verify"),
-        "added": dict.fromkeys(now.keys() - wanted, "not in the lock"),
-    }
-    kinds["removed"] = dict.fromkeys(wanted - {*now, *kinds["damaged"]}, "in the lock alone")
-    here = wanted & now.keys()
-    changes = {
-        name: compare(_facts(was, name, now[name]), _facts(now[name], name, now[name])) for name in here
-    }
-    decides = ("contents", "settings")
-    changed = {name for name, found in changes.items() if any(one.section in decides for one in found)}
-    moved = {name: _moved(was.made_on.get(name), now[name].made_on[name]) for name in here}
-    kinds["changed"] = {
-        name: _why(changes[name], study.by_file[name], changed) or moved[name] or UNEXPLAINED
-        for name in changed
+        "damaged": dict.fromkeys(study.damage, "its checksum is broken; see verify"),
+        "added": dict.fromkeys(now.contents.keys() - wanted, "not in the lock"),
+        "changed": {
+            name: _why(was, study, name, changed) or moved.get(name) or UNEXPLAINED for name in changed
+        },
+        "removed": dict.fromkeys(wanted - now.contents.keys() - study.damage.keys(), "in the lock alone"),
     }
     rows = sorted((name, kind, why) for kind, found in kinds.items() for name, why in found.items())
     printed = {
-        f"{name}: {cell}": (text, now[name].printed.get(name, {}).get(cell) if name in now else None)
+        f"{name}: {cell}": (text, now.printed.get(name, {}).get(cell))
         for name in sorted(wanted)
         for cell, text in was.printed.get(name, {}).items()
     }
     return Comparison(
         len(here - changed),
         [dict(zip(("path", "kind", "why"), row, strict=True)) for row in rows],
-        sorted({*moved.values()} - {""}),
+        sorted({*moved.values()}),
         {cell: (text, found) for cell, (text, found) in printed.items() if text != found},
         len(printed),
     )
 
 
-def _facts(said: Lock, name: str, now: Lock) -> Facts:
-    """Facts about an artefact as in a lock, with the code, packages and sources that made it."""
-    parts = {
-        "code": (said.code, now.code),
-        "package": (said.packages, now.packages),
-        "source": (said.sources, now.sources),
-    }
-    own: Facts = {"contents": {"": said.contents[name]}, "settings": {"": said.settings.get(name)}}
-    made = {section: {key: known.get(key) for key in keys} for section, (known, keys) in parts.items()}
-    return {**own, **made}
-
-
-def _why(changes: Iterable[Change], record: Record, changed: set[str]) -> str:
+def _why(was: Lock, study: Records, name: str, changed: set[str]) -> str:
     """Differences in an artefact's making; inputs that differ are named, since they explain themselves."""
-    found: dict[str, list[str]] = {}
-    for section, key, a, b in changes:
-        if section != "contents":
-            versions = f" {a} -> {b}" if section == "package" else ""
-            found.setdefault(section, []).append(f"{key}{versions}")
-    if given := changed & {one.path for one in record.inputs.values()}:
-        found["made from"] = sorted(given)
+    record = study.by_file[name]
+    found = {
+        "settings": [""] * (was.settings.get(name) != settings_hash(record)),
+        "code": _others(record.meaning, was.code),
+        "package": [
+            f"{one} {was.packages.get(one)} -> {record.packages[one]}"
+            for one in _others(record.packages, was.packages)
+        ],
+        "source": _others(sources(study, record), was.sources),
+        "made from": sorted(changed & {one.path for one in record.inputs.values()}),
+    }
     return "; ".join(
         f"{section} {keys[0]}".rstrip() + f" and {len(keys) - 1} more" * (len(keys) > 1)
         for section, keys in found.items()
+        if keys
     )
 
 
-def _moved(was: str | None, now: str) -> str:
-    return f"another machine: {was} -> {now}" if was != now else ""
+def _others(now: Hashes, was: Hashes) -> list[str]:
+    return sorted(name for name, value in now.items() if was.get(name) != value)
 
 
 def read_lock(file: Path) -> Lock:

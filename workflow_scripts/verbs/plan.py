@@ -7,6 +7,7 @@ import logging
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,8 +65,8 @@ class _Listener(logging.Filter):
         super().__init__()
         self.jobs: list[PlannedJob] = []
         self.complaints: list[str] = []
-        self._codes: dict[str, Mapping[str, str]] = {}
-        """Content of the lists of code, which jobs of a rule share."""
+        self._meaning = cache(lambda code: json.loads(Path(code).read_text("utf-8")))
+        """The content of a list of code, which jobs of a rule share."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno >= logging.ERROR:
@@ -79,9 +80,7 @@ class _Listener(logging.Filter):
         assert found, f"rule {record.rule_name}: a command that calls no entry script"
         call = json.loads(found[2])
         files, roles = call["files"], call["files"]["inputs"]
-        code = roles.pop("code")
-        if code not in self._codes:
-            self._codes[code] = json.loads(Path(code).read_text("utf-8"))
+        meaning = self._meaning(roles.pop("code"))
         return PlannedJob(
             rule=record.rule_name,
             wildcards=files["wildcards"],
@@ -91,7 +90,7 @@ class _Listener(logging.Filter):
             queued=dict(record.resources.items()),
             roles=roles,
             timings=[path for role, path in files["outputs"].items() if role in TIMINGS],
-            meaning=self._codes[code],
+            meaning=meaning,
             packages=call["packages"],
             call=found[2],
         )

@@ -16,7 +16,6 @@ Exit code 1 if a check fails.
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -31,6 +30,7 @@ from workflow_scripts.graph.outside import NAMED_BY, need_findings
 from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.graph.study import Study, open_study
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.provenance.snapshot import installed
 from workflow_scripts.verbs import cluster, estimate
 from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, given_call, planned, whole_config
 from workflow_scripts.verbs.printing import Answer, Rows, argument
@@ -104,16 +104,12 @@ def _checked(findings: Iterable[str], otherwise: str) -> Iterator[Check]:
 def package_findings(lock: Path) -> Iterator[str]:
     """Packages of another version than the lock's."""
     pins = re.findall(r"^([\w.-]+)==([^\s;+]+)", lock.read_text("utf-8"), flags=re.MULTILINE)
-    others = [f"{name} {_installed(name)}, pinned {pin}" for name, pin in pins if _installed(name) != pin]
+    here = {
+        name: installed(name).partition("+")[0] for name, _ in pins
+    }  # torch says for which processor it was built
+    others = [f"{name} {here[name]}, pinned {pin}" for name, pin in pins if here[name] != pin]
     if others:
         yield f"packages: {'; '.join(others)}. Run pip install -r {lock.name} in .venv."
-
-
-def _installed(name: str) -> str:
-    try:
-        return version(name).partition("+")[0]  # torch says for which processor it was built
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def disk_findings(wanted: float, free: float) -> Iterator[str]:

@@ -99,12 +99,6 @@ def rows_of(tuples: Iterable[Any]) -> list[dict[str, Any]]:
     return [one._asdict() for one in tuples]
 
 
-def without_empty(rows: Sequence[Row]) -> list[Row]:
-    """Rows without the columns that are empty in all of them."""
-    names = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
-    return [{name: row[name] for name in names} for row in rows]
-
-
 def _print_json(data: object) -> None:
     """Write ``data`` to standard output as JSON; end the process if its reader has gone, such as head."""
     try:

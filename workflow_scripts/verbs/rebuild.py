@@ -19,18 +19,16 @@ from typing import Any
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.call import FOLDER as CODE
 from workflow_scripts.graph.place import Call
-from workflow_scripts.provenance.artefacts import RECORD_FILE, read_seal
+from workflow_scripts.provenance.artefacts import RECORD_FILE, read_record, read_seal
 from workflow_scripts.provenance.cache import FOLDER as CACHE
 from workflow_scripts.verbs.diff import contents_equal
 from workflow_scripts.verbs.plan import CONFIGURATION, PlannedJob, given_call, planned
 from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
 from workflow_scripts.verbs.records import (
-    artefact_name,
-    artefact_record,
+    artefact_at,
     compare,
     facts,
     job_name,
-    relative_name,
 )
 
 # Sums of floats depend on the number of threads. Snakemake gives a job the threads of its rule: one, except for
@@ -45,9 +43,8 @@ def rebuild(path: Path, call: Call) -> list[dict[str, Any]]:
         DataError: if ``path`` is not an artefact, no job writes it, or the job fails.
         ConfigError: if no rule of the configuration makes such a file.
     """
-    name = artefact_name(relative_name(path))
-    record = artefact_record(Path(name))
-    job = planned([name], call).writer(record)
+    name, record = artefact_at(path)
+    job = planned([str(name)], call).writer(record)
     if job is None:
         raise DataError(
             f"{name}: no job of this configuration writes it. Give the right configuration with --configfile."
@@ -87,8 +84,9 @@ def _run(job: PlannedJob, folder: Path) -> None:
 
 
 def _compared(first: Path, again: Path) -> dict[str, Any]:
-    now, identical = artefact_record(again), read_seal(first) == read_seal(again)
-    changes = compare(facts(artefact_record(first)), facts(now))
+    was, now = read_record(first), read_record(again)
+    assert was and now, first
+    identical, changes = read_seal(first) == read_seal(again), compare(facts(was), facts(now))
     keys = ", ".join(f"{change.section} {change.key}".strip() for change in changes)
     return {
         "path": first.as_posix(),
@@ -107,9 +105,8 @@ ARGUMENTS = (
 
 def answer(path: Path, configfile: list[str], config: list[str]) -> Answer:
     """Each artefact that was made again: whether contents and record are those of the first."""
-    artefact_record(Path(artefact_name(relative_name(path))))  # raises for any other file
-    parts = Path(relative_name(path)).parts
-    study = parts[1] if parts[0] == "results" and len(parts) > 1 else None
+    folder, *below = artefact_at(path)[0].parts
+    study = below[0] if folder == "results" else None
     found = rebuild(path, given_call(configfile, config, study))
     changes = {one["path"]: one.pop("changes") for one in found}
     differing = sum(one["contents"] == "differ" for one in found)

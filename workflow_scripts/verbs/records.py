@@ -6,36 +6,30 @@ A model folder goes by the name of its record, as in other records.
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, repeat
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from rich.console import Console
 from rich.progress import track
 
-from workflow_scripts.columns.training import DROPPED, DROPPED_FILE
 from workflow_scripts.errors import DataError, advice, how_to_make, how_to_repair
 from workflow_scripts.graph.reasons import flat
 from workflow_scripts.provenance.artefacts import (
     CHECKSUMMED_SUFFIXES,
-    OUTSIDE,
     RECORD_FILE,
     artefact_contents,
     content_identity,
     identity,
-    is_timestamp,
     read_record,
     read_seal,
     verify_checksum,
 )
-from workflow_scripts.provenance.record import Input, Record, sha256_of
-from workflow_scripts.training.manifests import MANIFEST
+from workflow_scripts.provenance.record import Input, Record, is_outside, sha256_of
 
 REPORT = "report.html"
 """The last artefact of a study."""
@@ -46,23 +40,12 @@ HASHES = ("code", "input", "source")
 _RULE = re.compile(r"[a-z][a-z0-9_]*")
 _CONTROL = re.compile(r"\\u00(0|1|7f|8|9)")  # control characters, as JSON escapes them; a line feed is \n
 _RESULTS = Path("results")
-_CHECKPOINTS = "checkpoints"
 _THREADS = 2  # one computes hashes while the other waits for the disk
 _MACHINE = {"python", "processor", "capability", "threads", "blas", "gpu"}
 _VARIES = re.compile(rb'<(td|span) class="varies[a-z ]*">[^<]*</\1>')
 """Elements of a page that differ from run to run: seconds, the machine and the commit."""
 
 # One file
-
-
-def is_outside(path: str) -> bool:
-    """Whether a path in a record names a source outside the pipeline, rather than a file below the root."""
-    return path.startswith(OUTSIDE)
-
-
-def inner_inputs(record: Record) -> Iterator[Input]:
-    """The inputs of a record that are files of the pipeline."""
-    return (given for given in record.inputs.values() if not is_outside(given.path))
 
 
 def relative_name(path: str | Path) -> str:
@@ -108,30 +91,24 @@ def missing_file(path: Path) -> DataError:
 
 
 def _is_safe(record: Record) -> bool:
-    read = (given.path for given in inner_inputs(record))
+    read = (given.path for given in record.inner.values())
     names = map(Path, (*read, *record.outputs, *record.meaning, *record.files))
     inside = not any(name.is_absolute() or ".." in name.parts for name in names)
     return bool(inside and _RULE.fullmatch(record.rule) and not _CONTROL.search(record.to_json()))
 
 
-def artefact_record(path: Path) -> Record:
-    """The record of an artefact.
+def artefact_at(path: str | Path) -> tuple[Path, Record]:
+    """The artefact that ``path`` is or is part of, such as the record of a model folder, and its record.
 
     Raises:
         DataError: as ``record_at``, and if the file has no record.
     """
-    if (record := record_at(path)) is None:
+    name = Path(artefact_name(relative_name(path)))
+    if (record := record_at(name)) is None:
         raise DataError(
             f"{path}: not an artefact, since it has no record. Name a file or model folder below results/."
         )
-    return record
-
-
-def recomputed_key(record: Record) -> str:
-    """The key of a record's job, computed again; it differs from the key in a record that was altered."""
-    return record.key_with(
-        {role: one.sha256 for role, one in record.inputs.items() if not is_outside(one.path)}
-    )
+    return name, record
 
 
 def job_name(rule: str, wildcards: Mapping[str, str]) -> str:
@@ -139,6 +116,8 @@ def job_name(rule: str, wildcards: Mapping[str, str]) -> str:
     return f"{rule}({', '.join(f'{key}={value}' for key, value in wildcards.items())})"
 
 
+Kind = Literal["changed", "missing", "foreign", "stale", "unlabelled"]
+"""Faults of files, in the words of `verify`."""
 State = Literal["as recorded", "rebuilt since", "damaged", "missing", "file", "source"]
 
 
@@ -157,13 +136,13 @@ def is_sealed(path: str) -> bool:
     return Path(path).suffix in CHECKSUMMED_SUFFIXES or Path(path).name == RECORD_FILE
 
 
-def _inspect(name: str, part_of_model: bool, hashing: bool) -> Inspection:
+def _inspect(name: str, hashing: bool) -> Inspection:
     """Read a file once; the parts of a model folder have no checksum, and are hashed.
 
     Without ``hashing``, stored checksums and identities are believed.
     """
     path = Path(name)
-    seal = read_seal(path) if is_sealed(name) and not part_of_model else None
+    seal = read_seal(path) if is_sealed(name) and artefact_name(name) == name else None
     if seal is None:
         return Inspection(identity=sha256_of(path) if hashing else "")
     try:
@@ -184,11 +163,10 @@ def present_state(name: str, sha256: str) -> tuple[State, Record | None]:
         return "source" if is_outside(name) else "missing", None
     try:
         record = record_at(path)
-        if identity(path) != sha256:
-            return "rebuilt since", record
+        same = identity(path) == sha256
     except DataError:
         return "damaged", record
-    return "as recorded" if record else "file", record
+    return ("as recorded" if record else "file") if same else "rebuilt since", record
 
 
 # Two records
@@ -291,8 +269,6 @@ class Records:
         self.sizes: dict[str, int] = {}
         self.strays: dict[str, str] = {}
         """Files that no finished job leaves, and what they are."""
-        self.checkpoints: list[str] = []
-        """Folders of complete checkpoints of trainings."""
         folders, seen = list(folders), set[str]()
         self.folders = [relative_name(folder) for folder in folders]
         for folder in folders:
@@ -307,7 +283,7 @@ class Records:
         for name, record in self.by_file.items():
             for given in record.inputs.values():
                 self.readers[given.path].add(name)
-            for path in (*(given.path for given in inner_inputs(record)), *record.outputs):
+            for path in (*(given.path for given in record.inner.values()), *record.outputs):
                 self.listed[path].add(name)
 
     def _list(self, folder: Path, seen: set[str]) -> None:
@@ -319,29 +295,20 @@ class Records:
             name = relative_name(path)
             if path.name.startswith(".") and path.suffix in (".tmp", ".old"):  # as `artefacts` names them
                 self.strays[name] = "left behind by a job that was killed, or being written"
-            elif path.is_dir() and (path.name == _CHECKPOINTS or path.suffix == f".{_CHECKPOINTS}"):
-                # A training that was killed while it wrote a checkpoint leaves no manifest, and passes over it.
-                self.checkpoints += [
-                    relative_name(file.parent) for file in sorted(path.glob(f"step*/{MANIFEST}"))
-                ]
             elif path.is_dir():
-                self._list(path, seen)
+                if path.suffix != ".checkpoints":  # checked by the jobs that continue from them
+                    self._list(path, seen)
             elif not path.is_file():
                 self.strays[name] = "neither a file nor a folder; perhaps a broken link"
-            elif not (path.name.endswith(LOCK_SUFFIX) or is_timestamp(path)):  # `lock` writes the former
+            elif not path.name.endswith(LOCK_SUFFIX):  # which `lock` writes
                 self.sizes[name] = path.stat().st_size
 
     def _inspected(self, hashing: bool) -> dict[str, Inspection]:
-        models = {Path(name).parent.as_posix() for name in self.sizes if Path(name).name == RECORD_FILE}
-
-        def inspected(name: str) -> Inspection:
-            return _inspect(name, artefact_name(name, models.__contains__) != name, hashing)
-
         names = sorted(self.sizes, key=lambda name: (-self.sizes[name], name))  # the largest first
         screen = Console(stderr=True)
         hidden = not (hashing and screen.is_terminal)
         with ThreadPoolExecutor(_THREADS) as pool:
-            found = pool.map(inspected, names)
+            found = pool.map(_inspect, names, repeat(hashing))
             seen = track(found, "hashing", len(names), console=screen, transient=True, disable=hidden)
             return dict(zip(names, seen, strict=True))
 
@@ -356,33 +323,31 @@ class Records:
         return artefact_name(path, self._models.__contains__)
 
     @cached_property
-    def damaged(self) -> list[str]:
-        """Files whose checksum is broken or gone."""
+    def damage(self) -> dict[str, tuple[Kind, str]]:
+        """Files that are not as written, by their checksums or by the record of the model folder that they are in.
+
+        Returns:
+            Each file's fault, and the fault in words.
+        """
+        found: dict[str, tuple[Kind, str]] = {}
+        parts: dict[str, dict[str, str]] = defaultdict(dict)
         expected = {*self.listed, *(f"{folder}/{REPORT}" for folder in self.folders)}
-        return [
-            name
-            for name, one in self.inspections.items()
-            if one.damaged or (name in expected and is_sealed(name) and one.checksum is None)
-        ]
-
-    @cached_property
-    def dropped(self) -> dict[str, str]:
-        """Weights that a study does not keep (``keep_models``), by file, and the hash that each had."""
-        found: dict[str, str] = {}
-        for name in self.sizes:
-            if Path(name).name == DROPPED_FILE:
-                with suppress(pa.ArrowInvalid, OSError):  # damaged, which is a finding of its own
-                    rows = pq.read_table(name, schema=DROPPED).to_pylist()
-                    found |= {row["file"]: row["sha256"] for row in rows}
-        return found
-
-    @cached_property
-    def parts(self) -> dict[str, dict[str, str]]:
-        """Record of a model folder to the paths of the folder's other files and their hashes."""
-        found: dict[str, dict[str, str]] = defaultdict(dict)
         for name, one in self.inspections.items():
             if (artefact := self.artefact_name(name)) != name:
-                found[artefact][name] = one.identity
+                parts[artefact][name] = one.identity
+            elif one.damaged:
+                found[name] = "changed", f"checksum {str(one.checksum)[:12]} does not match"
+            elif one.checksum is None and name in expected and is_sealed(name):
+                found[name] = "changed", "its checksum is gone"
+        for artefact, record in self.by_file.items():
+            folder, now = artefact.removesuffix(RECORD_FILE), parts[artefact]
+            was = {f"{folder}{part}": sha256 for part, sha256 in record.files.items()}
+            found |= dict.fromkeys(now.keys() - was.keys(), ("foreign", f"{RECORD_FILE} does not list it"))
+            found |= dict.fromkeys(was.keys() - now.keys(), ("missing", f"{RECORD_FILE} lists it"))
+            for part in was.keys() & now.keys():
+                if now[part] != was[part]:
+                    differs = f"sha256 {now[part][:12]}; {RECORD_FILE} says {was[part][:12]}"
+                    found[part] = "changed", differs
         return found
 
     def made_from(self, path: str) -> set[str]:

@@ -39,7 +39,7 @@ from workflow_scripts.reporting.sheets import (
     to_csv,
 )
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, markdown_table
-from workflow_scripts.verbs.records import REPORT, artefact_record, inner_inputs, missing_file, study_folder
+from workflow_scripts.verbs.records import REPORT, artefact_at, missing_file, study_folder
 
 SYSTEMS = "systems.yaml"
 """In a folder of kept tables: name of a system to its table, run and cost."""
@@ -63,7 +63,7 @@ def tables_in(folder: Path) -> tuple[list[Path], list[str]]:
         raise DataError(f"{folder}: a folder without tables. {_REMEDY}")
     made_from: list[Path] = []
     with suppress(DataError):  # an unreadable report does not name its tables
-        inputs = inner_inputs(artefact_record(report)) if (report := folder / REPORT).exists() else ()
+        inputs = artefact_at(report)[1].inner.values() if (report := folder / REPORT).exists() else ()
         made_from += [Path(given.path) for given in inputs if Path(given.path).parent.name == "tables"]
     lost = [f"{path}: no such file. {how_to_make(path)}" for path in made_from if not path.exists()]
     return sorted(folder.glob("tables/*.parquet")), lost

@@ -19,7 +19,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.provenance.artefacts import read_seal
 from workflow_scripts.provenance.job import by_name
 from workflow_scripts.provenance.key import canonical
-from workflow_scripts.provenance.record import Input, Record, sha256_of
+from workflow_scripts.provenance.record import Input, Record, is_outside, sha256_of
 from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, Graph, PlannedJob, given_call, planned
 from workflow_scripts.verbs.printing import Answer, Row, Rows, rows_of
 from workflow_scripts.verbs.records import (
@@ -28,10 +28,8 @@ from workflow_scripts.verbs.records import (
     Records,
     compare,
     facts,
-    is_outside,
     is_sealed,
     job_name,
-    recomputed_key,
 )
 
 _ORDER = Change("input", "order", "another", "as configured")
@@ -110,13 +108,12 @@ def _reasons(records: Records, name: str, job: PlannedJob) -> Iterator[Change]:
     A record that does not have its own key does not say what the job did, and is compared with nothing.
     """
     record = records.by_file.get(name)
-    if record is None or recomputed_key(record) != record.key:
+    if record is None or record.recomputed_key() != record.key:
         yield _DAMAGED
-    elif recomputed_key(now := _as_planned(record, job)) != record.key:
+    elif (now := _as_planned(record, job)).recomputed_key() != record.key:
         yield from compare(facts(record), facts(now)) or [_ORDER]
     for part in record.files if record else ():  # Snakemake looks at the record alone
-        path = Path(name).parent / part
-        if path.as_posix() not in records.dropped and not path.exists():
+        if not Path(name).parent.joinpath(part).exists():
             yield Change("file", part, "as recorded", "missing")
 
 

@@ -9,8 +9,8 @@ Prints each file that is not as recorded, how many artefacts were made from it, 
   unlabelled  it lacks the label of a substitution that one of its inputs has
 
 Sources from outside the pipeline are hashed again if this machine has them: files below the data root, in installed
-packages, in the Hub's local cache. Checkpoints of unfinished trainings and entries of the cache are compared with their
-own lists of hashes. Artefacts that other code, or uncommitted code, has made are counted, and are no fault.
+packages, in the Hub's local cache. Artefacts that other code, or uncommitted code, has made are counted, and are no
+fault. Checkpoints and the cache are checked by the jobs that use them.
 
 Exit code 1 if a file is not as recorded.
 
@@ -19,12 +19,13 @@ Exit code 1 if a file is not as recorded.
 
 import re
 import shlex
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from rich.filesize import decimal
 
@@ -32,32 +33,20 @@ from workflow_scripts.data import hub, sources
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.place import Call, last_call
 from workflow_scripts.graph.study import data_root_of, open_study
-from workflow_scripts.provenance import cache
-from workflow_scripts.provenance.artefacts import RECORD_FILE
 from workflow_scripts.provenance.closure import ROOT, meaning_now
-from workflow_scripts.provenance.record import Record, sha256_of
-from workflow_scripts.training.manifests import damaged_file, read_manifest
+from workflow_scripts.provenance.record import Record, is_outside, sha256_of
 from workflow_scripts.verbs.plan import FOLDERS, audited_folders, given_call, snakemake_options, whole_config
 from workflow_scripts.verbs.printing import Answer, Rows, rows_of
 from workflow_scripts.verbs.records import (
-    ABSENT,
     REPORT,
+    Kind,
     Records,
-    compare,
-    inner_inputs,
-    is_outside,
     present_state,
-    recomputed_key,
-    relative_name,
 )
 
-Kind = Literal["changed", "missing", "foreign", "stale", "unlabelled"]
-Todo = Literal["delete", "restore", "rerun"]
 Found = tuple[str, Kind, str]
 """A path, its fault, and the fault in words."""
 
-_CACHE = "results/.cache"
-"""The cache of the configuration as it is shipped."""
 _UNKNOWN = ["--configfile", "CONFIG"]
 """Options for a study that has not run here, or that last ran without the run that a file belongs to."""
 _MADE_BY_RULES = ("results", "benchmarks")
@@ -73,10 +62,6 @@ class Finding(NamedTuple):
     path: str
     kind: Kind
     found: str
-    todo: Todo
-    """Delete the file, restore a file that no job makes, or rerun the job that makes it."""
-    target: str
-    """The file to delete, restore or make; for a part of a model folder, the folder's record."""
     affects: int
     """Number of artefacts made from it, directly or indirectly."""
 
@@ -88,60 +73,26 @@ def verify(
 
     Args:
         studies: Folders of results.
-        given: The configuration that names data root and cache; None for that of each study's last run here.
+        given: The configuration that names the data root; None for that of each study's last run here.
 
     Returns:
         The records; findings sorted by path, one for each path and reason; and each source outside the pipeline with
         its sha256 now, or None if this machine does not have it.
     """
     records = Records(studies)
-    calls = [given or last_call(study.name) for study in studies]
-    roots, caches = map(dict.fromkeys, zip(*map(_places, calls), strict=True))
+    roots = dict.fromkeys(_data_root(given or last_call(study.name)) for study in studies)
     outside = {name: sha256_now(name, filter(None, roots)) for name in records.readers if is_outside(name)}
-    spoilt = dict(_spoilt_checkpoints(records))
-    for entry, fault in (one for folder in caches for one in cache.faults(Path(folder).expanduser())):
-        spoilt[relative_name(entry)] = f"{fault}: its work would be done again"
     found: set[Found] = {
-        *damage(records),
+        *((path, *fault) for path, fault in records.damage.items()),
         *_orphans(records),
         *_missing(records),
         *_changed_sources(records, outside),
-        *((path, "changed", fault) for path, fault in spoilt.items()),
         *(one for name, record in records.by_file.items() for one in _contradictions(records, name, record)),
     }
-    findings = []
-    for path, kind, fault in sorted(found):
-        todo: Todo = "rerun" if Path(path).parts[0] in _MADE_BY_RULES else "restore"
-        target = records.artefact_name(path)
-        if kind == "foreign" or path in spoilt:  # jobs can do without it
-            todo, target = "delete", path
-        findings.append(Finding(path, kind, fault, todo, target, len(records.made_from(path))))
-    return records, findings, outside
+    return records, [Finding(*one, len(records.made_from(one[0]))) for one in sorted(found)], outside
 
 
 # Each file on its own
-
-
-def damage(records: Records) -> Iterator[Found]:
-    """Files that are not as written, by their checksums or by the record of the model folder that they are in."""
-    for name in records.damaged:
-        checksum = records.inspections[name].checksum
-        yield (
-            name,
-            "changed",
-            f"checksum {checksum[:12]} does not match" if checksum else "its checksum is gone",
-        )
-    for artefact, record in records.by_file.items():
-        folder = artefact.removesuffix(RECORD_FILE)
-        was = {f"{folder}{part}": sha256 for part, sha256 in record.files.items()}
-        now = dict(was.items() & records.dropped.items()) | records.parts.get(artefact, {})
-        for _, path, listed, found in compare({"file": was}, {"file": now}):
-            if listed == ABSENT:
-                yield path, "foreign", f"{RECORD_FILE} does not list it"
-            elif found == ABSENT:
-                yield path, "missing", f"{RECORD_FILE} lists it"
-            else:
-                yield path, "changed", f"sha256 {str(found)[:12]}; {RECORD_FILE} says {str(listed)[:12]}"
 
 
 def _orphans(records: Records) -> Iterator[Found]:
@@ -149,7 +100,7 @@ def _orphans(records: Records) -> Iterator[Found]:
     for name, what in records.strays.items():
         yield name, "foreign", what
     for name, one in records.inspections.items():
-        if name in records.damaged or records.artefact_name(name) != name:
+        if name in records.damage or records.artefact_name(name) != name:
             continue
         if one.checksum is None and name not in records.listed:
             yield name, "foreign", "no checksum, and no record lists it"
@@ -171,30 +122,20 @@ def _missing(records: Records) -> Iterator[Found]:
             yield path, "missing", f"listed by {min(names)}{rest}"
 
 
-def _spoilt_checkpoints(records: Records) -> Iterator[tuple[str, str]]:
-    """Checkpoints that are not as they were written, and the file that tells."""
-    for name in records.checkpoints:
-        manifest = read_manifest(Path(name))
-        damaged = damaged_file(Path(name), manifest) if manifest else "its manifest"
-        if damaged is not None:
-            after = "training would continue from the checkpoint before, or start again"
-            yield name, f"{damaged} is not as it was written: {after}"
-
-
 # Records compared with each other and with sources
 
 
 def _contradictions(records: Records, name: str, record: Record) -> Iterator[Found]:
     """Differences between a record, its own key, those of its job's other outputs, and its inputs as they are now."""
-    if recomputed_key(record) != record.key:
+    if record.recomputed_key() != record.key:
         altered = "its record was altered and sealed again"
         yield name, "changed", f"{altered}: its key is not that of its settings, code and inputs"
     for sibling in record.outputs:
         other = records.by_file.get(sibling)
         if other and name < sibling and (other.key, other.inputs) != (record.key, record.inputs):
             yield name, "stale", f"{sibling} is of another run of {record.rule}"
-    for path, was in {(given.path, given.sha256) for given in inner_inputs(record)}:
-        if path in records.damaged or not Path(path).exists():
+    for path, was in {(given.path, given.sha256) for given in record.inner.values()}:
+        if path in records.damage or not Path(path).exists():
             continue  # a finding of its own
         if here := records.inspections.get(path):
             state, source = "" if here.identity == was else "rebuilt since", here.record
@@ -221,14 +162,12 @@ def _changed_sources(records: Records, now: Mapping[str, str | None]) -> Iterato
             yield source, "changed", f"sha256 {str(sha256)[:12]}; {reader}"
 
 
-def _places(call: Call | None) -> tuple[Path | None, str]:
-    """The data root and the cache of a configuration, or else SEMBLANCE_DATA and the usual cache."""
-    noted = call.cache if call else ""
+def _data_root(call: Call | None) -> Path | None:
+    """The data root of a configuration, or else SEMBLANCE_DATA."""
     if call:
         with suppress(ConfigError):  # its files may be gone
-            config = whole_config(call)
-            return data_root_of(config["data_root"]), noted or config["cache"] or _CACHE
-    return sources.data_root(), noted or _CACHE
+            return data_root_of(whole_config(call)["data_root"])
+    return sources.data_root()
 
 
 def sha256_now(source: str, data_roots: Iterable[Path]) -> str | None:
@@ -263,27 +202,30 @@ def _candidates(kind: str, name: str, data_roots: Iterable[Path]) -> Iterator[tu
 # Repair
 
 
-def commands(findings: Sequence[Finding], given: Call | None = None) -> list[str]:
+def commands(records: Records, findings: Iterable[Finding], given: Call | None = None) -> list[str]:
     """Shell commands that repair everything.
 
     A file that is only deleted is not made again as long as artefacts made from it exist; hence --forcerun.
 
     Args:
+        records: The records of the studies.
         findings: Faults.
         given: The configuration; None for that of each study's last run here.
     """
-    studies = {Path(finding.target).parts[1] for finding in findings if finding.todo == "rerun"}
-    known = {study: _known(given or last_call(study)) for study in studies}
-    lines = defaultdict(set)
-    for finding in sorted(findings, key=lambda finding: get_args(Todo).index(finding.todo)):
-        line = {"delete": "rm -r", "restore": "# restore"}.get(finding.todo, "")
-        if finding.todo == "rerun":
-            words, runs = known[Path(finding.target).parts[1]]
-            run = _RUN.match(finding.target)
+    known = cache(lambda study: _known(given or last_call(study)))
+    lines: dict[str, set[str]] = {"rm -r": set(), "# restore": set()}
+    for path, kind, *_ in findings:
+        folder, *below = Path(path).parts
+        line, target = "# restore", path
+        if kind == "foreign":  # jobs can do without it
+            line = "rm -r"
+        elif folder in _MADE_BY_RULES:
+            words, runs = known(below[0])
+            run, target = _RUN.match(path), records.artefact_name(path)
             words = _UNKNOWN if run and runs is not None and run[1] not in runs else words
             line = shlex.join(["snakemake", "--cores", "all", *words, "--forcerun"])
-        lines[line].add(shlex.quote(finding.target))
-    return [f"{line} {' '.join(sorted(targets))}" for line, targets in lines.items()]
+        lines.setdefault(line, set()).add(shlex.quote(target))
+    return [f"{line} {' '.join(sorted(targets))}" for line, targets in lines.items() if targets]
 
 
 def _known(call: Call | None) -> tuple[list[str], Collection[str] | None]:
@@ -309,7 +251,7 @@ def answer(studies: list[Path], configfile: list[str], config: list[str]) -> Ans
     kinds = Counter(finding.kind for finding in findings).most_common()
     said = ", ".join(f"{count} {kind}" for kind, count in kinds) or "all as recorded"
     absent = [source for source, now in outside.items() if now is None]
-    mending = commands(findings, given)
+    mending = commands(records, findings, given)
     size = decimal(sum(records.sizes.values()))
     return Answer(
         f"{len(records.by_file)} artefacts, {size}, in {', '.join(records.folders)}, "
@@ -329,7 +271,5 @@ def _notes(records: Records, absent: Sequence[str]) -> Iterator[str]:
             yield f"made by other code: {count} artefacts; changed since: {files}"
     if uncommitted := sum(record.origin.dirty for record in made):
         yield f"made by code that was not committed: {uncommitted} artefacts"
-    if records.checkpoints:
-        yield f"unfinished training: {len(records.checkpoints)} complete checkpoints"
     if absent:
         yield f"not on this machine: {', '.join(absent)}"

@@ -3,8 +3,13 @@ import shutil
 import pytest
 import torch
 
-from workflow_scripts.training.checkpoints import Checkpoint, in_host_memory, load_checkpoint, save_checkpoint
-from workflow_scripts.training.manifests import MANIFEST
+from workflow_scripts.training.checkpoints import (
+    MANIFEST,
+    Checkpoint,
+    in_host_memory,
+    load_checkpoint,
+    save_checkpoint,
+)
 
 OURS = "f" * 64
 

@@ -216,4 +216,8 @@ def test_rows_are_counted_and_shown_by_what_was_chosen(mixed):
         shown.items()
         >= {"text": "text 2", "answer": "Error 500", "status": "failed", "engine": "google"}.items()
     )
+    (shown,) = data("answers", "show", "--matching", "openai|empty", "--status", "usable", "--ledger", mixed)[
+        1
+    ]["rows"]
+    assert shown["engine"] == "openai"
     assert command(mixed, "show", "--most", 2).splitlines()[-1] == "and more; --most 2"

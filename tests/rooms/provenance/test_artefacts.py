@@ -247,7 +247,6 @@ def test_hyphens_in_a_record_do_not_end_the_comment_of_a_page(tmp_path, text):
         (lambda folder: (folder / "1_Pooling/config.json").unlink(), "config.json: missing"),
         (lambda folder: (folder / "1_Pooling/extra.json").write_text("{}"), "extra.json: not listed"),
         (lambda folder: (folder / RECORD_FILE).unlink(), "no record.json"),
-        (lambda folder: (folder / ".snakemake_timestamp").write_text("x"), "snakemake_timestamp: not listed"),
     ],
 )
 def test_a_damaged_model_folder_is_refused_with_the_file(tmp_path, damage, complaint):

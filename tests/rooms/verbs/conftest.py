@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from workflow_scripts.columns.corpora import PAIRS, SENTENCES
-from workflow_scripts.columns.training import DROPPED, DROPPED_FILE
 from workflow_scripts.evaluation.base import Score, score_table
 from workflow_scripts.provenance.artefacts import (
     identity,
@@ -19,7 +18,7 @@ from workflow_scripts.provenance.artefacts import (
     writing_model_folder,
 )
 from workflow_scripts.provenance.closure import meanings, packages
-from workflow_scripts.provenance.record import Input, sha256_of
+from workflow_scripts.provenance.record import Input
 
 STUDY = "results/study"
 RUNS = [("simcse", 1), ("simcse", 2), ("plain", 1)]
@@ -138,16 +137,6 @@ def write_times():
         outputs=[Path(STUDY, "report.html")],
     )
     write_page(Path(STUDY, "report.html"), "<html><body>0.5</body></html>", page)
-
-
-def drop_weights(run):
-    """Delete the weights of a run's first seed, and list them as dropped."""
-    weights = Path(STUDY, f"runs/{run}/seed1/model/model.safetensors")
-    file = f"runs/{run}/{DROPPED_FILE}"
-    rows = [[weights.as_posix()], [sha256_of(weights)]]
-    record = made_by("drop_models", [file], wildcards={"run": run})
-    write_table(Path(STUDY, file), pa.table(rows, schema=DROPPED), record)
-    weights.unlink()
 
 
 def flip_a_byte(path, position=10):

@@ -221,13 +221,6 @@ def test_a_changed_byte_breaks_every_tree_above_it(root):
     assert damaged == [f"{MODEL}/record.json"]
 
 
-def test_a_model_without_the_weights_that_were_dropped_is_whole(root, study):
-    study.drop_weights("plain")
-    assert printed("explain", SCORE)[0] == printed("explain", MODEL)[0] == 0
-    flip_a_byte(f"{MODEL}/1_Pooling/config.json")
-    assert printed("explain", SCORE)[0] == printed("explain", MODEL)[0] == 1
-
-
 def test_files_made_from_a_file_or_a_source_are_listed_up_to_the_report(root):
     def into(name):
         return {

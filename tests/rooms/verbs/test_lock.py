@@ -14,7 +14,6 @@ from workflow_scripts.columns.tables import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.provenance.artefacts import read_record, read_seal, write_page, write_table
 from workflow_scripts.verbs.lock import LOCK, UNEXPLAINED, machine
-from workflow_scripts.verbs.records import recomputed_key
 
 TABLE = "tables/main.parquet"
 
@@ -118,7 +117,7 @@ def test_another_rate_in_a_record_whose_key_and_seal_are_made_again_is_found(roo
     history = "runs/plain/seed1/history.parquet"
     record = read_record(Path(STUDY, history))
     forged = record.model_copy(update={"settings": record.settings | {"training": {"learning_rate": 1.0}}})
-    rewrite(Path(STUDY, history), settings=forged.settings, key=recomputed_key(forged))
+    rewrite(Path(STUDY, history), settings=forged.settings, key=forged.recomputed_key())
     assert checked(locked) == [(history, "changed", "settings")]
 
 
