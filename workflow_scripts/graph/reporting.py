@@ -11,7 +11,7 @@ from workflow_scripts.graph.slices import Config, as_json
 from workflow_scripts.graph.study import Run, Study
 from workflow_scripts.settings.claims import FOLDER, Claim, Comparison, claims_in
 from workflow_scripts.settings.extraction import tables_of
-from workflow_scripts.settings.grids import PAPERS, scored_columns
+from workflow_scripts.settings.grids import scored_columns
 
 
 class Page:
@@ -34,7 +34,6 @@ class Page:
         trips = [corpus for corpus in corpora if "round_trip" in self._config["corpora"][corpus]]
         history = "<results>/runs/{run}/seed{seed}/history.parquet"
         trained = (study.runs[name] for name, run in self._runs.items() if run.corpus)
-        printed = sorted((study.root / "resources/published").glob("*.csv"))
         overlaps = corpora if self._config["contamination"] else []
         return {
             "datasets": _paths("datasets/{}.parquet", self.datasets),
@@ -46,8 +45,6 @@ class Page:
             "exemplars": _paths("exemplars/{}.parquet", study.asked_pools),
             "development": sorted({run.dev for run in study.trained.values()}),
             "histories": [file for run in trained for file in run.files(history)],
-            "published": [f"resources/published/{file.name}" for file in printed],
-            "ledger": [f"resources/ledger/{paper}.yaml" for paper in PAPERS],
         }
 
     def settings(self) -> str:

@@ -10,8 +10,7 @@ import re
 import xml.etree.ElementTree as ET
 from base64 import b64encode
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Collection, Mapping, Sequence
 from math import ceil, floor, log10
 from pathlib import Path
 from statistics import fmean
@@ -25,15 +24,12 @@ from jinja2 import Environment, StrictUndefined
 
 from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
 from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, WORD_COUNTS
-from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.columns.training import HISTORY
-from workflow_scripts.data.printed import read_printed
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import half_width
 from workflow_scripts.provenance.artefacts import read_table, write_page
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Record
-from workflow_scripts.reporting import coverage
 from workflow_scripts.reporting.cells import Row, between, number, p_text, printed_sides
 from workflow_scripts.reporting.records import experiment_of, kept, record_of, split_labels, steps, wildcard
 from workflow_scripts.reporting.sheets import Sheet, sheet_of
@@ -73,8 +69,6 @@ def page(job: Job) -> str:
         pools=_pools(job),
         development=_development(job),
         claims=_claims(job),
-        coverage=_coverage(job),
-        papers=PAPERS,
         file=_linked(report, report),
         commit=record.origin.commit,
         dirty=record.origin.dirty,
@@ -445,18 +439,6 @@ def _claims(job: Job) -> Shown:
         others = [row for row in rows if row["verdict"] == NOT_RUN]
         return {"lines": compared, "others": others, "file": _linked(path, job.outputs["report"])}
     return {}
-
-
-def _coverage(job: Job) -> Iterable[coverage.Line]:
-    """The ledger of printed numbers, with what this study has measured of them."""
-    pictures = [svg for path in job.many("figures") for svg in path.parent.glob("*.svg")]
-    measured = {(path.parent.name, "", path.stem) for path in pictures}
-    for path in [*job.many("tables"), *job.many("extraction"), *job.many("times")]:
-        measured |= {(path.stem, "", "table"), *coverage.targets_in(_rows(path, TABLE), path.stem)}
-    texts = {path: path.read_text("utf-8") for path in job.many("ledger")}
-    ledgers = {path.stem: coverage.read_ledger(text, str(path)) for path, text in texts.items()}
-    printed = (read_printed(path.read_bytes(), path.as_posix()) for path in job.many("published"))
-    return coverage.lines([*chain.from_iterable(printed)], ledgers, measured)
 
 
 def write_report(job: Job) -> None:

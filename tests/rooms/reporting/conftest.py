@@ -20,7 +20,7 @@ from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.figures.base import all_figures
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.closure import ROOT, meanings, packages
-from workflow_scripts.settings.grids import PAPERS, runs_of
+from workflow_scripts.settings.grids import runs_of
 from workflow_scripts.training.loop import write_speed
 
 STAND_IN = "all-MiniLM-L6-v2 stands in for BERT-base"
@@ -284,8 +284,6 @@ class Study:
                 figures=[figures / "record.json"],
                 **corpus,
                 histories=histories,
-                published=sorted((ROOT / "resources/published").glob("*.csv")),
-                ledger=[ROOT / f"resources/ledger/{paper}.yaml" for paper in PAPERS],
                 report=self.root / "report.html",
             )
         )
