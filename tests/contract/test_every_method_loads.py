@@ -29,7 +29,6 @@ from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance.artefacts import (
-    identity,
     job_record,
     read_record,
     verify_checksum,
@@ -390,16 +389,12 @@ def test_a_card_says_what_a_model_is_and_leaves_its_folder_alone(models, run):
     assert [(r.dataset_name, r.metric_type, r.metric_value) for r in data.eval_results] == [
         ("lee", "spearman_all", 0.5729)
     ]
-    assert "| lee | lee | all | spearman | 0.5729 | 0.5629 ± 0.0141 (2) |" in card.text
+    assert "| lee | lee | all | spearman | 0.5729 | 0.5629 ± 0.0141 (2) |" in card.text.splitlines()
     assert "- wiki, from Wikipedia; licence CC BY-SA; cite its authors" in card.text.splitlines()
-    assert identity(Path(run, "model")) in card.text
     trained = run != "frozen_avg-default"
     assert (
         "2 steps; the checkpoint of step 2 is kept, the best on the development set" in card.text
     ) == trained
     assert ("trust_remote_code=True" in card.text) == (run.split("-")[0] in ("jtcse", "promptbert"))
-    assert ("AutoModel` loads the encoder alone" in card.text) == (
-        run.split("-")[0] in ("simcse", "frozen_avg")
-    )
     for label in read_record(Path(run, "model")).labels:
         assert f"- {label}" in card.text

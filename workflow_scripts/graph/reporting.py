@@ -114,7 +114,7 @@ class Claims:
 
 
 def card(run: Run) -> str:
-    """Encoders, data and settings of a run, as ``reporting.model_card.Config`` reads them."""
+    """Encoders, data and settings of a run, as the template of cards reads them."""
     config = run.study.config
     published, corpora = run.study.behind([run.encoder, run.teacher])
     names = corpus_datasets(config, corpora | ({run.corpus} if run.corpus else set()))
