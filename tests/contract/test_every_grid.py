@@ -17,7 +17,7 @@ from workflow_scripts.figures.base import all_figures
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.references import called_runs
 from workflow_scripts.reporting.records import RunTable
-from workflow_scripts.reporting.tables import ScoreFile, build
+from workflow_scripts.reporting.tables import build
 from workflow_scripts.settings.grids import Experiment, baselines_of, one_column_a_task, runs_of
 from workflow_scripts.settings.report import Called, Significance
 from workflow_scripts.settings.suites import SUITES
@@ -66,7 +66,7 @@ def made_up_scores(config, grid):
         for name, seed in trainings(grid):
             values = draw.uniform(0.4, 0.6, size=len(cells))
             scores = [Score(*cell, float(value), 100) for cell, value in zip(cells, values, strict=True)]
-            yield ScoreFile(score_table(scores, run=name, seed=str(seed), suite=suite), [])
+            yield score_table(scores, run=name, seed=str(seed), suite=suite), []
 
 
 def made_up_histories(grid):

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import ceil, floor, log10
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -117,31 +117,13 @@ def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-class Axis(NamedTuple):
-    """The numbers at the left and the right end of a picture."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def over(cls, values: Sequence[float]) -> "Axis":
-        """An axis from the least of some values to the greatest, with some air at both ends."""
-        low, high = min(values), max(values)
-        air = (high - low or 1.0) / 20
-        return cls(low - air, high + air)
-
-    def place(self, value: float | None) -> float | None:
-        """The place of a value, in percent of the axis from the left."""
-        return None if value is None else round(100 * (value - self.low) / (self.high - self.low), 2)
-
-    def ticks(self) -> list[tuple[float | None, str]]:
-        """Places and numbers of three to six round values."""
-        wanted = (self.high - self.low) / 6
-        unit = 10.0 ** floor(log10(wanted))
-        step = next(unit * by for by in (1, 2, 5, 10) if unit * by >= wanted)
-        steps = range(ceil(self.low / step), floor(self.high / step) + 1)
-        digits = max(0, -floor(log10(step)))
-        return [(self.place(count * step), number(count * step, digits)) for count in steps]
+def ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Three to six round values from ``low`` to ``high``, with their texts."""
+    wanted = (high - low) / 6
+    unit = 10.0 ** floor(log10(wanted))
+    step = next(unit * by for by in (1, 2, 5, 10) if unit * by >= wanted)
+    counts, digits = range(ceil(low / step), floor(high / step) + 1), max(0, -floor(log10(step)))
+    return [(count * step, number(count * step, digits)) for count in counts]
 
 
 def compare_runs(sheet: Sheet, heading: str) -> dict[str, Any]:
@@ -167,20 +149,27 @@ def compare_runs(sheet: Sheet, heading: str) -> dict[str, Any]:
     if not values:
         return {}
     printed = [row["published"] for row in rows if row["published"] is not None]
-    axis = Axis.over(values + printed)
+    low, high = min(values + printed), max(values + printed)
+    air = (high - low or 1.0) / 20
+    low, high = low - air, high + air
+
+    def place(value: float | None) -> float | None:
+        """In percent of the picture's width from the left."""
+        return None if value is None else round(100 * (value - low) / (high - low), 2)
+
     return {
         "head": sheet.heads[column],
         "level": f"{1 - alpha:.0%}",
-        "base": axis.place(next((row["mean"] for row in rows if row["run"] == sheet.only_baseline), None)),
-        "ticks": axis.ticks(),
+        "base": place(next((row["mean"] for row in rows if row["run"] == sheet.only_baseline), None)),
+        "ticks": [(place(value), text) for value, text in ticks(low, high)],
         "printed": bool(printed),
         "runs": [
             {
                 "line": line,
                 "cell": row,
-                "at": axis.place(row["mean"]),
-                "ends": [axis.place(end) for end in pair],
-                "printed_at": axis.place(row["published"]),
+                "at": place(row["mean"]),
+                "ends": [place(end) for end in pair],
+                "printed_at": place(row["published"]),
             }
             for line, row, pair in zip(sheet.lines, rows, ends, strict=True)
         ],

@@ -203,18 +203,17 @@ def _tested(
     significance: Significance,
 ) -> Compared:
     """Two cells over what both repeat; over sentence pairs where neither run of a grid repeats anything."""
-    margin = (claim.margin or 0) if claim.expects == "same" else None
     runs = runs_of(grid.model_dump()) if grid else {}
     fixed = [runs[row["run"]].fixed if grid else len(row["values"]) == 1 for row in sides]
     if grid and all(fixed) and (parts := _resampled(sides, grid, material, significance)):
         differences, resampled_R, counts = zip(*parts, strict=True)
         evidence = over_resamples(
-            fmean(differences), np.mean(resampled_R, axis=0), sum(counts), significance, margin
+            fmean(differences), np.mean(resampled_R, axis=0), sum(counts), significance, claim.margin
         )
         return Compared(sides, "pairs", (sides[0]["mean"], sides[1]["mean"]), evidence)
     over, pairs = _repeated(sides, fixed, "seeds" if grid else "draws")
     means = (fmean(one for one, _ in pairs), fmean(other for _, other in pairs))
-    evidence = over_pairs([one - other for one, other in pairs], significance, margin)
+    evidence = over_pairs([one - other for one, other in pairs], significance, claim.margin)
     return Compared(sides, over, means, evidence)
 
 
