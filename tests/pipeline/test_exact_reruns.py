@@ -29,7 +29,6 @@ TABLE = {"make_table": 1} | JUDGED
 SCORED = FIGURES | TABLE | REPORT
 NAMED = FIGURES | REPORT
 DRAWN = FIGURES | OF_EXTRACTION
-DRAWING = ("cosine_density", "curves", "inside_models", "planes")  # modules that draw the demo's figures
 
 
 def evaluated(runs: int) -> dict[str, int]:
