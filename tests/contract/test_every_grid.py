@@ -10,7 +10,7 @@ import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
 from tests.rooms.figures.conftest import shown, stored
-from workflow_scripts.columns.training import METRICS
+from workflow_scripts.columns import METRICS
 from workflow_scripts.data.printed import cell_numbers
 from workflow_scripts.evaluation.base import Score, score_table
 from workflow_scripts.figures.base import all_figures

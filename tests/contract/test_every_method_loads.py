@@ -18,9 +18,7 @@ from transformers import AutoModel
 from tests import jobs, tiny, walk
 from tests.evaluations import sts_metadata
 from tests.planning import DEMO, ROOT, merged_config, run_alone
-from workflow_scripts.columns.corpora import EXEMPLARS, PAIRS, TRIPLES, WORD_COUNTS
-from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.columns.training import TEACHER
+from workflow_scripts.columns import EXEMPLARS, PAIRS, SCORES, TEACHER, TRIPLES, WORD_COUNTS
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import mteb_tasks, sts
 from workflow_scripts.evaluation.correlation import cosine, spearman

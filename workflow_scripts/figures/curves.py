@@ -15,8 +15,7 @@ import pandas as pd
 import pyarrow.compute as pc
 from pydantic import Field
 
-from workflow_scripts.columns.corpora import WORD_COUNTS
-from workflow_scripts.columns.training import HISTORY, METRICS
+from workflow_scripts.columns import HISTORY, METRICS, WORD_COUNTS
 from workflow_scripts.config import Settings
 from workflow_scripts.data.printed import read_printed
 from workflow_scripts.errors import ConfigError

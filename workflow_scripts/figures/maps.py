@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from workflow_scripts.columns.scores import ATTENTION
+from workflow_scripts.columns import ATTENTION
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.correlation import cosine
@@ -176,7 +176,7 @@ def mean_weights(tables: Iterable[tuple[str, pa.Table]], config: AttentionMaps) 
     """Weights of the first sentence in some layers, means over heads, seeds and encoders.
 
     Args:
-        tables: Runs, each with a table of ``columns.scores.ATTENTION``.
+        tables: Runs, each with a table of ``columns.ATTENTION``.
         config: The layers.
     """
     parts = [frame([], **_KEYS, weight="float")]

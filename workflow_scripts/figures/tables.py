@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import SCORES, TABLE
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import (
     TABLE_OF_GRID,
@@ -311,7 +310,7 @@ def both_scores(table: pd.DataFrame, config: Scatter) -> pd.DataFrame:
     """Means and standard deviations over seeds of two columns, a row per run.
 
     Args:
-        table: Rows of ``columns.tables.TABLE``.
+        table: Rows of ``columns.TABLE``.
         config: The two columns.
     """
     by_run = table.set_index("run")

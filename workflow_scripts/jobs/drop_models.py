@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from workflow_scripts.columns.training import DROPPED
+from workflow_scripts.columns import DROPPED_WEIGHTS
 from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import read_record
 from workflow_scripts.provenance.job import Job, cache_key
@@ -23,7 +23,7 @@ def drop_models(job: Job) -> None:
     weights = [(model / name, sha256) for model in models for name, sha256 in _weights(model)]
     table = pa.table(
         {"file": [path.as_posix() for path, _ in weights], "sha256": [sha256 for _, sha256 in weights]},
-        schema=DROPPED,
+        schema=DROPPED_WEIGHTS,
     )
     job.write({"dropped": table})
     for path, _ in weights:

@@ -11,7 +11,7 @@ from workflow_scripts.apis.translators import (
     reject_swapped,
     translate_all,
 )
-from workflow_scripts.columns.corpora import SENTENCES
+from workflow_scripts.columns import SENTENCES
 from workflow_scripts.data.round_trips import round_trips, shard_rows, usable_answers
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input

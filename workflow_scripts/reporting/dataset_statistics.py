@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from workflow_scripts.columns.corpora import PAIRS
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import PAIRS, TABLE
 from workflow_scripts.data.printed import Printed, as_printed, look_up
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import ConfigError
@@ -36,7 +35,7 @@ def build(
     labels: Sequence[str],
     printed: Mapping[tuple[str, ...], Printed],
 ) -> pa.Table:
-    """Describe the dataset of every row, in the columns of ``columns.tables.TABLE``.
+    """Describe the dataset of every row, in the columns of ``columns.TABLE``.
 
     Args:
         table: The datasets to describe.
@@ -82,7 +81,7 @@ def describe(table: pa.Table, graded: bool, words: str, pieces: Tokenise) -> dic
     """The statistics of one dataset by column; the sentences of a pair count as one text.
 
     Args:
-        table: Columns of ``columns.corpora.PAIRS`` or ``columns.corpora.LABELLED``; at least one row.
+        table: Columns of ``columns.PAIRS`` or ``columns.LABELLED``; at least one row.
         graded: Whether the score or label is a grade.
         words: How texts are split into words.
         pieces: How they are split into pieces.

@@ -9,8 +9,7 @@ import yaml
 from huggingface_hub import EvalResult, ModelCardData
 from jinja2 import StrictUndefined, Template
 
-from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.columns.training import HISTORY
+from workflow_scripts.columns import HISTORY, SCORES
 from workflow_scripts.methods import load_method
 from workflow_scripts.provenance.artefacts import check_model_folder, read_table, write_page
 from workflow_scripts.provenance.job import Job

@@ -22,9 +22,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from jinja2 import Environment, StrictUndefined
 
-from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
-from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, WORD_COUNTS
-from workflow_scripts.columns.training import HISTORY
+from workflow_scripts.columns import (
+    CLAIMS,
+    CONTAMINATION,
+    DROPPED,
+    EXEMPLARS,
+    HISTORY,
+    NOT_RUN,
+    PAIRS,
+    WORD_COUNTS,
+)
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import half_width
 from workflow_scripts.provenance.artefacts import read_table, write_page

@@ -87,7 +87,7 @@ def split_labels(labels: Iterable[str]) -> Labels:
 
 
 def steps(history: pa.Table) -> int:
-    """Optimiser steps of a training (``columns.training.HISTORY``)."""
+    """Optimiser steps of a training (``columns.HISTORY``)."""
     return int(history["step"][-1].as_py()) if len(history) else 0
 
 

@@ -21,8 +21,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import SCORES, TABLE
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.cells import GAP, Row, between, text_of
 from workflow_scripts.reporting.extraction import shown
@@ -45,7 +44,7 @@ class Sheet:
     settings: str
     """Configuration file that defines it."""
     rows: Sequence[Row]
-    """Its cells (``columns.tables.TABLE``)."""
+    """Its cells (``columns.TABLE``)."""
     headings: Sequence[str]
     """Its columns in order."""
     shown: Mapping[str, str] = field(default_factory=dict)

@@ -16,9 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.columns.training import METRICS
+from workflow_scripts.columns import METRICS, SCORES, TABLE
 from workflow_scripts.data.printed import Printed, cell_numbers
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import over_pairs
@@ -44,7 +42,7 @@ CHOSEN_BY = "of the set by which checkpoints were chosen"
 
 
 Scored = tuple[pa.Table, Sequence[str]]
-"""Scores of one run and seed on one suite (``columns.scores.SCORES``), and the substitutions that affect them."""
+"""Scores of one run and seed on one suite (``columns.SCORES``), and the substitutions that affect them."""
 
 
 def _table(job: Job, *, measured: bool) -> pa.Table:
@@ -88,7 +86,7 @@ def build(
         development: The dataset by which trained runs chose their checkpoints; None if no column is of it.
 
     Returns:
-        A row per run and column in the grid's order, in the columns of ``columns.tables.TABLE``.
+        A row per run and column in the grid's order, in the columns of ``columns.TABLE``.
 
     Raises:
         DataError: if the seeds of a cell come from different data.
@@ -207,7 +205,7 @@ class _Table:
         return tested | {"baseline": baseline}
 
     def shows(self, heading: str) -> dict[str, Any]:
-        """A column's content, as ``columns.tables.TABLE`` has it: suite, task, aggregation, metric, scale, digits."""
+        """A column's content, as ``columns.TABLE`` has it: suite, task, aggregation, metric, scale, digits."""
         column = self.columns[heading]
         if isinstance(column, Column):
             return column.model_dump(include={"suite", "task", "aggregation", "metric", "scale", "digits"})

@@ -25,8 +25,7 @@ import pyarrow.parquet as pq
 from rich.text import Text
 from rich.tree import Tree
 
-from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.columns.training import DROPPED_FILE
+from workflow_scripts.columns import DROPPED_WEIGHTS_FILE, SCORES
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.reasons import flat
 from workflow_scripts.provenance.artefacts import identity, read_seal
@@ -127,7 +126,7 @@ def _lacks_dropped_weights(model: Path) -> bool:
     """Whether nothing is wrong with a model but that its run's weights were dropped."""
     run = Path(*model.parts[:-3])  # which lists the dropped weights of all seeds
     damaged = (artefact_name(file) for file, _, _ in damage(Records([run])))
-    return (run / DROPPED_FILE).is_file() and model.as_posix() not in damaged
+    return (run / DROPPED_WEIGHTS_FILE).is_file() and model.as_posix() not in damaged
 
 
 # Cells. A table of an experiment names a run, a baseline and a heading, whose suite and task its settings hold; one of

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.progress import track
 
-from workflow_scripts.columns.training import DROPPED, DROPPED_FILE
+from workflow_scripts.columns import DROPPED_WEIGHTS, DROPPED_WEIGHTS_FILE
 from workflow_scripts.errors import DataError, advice, how_to_make, how_to_repair
 from workflow_scripts.graph.reasons import flat
 from workflow_scripts.provenance.artefacts import (
@@ -370,9 +370,9 @@ class Records:
         """Weights that a study does not keep (``keep_models``), by file, and the hash that each had."""
         found: dict[str, str] = {}
         for name in self.sizes:
-            if Path(name).name == DROPPED_FILE:
+            if Path(name).name == DROPPED_WEIGHTS_FILE:
                 with suppress(pa.ArrowInvalid, OSError):  # damaged, which is a finding of its own
-                    rows = pq.read_table(name, schema=DROPPED).to_pylist()
+                    rows = pq.read_table(name, schema=DROPPED_WEIGHTS).to_pylist()
                     found |= {row["file"]: row["sha256"] for row in rows}
         return found
 

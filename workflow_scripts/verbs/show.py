@@ -22,8 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import RenderableType
 
-from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import SCORES, TABLE
 from workflow_scripts.errors import ConfigError, DataError, how_to_make
 from workflow_scripts.evaluation.significance import detectable_difference, half_width
 from workflow_scripts.graph.configuration import read_yaml

@@ -8,8 +8,7 @@ import pytest
 from matplotlib.collections import PathCollection
 
 from tests.rooms.figures.conftest import FOOTNOTE, shown
-from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import SCORES, TABLE
 from workflow_scripts.settings.grids import Experiment, runs_of
 
 COLUMN = {"suite": "s", "task": "lee", "aggregation": "all", "metric": "m", "scale": 1, "digits": 2}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests import jobs
-from workflow_scripts.columns.training import DROPPED
+from workflow_scripts.columns import DROPPED_WEIGHTS
 from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import (
     job_record,
@@ -39,7 +39,7 @@ def two_seeds(tmp_path, monkeypatch, cached):
 def drop():
     output = RUN / "dropped_weights.parquet"
     jobs.call("drop_models", {"seeds": [1, 10]}, run="simcse", dropped=output)
-    return read_table(output, DROPPED).to_pylist()
+    return read_table(output, DROPPED_WEIGHTS).to_pylist()
 
 
 def test_weights_go_and_are_listed_with_their_hashes_whoever_tries_again(two_seeds, cached):

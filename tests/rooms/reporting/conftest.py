@@ -12,10 +12,17 @@ import pyarrow as pa
 import pytest
 
 from tests.jobs import begin_here, call_of, module_of
-from workflow_scripts.columns.claims import CLAIMS
-from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, SENTENCES, WORD_COUNTS
-from workflow_scripts.columns.scores import SIMILARITIES
-from workflow_scripts.columns.training import HISTORY
+from workflow_scripts.columns import (
+    CLAIMS,
+    CONTAMINATION,
+    DROPPED,
+    EXEMPLARS,
+    HISTORY,
+    PAIRS,
+    SENTENCES,
+    SIMILARITIES,
+    WORD_COUNTS,
+)
 from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.figures.base import all_figures
 from workflow_scripts.provenance.artefacts import job_record, write_table

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from tests.rooms.reporting.conftest import finish
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import TABLE
 from workflow_scripts.provenance.artefacts import read_record, verify_checksum
 from workflow_scripts.provenance.record import processor
 from workflow_scripts.reporting.page import compare_runs, sentences

@@ -12,7 +12,7 @@ from rich.console import Console
 from tests.jobs import begin_here
 from tests.rooms.reporting.conftest import SIGNIFICANCE, command
 from tests.verbs import data, printed
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import TABLE
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.provenance.artefacts import job_record, write_table

@@ -5,8 +5,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.columns.training import METRICS
+from workflow_scripts.columns import METRICS, TABLE
 from workflow_scripts.data.printed import Printed, cell_numbers
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import Score, gap, score_table

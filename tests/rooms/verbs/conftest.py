@@ -8,8 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from workflow_scripts.columns.corpora import PAIRS, SENTENCES
-from workflow_scripts.columns.training import DROPPED, DROPPED_FILE
+from workflow_scripts.columns import DROPPED_WEIGHTS, DROPPED_WEIGHTS_FILE, PAIRS, SENTENCES
 from workflow_scripts.evaluation.base import Score, score_table
 from workflow_scripts.provenance.artefacts import (
     identity,
@@ -143,10 +142,10 @@ def write_times():
 def drop_weights(run):
     """Delete the weights of a run's first seed, and list them as dropped."""
     weights = Path(STUDY, f"runs/{run}/seed1/model/model.safetensors")
-    file = f"runs/{run}/{DROPPED_FILE}"
+    file = f"runs/{run}/{DROPPED_WEIGHTS_FILE}"
     rows = [[weights.as_posix()], [sha256_of(weights)]]
     record = made_by("drop_models", [file], wildcards={"run": run})
-    write_table(Path(STUDY, file), pa.table(rows, schema=DROPPED), record)
+    write_table(Path(STUDY, file), pa.table(rows, schema=DROPPED_WEIGHTS), record)
     weights.unlink()
 
 
