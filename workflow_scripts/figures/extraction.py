@@ -18,6 +18,7 @@ from workflow_scripts.figures.style import (
     LEGEND_AT_RIGHT,
     PAPER,
     draw_lines,
+    draw_map,
     line_look,
     log_scale,
     upright,
@@ -245,8 +246,6 @@ class MixingMap(Drawing):
 )
 def mixing_map(request: Request[MixingMap]) -> Drawn:
     """Draw maps, three next to each other, with layers on the horizontal and shares on the vertical axis."""
-    import seaborn as sns
-
     config, (names, scores) = request.config, _read(request)
     points = maps(config, names, scores)
     panel_names = list(points.dropna(subset="y")["panel"].unique())
@@ -265,15 +264,12 @@ def mixing_map(request: Request[MixingMap]) -> Drawn:
     for axes, name in zip(panels.flat, panel_names, strict=False):
         own = rows[rows["panel"] == name]
         grid = own.pivot_table("y", "point", "series").reindex(index=shares, columns=layers)
-        sns.heatmap(grid, cmap="cividis", ax=axes, cbar=False, xticklabels=layers, yticklabels=shares)
+        draw_map(axes, grid, layers, shares, cmap="cividis")
         axes.invert_yaxis()
-        axes.tick_params(axis="x", rotation=90)
-        axes.tick_params(axis="y", rotation=0)
         best = np.unravel_index(np.nanargmax(grid), grid.shape)
         for colour, width in ((INK, 3.0), (PAPER, 1.2)):  # a bright cross on a dark one is visible everywhere
             axes.plot(best[1] + 0.5, best[0] + 0.5, "x", color=colour, ms=6, mew=width)
         axes.set(title=f"{names.datasets.get(name, name)}: {own['y'].max():.1f}", xlabel="layer", ylabel="w")
-        axes.collections[0].set_edgecolor("face")  # else viewers leave gaps between cells
     for axes in panels.flat[len(panel_names) :]:
         axes.set_axis_off()
     return Drawn(points, figure)

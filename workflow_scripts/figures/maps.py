@@ -26,14 +26,13 @@ from workflow_scripts.columns import ATTENTION
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.correlation import cosine
-from workflow_scripts.figures.base import MODELS, Axes, Declaration, Drawn, Figure, Request, frame
-from workflow_scripts.figures.style import colour_bar, heading, shades, short_names, upright
+from workflow_scripts.figures.base import MODELS, Declaration, Drawn, Figure, Request, frame
+from workflow_scripts.figures.style import colour_bar, draw_map, heading, shades, short_names, upright
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import run_and_seed, wildcard
 from workflow_scripts.settings.names import Refers
 
 if TYPE_CHECKING:
-    from matplotlib.cm import ScalarMappable
     from torch import Tensor
     from transformers import BatchEncoding, PreTrainedTokenizerBase
 
@@ -85,7 +84,12 @@ def draw_maps(
     for run_panels, (run, name) in zip(panels, names.short.items(), strict=True):
         for axes, title in zip(run_panels, titles, strict=False):
             if (run, title) in maps:
-                _draw_map(axes, maps[run, title], list(labels[run, title]), colours, numbers_up_to)
+                numbers, own = maps[run, title], list(labels[run, title])
+                annotation = numbers.map(_short_number) if len(own) <= numbers_up_to else None
+                draw_map(axes, numbers, own, own, norm=colours.norm, cmap=colours.cmap, annot=annotation, fmt="",
+                         annot_kws={"size": 6.5})  # fmt: skip
+                axes.tick_params(length=0)
+                axes.set(xlabel="", ylabel="")
             else:
                 axes.set_axis_off()
         run_panels[0].set_ylabel(upright(f"{name}{suffixes.get(run, '')}", inches))
@@ -96,22 +100,6 @@ def draw_maps(
     bar_axes = figure.add_subplot(panels[0, 0].get_gridspec()[:, -1])
     colour_bar(figure, colours, value, cax=bar_axes)
     return figure
-
-
-def _draw_map(
-    axes: Axes, numbers: pd.DataFrame, labels: list[Any], colours: ScalarMappable, numbers_up_to: int
-) -> None:
-    """Draw one map."""
-    from seaborn import heatmap
-
-    heatmap(
-        numbers, norm=colours.norm, cmap=colours.cmap, cbar=False, ax=axes, xticklabels=labels, yticklabels=labels,
-        annot=numbers.map(_short_number) if len(labels) <= numbers_up_to else None, fmt="", annot_kws={"size": 6.5},
-    )  # fmt: skip
-    axes.tick_params(length=0)
-    axes.tick_params(axis="x", rotation=90)
-    axes.tick_params(axis="y", rotation=0)
-    axes.set(xlabel="", ylabel="")
 
 
 def _short_number(number: float) -> str:

@@ -158,6 +158,18 @@ def shades(name: str, low: float, high: float) -> ScalarMappable:
     return ScalarMappable(Normalize(low, high), colours)
 
 
+def draw_map(
+    axes: Axes, numbers: pd.DataFrame, across: Sequence[Any], down: Sequence[Any], **more: Any
+) -> None:
+    """Draw a heat map, with the labels of its columns and rows."""
+    from seaborn import heatmap
+
+    heatmap(numbers, ax=axes, cbar=False, xticklabels=across, yticklabels=down, **more)
+    axes.tick_params(axis="x", rotation=90)
+    axes.tick_params(axis="y", rotation=0)
+    axes.collections[0].set_edgecolor("face")  # else viewers leave gaps between cells
+
+
 def colour_bar(figure: Figure, source: ScalarMappable, label: str, **place: Any) -> None:
     """Draw the legend of a colour scale."""
     bar = figure.colorbar(source, **place)

@@ -25,6 +25,7 @@ from workflow_scripts.reporting.records import record_of
 from workflow_scripts.settings.extraction import DIGITS, Statistics
 from workflow_scripts.settings.extraction import DatasetRow as Row
 
+_WORDS_AND_MARKS = re.compile(r"\w+|[^\w\s]")
 Tokenise = Callable[[list[str]], Iterable[Sequence[str]]]
 
 
@@ -96,12 +97,10 @@ def describe(table: pa.Table, graded: bool, words: str, pieces: Tokenise) -> dic
     else:
         counts = Counter(table[label].to_pylist()).values()
         found |= {"L/S": max(counts) / min(counts), "C": float(len(counts))}
-    of_words = [text.split() if words == "whitespace" else _words_and_marks(text) for text in texts]
+    of_words = [
+        text.split() if words == "whitespace" else _WORDS_AND_MARKS.findall(text.lower()) for text in texts
+    ]
     return found | token_numbers(of_words, "W") | token_numbers([*pieces(texts)], "B")
-
-
-def _words_and_marks(text: str) -> list[str]:
-    return re.findall(r"\w+|[^\w\s]", text.lower())
 
 
 def end_ratio(grades: pa.ChunkedArray) -> float:

@@ -124,18 +124,14 @@ class Sheet:
         return {note: number for number, note in enumerate(dict.fromkeys(notes), start=1)}
 
     @cached_property
-    def _labels(self) -> Labels:
+    def labels(self) -> Labels:
+        """Substitutions, and data that are not there."""
         return split_labels(label for row in self.rows for label in row["labels"])
-
-    @property
-    def gaps(self) -> Sequence[str]:
-        """Data that are not there."""
-        return self._labels.gaps
 
     @cached_property
     def substitutions(self) -> dict[str, str]:
         """Each with the letter that marks it."""
-        return _lettered(self._labels.substitutions, ascii_lowercase)
+        return _lettered(self.labels.substitutions, ascii_lowercase)
 
     def _marks(self, labels: Iterable[str]) -> list[str]:
         return [self.substitutions[label] for label in sorted(set(labels)) if label in self.substitutions]
@@ -283,7 +279,7 @@ def _explained(sheet: Sheet, place: str) -> Iterator[tuple[str, str]]:
         yield "*", f"p < {sheet.level}, {tested}"
     yield from ((f"[{number}]", note) for note, number in sheet.notes.items())
     yield from ((f"({letter})", label) for label, letter in sheet.substitutions.items())
-    yield from (("", f"gap: {gap}") for gap in sheet.gaps)
+    yield from (("", f"gap: {gap}") for gap in sheet.labels.gaps)
 
 
 # Terminal
