@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
-from workflow_scripts.columns.corpora import PAIRS
+from workflow_scripts.columns import PAIRS
 from workflow_scripts.evaluation import sts
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.averages import passes

@@ -24,7 +24,6 @@ import pandas as pd
 from tests import ledger
 from tests.forks import programs
 from tests.planning import ROOT
-from workflow_scripts.reporting.coverage import Target, lines, targets_in
 from workflow_scripts.settings.grids import PAPERS
 from workflow_scripts.verbs.printing import markdown_table
 from workflow_scripts.verbs.schema import schema_of
@@ -243,19 +242,21 @@ def scores_table(table: str, headings: Sequence[str], runs: str = "") -> str:
 
 def printed_table() -> str:
     """How many numbers the papers print, how many a run stands for, and how many the laboratory has measured."""
-    measured: set[Target] = set()
-    for file in CLAIMS.parent.glob("*.csv"):
-        cells = csv.DictReader(file.read_text("utf-8").splitlines())
-        measured |= targets_in([{**cell, "run": cell["run"].removeprefix("'")} for cell in cells], file.stem)
+    measured = {
+        (file.stem, cell["run"].removeprefix("'"), cell["heading"])
+        for file in CLAIMS.parent.glob("*.csv")
+        for cell in csv.DictReader(file.read_text("utf-8").splitlines())
+        if cell["mean"]
+    }
+    targets = {paper: [cell.target for cell in ledger.cells(paper)] for paper in PAPERS}
     rows = [
         {
-            "paper": PAPERS[line.paper],
-            "printed": line.printed,
-            "with a run": line.mapped,
-            "laboratory": line.measured,
+            "paper": PAPERS[paper],
+            "printed": len(found),
+            "with a run": sum(target is not None for target in found),
+            "laboratory": sum(target in measured for target in found),
         }
-        for line in lines(ledger.cells(), ledger.ledgers(), measured)
-        if line.name == "all"
+        for paper, found in targets.items()
     ]
     return markdown_table(rows).rstrip()
 

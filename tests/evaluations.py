@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from tests.jobs import begin_here, call_of
-from workflow_scripts.columns.scores import SCORES
+from workflow_scripts.columns import SCORES
 from workflow_scripts.provenance.artefacts import job_record, read_table, write_table
 from workflow_scripts.provenance.record import Record
 

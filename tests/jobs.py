@@ -159,7 +159,7 @@ def make_inputs(folder: Path, texts: int = 40, pairs: int = 16) -> Path:
     import pyarrow as pa
 
     from tests import tiny
-    from workflow_scripts.columns.corpora import PAIRS, SENTENCES
+    from workflow_scripts.columns import PAIRS, SENTENCES
     from workflow_scripts.provenance.artefacts import job_record, write_table, writing_model_folder
 
     record = job_record("count_words", settings={}, inputs={}, outputs=[])

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.jobs import Started, call_of
-from workflow_scripts.columns.corpora import SENTENCES
+from workflow_scripts.columns import SENTENCES
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.closure import ROOT
 

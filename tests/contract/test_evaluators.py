@@ -5,7 +5,7 @@ import inspect
 
 import pytest
 
-from workflow_scripts.columns.corpora import FORMS
+from workflow_scripts.columns import FORMS
 from workflow_scripts.evaluation.base import Evaluator
 from workflow_scripts.settings.suites import EVALUATORS, SuiteConfig
 

@@ -10,12 +10,12 @@ import pytest
 
 from tests.planning import DEMO, ROOT, grids_in, merged_config, settings_with
 from tests.rooms.figures.conftest import shown, stored
-from workflow_scripts.columns.training import METRICS
+from workflow_scripts.columns import METRICS
 from workflow_scripts.data.printed import cell_numbers
 from workflow_scripts.evaluation.base import Score, score_table
 from workflow_scripts.graph.references import called_runs
 from workflow_scripts.reporting.records import RunTable
-from workflow_scripts.reporting.tables import ScoreFile, build
+from workflow_scripts.reporting.tables import build
 from workflow_scripts.settings.grids import Column, GainColumn, PathColumn, baselines_of, is_measured, runs_of
 from workflow_scripts.settings.report import Called
 
@@ -61,7 +61,7 @@ def made_up_scores(settings, grid):
         for name, seed in trainings(grid):
             values = draw.uniform(0.4, 0.6, size=len(cells))
             scores = [Score(*cell, float(value), 100) for cell, value in zip(cells, values, strict=True)]
-            yield ScoreFile(score_table(scores, run=name, seed=str(seed), suite=suite), [])
+            yield score_table(scores, run=name, seed=str(seed), suite=suite), []
 
 
 def made_up_histories(grid):

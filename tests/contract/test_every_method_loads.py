@@ -18,9 +18,7 @@ from transformers import AutoModel
 from tests import jobs, tiny, walk
 from tests.evaluations import sts_metadata
 from tests.planning import DEMO, ROOT, merged_config, run_alone
-from workflow_scripts.columns.corpora import EXEMPLARS, PAIRS, TRIPLES, WORD_COUNTS
-from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.columns.training import TEACHER
+from workflow_scripts.columns import EXEMPLARS, PAIRS, SCORES, TEACHER, TRIPLES, WORD_COUNTS
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import mteb_tasks, sts
 from workflow_scripts.evaluation.correlation import cosine, spearman
@@ -30,7 +28,6 @@ from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance.artefacts import (
-    identity,
     job_record,
     read_record,
     verify_checksum,
@@ -391,16 +388,12 @@ def test_a_card_says_what_a_model_is_and_leaves_its_folder_alone(models, run):
     assert [(r.dataset_name, r.metric_type, r.metric_value) for r in data.eval_results] == [
         ("lee", "spearman_all", 0.5729)
     ]
-    assert "| lee | lee | all | spearman | 0.5729 | 0.5629 ± 0.0141 (2) |" in card.text
+    assert "| lee | lee | all | spearman | 0.5729 | 0.5629 ± 0.0141 (2) |" in card.text.splitlines()
     assert "- wiki, from Wikipedia; licence CC BY-SA; cite its authors" in card.text.splitlines()
-    assert identity(Path(run, "model")) in card.text
     trained = run != "frozen_avg-default"
     assert (
         "2 steps; the checkpoint of step 2 is kept, the best on the development set" in card.text
     ) == trained
     assert ("trust_remote_code=True" in card.text) == (run.split("-")[0] in ("jtcse", "promptbert"))
-    assert ("AutoModel` loads the encoder alone" in card.text) == (
-        run.split("-")[0] in ("simcse", "frozen_avg")
-    )
     for label in read_record(Path(run, "model")).labels:
         assert f"- {label}" in card.text

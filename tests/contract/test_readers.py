@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from workflow_scripts.columns.corpora import FORMS
+from workflow_scripts.columns import FORMS
 from workflow_scripts.settings.readers import READERS
 
 EXAMPLES = {

@@ -29,7 +29,6 @@ TABLE = {"make_table": 1} | JUDGED
 SCORED = FIGURES | TABLE | REPORT
 NAMED = FIGURES | REPORT
 DRAWN = FIGURES | OF_EXTRACTION
-DRAWING = ("cosine_density", "curves", "inside_models", "planes")  # modules that draw the demo's figures
 
 
 def evaluated(runs: int) -> dict[str, int]:
@@ -533,6 +532,9 @@ EDITS = {  # module to the jobs that a real edit of it brings back
     "errors": NOTHING,  # these can stop a job or describe it
     "provenance.job": NOTHING,
     "provenance.key": NOTHING,
+    "columns:CLAIMS": JUDGED | REPORT,  # tables by the columns that a job's code names
+    "columns:ATTENTION": FIGURES | REPORT,
+    "columns:TASKS": NOTHING,  # the demo has no task of mteb
     "data.readers.lee": JUDGEMENTS | SCORED_AGAIN,
     "data.readers.wikipedia_xml": TEXT | FROM_TEXT,
     "evaluation.sts": ALL_EVALUATED | SCORED_AGAIN,
@@ -582,26 +584,27 @@ def test_an_edit_reruns_as_many_jobs(finished, module):
 @pytest.mark.parametrize(
     ("module", "was", "becomes", "planned"),
     [
-        ("methods", 'description="Matryoshka widths', 'description="Matryoshka numbers', NOTHING),
+        ("columns", '("printed_ours", pa.float64())', '("printed_ours", pa.float32())', JUDGED | REPORT),
+        ("settings.methods", 'description="Matryoshka widths', 'description="Matryoshka numbers', NOTHING),
         (
-            "methods",
+            "settings.methods",
             "temperature: float = Field(gt=0, le=1",
             "temperature: float = Field(gt=0, le=2",
             NOTHING,
         ),
         (
-            "training",
+            "settings.training",
             "restart_every: int | None = Field(\n        default=None",
             "restart_every: int | None = Field(\n        default=99",
             ADAPTED,
         ),
     ],
-    ids=["words", "a range", "a default"],
+    ids=["a column", "words", "a range", "a default"],
 )
-def test_a_default_reruns_what_may_read_it_and_what_only_refuses_reruns_nothing(
+def test_a_column_or_default_reruns_what_may_read_it_and_what_only_refuses_reruns_nothing(
     finished, module, was, becomes, planned
 ):
-    file = finished / file_of(f"settings.{module}")
+    file = finished / file_of(module)
     text = file.read_text()
     assert text.count(was) == 1
     with holding(file, text.replace(was, becomes)):

@@ -6,7 +6,7 @@ import yaml
 
 from tests.planning import run
 from tests.smoke import CONFIGS
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import TABLE
 from workflow_scripts.provenance.artefacts import read_record, read_table
 
 STUDY = {

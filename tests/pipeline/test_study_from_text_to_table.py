@@ -7,8 +7,7 @@ import yaml
 
 from tests import tiny
 from tests.planning import copy_tree, snakemake
-from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import SCORES, TABLE
 from workflow_scripts.provenance.artefacts import read_table
 
 ABOUT = {

@@ -136,7 +136,7 @@ def _cost(prompt_tokens: int | None, completion_tokens: int | None, price: Price
 
 
 def usage_by_model(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Tokens and cost of all calls behind one artefact, by model (columns of ``columns.corpora.USAGE``).
+    """Tokens and cost of all calls behind one artefact, by model (columns of ``columns.USAGE``).
 
     A stored answer counts like a new one; a number that any call lacks is unknown, not 0.
     """

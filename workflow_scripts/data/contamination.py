@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import pyarrow as pa
 
-from workflow_scripts.columns.corpora import CONTAMINATION
+from workflow_scripts.columns import CONTAMINATION
 from workflow_scripts.data.tables import TEXT_COLUMNS, read_dataset_table, texts_of
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.report import Contamination as Config
@@ -37,12 +37,12 @@ def contamination(
     """Count the texts and rows of each evaluation set that occur in the training text.
 
     Args:
-        training: Tables whose text columns are trained on, such as ``columns.corpora.SENTENCES``.
+        training: Tables whose text columns are trained on, such as ``columns.SENTENCES``.
         evaluation: Task to a table of scored pairs or labelled texts.
         examples: Maximum number of shared texts to list, the first in the evaluation set.
 
     Returns:
-        Columns of ``columns.corpora.CONTAMINATION``, tasks in the given order. A null or missing second text is
+        Columns of ``columns.CONTAMINATION``, tasks in the given order. A null or missing second text is
         ignored; a task without texts has a null share.
     """
     trained = {text for table in training for text in texts_of(table)}

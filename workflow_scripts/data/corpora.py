@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workflow_scripts.columns.corpora import PAIRS, SENTENCES
+from workflow_scripts.columns import PAIRS, SENTENCES
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.provenance.job import Job
@@ -24,7 +24,7 @@ def split(sentences: pa.Table, corpus: Corpus) -> Split:
     """Hold out the last documents, at least ``dev_sentences`` sentences of them.
 
     Args:
-        sentences: Columns of ``columns.corpora.SENTENCES`` or ``columns.corpora.TRIPLES``.
+        sentences: Columns of ``columns.SENTENCES`` or ``columns.TRIPLES``.
         corpus: Numbers of sentences to hold out and to train on.
 
     Raises:
@@ -52,8 +52,8 @@ def with_pair_sentences(train: pa.Table, pairs: pa.Table) -> pa.Table:
     """Append the distinct sentences of scored pairs to a corpus of sentences, as one more document.
 
     Args:
-        train: Columns of ``columns.corpora.SENTENCES``.
-        pairs: Columns of ``columns.corpora.PAIRS``; scores are not used.
+        train: Columns of ``columns.SENTENCES``.
+        pairs: Columns of ``columns.PAIRS``; scores are not used.
 
     Raises:
         ConfigError: if the corpus holds triples.
@@ -74,11 +74,11 @@ def adjacency_pairs(held_out: pa.Table, seed: int) -> pa.Table:
     checkpoint where no human judgements may be used, as in the demo.
 
     Args:
-        held_out: Columns of ``columns.corpora.SENTENCES``.
+        held_out: Columns of ``columns.SENTENCES``.
         seed: Seed for drawing the strangers.
 
     Returns:
-        As many neighbours as strangers, columns of ``columns.corpora.PAIRS``; empty if no document has two sentences.
+        As many neighbours as strangers, columns of ``columns.PAIRS``; empty if no document has two sentences.
     """
     sentences = np.array(held_out["sentence"].to_pylist(), dtype=object)
     documents, positions = held_out["document"].to_numpy(), held_out["position"].to_numpy()

@@ -17,7 +17,7 @@ from workflow_scripts.apis.calls import redacted
 from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
 from workflow_scripts.apis.llm import Llm, usage_by_model
 from workflow_scripts.apis.wrappers import items_in, leftover
-from workflow_scripts.columns.corpora import DROPPED, USAGE, WORD_COUNTS
+from workflow_scripts.columns import DROPPED, USAGE, WORD_COUNTS
 from workflow_scripts.data.exemplars import (
     Candidate,
     Validator,

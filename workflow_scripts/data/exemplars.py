@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from tokenizers import Tokenizer
 
-from workflow_scripts.columns.corpora import EXEMPLARS
+from workflow_scripts.columns import EXEMPLARS
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.data.words import cleaned, spoken
 from workflow_scripts.errors import DataError
@@ -138,7 +138,7 @@ def greedy_cover(candidates: Sequence[Candidate], listed: Sequence[str], pool: P
 
 
 def pool_table(candidates: Iterable[Candidate]) -> pa.Table:
-    """Candidates as a table with the columns of ``columns.corpora.EXEMPLARS``."""
+    """Candidates as a table with the columns of ``columns.EXEMPLARS``."""
     rows = [(c.sentence, c.tokens, c.words, c.listed.total(), c.source, c.place) for c in candidates]
     return table_of(rows, EXEMPLARS)
 

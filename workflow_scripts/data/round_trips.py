@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from workflow_scripts.apis.answer_checks import repeated
 from workflow_scripts.apis.ledger import Row
-from workflow_scripts.columns.corpora import ROUND_TRIPS, SENTENCES, TRIPLES
+from workflow_scripts.columns import ROUND_TRIPS, SENTENCES, TRIPLES
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.settings.corpora import Limits, Shape
 
@@ -70,7 +70,7 @@ def round_trips(
     backs: Sequence[Row | None],
     limits: Limits,
 ) -> pa.Table:
-    """A table with the columns of ``columns.corpora.ROUND_TRIPS``; the lists are parallel to ``rows``."""
+    """A table with the columns of ``columns.ROUND_TRIPS``; the lists are parallel to ``rows``."""
     outcomes = [
         classify_trip(sentence, pivot, back, limits)
         for sentence, pivot, back in zip(sentences, pivots, backs, strict=True)
@@ -89,12 +89,12 @@ def to_train_on(trips: pa.Table, base: pa.Table, shape: Shape) -> tuple[pa.Table
     """Select the rows for training, in the requested form.
 
     Args:
-        trips: Columns of ``columns.corpora.ROUND_TRIPS``.
-        base: The corpus that was translated, columns of ``columns.corpora.SENTENCES``.
+        trips: Columns of ``columns.ROUND_TRIPS``.
+        base: The corpus that was translated, columns of ``columns.SENTENCES``.
         shape: The form, and the treatment of unchanged rows.
 
     Returns:
-        Triples without negatives, or sentences at the positions of the base sentences (``columns.corpora``); and the
+        Triples without negatives, or sentences at the positions of the base sentences (``columns``); and the
         number of dropped rows by outcome. Of equal sentences, the first is kept.
     """
     rows = trips.to_pandas()

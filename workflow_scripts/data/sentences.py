@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from workflow_scripts.columns.corpora import SENTENCES
+from workflow_scripts.columns import SENTENCES
 from workflow_scripts.data.tables import table_of
 
 # A full stop after one of these, or after a single capital letter, does not end a sentence.
@@ -51,7 +51,7 @@ def keep_sentences(
         max_words: Largest number; ASSUME: longer ones are lists that lost their markup, not sentences.
 
     Returns:
-        Columns of ``columns.corpora.SENTENCES``, and the number of sentences that each rule dropped.
+        Columns of ``columns.SENTENCES``, and the number of sentences that each rule dropped.
     """
     dropped: Counter[str] = Counter()
     kept: dict[str, tuple[int, int]] = {}

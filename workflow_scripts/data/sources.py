@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workflow_scripts.columns.corpora import FORMS
+from workflow_scripts.columns import FORMS
 from workflow_scripts.data.hub import Kind, download
 from workflow_scripts.data.planned import NOT_REACHED, ON_HUB, Pin, accepted, check_planned, is_here
 from workflow_scripts.data.readers import Rows

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
-from workflow_scripts.columns.corpora import WORD_COUNTS
+from workflow_scripts.columns import WORD_COUNTS
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.corpora import Words
 
@@ -18,7 +18,7 @@ def count_words(sentences: Iterable[str], words: Words) -> pa.Table:
     """Count words separated by white space, with case and punctuation (3R lists "York" and "King").
 
     Returns:
-        Columns of ``columns.corpora.WORD_COUNTS``, most frequent first, equal counts in alphabetical order.
+        Columns of ``columns.WORD_COUNTS``, most frequent first, equal counts in alphabetical order.
     """
     counts = Counter(word for sentence in sentences for word in sentence.split())
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -75,7 +75,7 @@ def top_words(counts: pa.Table, length: int, *, drop_capitalised: bool) -> list[
     """The ``length`` most frequent words.
 
     Args:
-        counts: Columns of ``columns.corpora.WORD_COUNTS``.
+        counts: Columns of ``columns.WORD_COUNTS``.
         length: Number of words on the list.
         drop_capitalised: Drop "The" if "the" is more frequent. The ten words that 3R prints lack "The", which is ninth
             in the first 11,914 lines of its corpus; "York" is kept, since "york" is not a word.

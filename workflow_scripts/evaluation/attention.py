@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from workflow_scripts.columns.scores import ATTENTION
+from workflow_scripts.columns import ATTENTION
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score
 from workflow_scripts.settings.suites import Energy, Maps
@@ -94,7 +94,7 @@ def energy(context_BTD: Tensor, mask_BT: Tensor) -> Tensor:
 def attention_maps(
     models: Sequence[PreTrainedModel], tokenizer: PreTrainedTokenizerBase, config: Maps
 ) -> pa.Table:
-    """Attention weights of every head, with the columns of ``columns.scores.ATTENTION``.
+    """Attention weights of every head, with the columns of ``columns.ATTENTION``.
 
     The heads of an ensemble's encoders are numbered one encoder after the other. The encoders are switched to eager
     attention for good: faster kernels never compute the weights.

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from workflow_scripts.columns.scores import SCORES, SIMILARITIES
+from workflow_scripts.columns import SCORES, SIMILARITIES
 from workflow_scripts.errors import DataError, SemblanceError
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites import SuiteConfig
@@ -105,7 +105,7 @@ class Task(NamedTuple):
     """Maps the vectors (N, D) of each column, which it must not change, to scores: finite numbers that are the same to
     the bit for the same vectors, or a ``gap``."""
     pairs: Callable[..., pa.Table] = lambda *_: SIMILARITIES.empty_table()
-    """Maps the same vectors to scored pairs, columns of ``columns.scores.SIMILARITIES``."""
+    """Maps the same vectors to scored pairs, columns of ``columns.SIMILARITIES``."""
     groups: Sequence[str] | None = None
     """The group (subset) of every row of the columns; None for a task without groups."""
 

@@ -32,7 +32,7 @@ _BLOCK_ROWS = 512
 
 
 def load(task: str, table: pa.Table, measure: Measure) -> Task:
-    """A task of the sentences of pairs (``columns.corpora.PAIRS``), or of a sample of any texts."""
+    """A task of the sentences of pairs (``columns.PAIRS``), or of a sample of any texts."""
     if isinstance(measure, Positives):
         return _pairs(task, table, measure)
     return _sample(task, table, measure)

@@ -27,7 +27,7 @@ from mteb.abstasks.aggregated_task import AbsTaskAggregate
 from mteb.models import ModelMeta, SentenceTransformerEncoderWrapper
 from sentence_transformers import SentenceTransformer
 
-from workflow_scripts.columns.tasks import TASKS
+from workflow_scripts.columns import TASKS
 from workflow_scripts.data.hub import at_commit, find, snapshot
 from workflow_scripts.errors import ConfigError, DataError, MissingError
 from workflow_scripts.evaluation.base import Score, gap
@@ -71,7 +71,7 @@ def fetch(tasks: Iterable[AbsTask], missing_data: Literal["gap", "stop"]) -> pa.
     """Download the datasets of tasks into the cache of the Hub's client, each at the commit that mteb names.
 
     Returns:
-        A row per task with its own data (``columns.tasks``).
+        A row per task with its own data (``columns.TASKS``).
 
     Raises:
         UnreachableError: if the Hub does not answer, and a task's data are not on this machine.

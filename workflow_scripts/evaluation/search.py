@@ -84,7 +84,7 @@ def questions_of(pairs: pa.Table, corpus: Literal["question2", "all"], max_pairs
     """The queries and corpus of labelled pairs, in the order of first appearance.
 
     Args:
-        pairs: Columns of ``columns.corpora.LABELLED``; label ``1`` marks a duplicate.
+        pairs: Columns of ``columns.LABELLED``; label ``1`` marks a duplicate.
         corpus: The texts to search.
         max_pairs: Number of pairs to read, from the first; None for all.
     """

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from workflow_scripts.columns.scores import SIMILARITIES
+from workflow_scripts.columns import SIMILARITIES
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import geometry
 from workflow_scripts.evaluation.base import Score, Task, Vectors

@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workflow_scripts.columns.corpora import FORMS
-from workflow_scripts.columns.scores import SIMILARITIES
+from workflow_scripts.columns import FORMS, SIMILARITIES
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import (

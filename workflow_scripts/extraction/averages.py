@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from workflow_scripts.columns.extraction import TOKEN_AVERAGES
+from workflow_scripts.columns import TOKEN_AVERAGES
 from workflow_scripts.errors import DataError
 from workflow_scripts.models.devices import mixed_precision
 from workflow_scripts.models.encoder import hidden_states

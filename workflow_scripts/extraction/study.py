@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from workflow_scripts.columns.extraction import (
+from workflow_scripts.columns import (
     EXTRACTION,
     FITTED,
     TOKEN_AVERAGES,
@@ -293,7 +293,7 @@ def absent(task: str) -> list[Scored]:
 
 
 def rows_of(representation: str, kind: str, scores: Iterable[Scored]) -> pa.Table:
-    """Scores as a table with the columns of ``columns.extraction.EXTRACTION``."""
+    """Scores as a table with the columns of ``columns.EXTRACTION``."""
     rows = [
         {
             "representation": representation,
@@ -309,7 +309,7 @@ def rows_of(representation: str, kind: str, scores: Iterable[Scored]) -> pa.Tabl
 
 
 def fits_table(fits: Iterable[Fitted]) -> pa.Table:
-    """Fits as a table with the columns of ``columns.extraction.FITTED``."""
+    """Fits as a table with the columns of ``columns.FITTED``."""
     rows = [
         {
             **key._asdict(),

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
-from workflow_scripts.columns.extraction import TOKEN_DOCUMENTS
+from workflow_scripts.columns import TOKEN_DOCUMENTS
 from workflow_scripts.models.tokens import TokenisedText
 
 Integers = NDArray[np.int64]
@@ -113,7 +113,7 @@ def count_documents(text: TokenisedText, vocabulary: int, times_U: Integers | No
 
 
 def counts_table(counts: Counts, tokens: Sequence[str]) -> pa.Table:
-    """Document frequencies as a table with the columns of ``columns.extraction.TOKEN_DOCUMENTS``."""
+    """Document frequencies as a table with the columns of ``columns.TOKEN_DOCUMENTS``."""
     ids = np.flatnonzero(counts.documents_V)
     columns = [
         ids.astype(np.int32),

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from workflow_scripts.columns.extraction import WORD_VECTORS
+from workflow_scripts.columns import WORD_VECTORS
 from workflow_scripts.data.planned import check_planned
 from workflow_scripts.data.sources import data_root
 from workflow_scripts.errors import DataError
@@ -52,7 +52,7 @@ def expected(representation: WordRepresentation) -> str:
 
 
 def read(files: dict[str, Path], drop_frequent: int) -> pa.Table:
-    """Words and vectors after the first ``drop_frequent``, columns of ``columns.extraction.WORD_VECTORS``.
+    """Words and vectors after the first ``drop_frequent``, columns of ``columns.WORD_VECTORS``.
 
     Args:
         files: ``vectors``, and ``words`` if the words are in a separate file.

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pydantic import Field
 
-from workflow_scripts.columns.scores import SIMILARITIES
+from workflow_scripts.columns import SIMILARITIES
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Axes, Declaration, Drawn, Request, frame

@@ -15,8 +15,7 @@ import pandas as pd
 import pyarrow.compute as pc
 from pydantic import Field
 
-from workflow_scripts.columns.corpora import WORD_COUNTS
-from workflow_scripts.columns.training import HISTORY, METRICS
+from workflow_scripts.columns import HISTORY, METRICS, WORD_COUNTS
 from workflow_scripts.config import Settings
 from workflow_scripts.data.printed import read_printed
 from workflow_scripts.errors import ConfigError
@@ -86,10 +85,8 @@ def learning_curves(request: Request[LearningCurves]) -> Drawn:
     _draw_metric(above, loss, names.short)
     _draw_metric(below, scores, names.short, marker="o", markersize=2.5)
     trained_on, chosen_by = _data(request)
-    below.set_ylabel(upright(f"development score (Spearman{chosen_by})", height))
-    below.set_xlabel("optimiser steps")
-    below.set_xlim(0, None)
-    below.margins(x=0)
+    score = upright(f"development score (Spearman{chosen_by})", height)
+    below.set(xlabel="optimiser steps", ylabel=score, xlim=(0, None))
     least, largest = loss["value"].min(), loss["value"].max()
     if 0 < least < largest / _LOG_FROM:
         log_scale(above)
@@ -181,9 +178,8 @@ def threshold_path(request: Request[Settings]) -> Drawn:
         for axes, (metric, label) in zip(across, _LABELS.items(), strict=True):
             own = points[(points["run"] == run) & (points["metric"] == metric)]
             draw_lines(axes, own.assign(line=own["seed"]), "step", "value", looks)
-            axes.set_ylabel(upright(label, height))
             axes.margins(x=0)
-            axes.set(xlim=(0, None), ylim=(0, None))
+            axes.set(ylabel=upright(label, height), xlim=(0, None), ylim=(0, None))
             axes.grid(axis="y")
         name_lines(across[1])
     for axes in panels[-1]:

@@ -1,7 +1,7 @@
 """Figures of the extraction study: scores layer by layer, over shares of static averages, and against each other."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import product
 from statistics import fmean, stdev
@@ -18,11 +18,12 @@ from workflow_scripts.figures.style import (
     LEGEND_AT_RIGHT,
     PAPER,
     draw_lines,
+    draw_map,
     line_look,
     log_scale,
     upright,
 )
-from workflow_scripts.reporting.cells import Row
+from workflow_scripts.reporting.cells import Row, Values
 from workflow_scripts.reporting.extraction import NOT_ASKED, Scores, Variant, build, variants_of
 from workflow_scripts.settings.extraction import ExtractionTable, Measure, Model, Names, Variants
 from workflow_scripts.settings.names import Measured, ModelName, Represented, Weighted
@@ -55,6 +56,13 @@ def _points(rows: Sequence[Row]) -> pd.DataFrame:
         rows, panel="str", series="str", point="str", x="float", y="float", spread="float", tasks="Int64",
         note="str",
     )  # fmt: skip
+
+
+def _point(place: Row, values: Values, averaged: Collection[float]) -> list[Row]:
+    """The row of a point, or of its gap; no row for a score that no block of the study asks for."""
+    if averaged:
+        return [place | {"y": fmean(averaged), "tasks": len(values.by_task)}]
+    return [] if NOT_ASKED in values.notes else [place | {"note": "; ".join(values.notes)}]
 
 
 def _read(request: Request[Any]) -> tuple[Names, Scores]:
@@ -190,17 +198,12 @@ def lines(config: LayerLines, names: Names, scores: Scores) -> pd.DataFrame:
             representation=line.representation, mixing_weight=0, layers="static" if static else layer
         )
         values = scores.cell(model, Variant(line.weighting, "none"), names.measures[measure])
+        by_task = list(values.by_task.values())
+        spread = stdev(by_task) if len(by_task) > 1 else None
         row: Row = {
-            "panel": f"{measure} | {line.panel}",
-            "series": line.named(names),
-            "point": layer,
-            "x": x,
-        }
-        if by_task := list(values.by_task.values()):
-            spread = stdev(by_task) if len(by_task) > 1 else None
-            rows.append(row | {"y": fmean(by_task), "spread": spread, "tasks": len(by_task)})
-        elif NOT_ASKED not in values.notes:
-            rows.append(row | {"note": "; ".join(values.notes)})
+            "panel": f"{measure} | {line.panel}", "series": line.named(names), "point": layer, "x": x, "spread": spread,
+        }  # fmt: skip
+        rows += _point(row, values, by_task)
     return _points(rows)
 
 
@@ -243,8 +246,6 @@ class MixingMap(Drawing):
 )
 def mixing_map(request: Request[MixingMap]) -> Drawn:
     """Draw maps, three next to each other, with layers on the horizontal and shares on the vertical axis."""
-    import seaborn as sns
-
     config, (names, scores) = request.config, _read(request)
     points = maps(config, names, scores)
     panel_names = list(points.dropna(subset="y")["panel"].unique())
@@ -263,16 +264,12 @@ def mixing_map(request: Request[MixingMap]) -> Drawn:
     for axes, name in zip(panels.flat, panel_names, strict=False):
         own = rows[rows["panel"] == name]
         grid = own.pivot_table("y", "point", "series").reindex(index=shares, columns=layers)
-        sns.heatmap(grid, cmap="cividis", ax=axes, cbar=False, xticklabels=layers, yticklabels=shares)
+        draw_map(axes, grid, layers, shares, cmap="cividis")
         axes.invert_yaxis()
-        axes.tick_params(axis="x", rotation=90)
-        axes.tick_params(axis="y", rotation=0)
         best = np.unravel_index(np.nanargmax(grid), grid.shape)
         for colour, width in ((INK, 3.0), (PAPER, 1.2)):  # a bright cross on a dark one is visible everywhere
             axes.plot(best[1] + 0.5, best[0] + 0.5, "x", color=colour, ms=6, mew=width)
-        axes.set_title(f"{names.datasets.get(name, name)}: {own['y'].max():.1f}")
-        axes.set(xlabel="layer", ylabel="w")
-        axes.collections[0].set_edgecolor("face")  # else viewers leave gaps between cells
+        axes.set(title=f"{names.datasets.get(name, name)}: {own['y'].max():.1f}", xlabel="layer", ylabel="w")
     for axes in panels.flat[len(panel_names) :]:
         axes.set_axis_off()
     return Drawn(points, figure)
@@ -288,10 +285,7 @@ def maps(config: MixingMap, names: Names, scores: Scores) -> pd.DataFrame:
         for panel, measure in _panels(config, scores, name, names.measures[name]).items():
             values = scores.cell(model, variant, measure)
             row: Row = {"panel": panel, "series": layer, "point": f"{share:g}", "x": x}
-            if values.by_seed:
-                rows.append(row | {"y": fmean(values.by_seed.values()), "tasks": len(values.by_task)})
-            elif NOT_ASKED not in values.notes:
-                rows.append(row | {"note": "; ".join(values.notes)})
+            rows += _point(row, values, values.by_seed.values())
     return _points(rows)
 
 
@@ -363,8 +357,7 @@ def variant_scatter(request: Request[VariantScatter]) -> Drawn:
         r = f" (r = {own['x'].corr(own['y']):.2f})" if config.correlation and len(own) > 2 else ""
         look = {"color": line_look(number)["color"], "marker": _MARKS[number % len(_MARKS)]}
         axes.plot(own["x"], own["y"], linestyle="none", ms=4, label=f"{model}{r}", **look)
-    axes.set_xlabel(measure_label(request, names, config.x))
-    axes.set_ylabel(measure_label(request, names, config.y))
+    axes.set(xlabel=measure_label(request, names, config.x), ylabel=measure_label(request, names, config.y))
     if config.y_scale == "log":
         log_scale(axes)
     axes.grid()

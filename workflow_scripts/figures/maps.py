@@ -1,29 +1,44 @@
-"""Heat maps, a row for each run, and the figure of attention weights of one sentence by layer (JTCSE, Fig. 9)."""
+"""Heat maps, a row for each run: attention between tokens and over layers, and cosines between words.
+
+Attention weights of one sentence are JTCSE's Figure 9, attention over layers LayerAttPooler's Figure 3, and cosines
+between words 3R's Figures 1 and 3 and Table 4; the last two load models. 3R shows cosines of "token embeddings" and
+labels them with words, but says neither which layer it uses nor how it treats words of several pieces. Both are
+settings; its axes suggest the last layer, from which sentence vectors are computed, and means over a word's pieces.
+
+Shape suffixes: T tokens, W words or pieces, D width, L layers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import groupby
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from workflow_scripts.columns.scores import ATTENTION
+from workflow_scripts.columns import ATTENTION
 from workflow_scripts.config import Settings
-from workflow_scripts.figures.base import Axes, Declaration, Drawn, Figure, Request, frame
-from workflow_scripts.figures.style import colour_bar, heading, short_names, upright
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.evaluation.correlation import cosine
+from workflow_scripts.figures.base import MODELS, Declaration, Drawn, Figure, Request, frame
+from workflow_scripts.figures.style import colour_bar, draw_map, heading, shades, short_names, upright
 from workflow_scripts.provenance.artefacts import read_table
-from workflow_scripts.reporting.records import wildcard
+from workflow_scripts.reporting.records import run_and_seed, wildcard
+from workflow_scripts.settings.names import Refers
 
 if TYPE_CHECKING:
-    from matplotlib.cm import ScalarMappable
+    from torch import Tensor
+    from transformers import BatchEncoding, PreTrainedTokenizerBase
+
+    from workflow_scripts.models.encoder import SentenceEncoder
 
 _BAR_WIDTH = 0.05  # in widths of a map
-_SHADES = 48  # with 50 shades or more, matplotlib would draw the colour bar as a bitmap
 
 
 def draw_maps(
@@ -38,7 +53,6 @@ def draw_maps(
     scale: tuple[float | None, float | None] = (None, None),
     suffixes: Mapping[str, str] = MappingProxyType({}),
     numbers_up_to: int = 0,
-    bar: str = "",
 ) -> Figure:
     """Draw a row of maps for each run: means over all columns that are not named here, darker for more, on one scale.
 
@@ -47,18 +61,13 @@ def draw_maps(
         points: A row for each number, with its ``run``.
         panel: Column whose values distinguish a run's maps, and are their titles.
         sides: Columns with the row and the column of a number in its map, and with the label of both.
-        value: Column of the numbers.
+        value: Column of the numbers, and label of the colour bar.
         inches: Height of a row of maps.
         note: How the maps are drawn.
         scale: Ends of the scale; None for the smallest or largest number.
         suffixes: Text after a run's name.
         numbers_up_to: Maps of at most this size show their numbers.
-        bar: Label of the colour bar; without a label there is no bar.
     """
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-    from seaborn import color_palette
-
     row, column, label = sides
     groups = points.groupby(["run", panel], sort=False)
     maps = {key: group.pivot_table(value, row, column, fill_value=0) for key, group in groups}
@@ -66,45 +75,31 @@ def draw_maps(
     names = short_names(list(points["run"].unique()), request.called)
     titles = list(points[panel].unique())
     figure = request.new_figure(inches * len(names.short), [note, *names.footnotes])
-    widths = [1.0] * len(titles) + [_BAR_WIDTH] * bool(bar)
+    widths = [1.0] * len(titles) + [_BAR_WIDTH]
     panels = figure.subplots(len(names.short), len(widths), squeeze=False, width_ratios=widths)
     low, high = scale
     low = min(numbers.to_numpy().min() for numbers in maps.values()) if low is None else low
     high = max(numbers.to_numpy().max() for numbers in maps.values()) if high is None else high
-    colours = ScalarMappable(
-        Normalize(low, high), color_palette("cividis_r", as_cmap=True).resampled(_SHADES)
-    )
+    colours = shades("cividis_r", low, high)
     for run_panels, (run, name) in zip(panels, names.short.items(), strict=True):
         for axes, title in zip(run_panels, titles, strict=False):
             if (run, title) in maps:
-                _draw_map(axes, maps[run, title], list(labels[run, title]), colours, numbers_up_to)
+                numbers, own = maps[run, title], list(labels[run, title])
+                annotation = numbers.map(_short_number) if len(own) <= numbers_up_to else None
+                draw_map(axes, numbers, own, own, norm=colours.norm, cmap=colours.cmap, annot=annotation, fmt="",
+                         annot_kws={"size": 6.5})  # fmt: skip
+                axes.tick_params(length=0)
+                axes.set(xlabel="", ylabel="")
             else:
                 axes.set_axis_off()
         run_panels[0].set_ylabel(upright(f"{name}{suffixes.get(run, '')}", inches))
     for axes, title in zip(panels[0], titles, strict=False):
         axes.set_title(heading(title, request.style, len(titles)), fontsize="small")
-    if bar:
-        for axes in panels[:, -1]:
-            axes.remove()
-        bar_axes = figure.add_subplot(panels[0, 0].get_gridspec()[:, -1])
-        colour_bar(figure, colours, bar, cax=bar_axes)
+    for axes in panels[:, -1]:
+        axes.remove()
+    bar_axes = figure.add_subplot(panels[0, 0].get_gridspec()[:, -1])
+    colour_bar(figure, colours, value, cax=bar_axes)
     return figure
-
-
-def _draw_map(
-    axes: Axes, numbers: pd.DataFrame, labels: list[Any], colours: ScalarMappable, numbers_up_to: int
-) -> None:
-    """Draw one map."""
-    from seaborn import heatmap
-
-    heatmap(
-        numbers, norm=colours.norm, cmap=colours.cmap, cbar=False, ax=axes, xticklabels=labels, yticklabels=labels,
-        annot=numbers.map(_short_number) if len(labels) <= numbers_up_to else None, fmt="", annot_kws={"size": 6.5},
-    )  # fmt: skip
-    axes.tick_params(length=0)
-    axes.tick_params(axis="x", rotation=90)
-    axes.tick_params(axis="y", rotation=0)
-    axes.set(xlabel="", ylabel="")
 
 
 def _short_number(number: float) -> str:
@@ -169,7 +164,7 @@ def mean_weights(tables: Iterable[tuple[str, pa.Table]], config: AttentionMaps) 
     """Weights of the first sentence in some layers, means over heads, seeds and encoders.
 
     Args:
-        tables: Runs, each with a table of ``columns.scores.ATTENTION``.
+        tables: Runs, each with a table of ``columns.ATTENTION``.
         config: The layers.
     """
     parts = [frame([], **_KEYS, weight="float")]
@@ -178,3 +173,221 @@ def mean_weights(tables: Iterable[tuple[str, pa.Table]], config: AttentionMaps) 
         parts.append(table.filter(first & pc.field("layer").isin(config.layers)).to_pandas().assign(run=run))
     means = pd.concat(parts).groupby([*_KEYS], sort=False)["weight"].mean()
     return means.reset_index().astype(_KEYS)
+
+
+# Inside models
+
+
+def single_encoders(
+    records: Iterable[Path],
+) -> Iterator[tuple[str, int, SentenceEncoder, PreTrainedTokenizerBase]]:
+    """Load models one after another; yields run, seed, encoder and tokenizer.
+
+    Raises:
+        ConfigError: if a model consists of several encoders.
+    """
+    from workflow_scripts.models.encoder import SentenceEncoder
+    from workflow_scripts.models.folders import load_encoder
+
+    for path in records:
+        encoder, tokenizer = load_encoder(path.parent)
+        run, seed = run_and_seed(path)
+        if not isinstance(encoder, SentenceEncoder):
+            raise ConfigError(
+                f"{path}: {run} is a sum of several encoders, or an encoder as it was published; the figure needs "
+                "a single encoder with a readout. Name another run."
+            )
+        yield run, seed, encoder, tokenizer
+
+
+# Attention over layers
+
+
+class LayerAttention(Settings):
+    """Settings of the maps of attention over layers."""
+
+    sentences: list[str] = Field(
+        min_length=1,
+        max_length=4,
+        description="Sentences to draw; each is a batch of its own, without padding.",
+    )
+    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+
+
+@partial(
+    Declaration,
+    title="Attention over layers: {title}",
+    description="Maps of attention weights, a row per run, a column per sentence; darker is more.",
+    caption=(
+        "Weights of the attention over layers of {experiment}, for single sentences, a map per run and sentence; "
+        "means over seeds. A row is a layer whose [CLS] state queries, a column a layer whose average answers; 0 "
+        "is the embedding output."
+    ),
+    reads={"models": MODELS},
+    settings=LayerAttention,
+    block="report.layer_attention",
+    method={"readout.kind": "layer_attention", "readout.pooling": "*attention*"},
+)
+def layer_attention(request: Request[LayerAttention]) -> Drawn:
+    """Draw the weights of LayerAttPooler's attention over layers."""
+    models = single_encoders(request.inputs["models"])
+    points = pd.concat([layer_weights(*model, request.config) for model in models], ignore_index=True)
+    figure = draw_maps(
+        request,
+        points,
+        "sentence",
+        ("query_layer", "key_layer", "key_layer"),
+        "weight",
+        2.4,
+        "Rows: layers that query; columns: layers that answer, 0 the embedding output; means over seeds.",
+    )
+    return Drawn(points, figure)
+
+
+def layer_weights(
+    run: str, seed: int, encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, config: LayerAttention
+) -> pd.DataFrame:
+    """Attention weights of every sentence in one run; layer 0 is the embedding output.
+
+    With a softmax, the weights of a query sum to 1.
+    """
+    import torch
+
+    from workflow_scripts.models.encoder import hidden_states
+    from workflow_scripts.models.readouts.layer_attention import Readout
+    from workflow_scripts.models.templates import tokenise_in
+
+    readout = encoder.readout
+    assert isinstance(readout, Readout)
+    rows = []
+    for sentence in config.sentences:
+        tokens = tokenise_in(encoder.template, tokenizer, [sentence], config.max_tokens)
+        batch = tokens.batch([0]).to(encoder.device)
+        with torch.inference_mode():
+            states = hidden_states(encoder.eval().backbone, batch, "all")
+            (weights_LL,) = readout.attention(*readout.layers(states, batch.mask_BT))
+        rows += [
+            (run, seed, sentence, query, key, weight)
+            for query, row in enumerate(weights_LL.double().tolist(), start=readout.lowest)
+            for key, weight in enumerate(row, start=readout.lowest)
+        ]
+    return frame(
+        rows, run="str", seed="int", sentence="str", query_layer="int", key_layer="int", weight="float"
+    )
+
+
+# Cosines between words
+
+Unit = Literal["words", "pieces"]
+
+
+class TokenSimilarity(Settings):
+    """Settings of the maps of cosines between words (3R, Table 4 and Figs. 1 and 3)."""
+
+    runs: Annotated[list[str], Refers("grid.runs")] = Field(
+        min_length=1, max_length=6, description="Runs of the grid, each a single encoder."
+    )
+    sentences: list[str] = Field(min_length=2, max_length=2)
+    layer: int = Field(description="Layer of the hidden states: -1 the last layer, 0 the embedding output.")
+    unit: Unit = Field(description="Compare words, as means of their pieces, or the pieces.")
+    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+
+
+@partial(
+    Declaration,
+    title="How alike words are: {title}",
+    description="Maps of cosines between the words of a sentence, a row per run, a column per sentence.",
+    caption=(
+        "Cosines between the states of words inside the encoder, for two sentences and some runs of {experiment}, "
+        "a row of maps for each run; at the left, the cosine of the two sentence vectors. No redundancy is "
+        "subtracted here: the maps show the states that training left in the encoder (3R, Figures 1 and 3 and Table 4)."
+    ),
+    reads={"models": MODELS},
+    settings=TokenSimilarity,
+    block="grids.{experiment}.token_similarity",
+)
+def token_similarity(request: Request[TokenSimilarity]) -> Drawn:
+    """Draw cosines between the words of each of two sentences."""
+    models = single_encoders(request.inputs["models"])
+    points = pd.concat([word_cosines(*model, request.config) for model in models], ignore_index=True)
+    between = points.groupby("run")["sentence_cosine"].mean()
+    figure = draw_maps(
+        request,
+        points,
+        "sentence",
+        ("row_place", "column_place", "column_unit"),
+        "cosine",
+        3.1,
+        "Cosines between words, means over seeds; at the left, the cosine of the two sentences.",
+        scale=(None, 1),
+        suffixes={run: f", sentences: {value:z.2f}" for run, value in between.items()},
+        numbers_up_to=12,  # words; with more of them, numbers would overlap
+    )
+    return Drawn(points, figure)
+
+
+def word_cosines(
+    run: str, seed: int, encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, config: TokenSimilarity
+) -> pd.DataFrame:
+    """Cosines between the words of each sentence, with their positions from 0.
+
+    ``sentence_cosine`` is the cosine of the run's vectors of the two sentences, the same in every row.
+    """
+    from workflow_scripts.models.encoding import encode
+
+    left, right = encode(encoder, tokenizer, config.sentences, config.max_tokens)
+    between = float(cosine(left[None], right[None])[0])
+    rows = []
+    for sentence in config.sentences:
+        names, cosines_WW = unit_cosines(encoder, tokenizer, sentence, config)
+        rows += [
+            (run, seed, sentence, row, names[row], column, names[column], value, between)
+            for row, values in enumerate(cosines_WW.tolist())
+            for column, value in enumerate(values)
+        ]
+    return frame(
+        rows, run="str", seed="int", sentence="str", row_place="int", row_unit="str", column_place="int",
+        column_unit="str", cosine="float", sentence_cosine="float",
+    )  # fmt: skip
+
+
+def unit_cosines(
+    encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, sentence: str, config: TokenSimilarity
+) -> tuple[list[str], Tensor]:
+    """The words or pieces of a sentence, and the cosines between them, shape (W, W).
+
+    The sentence is encoded without the encoder's template, if it has one.
+
+    Raises:
+        ConfigError: if the encoder does not have the layer.
+    """
+    import torch
+
+    from workflow_scripts.losses.infonce import cosine_matrix
+
+    tokens = tokenizer(sentence, truncation=True, max_length=config.max_tokens, return_tensors="pt")
+    backbone = encoder.backbone.train(False)
+    with torch.inference_mode():
+        states = backbone(**tokens.to(backbone.device), output_hidden_states=True).hidden_states
+    if not -len(states) <= config.layer < len(states):
+        raise ConfigError(
+            f"token_similarity.layer: {config.layer}; hidden states are 0 to {len(states) - 1}. Name one of these."
+        )
+    names, positions = words_or_pieces(tokens, tokenizer, sentence, config.unit)
+    states_TD = states[config.layer][0].double()
+    vectors_WD = torch.stack([states_TD[own].mean(dim=0) for own in positions])
+    return names, cosine_matrix(vectors_WD, vectors_WD)
+
+
+def words_or_pieces(
+    tokens: BatchEncoding, tokenizer: PreTrainedTokenizerBase, sentence: str, unit: Unit
+) -> tuple[list[str], Sequence[list[int]]]:
+    """The words or pieces of one sentence, without special tokens, and the positions of each one's tokens."""
+    words = tokens.word_ids(0)
+    inside = [position for position, word in enumerate(words) if word is not None]
+    if unit == "pieces":
+        ids = tokens["input_ids"][0][inside].tolist()
+        return list(tokenizer.convert_ids_to_tokens(ids)), [[position] for position in inside]
+    groups = {word: list(own) for word, own in groupby(inside, key=lambda position: words[position])}
+    spans = [tokens.word_to_chars(0, word) for word in groups]
+    return [sentence[span.start : span.end].strip() for span in spans], list(groups.values())

@@ -143,9 +143,31 @@ def log_scale(axes: Axes) -> None:
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.yaxis.set_minor_locator(NullLocator())
+    plain, round_numbers = StrMethodFormatter("{x:g}"), LogLocator(subs=(1, 2, 5))
+    axes.yaxis.set(major_locator=round_numbers, major_formatter=plain, minor_locator=NullLocator())
+
+
+def shades(name: str, low: float, high: float) -> ScalarMappable:
+    """A colour scale between two numbers; a missing number has no colour."""
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    # With 50 shades or more, matplotlib would draw the colour bar as a bitmap.
+    colours = colormaps[name].resampled(48).with_extremes(bad="none")
+    return ScalarMappable(Normalize(low, high), colours)
+
+
+def draw_map(
+    axes: Axes, numbers: pd.DataFrame, across: Sequence[Any], down: Sequence[Any], **more: Any
+) -> None:
+    """Draw a heat map, with the labels of its columns and rows."""
+    from seaborn import heatmap
+
+    heatmap(numbers, ax=axes, cbar=False, xticklabels=across, yticklabels=down, **more)
+    axes.tick_params(axis="x", rotation=90)
+    axes.tick_params(axis="y", rotation=0)
+    axes.collections[0].set_edgecolor("face")  # else viewers leave gaps between cells
 
 
 def colour_bar(figure: Figure, source: ScalarMappable, label: str, **place: Any) -> None:

@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import SCORES, TABLE
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import (
     TABLE_OF_GRID,
@@ -36,6 +35,7 @@ from workflow_scripts.figures.style import (
     colour_bar,
     line_look,
     name_lines,
+    shades,
     short_names,
     upright,
 )
@@ -44,9 +44,6 @@ from workflow_scripts.reporting.records import experiment_of
 from workflow_scripts.settings.grids import Experiment, Point, baselines_of, expand, points_of
 from workflow_scripts.settings.names import Heading, Place, Refers
 from workflow_scripts.settings.report import Called
-
-Row = dict[str, Any]
-
 
 # Scores over the values of swept settings, a panel per setting
 
@@ -104,8 +101,7 @@ def sweep(request: Request[Sweep]) -> Drawn:
     all_axes = figure.subplots(len(plots), 1, squeeze=False).flat
     for axes, plot, own in zip(all_axes, plots, panels, strict=True):
         label = column_label(experiment, own["heading"].iloc[0], request.called)
-        axes.set_xlabel(plot.label)
-        axes.set_ylabel(upright(label, _SWEEP_INCHES))
+        axes.set(xlabel=plot.label, ylabel=upright(label, _SWEEP_INCHES))
         _draw_sweep(axes, own, names.short, looks)
     return Drawn(points, figure)
 
@@ -156,7 +152,7 @@ def _ordered(values: Sequence[Any]) -> list[Any]:
 
 def _draw_sweep(axes: Axes, points: pd.DataFrame, names: Mapping[str, str], looks: Mapping[str, Any]) -> None:
     """Draw one panel of a sweep: points with bars, lines through medians, and dotted baselines."""
-    scored, baselines = points.dropna(subset="mean"), points[points["place"].isna()]
+    scored = points.dropna(subset="mean")
     placed = scored.dropna(subset="place").sort_values("place", kind="stable")
     if not len(placed):
         return
@@ -164,12 +160,9 @@ def _draw_sweep(axes: Axes, points: pd.DataFrame, names: Mapping[str, str], look
     ticks = placed.drop_duplicates("place")
     axes.set_xticks(ticks["place"], ticks["value"])
     series = [name for name in names if name in set(placed["series"])]
-    if len(set(baselines["run"])) == 1:
-        colours = dict.fromkeys(baselines["series"], INK)
-    else:
-        colours = {name: looks[name]["color"] for name in series}
-    for base in scored.loc[scored["place"].isna() & scored["series"].isin(colours)].itertuples():
-        axes.axhline(base.mean, color=colours[base.series], linewidth=0.8, linestyle=(0, (1, 2)))
+    for base in scored[scored["place"].isna()].itertuples():
+        colour = looks.get(base.series, {"color": INK})["color"]
+        axes.axhline(base.mean, color=colour, linewidth=0.8, linestyle=(0, (1, 2)))
     for number, name in enumerate(series):
         own = placed[placed["series"] == name]
         offset = _SPREAD * ((number + 0.5) / len(series) - 0.5)
@@ -226,15 +219,16 @@ def draw_plane(
     figure = request.new_figure(_PANEL_INCHES, notes)
     axes = figure.subplots()
     axes.grid()
-    axes.set_xlabel(x_label)
-    axes.set_ylabel(upright(y_label, _PANEL_INCHES))
     axes.margins(0.14)
-    colours = _colours(figure, axes, drawn["score"], scale) if scale else [COLOURS[0]] * len(drawn)
-    for row, colour in zip(drawn.to_dict("records"), colours, strict=True):
-        bars = row[f"{y}_sd"], row[f"{x}_sd"]
-        axes.errorbar(row[x], row[y], *bars, color=INK, lw=0.8, capsize=2, zorder=2)
-        shape = "s" if all(map(pd.isna, bars)) else "o"
-        axes.plot(row[x], row[y], shape, ms=7, mfc=colour, mec=INK, mew=0.7, zorder=3)
+    axes.set(xlabel=x_label, ylabel=upright(y_label, _PANEL_INCHES))
+    right, up = drawn[f"{x}_sd"], drawn[f"{y}_sd"]
+    axes.errorbar(drawn[x], drawn[y], up, right, fmt="none", ecolor=INK, elinewidth=0.8, capsize=2, zorder=2)
+    colours = shades("cividis", drawn["score"].min(), drawn["score"].max()) if scale else None
+    for shape, own in drawn.groupby(np.where(right.isna() & up.isna(), "s", "o")):
+        filled = [colours.to_rgba(score) for score in own["score"]] if colours else COLOURS[0]
+        axes.scatter(own[x], own[y], s=49, c=filled, marker=shape, edgecolors=INK, linewidths=0.7, zorder=3)
+    if colours and drawn["score"].notna().any():
+        colour_bar(figure, colours, str(scale), ax=axes, aspect=30, pad=0.02)
     _name_points(figure, axes, drawn, x, y, names.short)
     return figure
 
@@ -298,7 +292,7 @@ def scatter(request: Request[Scatter]) -> Drawn:
     """Plot two columns of a table; a footnote has their correlation over three runs or more."""
     (path,) = request.inputs["table"]
     experiment, (x, y) = experiment_of(path), (request.config.x, request.config.y)
-    points = both_scores(read_table(path, TABLE).to_pylist(), request.config)
+    points = both_scores(read_table(path, TABLE).to_pandas(), request.config)
     both = points[["x", "y"]].dropna()
     pearson, spearman = (both.corr(method).loc["x", "y"] for method in ("pearson", "spearman"))
     correlation = f"Over {len(both)} runs: Pearson {pearson:.2f}, Spearman {spearman:.2f}."
@@ -312,18 +306,19 @@ def scatter(request: Request[Scatter]) -> Drawn:
     return Drawn(points, figure)
 
 
-def both_scores(table: Iterable[Row], config: Scatter) -> pd.DataFrame:
+def both_scores(table: pd.DataFrame, config: Scatter) -> pd.DataFrame:
     """Means and standard deviations over seeds of two columns, a row per run.
 
     Args:
-        table: Rows of ``columns.tables.TABLE``.
+        table: Rows of ``columns.TABLE``.
         config: The two columns.
     """
-    cells = {(row["run"], row["heading"]): row for row in table}
-    runs = dict.fromkeys(run for run, _ in cells)
-    headings = (config.x, config.y)
-    rows = [(run, *(cells[run, name][part] for name in headings for part in ("mean", "sd"))) for run in runs]
-    return frame(rows, run="str", x="float", x_sd="float", y="float", y_sd="float")
+    by_run = table.set_index("run")
+    sides = [
+        by_run.loc[by_run["heading"] == heading, ["mean", "sd"]].set_axis([side, f"{side}_sd"], axis=1)
+        for side, heading in (("x", config.x), ("y", config.y))
+    ]
+    return pd.concat(sides, axis=1).reset_index()
 
 
 # Alignment and uniformity
@@ -354,9 +349,9 @@ class AlignmentUniformity(Settings):
 def alignment_uniformity(request: Request[AlignmentUniformity]) -> Drawn:
     """Plot alignment over uniformity, coloured by the experiment's headline; an open point has no score."""
     (path,) = request.inputs["table"]
-    experiment, table = experiment_of(path), read_table(path, TABLE)
-    headline = table.filter(pc.equal(table["heading"], experiment.headline_column().heading))
-    means = dict(zip(headline["run"].to_pylist(), headline["mean"].to_pylist(), strict=True))
+    experiment, table = experiment_of(path), read_table(path, TABLE).to_pandas()
+    headline = experiment.headline_column().heading
+    means = table[table["heading"] == headline].set_index("run")["mean"]
     scores = (read_table(path, SCORES) for path in request.inputs["scores"])
     points = plane(scores, means, request.config)
     data = request.called.dataset(request.config.task)
@@ -367,14 +362,12 @@ def alignment_uniformity(request: Request[AlignmentUniformity]) -> Drawn:
         {metric: f"{metric} on {data} (lower is better)" for metric in ("uniformity", "alignment")},
         "Alignment and uniformity are gaps for every run.",
         before=[f"{data}: {tasks}."] if tasks else [],
-        scale=column_label(experiment, experiment.headline_column().heading, request.called),
+        scale=column_label(experiment, headline, request.called),
     )
     return Drawn(points, figure)
 
 
-def plane(
-    scores: Iterable[pa.Table], headline: Mapping[str, float | None], config: AlignmentUniformity
-) -> pd.DataFrame:
+def plane(scores: Iterable[pa.Table], headline: pd.Series, config: AlignmentUniformity) -> pd.DataFrame:
     """Means and standard deviations over seeds, a row per run, in the order of the runs' first scores.
 
     ``score`` is the run's value in ``headline``; ``note`` describes the measurement, or gives the reason of a gap.
@@ -386,22 +379,8 @@ def plane(
     points["seeds"] = seeds["count"]["alignment"]
     for metric in ("alignment", "uniformity"):
         points[metric], points[f"{metric}_sd"] = seeds["mean"][metric], seeds["std"][metric]
-    points["score"] = pd.Series(headline, dtype="float")
+    points["score"] = headline
     points["note"] = (
         rows.dropna(subset="note").groupby("run")["note"].agg(lambda notes: "; ".join(notes.unique()))
     )
     return points.reset_index()
-
-
-def _colours(figure: Figure, axes: Axes, scores: pd.Series, label: str) -> list[Any]:
-    """A colour for each score ("none" if it is missing); draws a colour bar if there is any score."""
-    from matplotlib import colormaps
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import ListedColormap, Normalize
-
-    # With 50 shades or more, matplotlib would draw the bar as a bitmap.
-    shades = ListedColormap(colormaps["cividis"](np.linspace(0.12, 1, 48)))
-    source = ScalarMappable(Normalize(scores.min(), scores.max()), shades)
-    if scores.notna().any():
-        colour_bar(figure, source, label, ax=axes, aspect=30, pad=0.02)
-    return ["none" if pd.isna(score) else source.to_rgba(score) for score in scores]

@@ -11,7 +11,7 @@ from workflow_scripts.graph.study import Run, Study
 from workflow_scripts.settings.claims import FOLDER, Claim, Comparison, claims_in
 from workflow_scripts.settings.corpora import RoundTripCorpus
 from workflow_scripts.settings.encoders import EncoderBlock, HubEncoder
-from workflow_scripts.settings.grids import PAPERS, scored_columns
+from workflow_scripts.settings.grids import scored_columns
 
 
 class Page:
@@ -34,7 +34,6 @@ class Page:
         trips = [name for name in corpora if isinstance(self._settings.corpora[name], RoundTripCorpus)]
         history = "<results>/runs/{run}/seed{seed}/history.parquet"
         trained = (study.runs[name] for name, run in self._runs.items() if run.corpus)
-        printed = sorted((study.root / "resources/published").glob("*.csv"))
         overlaps = corpora if self._settings.contamination else []
         return {
             "datasets": _paths("datasets/{}.parquet", self.datasets),
@@ -46,8 +45,6 @@ class Page:
             "exemplars": _paths("exemplars/{}.parquet", study.asked_pools),
             "development": sorted({run.dev for run in study.trained.values()}),
             "histories": [file for run in trained for file in run.files(history)],
-            "published": [f"resources/published/{file.name}" for file in printed],
-            "ledger": [f"resources/ledger/{paper}.yaml" for paper in PAPERS],
         }
 
     def settings(self) -> str:
@@ -117,7 +114,7 @@ class Claims:
 
 
 def card(run: Run) -> str:
-    """Encoders, data and settings of a run, as ``reporting.model_card.Config`` reads them."""
+    """Encoders, data and settings of a run, as the template of cards reads them."""
     settings = run.study.settings
     published, corpora = run.study.behind([run.encoder, run.teacher])
     names = corpus_datasets(settings, corpora | ({run.corpus} if run.corpus else set()))

@@ -11,8 +11,7 @@ from workflow_scripts.config import OPERATIONAL, Settings, by_tag, told_by
 from workflow_scripts.figures.cosine_density import CosineDensity
 from workflow_scripts.figures.curves import LearningCurves, WordFrequencies
 from workflow_scripts.figures.extraction import LayerLines, MixingMap, VariantScatter
-from workflow_scripts.figures.inside_models import LayerAttention, TokenSimilarity
-from workflow_scripts.figures.maps import AttentionMaps
+from workflow_scripts.figures.maps import AttentionMaps, LayerAttention, TokenSimilarity
 from workflow_scripts.figures.modulus_surface import ModulusSurface
 from workflow_scripts.figures.style import FigureStyle
 from workflow_scripts.figures.tables import AlignmentUniformity, Scatter, Sweep

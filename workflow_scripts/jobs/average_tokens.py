@@ -1,7 +1,6 @@
 """Average every token's hidden states over a corpus, in every layer (rule average_tokens)."""
 
-from workflow_scripts.columns.corpora import SENTENCES
-from workflow_scripts.columns.extraction import TOKEN_AVERAGES
+from workflow_scripts.columns import SENTENCES, TOKEN_AVERAGES
 from workflow_scripts.extraction.averages import sum_states
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer

@@ -1,7 +1,6 @@
 """Count in how many of Wikitext's sentences each token occurs (rule count_tokens)."""
 
-from workflow_scripts.columns.corpora import SENTENCES
-from workflow_scripts.columns.extraction import WORD_VECTORS
+from workflow_scripts.columns import SENTENCES, WORD_VECTORS
 from workflow_scripts.extraction.vocabulary import (
     count_documents,
     counts_table,

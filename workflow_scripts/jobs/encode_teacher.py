@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from workflow_scripts.columns.training import TEACHER
+from workflow_scripts.columns import TEACHER
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.folders import load_encoder

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from workflow_scripts.columns.tasks import TASKS
+from workflow_scripts.columns import TASKS
 from workflow_scripts.evaluation import mteb_tasks
 from workflow_scripts.evaluation.base import Failures, score_table
 from workflow_scripts.evaluation.benchmarks import part_label, select

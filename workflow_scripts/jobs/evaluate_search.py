@@ -1,6 +1,6 @@
 """Time the queries of one run on one suite of search (rule evaluate_search)."""
 
-from workflow_scripts.columns.corpora import LABELLED
+from workflow_scripts.columns import LABELLED
 from workflow_scripts.evaluation import search
 from workflow_scripts.evaluation.base import Score, score_table
 from workflow_scripts.models.devices import granted_device

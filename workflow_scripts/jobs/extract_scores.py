@@ -2,7 +2,7 @@
 
 import importlib
 
-from workflow_scripts.columns.extraction import FITTED
+from workflow_scripts.columns import FITTED
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.evaluation.base import Evaluator
 from workflow_scripts.extraction.postprocess import Fit

@@ -1,6 +1,6 @@
 """Fit post-processings to Wikitext's vectors of one representation, and measure isotropy (rule fit_wikitext)."""
 
-from workflow_scripts.columns.corpora import SENTENCES
+from workflow_scripts.columns import SENTENCES
 from workflow_scripts.extraction.study import (
     Fitted,
     absent,

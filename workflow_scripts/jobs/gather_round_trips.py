@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from workflow_scripts.columns.corpora import DROPPED, ROUND_TRIPS, SENTENCES
+from workflow_scripts.columns import DROPPED, ROUND_TRIPS, SENTENCES
 from workflow_scripts.data.round_trips import to_train_on
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError

@@ -1,6 +1,6 @@
 """Pick one pool of redundant exemplars from a corpus, in place of a language model's (rule pick_exemplars)."""
 
-from workflow_scripts.columns.corpora import DROPPED, SENTENCES, WORD_COUNTS
+from workflow_scripts.columns import DROPPED, SENTENCES, WORD_COUNTS
 from workflow_scripts.data.exemplars import Validator, greedy_cover, lacks, pool_table, token_counter
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.data.words import top_words

@@ -1,6 +1,6 @@
 """Read one dataset from the first of its sources that is available (rule read_dataset)."""
 
-from workflow_scripts.columns.corpora import DROPPED, FORMS
+from workflow_scripts.columns import DROPPED, FORMS
 from workflow_scripts.data.sources import data_root, load_planned
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.provenance.job import Job

@@ -2,7 +2,7 @@
 
 import shutil
 
-from workflow_scripts.columns.corpora import PAIRS
+from workflow_scripts.columns import PAIRS
 from workflow_scripts.methods import load_method
 from workflow_scripts.models.encoder import check_fit, load_backbone, shared_tokenizer
 from workflow_scripts.models.encoding import check_tells_apart

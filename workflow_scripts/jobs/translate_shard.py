@@ -6,7 +6,7 @@ from functools import partial
 
 from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
 from workflow_scripts.apis.translators import Direction, Translator, make_translator, translate_all
-from workflow_scripts.columns.corpora import SENTENCES
+from workflow_scripts.columns import SENTENCES
 from workflow_scripts.data.round_trips import round_trips, shard_rows, usable_answers
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input

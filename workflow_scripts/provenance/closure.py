@@ -3,10 +3,10 @@
 A job runs again if the *meaning* of these files changes: the syntax tree that Python runs, without docstrings and
 positions. Comments, docstrings, blank lines and formatting do not change it.
 
-All jobs share the modules of ``settings``. Only the classes and functions that a job's code names are part of its code,
-and of a class its defaults and methods. Types, ranges and descriptions of fields decide which settings are refused,
-and the settings are part of the key (``graph.slices``). If a key chooses one of several classes, the job names that
-class.
+All jobs share the modules of ``settings``, and ``columns``. Only the definitions that a job's code names are part of
+its code, and of a class its defaults and methods. Types, ranges and descriptions of fields decide which settings are
+refused, and the settings are part of the key (``graph.slices``). If a key chooses one of several classes, the job names
+that class.
 
 Six modules decide nothing (``UNKEYED``): error messages, the cache, the command line of jobs, their key, the check
 that no code is edited while a job runs, and this one. They can stop a job or describe it, but cannot change its result:
@@ -31,6 +31,8 @@ UNKEYED = ("errors.py", *(f"provenance/{name}.py" for name in ("cache", "closure
 UNKEYED_FILES = tuple(f"{PACKAGE.name}/{file}" for file in UNKEYED)
 """The same, relative to the repository's root."""
 SETTINGS = f"{PACKAGE.name}/settings/"
+COLUMNS = f"{PACKAGE.name}/columns.py"
+BY_DEFINITION = (SETTINGS, COLUMNS)
 """Modules of which only the named definitions count, relative to the repository's root."""
 REFUSING = ("conflicts", "misfits", "unchunkable")
 """Methods of settings that refuse some, and change no result."""
@@ -49,7 +51,7 @@ UNKEYED_PACKAGES = {
 """Distributions that decide no number: they fetch bytes whose hash is checked, retry, start threads, check types or
 show progress. Every other imported distribution is assumed to matter."""
 read_before: dict[str, tuple[str, list[str], dict[str, tuple[str, list[str]]]]] = {}
-"""sha256 of a source to its meaning, the names that it imports and, of settings, its definitions: parsing is nine
+"""sha256 of a source to its meaning, the names that it imports and, if it counts by definition, these: parsing is nine
 tenths of finding a closure, so ``graph.call`` keeps this from process to process."""
 COMPUTES_WITH = {
     "adjustText": ("matplotlib", "numpy", "scipy"),
@@ -83,17 +85,18 @@ def code_files(*modules: str) -> list[str]:
 def meanings(*modules: str) -> dict[str, str]:
     """Map each file of the closure of ``modules`` that can decide a result to the hash of its meaning.
 
-    Of settings there is an entry for each definition that is named, directly or through others: ``file:name``.
+    Of settings and columns there is an entry for each definition that is named, directly or through others:
+    ``file:name``.
     """
     files = code_files(*modules)
-    keyed = [file for file in files if file not in UNKEYED_FILES and not file.startswith(SETTINGS)]
+    keyed = [file for file in files if file not in UNKEYED_FILES and not file.startswith(BY_DEFINITION)]
     named = {name for file in keyed for name in _imported_names(ROOT / file)}
     whole = {file: _read(ROOT / file)[0] for file in keyed}
     return whole | _definition_meanings(named | {f"{PACKAGE.name}.{module}" for module in modules})
 
 
 def _definition_meanings(names: set[str]) -> dict[str, str]:
-    """Meanings of the definitions of settings among some dotted names, and of all definitions that they use."""
+    """Meanings of the definitions (``BY_DEFINITION``) among some dotted names, and of all definitions that they use."""
     found: dict[str, str] = {}
     pending = [unit for name in names for unit in _units(name)]
     while pending:
@@ -108,10 +111,10 @@ def _definition_meanings(names: set[str]) -> dict[str, str]:
 
 @cache
 def _units(name: str) -> tuple[str, ...]:
-    """The definition of settings with a dotted name, or all of a module; empty for other names."""
+    """The definition (``BY_DEFINITION``) with a dotted name, or all of a module; empty for other names."""
     module, _, own = name.replace(".", "/").rpartition("/")
     for file, names in ((f"{module}/{own}.py", None), (f"{module}.py", own)):
-        if file.startswith(SETTINGS) and (ROOT / file).exists():
+        if file.startswith(BY_DEFINITION) and (ROOT / file).exists():
             return tuple(f"{file}:{one}" for one in _read(ROOT / file)[2] if names in (None, one))
     return ()
 
@@ -162,7 +165,7 @@ def _is_bare_string(statement: ast.stmt) -> bool:
 
 
 def _definitions(source: str) -> dict[str, tuple[str, list[str]]]:
-    """Definitions in a module of settings, each with the hash of its syntax tree and the names that it uses."""
+    """Definitions in a module, each with the hash of its syntax tree and the names that it uses."""
     tree = ast.parse(source)
     named = {
         alias.asname or alias.name: f"{node.module}.{alias.name}"
@@ -221,7 +224,8 @@ def _read_source(source: bytes, path: Path) -> tuple[str, list[str], dict[str, t
     sha = hashlib.sha256(source).hexdigest()
     if sha not in read_before:
         text = source.decode()
-        definitions = _definitions(text) if path.is_relative_to(ROOT / SETTINGS) else {}
+        by_definition = path.relative_to(ROOT).as_posix().startswith(BY_DEFINITION)
+        definitions = _definitions(text) if by_definition else {}
         read_before[sha] = (source_meaning(text), sorted(_imports(text, path)), definitions)
     return read_before[sha]
 

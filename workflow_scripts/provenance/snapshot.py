@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.closure import PACKAGE, ROOT, SETTINGS, UNKEYED_FILES, meaning_in
+from workflow_scripts.provenance.closure import COLUMNS, PACKAGE, ROOT, SETTINGS, UNKEYED_FILES, meaning_in
 from workflow_scripts.provenance.places import strangers
 
 IS_JOB = sys.argv[0] == "-m"
@@ -82,7 +82,7 @@ def check_loaded(files: Iterable[str]) -> None:
             "clone only. Rename or remove this file, or take its folder out of PYTHONPATH."
         )
     settings = (ROOT / SETTINGS).rglob("*.py")
-    known = {_STARTER, *settings, *(ROOT / file for file in (*files, *UNKEYED_FILES))}
+    known = {_STARTER, ROOT / COLUMNS, *settings, *(ROOT / file for file in (*files, *UNKEYED_FILES))}
     modules = (module for module in list(sys.modules.values()) if module is not None)
     loaded = {Path(file) for module in modules if (file := getattr(module, "__file__", None))}
     unplanned = sorted(str(path) for path in loaded & (_AT_START.keys() - known))

@@ -1,4 +1,4 @@
-"""The cells of all tables: one kind of row, whoever computes it (``columns.tables.TABLE``), and its numbers as text."""
+"""The cells of all tables: one kind of row, whoever computes it (``columns.TABLE``), and its numbers as text."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
@@ -127,7 +127,7 @@ def between(values: Sequence[float]) -> str:
 
 
 def printed_sides(row: Mapping[str, Any]) -> str:
-    """A paper's two numbers, of a row of ``columns.claims.CLAIMS``: 78.5 against 76.21."""
+    """A paper's two numbers, of a row of ``columns.CLAIMS``: 78.5 against 76.21."""
     sides = [row["printed_ours"], row["printed_theirs"]]
     if sides == [None, None]:
         return ""

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from workflow_scripts.columns.corpora import PAIRS
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import PAIRS, TABLE
 from workflow_scripts.data.printed import Printed, as_printed, look_up
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import ConfigError
@@ -26,6 +25,7 @@ from workflow_scripts.reporting.records import record_of
 from workflow_scripts.settings.extraction import DIGITS, Statistics
 from workflow_scripts.settings.extraction import DatasetRow as Row
 
+_WORDS_AND_MARKS = re.compile(r"\w+|[^\w\s]")
 Tokenise = Callable[[list[str]], Iterable[Sequence[str]]]
 
 
@@ -36,7 +36,7 @@ def build(
     labels: Sequence[str],
     printed: Mapping[tuple[str, ...], Printed],
 ) -> pa.Table:
-    """Describe the dataset of every row, in the columns of ``columns.tables.TABLE``.
+    """Describe the dataset of every row, in the columns of ``columns.TABLE``.
 
     Args:
         table: The datasets to describe.
@@ -82,7 +82,7 @@ def describe(table: pa.Table, graded: bool, words: str, pieces: Tokenise) -> dic
     """The statistics of one dataset by column; the sentences of a pair count as one text.
 
     Args:
-        table: Columns of ``columns.corpora.PAIRS`` or ``columns.corpora.LABELLED``; at least one row.
+        table: Columns of ``columns.PAIRS`` or ``columns.LABELLED``; at least one row.
         graded: Whether the score or label is a grade.
         words: How texts are split into words.
         pieces: How they are split into pieces.
@@ -97,12 +97,10 @@ def describe(table: pa.Table, graded: bool, words: str, pieces: Tokenise) -> dic
     else:
         counts = Counter(table[label].to_pylist()).values()
         found |= {"L/S": max(counts) / min(counts), "C": float(len(counts))}
-    of_words = [text.split() if words == "whitespace" else _words_and_marks(text) for text in texts]
+    of_words = [
+        text.split() if words == "whitespace" else _WORDS_AND_MARKS.findall(text.lower()) for text in texts
+    ]
     return found | token_numbers(of_words, "W") | token_numbers([*pieces(texts)], "B")
-
-
-def _words_and_marks(text: str) -> list[str]:
-    return re.findall(r"\w+|[^\w\s]", text.lower())
 
 
 def end_ratio(grades: pa.ChunkedArray) -> float:

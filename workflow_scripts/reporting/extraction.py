@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workflow_scripts.columns.extraction import EXTRACTION
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import EXTRACTION, TABLE
 from workflow_scripts.data.printed import Printed, look_up
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.cells import Row, Values, cell
@@ -53,7 +52,7 @@ def variants_of(blocks: Iterable[Variants]) -> list[Variant]:
 
 
 class Scores:
-    """Scores read from tables with the columns of ``columns.extraction.EXTRACTION``, indexed once."""
+    """Scores read from tables with the columns of ``columns.EXTRACTION``, indexed once."""
 
     @classmethod
     def read(cls, files: Sequence[Path], names: Names) -> "Scores":
@@ -180,7 +179,7 @@ def build(
     printed: Numbers = MappingProxyType({}),
     of_tasks: Mapping[str, Numbers] = MappingProxyType({}),
 ) -> pa.Table:
-    """Build one table with the columns of ``columns.tables.TABLE``.
+    """Build one table with the columns of ``columns.TABLE``.
 
     Args:
         table: Which cells to show.

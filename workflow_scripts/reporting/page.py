@@ -10,12 +10,11 @@ import re
 import xml.etree.ElementTree as ET
 from base64 import b64encode
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Collection, Mapping, Sequence
 from math import ceil, floor, log10
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -23,17 +22,21 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from jinja2 import Environment, StrictUndefined
 
-from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
-from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, WORD_COUNTS
-from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.columns.training import HISTORY
-from workflow_scripts.data.printed import read_printed
+from workflow_scripts.columns import (
+    CLAIMS,
+    CONTAMINATION,
+    DROPPED,
+    EXEMPLARS,
+    HISTORY,
+    NOT_RUN,
+    PAIRS,
+    WORD_COUNTS,
+)
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import half_width
 from workflow_scripts.provenance.artefacts import read_table, write_page
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Record
-from workflow_scripts.reporting import coverage
 from workflow_scripts.reporting.cells import Row, between, number, p_text, printed_sides
 from workflow_scripts.reporting.records import experiment_of, kept, record_of, split_labels, steps, wildcard
 from workflow_scripts.reporting.sheets import Sheet, sheet_of
@@ -73,8 +76,6 @@ def page(job: Job) -> str:
         pools=_pools(job),
         development=_development(job),
         claims=_claims(job),
-        coverage=_coverage(job),
-        papers=PAPERS,
         file=_linked(report, report),
         commit=record.origin.commit,
         dirty=record.origin.dirty,
@@ -123,31 +124,13 @@ def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-class Axis(NamedTuple):
-    """The numbers at the left and the right end of a picture."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def over(cls, values: Sequence[float]) -> "Axis":
-        """An axis from the least of some values to the greatest, with some air at both ends."""
-        low, high = min(values), max(values)
-        air = (high - low or 1.0) / 20
-        return cls(low - air, high + air)
-
-    def place(self, value: float | None) -> float | None:
-        """The place of a value, in percent of the axis from the left."""
-        return None if value is None else round(100 * (value - self.low) / (self.high - self.low), 2)
-
-    def ticks(self) -> list[tuple[float | None, str]]:
-        """Places and numbers of three to six round values."""
-        wanted = (self.high - self.low) / 6
-        unit = 10.0 ** floor(log10(wanted))
-        step = next(unit * by for by in (1, 2, 5, 10) if unit * by >= wanted)
-        steps = range(ceil(self.low / step), floor(self.high / step) + 1)
-        digits = max(0, -floor(log10(step)))
-        return [(self.place(count * step), number(count * step, digits)) for count in steps]
+def ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Three to six round values from ``low`` to ``high``, with their texts."""
+    wanted = (high - low) / 6
+    unit = 10.0 ** floor(log10(wanted))
+    step = next(unit * by for by in (1, 2, 5, 10) if unit * by >= wanted)
+    counts, digits = range(ceil(low / step), floor(high / step) + 1), max(0, -floor(log10(step)))
+    return [(count * step, number(count * step, digits)) for count in counts]
 
 
 def compare_runs(sheet: Sheet, heading: str) -> dict[str, Any]:
@@ -173,20 +156,27 @@ def compare_runs(sheet: Sheet, heading: str) -> dict[str, Any]:
     if not values:
         return {}
     printed = [row["published"] for row in rows if row["published"] is not None]
-    axis = Axis.over(values + printed)
+    low, high = min(values + printed), max(values + printed)
+    air = (high - low or 1.0) / 20
+    low, high = low - air, high + air
+
+    def place(value: float | None) -> float | None:
+        """In percent of the picture's width from the left."""
+        return None if value is None else round(100 * (value - low) / (high - low), 2)
+
     return {
         "head": sheet.heads[column],
         "level": f"{1 - alpha:.0%}",
-        "base": axis.place(next((row["mean"] for row in rows if row["run"] == sheet.only_baseline), None)),
-        "ticks": axis.ticks(),
+        "base": place(next((row["mean"] for row in rows if row["run"] == sheet.only_baseline), None)),
+        "ticks": [(place(value), text) for value, text in ticks(low, high)],
         "printed": bool(printed),
         "runs": [
             {
                 "line": line,
                 "cell": row,
-                "at": axis.place(row["mean"]),
-                "ends": [axis.place(end) for end in pair],
-                "printed_at": axis.place(row["published"]),
+                "at": place(row["mean"]),
+                "ends": [place(end) for end in pair],
+                "printed_at": place(row["published"]),
             }
             for line, row, pair in zip(sheet.lines, rows, ends, strict=True)
         ],
@@ -445,18 +435,6 @@ def _claims(job: Job) -> Shown:
         others = [row for row in rows if row["verdict"] == NOT_RUN]
         return {"lines": compared, "others": others, "file": _linked(path, job.outputs["report"])}
     return {}
-
-
-def _coverage(job: Job) -> Iterable[coverage.Line]:
-    """The ledger of printed numbers, with what this study has measured of them."""
-    pictures = [svg for path in job.many("figures") for svg in path.parent.glob("*.svg")]
-    measured = {(path.parent.name, "", path.stem) for path in pictures}
-    for path in [*job.many("tables"), *job.many("extraction"), *job.many("times")]:
-        measured |= {(path.stem, "", "table"), *coverage.targets_in(_rows(path, TABLE), path.stem)}
-    texts = {path: path.read_text("utf-8") for path in job.many("ledger")}
-    ledgers = {path.stem: coverage.read_ledger(text, str(path)) for path, text in texts.items()}
-    printed = (read_printed(path.read_bytes(), path.as_posix()) for path in job.many("published"))
-    return coverage.lines([*chain.from_iterable(printed)], ledgers, measured)
 
 
 def write_report(job: Job) -> None:

@@ -39,23 +39,12 @@ def experiment_of(table: Path) -> Experiment:
 
 
 def wildcard(path: Path, name: str) -> str:
-    """The value of one wildcard of the job that made ``path``.
-
-    Raises:
-        DataError: if that job had no such wildcard.
-    """
-    record = record_of(path)
-    if name not in record.wildcards:
-        raise DataError(f"{path}: made by {record.rule}, which has no {name}. Correct the rule's input.")
-    return record.wildcards[name]
+    """The value of one wildcard of the job that made ``path``."""
+    return record_of(path).wildcards[name]
 
 
 def run_and_seed(path: Path) -> tuple[str, int]:
-    """The run and seed that the artefact at ``path`` belongs to.
-
-    Raises:
-        DataError: if the job that made it had no such wildcards.
-    """
+    """The run and seed that the artefact at ``path`` belongs to."""
     return wildcard(path, "run"), int(wildcard(path, "seed"))
 
 
@@ -63,7 +52,7 @@ def run_tables(paths: Iterable[Path], schema: pa.Schema) -> Iterator[RunTable]:
     """Read tables of runs, one after another.
 
     Raises:
-        DataError: if one is damaged, has other columns, or does not belong to a run.
+        DataError: if one is damaged or has other columns.
     """
     for path in paths:
         yield RunTable(*run_and_seed(path), read_table(path, schema))
@@ -98,7 +87,7 @@ def split_labels(labels: Iterable[str]) -> Labels:
 
 
 def steps(history: pa.Table) -> int:
-    """Optimiser steps of a training (``columns.training.HISTORY``)."""
+    """Optimiser steps of a training (``columns.HISTORY``)."""
     return int(history["step"][-1].as_py()) if len(history) else 0
 
 

@@ -16,28 +16,18 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.errors import DataError
+from workflow_scripts.columns import SCORES, TABLE
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.cells import GAP, Row, between, text_of
 from workflow_scripts.reporting.extraction import shown
 from workflow_scripts.reporting.records import Labels, record_of, split_labels
 from workflow_scripts.settings.extraction import ExtractionTable, Names
 
-_NAMED_BY = {
-    "make_table": "experiment",
-    "tabulate_times": "experiment",
-    "tabulate_extraction": "table",
-    "describe_datasets": "statistics",
-}
-"""Rules that make tables, and the wildcard that is a table's name."""
-_NO_TESTS = 0.05  # level of significance for tables without tests
 _ENDLESS = 100_000  # characters: what a table needs where nothing is folded
 
 
@@ -50,11 +40,11 @@ class Sheet:
     source: str
     """Paper and table."""
     alpha: float
-    """Level of significance of its tests."""
+    """Level of significance of its tests; 0 without tests."""
     settings: str
     """Configuration file that defines it."""
     rows: Sequence[Row]
-    """Its cells (``columns.tables.TABLE``)."""
+    """Its cells (``columns.TABLE``)."""
     headings: Sequence[str]
     """Its columns in order."""
     shown: Mapping[str, str] = field(default_factory=dict)
@@ -134,18 +124,14 @@ class Sheet:
         return {note: number for number, note in enumerate(dict.fromkeys(notes), start=1)}
 
     @cached_property
-    def _labels(self) -> Labels:
+    def labels(self) -> Labels:
+        """Substitutions, and data that are not there."""
         return split_labels(label for row in self.rows for label in row["labels"])
-
-    @property
-    def gaps(self) -> Sequence[str]:
-        """Data that are not there."""
-        return self._labels.gaps
 
     @cached_property
     def substitutions(self) -> dict[str, str]:
         """Each with the letter that marks it."""
-        return _lettered(self._labels.substitutions, ascii_lowercase)
+        return _lettered(self.labels.substitutions, ascii_lowercase)
 
     def _marks(self, labels: Iterable[str]) -> list[str]:
         return [self.substitutions[label] for label in sorted(set(labels)) if label in self.substitutions]
@@ -204,15 +190,10 @@ def sheet_of(path: Path, times: Path | None = None, called: Mapping[str, str] | 
         path: Of the table.
         times: Of its measured columns, if it has some.
         called: Names of runs that readers see.
-
-    Raises:
-        DataError: if a file is no table.
     """
     record = record_of(path)
-    if record.rule not in _NAMED_BY:
-        raise DataError(f"{path}: made by {record.rule}. Give files of results/<study>/tables.")
     rows = [row for part in (path, times) if part for row in read_table(part, TABLE).to_pylist()]
-    settings, name = record.settings, record.wildcards[_NAMED_BY[record.rule]]
+    settings = record.settings
     block = settings["experiment"] if "experiment" in settings else settings["table"]
     ordered = [column["heading"] for column in settings.get("experiment", {}).get("columns", ())]
     held = dict.fromkeys(row["heading"] for row in rows)
@@ -221,11 +202,11 @@ def sheet_of(path: Path, times: Path | None = None, called: Mapping[str, str] | 
         names = Names.parse(settings["names"], f"{path}: names")
         renamed |= shown(ExtractionTable.parse(block, f"{path}: table"), names)
     return Sheet(
-        name=name,
+        name=path.stem,
         title=block["title"],
         source=block["source"],
-        alpha=settings.get("significance", {}).get("alpha", _NO_TESTS),
-        settings=f"config/experiments/{name}.yaml" if ordered else "config/extraction.yaml",
+        alpha=settings.get("significance", {"alpha": 0.0})["alpha"],
+        settings=f"config/experiments/{path.stem}.yaml" if ordered else "config/extraction.yaml",
         rows=rows,
         headings=[heading for heading in ordered if heading in held] or list(held),
         shown=renamed,
@@ -298,7 +279,7 @@ def _explained(sheet: Sheet, place: str) -> Iterator[tuple[str, str]]:
         yield "*", f"p < {sheet.level}, {tested}"
     yield from ((f"[{number}]", note) for note, number in sheet.notes.items())
     yield from ((f"({letter})", label) for label, letter in sheet.substitutions.items())
-    yield from (("", f"gap: {gap}") for gap in sheet.gaps)
+    yield from (("", f"gap: {gap}") for gap in sheet.labels.gaps)
 
 
 # Terminal
@@ -325,41 +306,14 @@ def _printed(sheet: Sheet, start: int, end: int) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("run", overflow="fold")
     for place in shown:
-        left = head[place] == "base" and place == 1
-        table.add_column(Text(head[place]), justify="left" if left else "right", no_wrap=True)
-    for line, row in zip(sheet.lines, rows, strict=True):
-        run = Text(row[0], style="italic" if line["baseline"] else "")
-        table.add_row(run, *(Text(row[place]) for place in shown))
+        table.add_column(Text(head[place]), justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(Text(row[0]), *(Text(row[place]) for place in shown))
     return table
 
 
 def _numbers(notes: Sequence[int]) -> str:
     return "".join(f" [{note}]" for note in notes)
-
-
-def scores_shown(scores: pa.Table, labels: Iterable[str]) -> list[RenderableType]:
-    """A row for each score, unscaled, with six significant digits, and the labels of their files.
-
-    Columns of text are continued below where the terminal is narrow.
-    """
-    rows = scores.to_pylist()
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    columns = [name for name in SCORES.names if name != "note" or any(row["note"] for row in rows)]
-    for name in columns:
-        justify: JustifyMethod = "right" if name in ("seed", "value", "n") else "left"
-        long = name in ("run", "task", "note")
-        table.add_column(name, justify=justify, overflow="fold", no_wrap=not long)
-    for row in rows:
-        shown = row | {"value": _value_text(row["value"]), "n": f"{row['n']:,}", "note": row["note"] or ""}
-        table.add_row(*(Text(str(shown[name])) for name in columns))
-    return [table, *(Text(label, style="dim") for label in split_labels(labels).sentences())]
-
-
-def _value_text(value: float | None) -> str:
-    """Six digits; a count whole, such as one of parameters."""
-    if value is None:
-        return GAP
-    return f"{value:,.0f}" if value.is_integer() and abs(value) >= 1000 else f"{value:.6g}"
 
 
 # Markdown, LaTeX and CSV
@@ -469,14 +423,11 @@ def scores_csv(scores: pa.Table) -> str:
 
 
 def _in_csv(name: str, row: Row) -> Row:
-    rounded = {key: _rounded(row[key], row["digits"]) for key in _ROUNDED}
+    measured = {key: row[key] for key in _ROUNDED if row[key] is not None}
+    rounded = {key: round(value, row["digits"]) + 0.0 for key, value in measured.items()}  # -0.0 becomes 0.0
     p = None if row["p_value"] is None else f"{row['p_value']:.2g}"
     labels = "; ".join(split_labels(row["labels"]).substitutions)
     return row | rounded | {"experiment": name, "labels": labels, "p_value": p}
-
-
-def _rounded(value: float | None, digits: int) -> float | None:
-    return None if value is None else float(f"{value:.{digits}f}") + 0.0  # -0.0 becomes 0.0
 
 
 def _csv(fields: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:

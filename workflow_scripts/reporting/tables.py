@@ -10,15 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.columns.training import METRICS
+from workflow_scripts.columns import METRICS, SCORES, TABLE
 from workflow_scripts.data.printed import Printed, cell_numbers
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import over_pairs
@@ -43,11 +41,8 @@ CHOSEN_BY = "of the set by which checkpoints were chosen"
 """The note of a trained run's score on its development set."""
 
 
-class ScoreFile(NamedTuple):
-    """Scores of one run and seed on one suite (``columns.scores.SCORES``), and the substitutions that affect them."""
-
-    scores: pa.Table
-    labels: Sequence[str]
+Scored = tuple[pa.Table, Sequence[str]]
+"""Scores of one run and seed on one suite (``columns.SCORES``), and the substitutions that affect them."""
 
 
 def _table(job: Job, *, measured: bool) -> pa.Table:
@@ -61,7 +56,7 @@ def _table(job: Job, *, measured: bool) -> pa.Table:
     contents = {str(path): path.read_bytes() for path in job.many("published")}
     return build(
         experiment.part(measured=measured),
-        [ScoreFile(read_table(path, SCORES), record_of(path).labels) for path in job.many("scores")],
+        [(read_table(path, SCORES), record_of(path).labels) for path in job.many("scores")],
         cell_numbers(contents, experiment.cells(), name),
         Significance.parse(job.settings["significance"], "significance"),
         f"experiments.{name}",
@@ -72,7 +67,7 @@ def _table(job: Job, *, measured: bool) -> pa.Table:
 
 def build(
     experiment: Experiment,
-    files: Iterable[ScoreFile],
+    files: Iterable[Scored],
     published: Mapping[tuple[str, ...], Printed],
     significance: Significance,
     place: str,
@@ -91,10 +86,10 @@ def build(
         development: The dataset by which trained runs chose their checkpoints; None if no column is of it.
 
     Returns:
-        A row per run and column in the grid's order, in the columns of ``columns.tables.TABLE``.
+        A row per run and column in the grid's order, in the columns of ``columns.TABLE``.
 
     Raises:
-        DataError: if a run lacks the scores of a suite, or the seeds of a cell come from different data.
+        DataError: if the seeds of a cell come from different data.
     """
     table = _Table(experiment, files, histories, place)
     cells = []
@@ -114,13 +109,13 @@ class _Table:
     """The values of a grid's cells, each computed when it is asked for."""
 
     def __init__(
-        self, experiment: Experiment, files: Iterable[ScoreFile], histories: Iterable[RunTable], place: str
+        self, experiment: Experiment, files: Iterable[Scored], histories: Iterable[RunTable], place: str
     ) -> None:
         self.columns = {column.heading: column for column in experiment.columns}
         self._baselines = baselines_of(experiment)
         self._fixed = {name for name, run in runs_of(experiment).items() if run.fixed}
         self._histories, self._place = list(histories), place
-        rows = [row | {"labels": file.labels} for file in files for row in file.scores.to_pylist()]
+        rows = [row | {"labels": labels} for scores, labels in files for row in scores.to_pylist()]
         frame = pd.DataFrame(rows, dtype=object)
         self._scores = dict(iter(frame.groupby(["run", "suite", "task"])))
         self.labels = {run: set(chain(*own)) for run, own in frame.groupby("run")["labels"]}
@@ -144,27 +139,21 @@ class _Table:
 
     def _scored(self, run: str, column: Column) -> Values:
         """Values of one run in one column, multiplied by its scale."""
-        where = f"{self._place}.columns, {column.heading}: "
-        if (run, column.suite, column.task) not in self._scores:
-            raise DataError(f"{where}no scores of run {run} on {column.suite}. Rerun its evaluation.")
         rows = self._scores[run, column.suite, column.task]
         exact = rows[(rows["aggregation"] == column.aggregation) & (rows["metric"] == column.metric)]
-        found = exact[exact["value"].notna()].sort_values("seed")
-        sizes = sorted({*found["n"]})
-        if len(sizes) > 1:
-            raise DataError(f"{where}seeds of {run} have different data, n {sizes}. Rerun them.")
-        if exact["seed"].duplicated().any():
-            raise DataError(f"{where}run {run} has two values for one seed. Remove one of its score files.")
+        found = exact.dropna(subset="value").sort_values("seed")
+        if len(sizes := sorted({*found["n"]})) > 1:
+            where = f"{self._place}.columns, {column.heading}"
+            raise DataError(f"{where}: seeds of {run} have different data, n {sizes}. Rerun them.")
         notes = ["measured on this machine"] if column.measured else []
         notes += [*rows["note"][rows["value"].isna()]]
         if exact.empty and not notes:
             known = sorted({*rows["aggregation"][rows["metric"] == column.metric]})
             notes = [f"{column.task} has no aggregation {column.aggregation}; has {', '.join(known)}"]
-        notes += filter(None, found["note"])
-        values = {
-            seed: value * column.scale for seed, value in zip(found["seed"], found["value"], strict=True)
-        }
-        return Values(values, sizes[0] if sizes else 0, tuple(dict.fromkeys(notes)))
+        values = dict(zip(found["seed"], found["value"] * column.scale, strict=True))
+        return Values(
+            values, max(sizes, default=0), tuple(dict.fromkeys(filter(None, [*notes, *found["note"]])))
+        )
 
     def _path(self, run: str, column: PathColumn) -> Values:
         """A training's own metric at one step; runs without it have none."""
@@ -215,21 +204,18 @@ class _Table:
         return tested | {"baseline": baseline}
 
     def shows(self, heading: str) -> dict[str, Any]:
-        """A column's content, as ``columns.tables.TABLE`` has it: suite, task, aggregation, metric, scale, digits."""
+        """A column's content, as ``columns.TABLE`` has it: suite, task, aggregation, metric, scale, digits."""
         column = self.columns[heading]
         if isinstance(column, Column):
             return column.model_dump(include={"suite", "task", "aggregation", "metric", "scale", "digits"})
-        shown: dict[str, Any] = {
-            "suite": "training",
-            "aggregation": "",
-            "scale": None,
-            "digits": column.digits,
-        }
-        if isinstance(column, PathColumn):
-            return shown | {"task": f"step {column.step:,}", "metric": column.path_of}
         behind = [self.shows(part) for part in self.columns if part in read_by(column)]
-        for key in ("suite", "aggregation", "metric"):
-            shown[key] = " and ".join(dict.fromkeys(part[key] for part in behind))
+        shown: dict[str, Any] = {
+            key: " and ".join(dict.fromkeys(part[key] for part in behind))
+            for key in ("suite", "aggregation", "metric")
+        }
+        shown |= {"scale": None, "digits": column.digits}
+        if isinstance(column, PathColumn):
+            return shown | {"suite": "training", "task": f"step {column.step:,}", "metric": column.path_of}
         task = _TASKS[type(column)].format(*read_by(column), all=", ".join(read_by(column)))
         return shown | {"task": task}
 

@@ -1,4 +1,4 @@
-"""The claims of papers against the scores of one study: a row per claim (``columns.claims.CLAIMS``).
+"""The claims of papers against the scores of one study: a row per claim (``columns.CLAIMS``).
 
 Sides are compared over what both of them repeat: the seeds of trained runs, the draws of random vectors, or else the
 tasks behind a mean of the extraction study, and the sentence pairs of two untrained runs. One value on each side can
@@ -19,9 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
-from workflow_scripts.columns.scores import SIMILARITIES
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import CLAIMS, NOT_RUN, SIMILARITIES, TABLE
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import (
     Evidence,
@@ -46,7 +44,7 @@ class Material(NamedTuple):
     """Tables and scores of a study, with which claims are compared."""
 
     cells: Mapping[tuple[str, str, str], Row]
-    """Table (or figure that is drawn from cells of one), run and heading to a cell (``columns.tables.TABLE``)."""
+    """Table (or figure that is drawn from cells of one), run and heading to a cell (``columns.TABLE``)."""
     grids: Mapping[str, Experiment]
     """Of tables; those of the extraction study have none."""
     pairs: Mapping[tuple[str, str], pa.Table]
@@ -203,18 +201,17 @@ def _tested(
     significance: Significance,
 ) -> Compared:
     """Two cells over what both repeat; over sentence pairs where neither run of a grid repeats anything."""
-    margin = (claim.margin or 0) if claim.expects == "same" else None
     runs = runs_of(grid) if grid else {}
     fixed = [runs[row["run"]].fixed if grid else len(row["values"]) == 1 for row in sides]
     if grid and all(fixed) and (parts := _resampled(sides, grid, material, significance)):
         differences, resampled_R, counts = zip(*parts, strict=True)
         evidence = over_resamples(
-            fmean(differences), np.mean(resampled_R, axis=0), sum(counts), significance, margin
+            fmean(differences), np.mean(resampled_R, axis=0), sum(counts), significance, claim.margin
         )
         return Compared(sides, "pairs", (sides[0]["mean"], sides[1]["mean"]), evidence)
     over, pairs = _repeated(sides, fixed, "seeds" if grid else "draws")
     means = (fmean(one for one, _ in pairs), fmean(other for _, other in pairs))
-    evidence = over_pairs([one - other for one, other in pairs], significance, margin)
+    evidence = over_pairs([one - other for one, other in pairs], significance, claim.margin)
     return Compared(sides, over, means, evidence)
 
 

@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
-from workflow_scripts.columns.corpora import EXEMPLARS, SENTENCES, TRIPLES, WORD_COUNTS
-from workflow_scripts.columns.training import TEACHER
+from workflow_scripts.columns import EXEMPLARS, SENTENCES, TEACHER, TRIPLES, WORD_COUNTS
 from workflow_scripts.data.words import cleaned, top_words
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.templates import tokenise_in

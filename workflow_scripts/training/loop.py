@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from workflow_scripts.columns.training import HISTORY, METRICS
+from workflow_scripts.columns import HISTORY, METRICS
 from workflow_scripts.errors import EXIT_TRY_AGAIN, DataError, TrainingError
 from workflow_scripts.evaluation.correlation import cosine, spearman
 from workflow_scripts.methods.base import Metrics, Objective
@@ -72,7 +72,7 @@ def prepare(settings: Training, seed: int) -> torch.device:
 def development_score(
     encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase, pairs: pa.Table, max_tokens: int
 ) -> Callable[[], float]:
-    """A function that scores ``encoder`` in its current state: Spearman over all ``pairs`` (``columns.corpora.PAIRS``).
+    """A function that scores ``encoder`` in its current state: Spearman over all ``pairs`` (``columns.PAIRS``).
 
     Raises:
         DataError: if there are no pairs, or all have the same judgement.

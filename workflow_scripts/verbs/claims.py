@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
+from workflow_scripts.columns import CLAIMS, NOT_RUN
 from workflow_scripts.errors import ConfigError, DataError, refuse, unknown
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.closure import ROOT

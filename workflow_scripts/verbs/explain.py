@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from rich.text import Text
 from rich.tree import Tree
 
-from workflow_scripts.columns.scores import SCORES
+from workflow_scripts.columns import SCORES
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.reasons import flat
 from workflow_scripts.provenance.artefacts import identity, read_seal

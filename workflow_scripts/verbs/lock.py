@@ -24,7 +24,7 @@ from typing import NamedTuple
 import pyarrow.parquet as pq
 from pydantic import Field
 
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import TABLE
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.provenance.artefacts import atomic

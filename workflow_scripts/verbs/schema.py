@@ -9,7 +9,7 @@ that its files may have, and the rows that it returns.
 import json
 from typing import Any
 
-from workflow_scripts.columns.corpora import FORMS
+from workflow_scripts.columns import FORMS
 from workflow_scripts.graph.schema import Configuration, GridBlock
 from workflow_scripts.settings.readers import READERS
 from workflow_scripts.verbs.printing import Answer, argument

@@ -22,19 +22,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import RenderableType
 
-from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import SCORES, TABLE
 from workflow_scripts.errors import ConfigError, DataError, how_to_make
 from workflow_scripts.evaluation.significance import detectable_difference, half_width
 from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.provenance.artefacts import CHECKSUMMED_SUFFIXES, read_seal, read_table
-from workflow_scripts.reporting.records import record_of
+from workflow_scripts.reporting.cells import GAP
+from workflow_scripts.reporting.records import record_of, split_labels
 from workflow_scripts.reporting.sheets import (
     footnotes,
     latex,
     markdown_rows,
     scores_csv,
-    scores_shown,
     sheet_of,
     to_csv,
 )
@@ -83,6 +82,13 @@ def holds_scores(path: Path) -> bool:
     if found not in (TABLE, SCORES):
         raise DataError(f"{path}: made by {record_of(path).rule}, neither a table nor scores. {_REMEDY}")
     return bool(found == SCORES)
+
+
+def score_text(value: float | None) -> str:
+    """A score, unscaled, with six significant digits; a count whole, such as one of parameters."""
+    if value is None:
+        return GAP
+    return f"{value:,.0f}" if value.is_integer() and abs(value) >= 1000 else f"{value:.6g}"
 
 
 def systems(folder: Path) -> list[Row]:
@@ -150,13 +156,17 @@ def answer(paths: list[Path], form: str | None, beside: list[str]) -> Answer:
         raise ConfigError(f"--beside: {paths[0]} has no scores of mteb. Name a file of them.")
     for line in lost:
         print(line, file=sys.stderr)  # noqa: T201
+    read = {path.as_posix(): read_table(path, SCORES) for path in scores}
     data = {sheet.name: list(sheet.rows) for sheet in map(sheet_of, tables)}
-    data |= {path.as_posix(): read_table(path, SCORES).to_pylist() for path in scores}
+    data |= {name: table.to_pylist() for name, table in read.items()}
     parts: list[Rows | RenderableType] = [*_printed(tables, form)] if tables else []
     if scores:
-        table = pa.concat_tables([read_table(path, SCORES) for path in scores])
-        labels = [label for path in scores for label in record_of(path).labels]
-        parts += [scores_csv(table).rstrip("\n")] if form else scores_shown(table, labels)
+        table = pa.concat_tables(read.values())
+        shown = [
+            Rows(name, [row | {"value": score_text(row["value"])} for row in data[name]]) for name in read
+        ]
+        labels = split_labels(label for path in scores for label in record_of(path).labels)
+        parts += [scores_csv(table).rstrip("\n")] if form else [*shown, *labels.sentences()]
         parts += [published_scores(table, beside)] if beside else []
     return Answer(good=not lost, parts=parts, data=data | {"missing": lost})
 

@@ -3,7 +3,7 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 
 from benchmarks import material
-from workflow_scripts.columns.scores import ATTENTION
+from workflow_scripts.columns import ATTENTION
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.attention import attention_maps, cls_energy, energy
 from workflow_scripts.settings.suites import Energy, Maps

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.numbers.evaluation.scored import scores_of
-from workflow_scripts.columns.corpora import PAIRS, SENTENCES
+from workflow_scripts.columns import PAIRS, SENTENCES
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.geometry import (
     alignment,

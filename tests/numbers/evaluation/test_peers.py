@@ -19,7 +19,7 @@ from sklearn.cluster import KMeans
 from benchmarks import material
 from tests.datasets import dataset
 from tests.numbers.evaluation.scored import evaluate
-from workflow_scripts.columns.corpora import LABELLED, PAIRS
+from workflow_scripts.columns import LABELLED, PAIRS
 from workflow_scripts.evaluation import clustering, sts
 
 THINGS = {

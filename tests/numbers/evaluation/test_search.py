@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 from tests.numbers.evaluation.scored import scores_of
-from workflow_scripts.columns.corpora import LABELLED
+from workflow_scripts.columns import LABELLED
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import search
 from workflow_scripts.evaluation.search import (

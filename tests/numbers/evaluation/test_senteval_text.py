@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tests import tiny
-from workflow_scripts.columns.corpora import PAIRS
+from workflow_scripts.columns import PAIRS
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.senteval_text import as_fed
 from workflow_scripts.models.encoder import load_tokenizer

@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 from tests.numbers.evaluation.scored import evaluate
-from workflow_scripts.columns.corpora import PAIRS
+from workflow_scripts.columns import PAIRS
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.correlation import pearson, spearman

@@ -8,7 +8,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
 from tests.numbers.evaluation.scored import evaluate
-from workflow_scripts.columns.corpora import LABELLED
+from workflow_scripts.columns import LABELLED
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import transfer
 from workflow_scripts.evaluation.transfer import best_of, optima, senteval_order, soft_classes

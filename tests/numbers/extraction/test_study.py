@@ -16,8 +16,7 @@ from tests.datasets import dataset
 from tests.evaluations import dataset as written
 from tests.evaluations import made, run
 from tests.planning import ROOT, settings_with
-from workflow_scripts.columns.corpora import LABELLED, PAIRS, SENTENCES
-from workflow_scripts.columns.extraction import EXTRACTION
+from workflow_scripts.columns import EXTRACTION, LABELLED, PAIRS, SENTENCES
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.base import Task
 from workflow_scripts.extraction.representations import TableVectors, Tokens, random_tables

@@ -10,7 +10,7 @@ import pytest
 
 from tests.jobs import call
 from tests.planning import ROOT, merged_config
-from workflow_scripts.columns.extraction import WORD_VECTORS
+from workflow_scripts.columns import WORD_VECTORS
 from workflow_scripts.errors import DataError
 from workflow_scripts.extraction.vocabulary import split_into_words, word_vocabulary
 from workflow_scripts.extraction.word_vectors import locate, read

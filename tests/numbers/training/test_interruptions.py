@@ -16,7 +16,7 @@ import pytest
 
 from tests import jobs
 from tests.checkpointing import CHECKPOINT_EVERY, write_checkpoints_by_steps
-from workflow_scripts.columns.training import HISTORY
+from workflow_scripts.columns import HISTORY
 from workflow_scripts.errors import EXIT_TRY_AGAIN
 from workflow_scripts.provenance.record import git_state
 

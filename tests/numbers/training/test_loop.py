@@ -9,7 +9,7 @@ from torch import nn
 
 from tests.checkpointing import write_checkpoints_by_steps
 from tests.tiny import training as settings
-from workflow_scripts.columns.training import HISTORY
+from workflow_scripts.columns import HISTORY
 from workflow_scripts.errors import TrainingError
 from workflow_scripts.methods.base import Objective, Step
 from workflow_scripts.models.dropout import Masks, answering, keyed

@@ -9,7 +9,7 @@ from scipy import stats
 
 from tests import tiny
 from tests.tiny import training as settings
-from workflow_scripts.columns.corpora import PAIRS
+from workflow_scripts.columns import PAIRS
 from workflow_scripts.errors import EXIT_TRY_AGAIN, DataError, one_line_errors
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.encoding import encode

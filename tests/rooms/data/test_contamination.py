@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from tests.datasets import dataset
-from workflow_scripts.columns.corpora import CONTAMINATION, LABELLED, PAIRS, SENTENCES
+from workflow_scripts.columns import CONTAMINATION, LABELLED, PAIRS, SENTENCES
 from workflow_scripts.data.contamination import contamination, normalised
 
 DATA = os.environ.get("SEMBLANCE_DATA")

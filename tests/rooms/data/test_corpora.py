@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.columns.corpora import PAIRS, SENTENCES, TRIPLES
+from workflow_scripts.columns import PAIRS, SENTENCES, TRIPLES
 from workflow_scripts.config import ConfigError
 from workflow_scripts.data.corpora import adjacency_pairs, split, with_pair_sentences
 from workflow_scripts.errors import DataError

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import tiny
-from workflow_scripts.columns.corpora import EXEMPLARS
+from workflow_scripts.columns import EXEMPLARS
 from workflow_scripts.data.exemplar_writing import prompts, sentences_in
 from workflow_scripts.data.exemplars import Validator, greedy_cover, lacks, pool_table, token_counter
 from workflow_scripts.errors import ConfigError

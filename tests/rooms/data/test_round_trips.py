@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from workflow_scripts.apis.answer_checks import text_fault
 from workflow_scripts.apis.ledger import Request, Row
-from workflow_scripts.columns.corpora import ROUND_TRIPS, SENTENCES, TRIPLES
+from workflow_scripts.columns import ROUND_TRIPS, SENTENCES, TRIPLES
 from workflow_scripts.data.round_trips import (
     classify_trip,
     round_trips,

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.columns.corpora import SENTENCES
+from workflow_scripts.columns import SENTENCES
 from workflow_scripts.data.sentences import keep_sentences, split_sentences
 
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from workflow_scripts.columns.corpora import LABELLED, PAIRS
+from workflow_scripts.columns import LABELLED, PAIRS
 from workflow_scripts.config import ConfigError
 from workflow_scripts.data import sources
 from workflow_scripts.data.planned import NOT_REACHED, text_of

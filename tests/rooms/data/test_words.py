@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workflow_scripts.columns.corpora import WORD_COUNTS
+from workflow_scripts.columns import WORD_COUNTS
 from workflow_scripts.data.exemplars import Validator
 from workflow_scripts.data.words import change_rates, count_words, local_peaks, top_words
 from workflow_scripts.errors import DataError

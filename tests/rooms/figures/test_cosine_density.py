@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from tests.rooms.figures.conftest import shown
-from workflow_scripts.columns.scores import SIMILARITIES
+from workflow_scripts.columns import SIMILARITIES
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.cosine_density import kernel_density
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rooms.figures.conftest import FOOTNOTE, shown
-from workflow_scripts.columns.corpora import WORD_COUNTS
-from workflow_scripts.columns.training import HISTORY, METRICS
+from workflow_scripts.columns import HISTORY, METRICS, WORD_COUNTS
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.curves import curves
 from workflow_scripts.provenance.closure import ROOT

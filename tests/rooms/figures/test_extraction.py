@@ -5,8 +5,7 @@ import pytest
 
 from tests.rooms.figures.conftest import FOOTNOTE, shown
 from tests.rooms.reporting.test_extraction import NAMES, VARIANTS, row, rows
-from workflow_scripts.columns.extraction import EXTRACTION
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import EXTRACTION, TABLE
 
 FIGURES = {
     "variant_scatter": {

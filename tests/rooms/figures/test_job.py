@@ -7,7 +7,7 @@ import pytest
 
 from tests.jobs import begin_here
 from tests.rooms.reporting.conftest import drawing
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import TABLE
 from workflow_scripts.provenance.artefacts import check_model_folder, read_record, read_table, write_table
 from workflow_scripts.provenance.closure import meanings
 

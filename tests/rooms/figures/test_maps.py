@@ -9,7 +9,7 @@ import torch
 
 from tests import tiny
 from tests.rooms.figures.conftest import FOOTNOTE, shown
-from workflow_scripts.columns.scores import ATTENTION
+from workflow_scripts.columns import ATTENTION
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder

@@ -5,10 +5,10 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 import pytest
+from matplotlib.collections import PathCollection
 
 from tests.rooms.figures.conftest import FOOTNOTE, shown
-from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import SCORES, TABLE
 from workflow_scripts.settings.grids import Experiment, runs_of
 
 COLUMN = {"suite": "s", "task": "lee", "aggregation": "all", "metric": "m", "scale": 1, "digits": 2}
@@ -97,7 +97,8 @@ def test_points_are_means_and_sds_over_seeds_with_uniformity_to_the_right(space)
         "seeds": 3, "score": 71.0,
         "alignment": 0.3, "alignment_sd": 0.07**0.5, "uniformity": -3, "uniformity_sd": 7**0.5,
     })  # fmt: skip
-    (drawn_at,) = [line.get_xydata().tolist() for line in picture.axes[0].lines if line.get_marker() == "o"]
+    points_drawn = [one for one in picture.axes[0].collections if isinstance(one, PathCollection)]
+    (drawn_at,) = [one.get_offsets().tolist() for one in points_drawn]
     assert drawn_at == [[pytest.approx(-3), pytest.approx(0.3)]]
     assert {"uniformity on lee (lower is better)", "lee: lee, score > 4.", "energy, M on lee"} <= {*found}
 

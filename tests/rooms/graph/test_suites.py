@@ -10,7 +10,7 @@ import pytest
 from transformers import AutoModel, AutoTokenizer
 
 from tests import tiny
-from workflow_scripts.columns.corpora import LABELLED, PAIRS
+from workflow_scripts.columns import LABELLED, PAIRS
 from workflow_scripts.evaluation import attention, cost, mteb_tasks
 from workflow_scripts.graph.references import column_findings
 from workflow_scripts.settings.grids import Column

@@ -14,7 +14,7 @@ from mteb.benchmarks.get_benchmark import _build_registry
 from tests import tiny
 from tests.evaluations import dataset, run, scores_in
 from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.columns.tasks import TASKS
+from workflow_scripts.columns import TASKS
 from workflow_scripts.evaluation import benchmarks
 from workflow_scripts.graph.checks import read_grids, study_findings
 from workflow_scripts.provenance.artefacts import read_record

@@ -5,8 +5,7 @@ import pytest
 
 from tests import tiny
 from tests.evaluations import WILDCARDS, dataset, run, scores_in
-from workflow_scripts.columns.corpora import LABELLED, PAIRS, SENTENCES
-from workflow_scripts.columns.scores import ATTENTION
+from workflow_scripts.columns import ATTENTION, LABELLED, PAIRS, SENTENCES
 from workflow_scripts.provenance.artefacts import (
     read_record,
     read_table,

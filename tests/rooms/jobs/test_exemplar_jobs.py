@@ -10,7 +10,7 @@ from benchmarks.material import minilm, wikipedia_sentences
 from tests import fault_server, workshop
 from tests.fault_server import FaultServer
 from tests.workshop import CALLS, finish, one_line
-from workflow_scripts.columns.corpora import DROPPED, EXEMPLARS, SENTENCES, USAGE, WORD_COUNTS
+from workflow_scripts.columns import DROPPED, EXEMPLARS, SENTENCES, USAGE, WORD_COUNTS
 from workflow_scripts.data.words import count_words, spoken, top_words
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.provenance.artefacts import (

@@ -8,7 +8,7 @@ import pytest
 from tests import tiny, workshop
 from tests.fault_server import FaultServer, fault, translations
 from tests.workshop import CALLS, finish, one_line
-from workflow_scripts.columns.corpora import DROPPED, ROUND_TRIPS, TRIPLES
+from workflow_scripts.columns import DROPPED, ROUND_TRIPS, TRIPLES
 from workflow_scripts.provenance.artefacts import read_record, read_table
 
 KEY = "canary-77f0aa12bc"

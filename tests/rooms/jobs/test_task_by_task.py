@@ -13,8 +13,7 @@ from scipy.stats import spearmanr
 from tests import tiny
 from tests.evaluations import dataset, run, scores_in
 from tests.jobs import in_child
-from workflow_scripts.columns.corpora import PAIRS
-from workflow_scripts.columns.scores import SIMILARITIES
+from workflow_scripts.columns import PAIRS, SIMILARITIES
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import sts, task_by_task
 from workflow_scripts.models import encoding

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from workflow_scripts.columns.corpora import SENTENCES, WORD_COUNTS
+from workflow_scripts.columns import SENTENCES, WORD_COUNTS
 from workflow_scripts.errors import DataError, one_line_errors
 from workflow_scripts.provenance.artefacts import (
     RECORD_FILE,

@@ -38,7 +38,7 @@ def tree(tmp_path_factory):
         "-c",
         "import pyarrow as pa\n"
         "from pathlib import Path\n"
-        "from workflow_scripts.columns.corpora import SENTENCES\n"
+        "from workflow_scripts.columns import SENTENCES\n"
         "from workflow_scripts.provenance.artefacts import job_record, write_table\n"
         "table = pa.table([['a b', 'a c'], [0, 0], [0, 1]], names=SENTENCES.names).cast(SENTENCES)\n"
         "record = job_record('count_words', settings={}, inputs={}, outputs=[Path('train.parquet')])\n"

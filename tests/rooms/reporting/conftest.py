@@ -12,15 +12,22 @@ import pyarrow as pa
 import pytest
 
 from tests.jobs import begin_here, call_of, module_of
-from workflow_scripts.columns.claims import CLAIMS
-from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, SENTENCES, WORD_COUNTS
-from workflow_scripts.columns.scores import SIMILARITIES
-from workflow_scripts.columns.training import HISTORY
+from workflow_scripts.columns import (
+    CLAIMS,
+    CONTAMINATION,
+    DROPPED,
+    EXEMPLARS,
+    HISTORY,
+    PAIRS,
+    SENTENCES,
+    SIMILARITIES,
+    WORD_COUNTS,
+)
 from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.figures.base import all_figures
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.closure import ROOT, meanings, packages
-from workflow_scripts.settings.grids import PAPERS, Experiment, runs_of
+from workflow_scripts.settings.grids import Experiment, runs_of
 from workflow_scripts.training.loop import write_speed
 
 STAND_IN = "all-MiniLM-L6-v2 stands in for BERT-base"
@@ -284,8 +291,6 @@ class Study:
                 figures=[figures / "record.json"],
                 **corpus,
                 histories=histories,
-                published=sorted((ROOT / "resources/published").glob("*.csv")),
-                ledger=[ROOT / f"resources/ledger/{paper}.yaml" for paper in PAPERS],
                 report=self.root / "report.html",
             )
         )

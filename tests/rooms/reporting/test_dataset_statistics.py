@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from workflow_scripts.columns.corpora import LABELLED, PAIRS
+from workflow_scripts.columns import LABELLED, PAIRS
 from workflow_scripts.data.printed import Printed
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.reporting.dataset_statistics import build, describe, end_ratio

@@ -5,7 +5,7 @@ from itertools import product
 import pyarrow as pa
 import pytest
 
-from workflow_scripts.columns.extraction import EXTRACTION
+from workflow_scripts.columns import EXTRACTION
 from workflow_scripts.data.printed import Printed
 from workflow_scripts.reporting.extraction import Scores, Variant, build, shown
 from workflow_scripts.reporting.sheets import Sheet

@@ -4,16 +4,24 @@ from fractions import Fraction
 
 import pytest
 
-from tests import ledger
+from tests.ledger import KINDS, NAMES, cells, ledger, problems
 from tests.planning import study_in
+from workflow_scripts.data.printed import read_printed
 from workflow_scripts.graph.blocks import names
 from workflow_scripts.graph.figures import Figures
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.reporting.coverage import lines
 from workflow_scripts.reporting.extraction import places
 from workflow_scripts.settings.extraction import DIGITS
+from workflow_scripts.settings.grids import PAPERS
 
-AT_LEAST = {"s2sent": 0.95, "layerattpooler": 0.95, "three_r": 0.95, "jtcse": 0.85, "extraction": 0.95}
+PRINTED = {
+    "s2sent": (196, 0.95),
+    "layerattpooler": (262, 0.95),
+    "three_r": (674, 0.95),
+    "jtcse": (1919, 0.85),
+    "extraction": (3978, 0.95),
+}
+"""How many numbers each paper prints, and which part of them has a run at least."""
 
 
 @pytest.fixture(scope="module")
@@ -21,24 +29,48 @@ def study():
     return study_in(ROOT, [])
 
 
-@pytest.fixture(scope="module")
-def ledgers():
-    return ledger.ledgers()
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_printed_number_has_a_run_or_a_reason_and_most_have_a_run(paper):
+    found, reasons = cells(paper), ledger(paper)["reasons"]
+    assert list(problems(found, reasons)) == []
+    printed, least = PRINTED[paper]
+    assert len(found) == printed and sum(cell.target is not None for cell in found) >= least * printed
+    for reason in reasons:
+        assert {"table", "kind", "reason"} <= reason.keys() <= {*NAMES, "kind", "reason"}
+        assert reason["kind"] in KINDS and len(reason["reason"]) >= 10
 
 
-def test_every_printed_number_has_a_run_or_a_reason_and_most_have_a_run(ledgers):
-    """``lines`` raises at the first with neither."""
-    found = {line.paper: line for line in lines(ledger.cells(), ledgers, []) if line.name == "all"}
-    assert [(name, line.printed) for name, line in found.items()] == [
-        ("s2sent", 196),
-        ("layerattpooler", 262),
-        ("three_r", 674),
-        ("jtcse", 1919),
-        ("extraction", 3978),
-    ]
-    for name, line in found.items():
-        assert line.mapped + sum(line.reasons.values()) == line.printed
-        assert line.mapped >= AT_LEAST[name] * line.printed, name
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_panel_of_a_figure_is_drawn_or_has_a_reason(paper):
+    for panel in ledger(paper)["panels"]:
+        assert panel.keys() in ({"figure", "panel", "grid", "drawn"}, {"figure", "panel", "kind", "reason"})
+        assert panel.get("kind") in {None, *KINDS}
+
+
+FEW = read_printed(
+    b"group,row,column,value,grid,run,heading,source,note\n"
+    b"BERT,SimCSE,Avg,76.25,s2sent_table2,simcse.bert,mean,Table 2,\n"
+    b"BERT,IS-BERT,STS12,56.77,,,,Table 2,\n"
+    b"RoBERTa,IS-BERT,Avg,67.00,,,,Table 2,\n",
+    "s2sent_table2",
+)
+ONE = {"table": "s2sent_table2", "group": "BERT", "row": "IS-BERT", "reason": "nobody has them"}
+OTHER = {"table": "s2sent_table2", "group": "RoBERTa", "reason": "the text is silent"}
+
+
+@pytest.mark.parametrize(
+    ("reasons", "expected"),
+    [
+        ([ONE, OTHER], []),
+        ([ONE], ["s2sent_table2: RoBERTa, IS-BERT, Avg: neither a run nor a reason"]),
+        ([ONE, OTHER, ONE | {"row": "SimCSE", "column": "Avg"}],
+         ["s2sent_table2: BERT, SimCSE, Avg: a run and a reason, nobody has them"]),
+        ([ONE, OTHER, ONE | {"row": "ArcCSE"}], ["s2sent_table2: no cell needs nobody has them"]),
+        ([ONE, OTHER, ONE | {"table": "s2sent_table9"}], ["s2sent_table9: no cell needs nobody has them"]),
+    ],
+)  # fmt: skip
+def test_a_number_with_neither_or_both_is_noticed_and_so_is_a_reason_for_nothing(reasons, expected):
+    assert list(problems(FEW, reasons)) == expected
 
 
 def extraction_cells(settings):
@@ -77,11 +109,11 @@ def is_there(cell, targets, study):
     return value is not None and Fraction(str(value)) == Fraction(str(cell.value))
 
 
-def test_every_counterpart_in_the_ledger_exists(study, targets, ledgers):
-    named = [cell for cell in ledger.cells() if cell.target is not None]
+def test_every_counterpart_in_the_ledger_exists(study, targets):
+    named = [cell for paper in PAPERS for cell in cells(paper) if cell.target is not None]
     assert [cell for cell in named if not is_there(cell, targets, study)] == []
-    panels = [panel for ledger in ledgers.values() for panel in ledger.panels if panel.grid]
-    drawn = [(panel.grid, "", f"figure: {panel.drawn}") for panel in panels if panel.drawn != "table"]
+    panels = [panel for paper in PAPERS for panel in ledger(paper)["panels"] if "grid" in panel]
+    drawn = [(one["grid"], "", f"figure: {one['drawn']}") for one in panels if one["drawn"] != "table"]
     assert drawn and {*drawn} <= targets
 
 
@@ -91,5 +123,5 @@ def test_every_counterpart_in_the_ledger_exists(study, targets, ledgers):
      {"heading": "setting: training.batch_size"}],
 )  # fmt: skip
 def test_a_missing_counterpart_is_noticed(study, targets, changed):
-    cell = next(one for one in ledger.cells() if one.table == "jtcse_table2")
+    cell = next(one for one in cells("jtcse") if one.table == "jtcse_table2")
     assert is_there(cell, targets, study) and not is_there(cell._replace(**changed), targets, study)

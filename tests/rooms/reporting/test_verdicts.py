@@ -4,8 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from workflow_scripts.columns.scores import SIMILARITIES
-from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns import SIMILARITIES, TABLE
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import observed
 from workflow_scripts.reporting.cells import brief

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from workflow_scripts.columns.corpora import PAIRS, SENTENCES
+from workflow_scripts.columns import PAIRS, SENTENCES
 from workflow_scripts.evaluation.base import Score, score_table
 from workflow_scripts.provenance.artefacts import (
     identity,

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from tests.verbs import data, printed
-from workflow_scripts.columns.claims import CLAIMS
+from workflow_scripts.columns import CLAIMS
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.verbs import claims
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.rooms.verbs.conftest import HUB, STUDY, flip_a_byte
 from tests.verbs import data, printed
-from workflow_scripts.columns.tables import TABLE as TABLE_COLUMNS
+from workflow_scripts.columns import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import write_table
 

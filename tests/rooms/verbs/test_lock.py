@@ -10,7 +10,7 @@ import pytest
 
 from tests.rooms.verbs.conftest import STUDY, flip_a_byte
 from tests.verbs import data, printed
-from workflow_scripts.columns.tables import TABLE as TABLE_COLUMNS
+from workflow_scripts.columns import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.provenance.artefacts import read_record, read_seal, write_page, write_table
 from workflow_scripts.verbs.lock import LOCK, UNEXPLAINED, machine

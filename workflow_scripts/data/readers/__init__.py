@@ -28,7 +28,7 @@ class Rows(NamedTuple):
     """The rows of a source."""
 
     table: pa.Table
-    """Rows in the order of the files, with the columns of one form (``columns.corpora.FORMS``)."""
+    """Rows in the order of the files, with the columns of one form (``columns.FORMS``)."""
 
     dropped: Counter[str] = Counter()  # noqa: RUF012  (never changed)
     """Number of dropped rows by reason, for the report."""

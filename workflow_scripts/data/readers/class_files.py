@@ -8,7 +8,7 @@ computed on these escapes, so they are kept. Both are counted.
 import re
 from collections import Counter
 
-from workflow_scripts.columns.corpora import LABELLED
+from workflow_scripts.columns import LABELLED
 from workflow_scripts.data.readers import Files, Rows, read_text, split_lines
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.settings.readers import ClassFiles as Config

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from workflow_scripts.columns.corpora import FORMS
+from workflow_scripts.columns import FORMS
 from workflow_scripts.data.readers import Files, Rows, read_text, split_lines
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from workflow_scripts.columns.corpora import PAIRS
+from workflow_scripts.columns import PAIRS
 from workflow_scripts.data.readers import Files, Rows
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError

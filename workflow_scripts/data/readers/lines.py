@@ -6,7 +6,7 @@ ones. Cleaning is optional, and its counts are part of the result.
 
 from collections import Counter
 
-from workflow_scripts.columns.corpora import SENTENCES
+from workflow_scripts.columns import SENTENCES
 from workflow_scripts.data.readers import Files, Rows, read_text, split_lines
 from workflow_scripts.data.sentences import keep_sentences
 from workflow_scripts.data.tables import table_of

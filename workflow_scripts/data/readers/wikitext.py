@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from workflow_scripts.columns.corpora import SENTENCES
+from workflow_scripts.columns import SENTENCES
 from workflow_scripts.data.readers import Files, Rows, read_text, split_lines
 from workflow_scripts.data.sentences import split_sentences
 from workflow_scripts.data.tables import table_of

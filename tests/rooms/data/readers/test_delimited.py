@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from workflow_scripts.columns.corpora import FORMS
+from workflow_scripts.columns import FORMS
 from workflow_scripts.data.readers.delimited import Config, read
 from workflow_scripts.errors import DataError
 
