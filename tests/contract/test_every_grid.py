@@ -91,7 +91,7 @@ def made(name):
         build(experiment.part(measured=measured), files, published, settings.significance, name, histories)
         for measured in (False, True)
     ]
-    return settings, grid, tables, [file.scores for file in files]
+    return settings, grid, tables, [scores for scores, _ in files]
 
 
 @pytest.mark.parametrize("name", GRIDS)
