@@ -98,7 +98,7 @@ def made(name):
         build(experiment.part(measured=measured), files, published, significance, name, histories)
         for measured in (False, True)
     ]
-    return config, grid, tables, [file.scores for file in files]
+    return config, grid, tables, [scores for scores, _ in files]
 
 
 @pytest.mark.parametrize("name", GRIDS)
