@@ -8,6 +8,7 @@ from pydantic import Field, Tag, model_validator
 from pydantic.fields import FieldInfo
 
 from workflow_scripts.config import OPERATIONAL, Settings, by_tag, told_by
+from workflow_scripts.errors import unknown
 from workflow_scripts.figures.cosine_density import CosineDensity
 from workflow_scripts.figures.curves import LearningCurves, WordFrequencies
 from workflow_scripts.figures.extraction import LayerLines, MixingMap, VariantScatter
@@ -43,6 +44,7 @@ from workflow_scripts.settings.extraction import (
     Wikitext,
 )
 from workflow_scripts.settings.grids import (
+    COMPUTED_FROM,
     AnyColumn,
     AnyGrid,
     Column,
@@ -53,6 +55,8 @@ from workflow_scripts.settings.grids import (
     RatioColumn,
     RunBlock,
     TaskColumns,
+    is_measured,
+    listed,
 )
 from workflow_scripts.settings.methods import AnyMethod, PlainMethod, ReductionBlock
 from workflow_scripts.settings.names import CorpusName, EncoderName, Name, Overrides, Refers
@@ -236,6 +240,27 @@ class GridBlock(AnyGrid):
             for number, block in enumerate(self.columns)
             for column in (block.written_out() if isinstance(block, TaskColumns) else [block])
         ]
+
+    def conflicts(self) -> Iterator[str]:
+        """Seeds and headings are there once, and columns are computed from others that are there."""
+        for seed in sorted({seed for seed in self.seeds if self.seeds.count(seed) > 1}):
+            yield f"seeds: {seed} is listed twice. Leave one."
+        columns = self.numbered()
+        repeatable = [column for _, column in columns if not is_measured(column)]
+        scores = [column.heading for column in repeatable if isinstance(column, Column)]
+        means = [column.heading for column in repeatable if isinstance(column, MeanColumn)]
+        seen: set[str] = set()
+        for number, column in columns:
+            place = f"columns.{number} ({column.heading})"
+            if column.heading in seen:
+                yield f"{place}.heading: another column has that heading. Rename one."
+            seen.add(column.heading)
+            known = scores if isinstance(column, MeanColumn) else [*scores, *means]
+            for key in COMPUTED_FROM:
+                for heading in listed(getattr(column, key, [])):
+                    yield from unknown(heading, known, f"{place}.{key}")
+        if self.headline is not None:
+            yield from unknown(self.headline, [column.heading for column in repeatable], "headline")
 
     @cached_property
     def experiment(self) -> Experiment:

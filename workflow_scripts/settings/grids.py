@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field, JsonValue
 
 from workflow_scripts.config import Settings
-from workflow_scripts.errors import ConfigError, unknown
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.settings.names import Defined, Name, Overrides, Place, Refers, Seed, Setting
 
 PAPERS = {
@@ -22,9 +22,6 @@ PAPERS = {
 """Names of the five papers' files, and the papers."""
 
 Config = dict[str, Any]
-OF_A_RUN = ("training", "development")
-"""Sections of the configuration that a method, a reading and a run can change for themselves."""
-
 EXTRACTION = "extraction"
 """What names the study of vectors without training among the experiments, and in paths of its figures."""
 
@@ -316,41 +313,12 @@ class AnyGrid(Settings):
         default=None, description="Heading that determines colours in figures; omit for the first."
     )
 
-    def numbered(self) -> list[tuple[int, AnyColumn]]:
-        """Every column, with its number in the grid's file."""
-        raise NotImplementedError
-
-    def conflicts(self) -> Iterator[str]:
-        """Seeds and headings are there once, and columns are computed from others that are there."""
-        for seed in sorted({seed for seed in self.seeds if self.seeds.count(seed) > 1}):
-            yield f"seeds: {seed} is listed twice. Leave one."
-        columns = self.numbered()
-        repeatable = [column for _, column in columns if not is_measured(column)]
-        scores = [column.heading for column in repeatable if isinstance(column, Column)]
-        means = [column.heading for column in repeatable if isinstance(column, MeanColumn)]
-        seen: set[str] = set()
-        for number, column in columns:
-            place = f"columns.{number} ({column.heading})"
-            if column.heading in seen:
-                yield f"{place}.heading: another column has that heading. Rename one."
-            seen.add(column.heading)
-            known = scores if isinstance(column, MeanColumn) else [*scores, *means]
-            for key in COMPUTED_FROM:
-                for heading in listed(getattr(column, key, [])):
-                    yield from unknown(heading, known, f"{place}.{key}")
-        if self.headline is not None:
-            yield from unknown(self.headline, [column.heading for column in repeatable], "headline")
-
 
 class Experiment(AnyGrid):
     """A grid as jobs read it."""
 
     suites: dict[str, list[str]] = Field(description="Suites to evaluate on, by kind.")
     columns: list[AnyColumn] = Field(min_length=1)
-
-    def numbered(self) -> list[tuple[int, AnyColumn]]:
-        """Every column, with its number."""
-        return list(enumerate(self.columns))
 
     def averaged(self, heading: str) -> list[AnyColumn]:
         """The columns that a mean is taken over; of any other column, itself."""
