@@ -1,12 +1,15 @@
 """The demo as the Snakefile sees it."""
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from snakemake.iocontainers import Wildcards
 
 from tests.planning import DEMO, ROOT, merged_config
+from workflow_scripts.graph.slices import config_slice
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.targets import check_configfiles, machine_lines
 
@@ -60,3 +63,13 @@ def test_files_after_a_second_flag_are_refused(monkeypatch):
 
 
 # At the papers' scale
+
+
+def test_a_slice_holds_the_defaults_of_its_settings(study):
+    """A default that changes is a changed setting of every job that reads it."""
+    written = merged_config(ROOT, DEMO)["suites"]["sts"]
+    name = next(iter(written))
+    wildcards = Wildcards(fromdict={"suite": name})
+    held = json.loads(config_slice(study.settings, suite="suites.sts.{suite}")(wildcards))["suite"]
+    assert held == study.settings.suites.sts[name].model_dump(mode="json")
+    assert held["text"] == "release" and "text" not in written[name]
