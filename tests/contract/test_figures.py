@@ -9,7 +9,7 @@ import pytest
 from tests.rooms.figures.conftest import shown
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import all_figures
-from workflow_scripts.graph.schema import Grid, Report
+from workflow_scripts.graph.schema import GridBlock, Report
 
 
 @pytest.mark.parametrize("figure", all_figures().values(), ids=all_figures())
@@ -62,7 +62,7 @@ def test_a_figure_of_nothing_says_so(name):
 def test_the_block_that_a_figure_reads_is_a_key_of_the_configuration():
     """The key is one of the report, or an optional one of a grid."""
     blocks = {one.block: one.settings for one in all_figures().values() if one.block}
-    for section, model in (("report.", Report), ("grids.{experiment}.", Grid)):
+    for section, model in (("report.", Report), ("grids.{experiment}.", GridBlock)):
         read = {path.removeprefix(section): kind for path, kind in blocks.items() if path.startswith(section)}
         fields = {name: field.annotation for name, field in model.model_fields.items() if name in read}
         assert read and fields == {

@@ -135,6 +135,10 @@ MISTAKES = {
         training_of("simcse", max_step=5),
         RUN.format("simcse") + "training.max_step: unknown key. Did you mean max_steps?",
     ),
+    "a misspelt key of a reading that no run has": (
+        put("methods/simcse/readings", {"mine": {"training": {"max_step": 5}}}),
+        "methods.simcse.readings.mine.training.max_step: unknown key. Did you mean max_steps?",
+    ),
     "a misspelt name of a method, among its settings": (
         put("methods/simcs", {"training": {"max_steps": 5}}),
         "methods.simcs: without module. Write it there. Did you mean simcse?",
@@ -209,7 +213,7 @@ MISTAKES = {
     ),
     "a reading with a section that nobody reads": (
         both(put("methods/simcse/readings/odd", {"mehtod": {"dropout": 0.1}}), run("simcse", reading="odd")),
-        "mehtod: unknown key. Did you mean method?",
+        "readings.odd.mehtod: 'mehtod' is not one of method, training, development. Did you mean method?",
     ),
     "a mistake in the runs behind an encoder": (
         twin(SIMCSE, OTHER | {"overrides": {"training": {"max_step": 5}}}),

@@ -8,6 +8,7 @@ import pytest
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.reporting import Page, card
+from workflow_scripts.graph.schema import Configuration, GridBlock
 from workflow_scripts.graph.study import Study
 
 CONFIG = merged_config(ROOT, DEMO)
@@ -15,7 +16,8 @@ GRIDS = read_grids(CONFIG, ROOT / "config")[0]
 
 
 def study_of(config=CONFIG, grids=GRIDS):
-    return Study(config, grids, ROOT)
+    blocks = {name: GridBlock.strictly(grid) for name, grid in grids.items()}
+    return Study(Configuration.strictly(config), config, blocks, ROOT)
 
 
 def card_of(study, run):
@@ -41,8 +43,8 @@ def test_a_card_and_a_page_name_sources_behind_teachers_bases_and_added_sentence
     config["corpora"]["wiki_extract"]["also"] = "sick_r_all"
     adapted = config["encoders"]["minilm_mlm"]["adapt"]
     config["encoders"] |= {
-        "bert_wiki": {"label": None, "adapt": adapted | {"base": "bert_base", "corpus": "wiki1m"}},
-        "bert_nli": {"label": None, "adapt": adapted | {"base": "bert_wiki", "corpus": "wiki_sentences"}},
+        "bert_wiki": {"adapt": adapted | {"base": "bert_base", "corpus": "wiki1m"}},
+        "bert_nli": {"adapt": adapted | {"base": "bert_wiki", "corpus": "wiki_sentences"}},
         "taught": {"label": None, "runs": [{"method": "frozen_avg", "encoder": "bert_nli"}]},
     }
     block = {"encoder": "minilm", "corpus": "wiki_extract", "method": "distil", "teacher": "taught"}

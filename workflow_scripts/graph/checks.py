@@ -195,8 +195,11 @@ def _override_findings(settings: Configuration) -> Iterator[str]:
     """Keys, types and ranges of what methods and encoders override, each by itself; runs are checked as a whole."""
     blocks: list[tuple[str, type[Settings], Config]] = []
     for name, method in settings.methods.items():
-        blocks.append((f"methods.{name}.training.", Training, method.training))
-        blocks.append((f"methods.{name}.development.", Development, method.development))
+        changed: dict[str, Any] = {f"readings.{one}.": keys for one, keys in method.readings.items()}
+        changed[""] = {"training": method.training, "development": method.development}
+        for where, keys in changed.items():
+            blocks.append((f"methods.{name}.{where}training.", Training, keys.get("training", {})))
+            blocks.append((f"methods.{name}.{where}development.", Development, keys.get("development", {})))
     for name, encoder in settings.encoders.items():
         blocks.append((f"encoders.{name}.training.", Training, encoder.training))
         if isinstance(encoder, AdaptedEncoder):

@@ -59,7 +59,7 @@ from workflow_scripts.settings.grids import (
     listed,
 )
 from workflow_scripts.settings.methods import AnyMethod, PlainMethod, ReductionBlock
-from workflow_scripts.settings.names import CorpusName, EncoderName, Name, Overrides, Refers
+from workflow_scripts.settings.names import CorpusName, EncoderName, Name, Overrides, Refers, RunOverrides
 from workflow_scripts.settings.report import Contamination, Names, Page, Significance
 from workflow_scripts.settings.suites import (
     SUITES,
@@ -159,7 +159,7 @@ class MethodBlock(Settings):
     )
     training: Overrides = Field(default={}, description="Overrides of the shared training settings.")
     development: Overrides = Field(default={}, description="Overrides of how checkpoints are chosen.")
-    readings: dict[Name, Overrides] = Field(default={}, description="Named changes to this block.")
+    readings: dict[Name, RunOverrides] = Field(default={}, description="Named changes to this block.")
 
     @classmethod
     def fields_in(cls, block: Mapping[str, Any]) -> Mapping[str, FieldInfo]:

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import product
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue
 
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.settings.names import Defined, Name, Overrides, Place, Refers, Seed, Setting
+from workflow_scripts.settings.names import Defined, Name, Place, Refers, RunOverrides, Seed, Setting
 
 PAPERS = {
     "s2sent": "S2Sent",
@@ -281,9 +281,7 @@ class RunBlock(Settings):
     tag: Annotated[str, Field(pattern="^[a-z0-9_-]+$")] | None = Field(
         default=None, description="Suffix of the run's name."
     )
-    overrides: dict[Literal["method", "training", "development"], Overrides] = Field(
-        default={}, description="Settings of these runs only; they need a tag."
-    )
+    overrides: RunOverrides = Field(default={}, description="Settings of these runs only; they need a tag.")
     sweep: dict[Setting, Annotated[list[JsonValue], Field(min_length=1)]] = Field(
         default={}, description="Dotted settings to lists of values; there is a run for each combination."
     )
@@ -300,7 +298,7 @@ class AnyGrid(Settings):
 
     title: str
     source: str = Field(description="Paper and table.")
-    seeds: list[Seed] = Field(min_length=1)
+    seeds: Annotated[list[Seed], AfterValidator(sorted)] = Field(min_length=1)
     baseline: str | None = Field(
         description="Run that others are compared with, unless their block names another; {encoder}, {corpus} and "
         "other axes are those of the run that is compared."

@@ -49,3 +49,5 @@ Precision = Annotated[
 
 Overrides = dict[str, JsonValue]
 """Some keys of a section, laid over it for a run: what is merged is checked as a whole."""
+RunOverrides = dict[Literal["method", "training", "development"], Overrides]
+"""Overrides of what a run has settings of."""

@@ -9,12 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.jobs import call
-from tests.planning import ROOT, merged_config
+from tests.planning import DEMO, ROOT, merged_config, settings_with
 from workflow_scripts.columns import WORD_VECTORS
 from workflow_scripts.errors import DataError
 from workflow_scripts.extraction.vocabulary import split_into_words, word_vocabulary
 from workflow_scripts.extraction.word_vectors import locate, read
 from workflow_scripts.graph.extraction import Extraction
+from workflow_scripts.graph.study import Study
 from workflow_scripts.provenance.artefacts import read_record, read_table
 from workflow_scripts.provenance.record import sha256_of
 from workflow_scripts.settings.extraction import WordRepresentation
@@ -89,11 +90,9 @@ def test_bytes_that_are_not_pinned_are_refused(package):
 
 def read_as_planned(representation, folder):
     """The source that the graph names for the job, the rows that the job then reads, and their labels."""
-    config = merged_config(ROOT, "config/demo.yaml")
-    config["extraction"]["representations"]["toy"] = representation
-    study = SimpleNamespace(
-        config=config, folder=folder.as_posix(), shown_extraction={"statistics": [], "tables": []}
-    )
+    extraction = merged_config(ROOT, DEMO)["extraction"]
+    extraction["representations"]["toy"] = representation
+    study = Study(settings_with(name=folder.name, extraction=extraction), {}, {}, ROOT)
     slice_ = json.loads(Extraction(study).word_vectors(SimpleNamespace(representation="toy")))
     call("read_word_vectors", slice_, representation="toy", vectors="toy.parquet")
     rows = len(read_table(Path("toy.parquet"), WORD_VECTORS))

@@ -13,6 +13,7 @@ from sentence_transformers.sentence_transformer.modules import LayerNorm, Poolin
 from transformers import AutoModel
 
 from tests import tiny
+from tests.planning import settings_with
 from workflow_scripts.data.encoders import locate
 from workflow_scripts.data.published import INPUT_FILES, copy_files, refusals
 from workflow_scripts.errors import ConfigError, DataError
@@ -29,7 +30,7 @@ TEXTS = [*tiny.sentences(6, seed=8), "x", "a flarbish and a Quonk", "The town by
 PROMPTS = {"query": "find the old town: ", "document": ""}
 D = tiny.WIDTH
 SOURCE = {"sources": [{"kind": "local", "path": "models/theirs"}]}
-STUDY = {"name": "x", "encoders": {"theirs": {"fetch": SOURCE}}}
+STUDY = settings_with(encoders={"theirs": {"fetch": SOURCE | {"licence": "x"}}})
 SETTINGS, PROMPT_FILE = "sentence_bert_config.json", "config_sentence_transformers.json"
 SHARDS, SHARD = "model.safetensors.index.json", "model-00002-of-00003.safetensors"
 

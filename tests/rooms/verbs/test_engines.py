@@ -4,6 +4,7 @@ import pytest
 
 from tests import fault_server
 from tests.fault_server import FaultServer
+from tests.planning import ROOT, merged_config, settings_with
 from tests.workshop import CALLS
 from workflow_scripts.verbs.plan import PlannedJob
 from workflow_scripts.verbs.preflight import engine_answers
@@ -21,7 +22,12 @@ def config(monkeypatch):
     monkeypatch.setenv("TOY_KEY", "sk-canary")
 
     def made(translator, model):
-        trip = {"translator": "libre", "source": "en", "via": "es"}
+        real = merged_config(ROOT, "config/config.yaml")
+        trip = real["corpora"]["wiki_spa"]["round_trip"] | {
+            "translator": "libre",
+            "source": "en",
+            "via": "es",
+        }
         libre = {
             "engine": "libretranslate",
             "url": translator,
@@ -32,12 +38,12 @@ def config(monkeypatch):
             "base_url": f"{model}v1", "model": "toy", "answers_as": None, "key_variable": "TOY_KEY", "temperature": None,
             "seed": None, "max_completion_tokens": 64, "tokens_parameter": "max_tokens", "calls": CALLS, "price": None,
         }  # fmt: skip
-        return {
-            "corpora": {"fr": {"round_trip": trip}},
-            "exemplars": {"mine": {"llm": "toy"}},
-            "translators": {"libre": libre},
-            "llms": {"toy": toy},
-        }
+        return settings_with(
+            corpora={"fr": {"round_trip": trip, "label": None}},
+            exemplars={"mine": real["exemplars"]["wiki1m_300"] | {"llm": "toy"}},
+            translators={"libre": libre},
+            llms={"toy": toy},
+        )
 
     return made
 
