@@ -8,6 +8,7 @@ from tokenizers import processors
 from transformers import AutoConfig, AutoModel
 
 from tests import material, walk
+from tests.planning import settings_with
 from tests.steps import loss_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.sizes import Sizes
@@ -85,8 +86,9 @@ def make(folder, family):
 
 def planned(place, block):
     """The first misfit that is known before any job."""
-    encoders = {"mine": {"fetch": {"sources": [{"kind": "local", "path": place.name}]}}}
-    size = Sizes({"name": "x", "encoders": encoders}, place.parent).of("mine")
+    source = {"kind": "local", "path": place.name}
+    encoders = {"mine": {"fetch": {"sources": [source], "licence": "x"}}}
+    size = Sizes(settings_with(encoders=encoders), place.parent).of("mine")
     config = read_method(block, "methods")
     return next(iter(config.misfits(Start(sizes=[size] * (2 if config.starts_from == "pair" else 1)))), None)
 
