@@ -15,8 +15,8 @@ STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
 class Grids(NamedTuple):
     """The grids of a study, and what it is configured to."""
 
-    overlay: str
     config: dict[str, Any]
+    encoders: dict[str, Any]
     grids: dict[str, Any]
 
     def runs(self, grid):
@@ -34,12 +34,12 @@ class Grids(NamedTuple):
         return readout if readout.get("kind") == "s2sent" else None
 
     def members(self, encoder, seeds):
-        return members_of(settings_with(self.overlay).encoders, encoder, seeds).values()
+        return members_of(self.encoders, encoder, seeds).values()
 
 
 def grids_of(overlay):
     config = merged_config(ROOT, overlay)
-    return Grids(overlay, config, grids_in(config))
+    return Grids(config, settings_with(overlay).encoders, grids_in(config))
 
 
 @pytest.fixture(scope="module")
