@@ -147,9 +147,11 @@ def study_findings(
         settings = _sections(config, clean)
     parts = settings.model_fields_set
     places = {name: f"experiments/{name}.yaml" for name in plain}
+    grids: dict[str, GridBlock] = {}
     for name, grid in plain.items():
-        found += mistakes(GridBlock, grid, f"{places[name]}: ")
-    grids = {name: GridBlock.strictly(grid) for name, grid in plain.items() if clean(places[name])}
+        block, lines = read(GridBlock, grid, f"{places[name]}: ")
+        found += lines
+        grids |= {name: block} if block else {}
     sections = {section: config[section] for section in parts}
     found += misnamed(settings, references(sections, Configuration))
     for name in grids:
@@ -166,8 +168,8 @@ def study_findings(
         tables = {*settings.extraction.tables, *settings.extraction.statistics}
         taken = "a table of the extraction study has that name. Rename the file."
         found += [f"{places[name]}: {taken}" for name in grids if name in tables]
-        for name, grid in grids.items():
-            found += grid_findings(settings, grid, plain[name], places[name])
+        for name, block in grids.items():
+            found += grid_findings(settings, block, plain[name], places[name])
         sound = {name: grid for name, grid in grids.items() if clean(places[name])}
         found += published_findings(settings, sound, root)
         if "claims" in parts:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from workflow_scripts.apis.ledger import is_offline
 from workflow_scripts.data.hub import Kind, answers, snapshot
-from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, Pin, accepted, is_here, text_of
+from workflow_scripts.data.planned import NOT_REACHED, NOTHING, Pin, accepted, is_here, text_of
 from workflow_scripts.data.published import SHARDS, WEIGHTS, encoder_folder, files_of
 from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.graph.place import is_in_job, sha256_now, write_note
@@ -154,13 +154,13 @@ def sources_read(planned: str, sources: Sequence[S]) -> list[S]:
     """The configured sources that ``planned_source`` was built from; all of them if it names none."""
     if is_here(planned):
         files = [file.partition(" sha256:")[0] for file in planned.split("; ")]
-        on_disk = [source for source in sources if source.kind not in ON_HUB]
+        on_disk = [source for source in sources if not isinstance(source, OnHub)]
         made = (
             one for one, here in zip(on_disk, sources_here(on_disk, None), strict=True) if here.made(files)
         )
         if (one := next(made, None)) is not None:
             return [one]
-    return [one for one in sources if planned.startswith("hub:") and one.kind in ON_HUB] or list(sources)
+    return [one for one in sources if planned.startswith("hub:") and isinstance(one, OnHub)] or list(sources)
 
 
 def sources_here(sources: Iterable[Source], data_root: Path | None) -> Iterator[Here]:

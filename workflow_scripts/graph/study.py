@@ -136,7 +136,7 @@ class Study:
         """Encoders behind runs that are fetched or adapted."""
         named = {encoder for run in self.runs.values() for encoder in (run.encoder, run.teacher) if encoder}
         reached = encoders_reached(self.settings.encoders, named)
-        return sorted(name for name in reached if not self.encoders[name].is_joined)
+        return sorted(name for name in reached if not isinstance(self.encoders[name].block, EncoderFromRuns))
 
     @cached_property
     def read_corpora(self) -> list[str]:
@@ -175,11 +175,6 @@ class Encoder:
     block: AnyEncoder
 
     @property
-    def is_joined(self) -> bool:
-        """Whether it consists of runs."""
-        return isinstance(self.block, EncoderFromRuns)
-
-    @property
     def label(self) -> str | None:
         """The substitution that runs make in place of others."""
         return self.block.label if isinstance(self.block, EncoderFromRuns) else None
@@ -199,7 +194,7 @@ class Encoder:
         """Modules that loading its runs imports by name."""
         return sorted({module for name in self.members() for module in self.study.runs[name].loading})
 
-    @property
+    @cached_property
     def training(self) -> Training:
         """Settings of the training that adapts it."""
         return Training.parse(adapting_training(self.study.plain, self.name), f"encoders.{self.name}.adapt")
