@@ -14,7 +14,7 @@ from workflow_scripts.graph.place import note_call
 from workflow_scripts.graph.sizes import asked
 from workflow_scripts.graph.slices import as_json, at, config_slice, filled, having, one_of, parts
 from workflow_scripts.graph.study import open_study
-from workflow_scripts.graph.targets import check_configfiles, study_line, machine_lines, print_lines
+from workflow_scripts.graph.targets import check_configfiles, print_lines, study_line
 from workflow_scripts.settings.suites import EVALUATORS
 
 check_configfiles()
@@ -27,7 +27,6 @@ with one_line_errors():
         config = load_config(Path(CLONE), OVER, as_in_a_file(GIVEN))
 print_lines([study_line(config, OVER)])
 STUDY = open_study(config, Path(CLONE), OVER, GIVEN)
-print_lines(machine_lines(STUDY))
 EXTRACTION, FIGURES = Extraction(STUDY), Figures(STUDY)
 PAGE, CLAIMS = reporting.Page(STUDY), reporting.Claims(STUDY)
 SETTINGS = STUDY.settings  # the checked configuration

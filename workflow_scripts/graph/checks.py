@@ -33,8 +33,6 @@ from workflow_scripts.graph.references import (
 from workflow_scripts.graph.resources import (
     claim_findings,
     data_root_findings,
-    folder_findings,
-    published_findings,
     resource_findings,
 )
 from workflow_scripts.graph.runs import adapting_training, members_of, read_run
@@ -45,7 +43,7 @@ from workflow_scripts.graph.schema import (
     GridBlock,
     RunSettings,
 )
-from workflow_scripts.graph.sizes import Rows, Sizes
+from workflow_scripts.graph.sizes import Sizes
 from workflow_scripts.graph.slices import Config, as_json
 from workflow_scripts.settings.corpora import Corpus
 from workflow_scripts.settings.grids import EXTRACTION, Run, runs_of
@@ -170,9 +168,8 @@ def study_findings(
         found += [f"{places[name]}: {taken}" for name in grids if name in tables]
         for name, block in grids.items():
             found += grid_findings(settings, block, plain[name], places[name])
-        sound = {name: grid for name, grid in grids.items() if clean(places[name])}
-        found += published_findings(settings, sound, root)
         if "claims" in parts:
+            sound = {name: grid for name, grid in grids.items() if clean(places[name])}
             found += claim_findings(settings, sound, root)
     if parts >= _OF_RUNS and clean(*_OF_RUNS):
         found += _run_findings(config, settings, grids, data_root)
@@ -226,8 +223,8 @@ def _defined_runs(settings: Configuration, grid: GridBlock) -> dict[str, Run]:
 def _run_findings(
     config: Config, settings: Configuration, grids: Mapping[str, GridBlock], data_root: Path | None
 ) -> Iterator[str]:
-    sizes, rows, encoders = Sizes(settings, data_root), Rows(settings, data_root), settings.encoders
-    checks = RunChecks(config, settings, sizes, rows)
+    sizes, encoders = Sizes(settings, data_root), settings.encoders
+    checks = RunChecks(config, settings, sizes)
     named: set[str | None] = {pool.encoder for pool in settings.exemplars.values()}
     if EXTRACTION in settings.experiments:
         encoder = settings.extraction.encoder
@@ -243,8 +240,6 @@ def _run_findings(
         yield from checks.attention_findings(place, grid, runs)
         named |= {encoder for run in runs.values() for encoder in (run.encoder, run.teacher)}
     reached = sorted(encoders_reached(encoders, filter(None, named)))
-    yield from folder_findings(settings, reached, data_root)
-    yield from rows.findings()
     for encoder in reached:
         yield from checks.findings(f"encoders.{encoder}.runs", members_of(encoders, encoder))
     for encoder in reached:
@@ -252,11 +247,7 @@ def _run_findings(
         if isinstance(block, AdaptedEncoder):
             place = f"encoders.{encoder}.adapt."
             training = {"training": adapting_training(config, encoder)}
-            masked, found = read(ContinueMlm, config["continue_mlm"] | training, place)
-            yield from found
-            if masked:
-                corpus = block.adapt.corpus
-                yield from (f"{place}{line}" for line in masked.training.misfits(corpus, rows.most(corpus)))
+            yield from mistakes(ContinueMlm, config["continue_mlm"] | training, place)
 
 
 _SHOWN = 2
@@ -266,10 +257,8 @@ _SHOWN = 2
 class RunChecks:
     """Checks of runs, whose names have all been found to be defined."""
 
-    def __init__(self, config: Config, settings: Configuration, sizes: Sizes, rows: Rows) -> None:
-        self._config, self._settings = config, settings
-        self._rows = rows
-        self._sizes_of = sizes.behind
+    def __init__(self, config: Config, settings: Configuration, sizes: Sizes) -> None:
+        self._config, self._settings, self._sizes_of = config, settings, sizes.behind
 
     def findings(self, place: str, runs: Mapping[str, Run]) -> Iterator[str]:
         """Mistakes in runs, a line each; a mistake that several runs share is one line.
@@ -337,16 +326,13 @@ class RunChecks:
 
     def _trained(self, run: Run, merged: RunSettings) -> Iterator[str]:
         """Mistakes in a training, such as no way to choose a checkpoint."""
-        corpus = str(run.corpus)
-        yield from merged.training.misfits(corpus, self._rows.most(corpus))
         yield from self._too_long(merged.training, "training", [run.encoder])
         yield from self._too_long(merged.development, "development", [run.encoder])
         if run.teacher:
             yield from self._too_long(self._settings.teacher, "teacher", [run.teacher])
-        corpus = source_corpus(self._settings, corpus)
+        corpus = source_corpus(self._settings, str(run.corpus))
         block = self._settings.corpora[corpus]
         assert isinstance(block, Corpus)
-        yield from self._rows.too_few(block.dataset)
         if not self._settings.development.dataset and not block.dev_sentences:
             found = "null, and no sentence of the corpus is held out"
             yield f"development.dataset: {found}. Name one, or set corpora.{corpus}.dev_sentences."

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from workflow_scripts.apis.ledger import is_offline
 from workflow_scripts.data.hub import Kind, answers, snapshot
-from workflow_scripts.data.planned import NOT_REACHED, NOTHING, Pin, accepted, is_here, text_of
+from workflow_scripts.data.planned import NOT_REACHED, NOTHING, Pin, is_here, text_of
 from workflow_scripts.data.published import SHARDS, WEIGHTS, encoder_folder, files_of
 from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.graph.place import is_in_job, sha256_now, write_note
@@ -294,17 +294,12 @@ def need_findings(settings: Configuration, jobs: Iterable[Needed], data_root: Pa
             case "write_exemplars":
                 asked.setdefault(("llms", settings.written_pool(name).llm), []).append(f"pool {name}")
             case "read_dataset":
-                dataset, place = settings.datasets[name], f"datasets.{name}"
+                dataset = settings.datasets[name]
                 if not dataset.optional:
-                    yield from _source_findings(place, dataset.sources, data_root, "dataset")
-                if not dataset.optional or settings.broken == "stop":
-                    or_gap = ", or set broken: gap" if dataset.optional else ""
-                    remedy = f"list both hashes in its sha256{or_gap}"
-                    yield from _hash_findings(place, dataset.sources, data_root, remedy)
+                    yield from _source_findings(f"datasets.{name}", dataset.sources, data_root, "dataset")
             case "fetch_encoder":
-                sources, place = settings.fetched(name).sources, f"encoders.{name}"
-                yield from _source_findings(place, sources, data_root, "model")
-                yield from _hash_findings(place, sources, data_root, "pin this one")
+                sources = settings.fetched(name).sources
+                yield from _source_findings(f"encoders.{name}", sources, data_root, "model")
     for (section, name), users in asked.items():
         yield from _key_findings(settings, users, section, name)
 
@@ -333,20 +328,6 @@ def _source_findings(
     first = f"Run make fetch on a machine that reaches {hub()[0]}, put" if on_hub else "Put"
     advice = f"{first} it there, set data_root or SEMBLANCE_DATA, or name another source."
     yield f"{place}: no source is there: {'; '.join(tried)}. {advice}"
-
-
-def _hash_findings(
-    place: str, sources: Iterable[Source], data_root: Path | None, remedy: str
-) -> Iterator[str]:
-    """A finding for each file of another hash than is pinned, of the source on this machine that would be read."""
-    read = next((one for one in sources_here(sources, data_root) if not one.lacks), None)
-    if read is None or read.folder is None:
-        return
-    for file, pin in read.pins.items():
-        found = sha256_now(read.folder / file)
-        if pin and found not in accepted(pin):
-            pinned = " or ".join(accepted(pin))
-            yield f"{place}: {file}: sha256 {found}; pinned {pinned}. Get it again, or {remedy}."
 
 
 def hub() -> tuple[str, str]:

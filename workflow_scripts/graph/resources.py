@@ -7,17 +7,14 @@ unnoticed on a finished study.
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from workflow_scripts.data.printed import cell_numbers, read_printed
-from workflow_scripts.data.published import refusals
-from workflow_scripts.errors import ConfigError, DataError, advice, unknown
+from workflow_scripts.errors import ConfigError, advice, unknown
 from workflow_scripts.graph.blocks import definable_rows, tables_of
 from workflow_scripts.graph.mistakes import read
-from workflow_scripts.graph.schema import Configuration, FetchedEncoder, GridBlock
-from workflow_scripts.graph.sizes import folders_of
+from workflow_scripts.graph.schema import Configuration, GridBlock
 from workflow_scripts.settings.claims import FOLDER as CLAIMS
 from workflow_scripts.settings.claims import Claim, Comparison, claims_in, papers_in
 from workflow_scripts.settings.corpora import LlmPool
-from workflow_scripts.settings.grids import EXTRACTION, Column, MeanColumn, RatioColumn, is_measured, runs_of
+from workflow_scripts.settings.grids import Column, MeanColumn, RatioColumn, is_measured, runs_of
 
 _CLAIMED = (Column, MeanColumn, RatioColumn)
 """Columns that claims can be about: paths and gains are of single runs."""
@@ -35,44 +32,11 @@ def resource_findings(settings: Configuration, grids: Mapping[str, GridBlock], r
             yield from missing(folder / "published", "csv", table, f"experiments/{name}.yaml: published")
 
 
-def published_findings(settings: Configuration, grids: Mapping[str, GridBlock], root: Path) -> Iterator[str]:
-    """Printed numbers that belong to no cell of their grid, or to no grid, or are no numbers: a table would lack them.
-
-    Args:
-        settings: The configuration.
-        grids: By name; their runs and columns are sound.
-        root: Folder of the Snakefile.
-    """
-    extraction = (EXTRACTION, *settings.extraction.tables, *settings.extraction.statistics)
-    known = {"", *extraction, *(file.stem for file in (root / "config/experiments").glob("*.yaml"))}
-    for name, grid in grids.items():
-        files = [root / f"resources/published/{table}.csv" for table in grid.published]
-        contents = {f"resources/published/{file.name}": file.read_bytes() for file in files if file.exists()}
-        try:
-            for place, content in contents.items():
-                for number, row in enumerate(read_printed(content, place), start=1):
-                    yield from unknown(row.grid, known, f"{place}: row {number}: grid")
-            cell_numbers(contents, grid.experiment.cells(), name)
-        except DataError as error:
-            yield str(error)
-
-
 def missing(folder: Path, ending: str, name: str, place: str) -> Iterator[str]:
     """A finding where a folder of ``resources`` lacks a file that is named at a place of the configuration."""
     if not (folder / f"{name}.{ending}").exists():
         known = sorted(file.stem for file in folder.glob(f"*.{ending}"))
         yield f"{place}: no file resources/{folder.name}/{name}.{ending}. {advice(name, known)}"
-
-
-def folder_findings(
-    settings: Configuration, encoders: Iterable[str], data_root: Path | None
-) -> Iterator[str]:
-    """Reasons to refuse the folders on this machine that encoders would be fetched from."""
-    for name in encoders:
-        block = settings.encoders[name]
-        folders = folders_of(block.fetch, data_root) if isinstance(block, FetchedEncoder) else []
-        if folder := next((folder for folder in folders if folder.is_dir()), None):
-            yield from (f"encoders.{name}: {line}" for line in refusals(folder))
 
 
 def data_root_findings(settings: Configuration, data_root: Path | None) -> Iterator[str]:

@@ -6,7 +6,7 @@ jobs, by the size of their encoders; they decide no result, so Snakemake reruns 
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,8 +17,6 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.graph.runs import members_of
 from workflow_scripts.graph.schema import AdaptedEncoder, AnyEncoder, Configuration, FetchedEncoder
 from workflow_scripts.graph.slices import Wildcards
-from workflow_scripts.settings.corpora import Corpus, RoundTripCorpus
-from workflow_scripts.settings.datasets import HubSource
 from workflow_scripts.settings.encoders import EncoderBlock, HubEncoder
 from workflow_scripts.settings.start import BUILT_AS_BERT, Size
 
@@ -91,55 +89,6 @@ def _positions(found: Mapping[str, Any]) -> int | None:
     if found.get("model_type") in (*BUILT_AS_BERT, "mpnet"):
         return int(found["max_position_embeddings"]) - int(found.get("pad_token_id", 1)) - 1
     return None
-
-
-class Rows:
-    """Numbers of rows of datasets and corpora, each looked up once."""
-
-    def __init__(self, settings: Configuration, data_root: Path | None) -> None:
-        self._corpora, self._datasets, self._data_root = settings.corpora, settings.datasets, data_root
-        self._promised = cache(self._dataset_rows)
-        self.most = cache(self._corpus_rows)
-
-    def _dataset_rows(self, dataset: str) -> int | None:
-        """Rows of a contract, or lines of the file that a dataset of plain lines is read from first."""
-        block = self._datasets[dataset]
-        source, file = block.sources[0], None
-        if not isinstance(source, HubSource) and source.reader == "lines":
-            root = source_root(source, self._data_root)
-            file = root and root / source.files["text"].path
-        if block.contract.rows is not None or file is None or not file.is_file() or file.suffix == ".gz":
-            return block.contract.rows
-        with file.open("rb") as lines:
-            return sum(1 for _ in lines)
-
-    def _corpus_rows(self, corpus: str) -> int | None:
-        """Rows that a corpus has at most; None if nothing is known, or none are left."""
-        block = self._corpora[corpus]
-        if isinstance(block, RoundTripCorpus):
-            trip = block.round_trip
-            most = min(filter(None, (self.most(trip.corpus), trip.max_sentences)), default=None)
-            return 2 * most if most and trip.form == "expanded" else most
-        if block.also:
-            return None
-        rows = self._promised(block.dataset)
-        rows = rows and max(0, rows - block.dev_sentences)
-        return min(filter(None, (rows, block.max_sentences)), default=None)
-
-    def findings(self) -> Iterator[str]:
-        """Corpora that would hold out all that they have."""
-        for name, block in self._corpora.items():
-            if isinstance(block, Corpus) and block.dev_sentences:
-                rows, held_out = self._promised(block.dataset), block.dev_sentences
-                if rows is not None and held_out >= rows:
-                    found = f"{held_out}; {block.dataset} has {rows} sentences"
-                    yield f"corpora.{name}.dev_sentences: {found}. Lower it, or take more text."
-
-    def too_few(self, dataset: str) -> Iterator[str]:
-        """A finding where the text of a dataset has fewer rows than its contract demands."""
-        rows, least = self._promised(dataset), self._datasets[dataset].contract.min_rows
-        if rows is not None and rows < least:
-            yield f"datasets.{dataset}.contract.min_rows: {least}; it has {rows}. Lower it, or take more text."
 
 
 # Memory and time

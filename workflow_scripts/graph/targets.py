@@ -112,13 +112,3 @@ def study_line(config: Config, configfiles: Iterable[str | Path]) -> str:
     """
     read = ", ".join(map(from_here, configfiles)) or "the repository's own files: no --configfile is given"
     return f"Study {config.get('name')}, from {read}"
-
-
-def machine_lines(study: Study) -> Iterator[str]:
-    """Threads and GPUs that trainings ask for and this machine lacks."""
-    threads = max((run.training.cpu_threads for run in study.trained.values()), default=0)
-    if threads > (cores := os.cpu_count() or threads):
-        yield f"training.cpu_threads is {threads}, and this machine has {cores}: here, fewer are faster."
-    gpus = max((run.training.gpus for run in study.trained.values()), default=1)
-    if gpus > (here := len([*Path("/dev").glob("nvidia[0-9]*")])) and gpus > 1:
-        yield f"training.gpus is {gpus}, and this machine has {here}: here, {gpus} processes share what there is."

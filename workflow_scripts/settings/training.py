@@ -90,21 +90,8 @@ class Training(Settings):
             yield f"epochs: {found}. Give one of them, and null for the other."
         if self.batch_size % self.gpus:
             yield f"batch_size: {self.batch_size} sentences for {self.gpus} GPUs. Make it a multiple."
-
-    def misfits(self, corpus: str, rows: int | None) -> Iterator[str]:
-        """A batch that a corpus is too small for, and a schedule that is too short.
-
-        Args:
-            corpus: Its name, for messages.
-            rows: The most that it has; None if unknown.
-        """
-        if rows is not None and self.batch_size > rows:
-            found = f"{self.batch_size}; {corpus} has {rows} rows at most"
-            yield f"training.batch_size: {found}. Lower it, or take more text."
-        elif self.max_steps or rows:
-            most = self.cycle(self.steps(rows or 0))
-            if self.warmup_steps > most:
-                yield f"training.warmup_steps: {self.warmup_steps} of {most} steps. Lower it."
+        if self.max_steps and self.warmup_steps > self.cycle(self.max_steps):
+            yield f"warmup_steps: {self.warmup_steps} of {self.cycle(self.max_steps)} steps. Lower it."
 
     def steps(self, rows: int) -> int:
         """Optimiser steps over a corpus of ``rows`` sentences."""

@@ -233,6 +233,8 @@ def train(
             more memory than the GPU has.
         Preempted: after SIGTERM, SIGUSR1 or Ctrl-C, once a checkpoint is written.
     """
+    if settings.warmup_steps > (most := settings.cycle(steps)):
+        raise TrainingError(f"training.warmup_steps: {settings.warmup_steps} of {most} steps. Lower it.")
     state = State(objective, settings, steps)
     # Rounding depends on the kind of device; the order of summation on chunks and the number of processes.
     fingerprint = f"{fingerprint} {state.device.type} {ranks.world()} {settings.chunk}"

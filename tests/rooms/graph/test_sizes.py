@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.planning import settings_with
-from workflow_scripts.graph.sizes import Rows, Sizes
+from workflow_scripts.graph.sizes import Sizes
 
 
 def fetched(**source):
@@ -53,17 +53,3 @@ def test_a_size_comes_from_an_encoder_that_is_on_this_machine(tmp_path):
 )
 def test_positions_of_padding_are_no_tokens(tmp_path, about, positions):
     assert mine(tmp_path, max_position_embeddings=514, **about).positions == positions
-
-
-def test_lines_of_a_text_on_this_machine_are_counted_and_held_to_its_contract(tmp_path):
-    (tmp_path / "text.txt").write_text("A line.\n" * 20)
-    source = {"kind": "local", "reader": "lines", "files": {"text": {"path": "text.txt", "sha256": None}}}
-    corpus = {"dataset": "mine", "dev_sentences": 0, "max_sentences": None}
-    about = {"origin": "x", "url": "not stated", "language": "en", "licence": "x", "citation": "x"}
-    for least, found in (
-        (20, []),
-        (1000, ["datasets.mine.contract.min_rows: 1000; it has 20. Lower it, or take more text."]),
-    ):
-        dataset = {"form": "sentences", "sources": [source], "contract": {"min_rows": least}, "about": about}
-        rows = Rows(settings_with(datasets={"mine": dataset}, corpora={"mine": corpus}), tmp_path)
-        assert (rows.most("mine"), [*rows.too_few("mine")]) == (20, found)

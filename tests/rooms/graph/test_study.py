@@ -2,8 +2,6 @@
 
 import json
 import os
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from snakemake.iocontainers import Wildcards
@@ -11,7 +9,7 @@ from snakemake.iocontainers import Wildcards
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph.slices import config_slice
 from workflow_scripts.graph.study import open_study
-from workflow_scripts.graph.targets import check_configfiles, machine_lines
+from workflow_scripts.graph.targets import check_configfiles
 
 
 def test_a_twin_reads_the_models_of_its_members_in_their_order_at_its_own_seed(study):
@@ -33,20 +31,6 @@ def test_a_data_root_may_be_relative_or_in_the_home_folder(
     (tmp_path / folder).mkdir(parents=True)
     open_study(merged_config(ROOT, DEMO) | {"data_root": given}, ROOT)
     assert os.environ["SEMBLANCE_DATA"] == str(tmp_path / folder)  # as jobs see it
-
-
-def test_threads_and_gpus_that_this_machine_lacks_are_told(study, monkeypatch):
-    monkeypatch.setattr("os.cpu_count", lambda: 1)  # what the demo's trainings use
-    monkeypatch.setattr(Path, "glob", lambda *_: ["/dev/nvidia0"])
-    assert list(machine_lines(study)) == []
-    more = {"cpu_threads": 2, "gpus": 4}
-    for name, run in study.runs.items():
-        study.runs[name] = replace(run, training=run.training.model_copy(update=more))
-    study.trained.update(study.runs)
-    assert list(machine_lines(study)) == [
-        "training.cpu_threads is 2, and this machine has 1: here, fewer are faster.",
-        "training.gpus is 4, and this machine has 1: here, 4 processes share what there is.",
-    ]
 
 
 def test_files_after_a_second_flag_are_refused(monkeypatch):
