@@ -233,10 +233,6 @@ MISTAKES = {
         put("encoders/minilm_mlm/adapt/training", {"epochs": 1}),
         "encoders.minilm_mlm.adapt.training.epochs: 1 with max_steps 120. Give one of them",
     ),
-    "a warm-up that outlasts the training": (
-        training_of("simcse", warmup_steps=17),
-        "training.warmup_steps: 17 of 16 steps. Lower it.",
-    ),
     "a step in chunks whose discriminator reads the batch again": (
         run("diffcse", overrides={"training": {"epochs": None, "chunk": 8}}),
         "training.chunk: diffcse's discriminator reads the batch again. Leave it out.",
@@ -245,10 +241,6 @@ MISTAKES = {
         put("continue_mlm/training/chunk", 8),
         "continue_mlm.training.chunk: 8; no sentence is contrasted with others. "
         "Leave it out, and lower batch_size.",
-    ),
-    "a warm-up that outlasts the masked words": (
-        put("continue_mlm/training/warmup_steps", 121),
-        "continue_mlm.training.warmup_steps: 121 of 120 steps. Lower it.",
     ),
     "masked words on several GPUs": (
         put("continue_mlm/training/gpus", 2),
@@ -1085,9 +1077,7 @@ def plan(tree, *arguments):
 
 OVERLAY, GRID = "config/overlay.yaml", "config/experiments/demo.yaml"
 SOUND_GRID = (ROOT / GRID).read_text("utf-8")
-WRONG_RUN = (
-    "  - {method: simcse, encoder: minilm_mlm, corpus: wiki_extract, tag: x, overrides: {training: {max_step: 1}}}\n"
-)
+WRONG_RUN = "  - {method: simcse, encoder: minilm_mlm, corpus: wiki_extract, tag: x, overrides: {training: {max_step: 1}}}\n"
 RUNS = SOUND_GRID.splitlines().index("runs:") + 1
 FILES = {
     "a package in a package": (

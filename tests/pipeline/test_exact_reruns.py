@@ -73,7 +73,6 @@ FROM_TEXT = AVERAGED | COUNTED
 READERS: dict[str, dict[str, int]] = {
     "data_root": NOTHING,  # where a file lies decides nothing: its bytes are pinned
     "unreachable": NOTHING,  # all that the demo reads is on this machine
-    "broken": NOTHING,  # no optional dataset is read
     "training": TRAINED,
     "training.batch_size": NOT_S2SENT,
     "training.learning_rate": NOT_S2SENT,
@@ -230,7 +229,6 @@ OTHER_VALUES: dict[str, Any] = {
     "device": "cpu",
     "missing_data": "stop",
     "unreachable": "gap",
-    "broken": "gap",
     "generator": None,
     "engine": None,  # another engine has other keys
     "unchanged": "drop",

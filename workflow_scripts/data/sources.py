@@ -54,9 +54,7 @@ class Loaded(NamedTuple):
     """Reason why there are no rows."""
 
 
-def load_planned(
-    name: str, dataset: Dataset, data_root: Path | None, planned: str, *, gap_if_broken: bool = False
-) -> Loaded:
+def load_planned(name: str, dataset: Dataset, data_root: Path | None, planned: str) -> Loaded:
     """Read ``dataset`` from its planned source, or give the reason why an optional one is a gap.
 
     Args:
@@ -64,7 +62,6 @@ def load_planned(
         dataset: Its block.
         data_root: Folder of local data.
         planned: The source string (``planned``).
-        gap_if_broken: Treat files or rows that contradict the configuration as a gap.
 
     Raises:
         MissingError: if no source is available, and the dataset is not optional or was available during planning.
@@ -83,21 +80,12 @@ def load_planned(
             raise MissingError(f"{error} Planned with {planned}. {advice}") from error
         if not dataset.optional:
             raise
-        reason = "not there" if reached else "Hub not reached"
         expected = ", or ".join(map(_expected, dataset.sources))
-        return _gap(dataset, f"{name}: {reason}; expected {expected}", error)
-    except DataError as error:
-        if isinstance(error, UnreachableError) or not gap_if_broken:
-            raise
-        problem = str(error).replace(f"{data_root}/", "")  # a label is the same on every machine
-        return _gap(dataset, f"{name}: broken: {problem}", error)
+        gap = f"{name}: {'not there' if reached else 'Hub not reached'}; expected {expected}"
+        print(f"Gap: {error}\nGap: {gap}")  # noqa: T201
+        return Loaded(Rows(FORMS[dataset.form].empty_table()), {}, gap)
     check_planned(f"datasets.{name}", planned, {file.path: file.sha256 for file in origin.values()})
     return Loaded(rows, origin)
-
-
-def _gap(dataset: Dataset, reason: str, error: DataError) -> Loaded:
-    print(f"Gap: {error}\nGap: {reason}")  # noqa: T201
-    return Loaded(Rows(FORMS[dataset.form].empty_table()), {}, reason)
 
 
 def _expected(source: FileSource | HubSource) -> str:

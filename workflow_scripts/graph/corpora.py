@@ -36,12 +36,9 @@ class Dataset:
 
     @property
     def settings(self) -> str:
-        """Settings that decide its rows: without pinned hashes and the contract, unless a refusal becomes a gap."""
+        """Settings that decide its rows: without pinned hashes and the contract, which can only refuse some."""
         block = self._block.model_dump(mode="json", exclude={"about", "contract", "sources"})
         read = [source.model_dump(mode="json") for source in self._sources]
-        if self._block.optional and self.study.settings.broken == "gap":
-            block |= {"sources": read, "contract": self._block.contract}
-            return as_json({"dataset": block, "source": self.source, "broken": "gap"})
         for one in (one for one in read if "files" in one):
             one["files"] = {role: file["path"] for role, file in one["files"].items()}
         return as_json({"dataset": block | {"sources": read}, "source": self.source})

@@ -75,11 +75,11 @@ class Here(NamedTuple):
         needed, known = ({f"{self.label}{file}" for file in files} for files in (self.needed, self.pins))
         return needed <= found <= known
 
-    def hashes(self, *, read: bool = False) -> dict[str, str]:
-        """Hashes of the files; one of a single pin is not read unless that is asked for, since its job checks it."""
+    def hashes(self) -> dict[str, str]:
+        """Hashes of the files; a single pin is taken for one, since the job checks it."""
         folder = self.folder or Path()
         return {
-            f"{self.label}{file}": pin if isinstance(pin, str) and not read else sha256_now(folder / file)
+            f"{self.label}{file}": pin if isinstance(pin, str) else sha256_now(folder / file)
             for file, pin in self.pins.items()
             if pin or (folder / file).is_file()
         }
@@ -105,11 +105,10 @@ def source_now(study: Study, artefact: str, sources: Iterable[Source], *, option
     if is_in_job() and note.is_file():
         return note.read_text("utf-8")
     made = Path(study.folder, artefact)
-    reactions = {"gap_if_unreachable": study.settings.unreachable, "gap_if_broken": study.settings.broken}
-    root, gaps = study.data_root, {name: optional and value == "gap" for name, value in reactions.items()}
-    name = planned_source(sources, recorded_files(made), root, **gaps)
+    root, gap = study.data_root, optional and study.settings.unreachable == "gap"
+    name = planned_source(sources, recorded_files(made), root, gap_if_unreachable=gap)
     if not is_here(name) and not made.exists():  # a job that failed took it away: no gap comes in its place
-        name = planned_source(sources, _noted(note), root, **gaps)
+        name = planned_source(sources, _noted(note), root, gap_if_unreachable=gap)
     if not is_in_job():
         _planned[note] = name
     return name
@@ -127,7 +126,6 @@ def planned_source(
     data_root: Path | None,
     *,
     gap_if_unreachable: bool,
-    gap_if_broken: bool = False,
 ) -> str:
     """The name of what would be read now.
 
@@ -136,8 +134,6 @@ def planned_source(
         recorded: Files that it was read from, if it has been, each with its hash.
         data_root: Folder of local data.
         gap_if_unreachable: Whether it is a gap while the Hub does not answer.
-        gap_if_broken: Whether it is a gap while its files are not those that are pinned: the name says which they are,
-            so that others in their place are noticed.
     """
     sources = list(sources)
     here = list(sources_here(sources, data_root))
@@ -146,7 +142,7 @@ def planned_source(
         if source is read:
             return text_of(recorded if source.lacks else source.hashes())
         if not source.lacks and not (read and not read.lacks and read.contents() == source.contents()):
-            return text_of(source.hashes(read=gap_if_broken))
+            return text_of(source.hashes())
     return _on_hub(sources, recorded, gap_if_unreachable)
 
 

@@ -333,9 +333,6 @@ class Configuration(Settings):
     unreachable: Literal["stop", "gap"] = Field(
         description="When an optional dataset exists only on the Hub and the Hub is unreachable: stop, or leave a gap."
     )
-    broken: Literal["stop", "gap"] = Field(
-        description="When files or rows of an optional dataset break its contract: stop, or leave a gap."
-    )
     experiments: list[Name] = Field(
         min_length=1, description="Grids in config/experiments; extraction: the extraction study."
     )

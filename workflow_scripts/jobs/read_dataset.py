@@ -11,7 +11,6 @@ def read_dataset(job: Job) -> None:
     """Read, check the contract, write the rows and the number of dropped ones."""
     name, planned = job.wildcards["dataset"], job.settings["source"]
     dataset = Dataset.parse(job.operational["contract"], f"datasets.{name}")
-    broken = job.settings.get("broken") == "gap"
-    (table, counts), origin, gap = load_planned(name, dataset, data_root(), planned, gap_if_broken=broken)
+    (table, counts), origin, gap = load_planned(name, dataset, data_root(), planned)
     tables = {"table": table.cast(FORMS[dataset.form]), "dropped": table_of(counts.items(), DROPPED)}
     job.write(tables, foreign=origin, labels=[f"gap: {gap}"] if gap else [])

@@ -90,8 +90,6 @@ class Training(Settings):
             yield f"epochs: {found}. Give one of them, and null for the other."
         if self.batch_size % self.gpus:
             yield f"batch_size: {self.batch_size} sentences for {self.gpus} GPUs. Make it a multiple."
-        if self.max_steps and self.warmup_steps > self.cycle(self.max_steps):
-            yield f"warmup_steps: {self.warmup_steps} of {self.cycle(self.max_steps)} steps. Lower it."
 
     def steps(self, rows: int) -> int:
         """Optimiser steps over a corpus of ``rows`` sentences."""

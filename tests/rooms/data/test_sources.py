@@ -190,9 +190,8 @@ def test_a_missing_column_or_split_of_the_hub_is_an_error(hub_copy, split, colum
 def test_an_unreachable_hub_stops_the_job(tmp_path, hub_that, optional):
     hub_that(UnreachableError)
     block = dataset(local(), hub(), optional=optional)
-    for broken in (False, True):
-        with pytest.raises(UnreachableError, match=r"toy\.tsv does not .*hub:team/toy: told so\. Go online"):
-            load_planned("toy", block, tmp_path, ON_HUB, gap_if_broken=broken)
+    with pytest.raises(UnreachableError, match=r"toy\.tsv does not .*hub:team/toy: told so\. Go online"):
+        load_planned("toy", block, tmp_path, ON_HUB)
 
 
 @pytest.mark.parametrize(
@@ -210,22 +209,6 @@ def test_a_gap_names_file_source_and_hash(tmp_path, hub_that, capsys, error, pla
     assert f"{tmp_path}/toy.tsv does not exist" in capsys.readouterr().out
     with pytest.raises(MissingError):
         load_planned("toy", block.model_copy(update={"optional": False}), tmp_path, planned)
-
-
-def test_a_broken_dataset_is_a_gap_if_asked_for(root):
-    """The label says what was found, and has no folder of this machine in it."""
-    now = sha256(root / "toy.tsv")
-    planned = text_of({"local:toy.tsv": now})
-    broken = {
-        f"toy: broken: toy.tsv: sha256 {now}; pinned {OTHER}. Put the pinned file": local(sha256=OTHER),
-        "toy: broken: datasets.toy: rows 2; its contract says 3.": local(sha256=now),
-    }
-    for label, source in broken.items():
-        block = dataset(source, optional=True, contract={"rows": 3})
-        with pytest.raises(DataError):
-            load_planned("toy", block, root, planned)
-        rows, origin, gap = load_planned("toy", block, root, planned, gap_if_broken=True)
-        assert (len(rows.table), origin) == (0, {}) and gap.startswith(label)
 
 
 def test_data_that_were_available_during_planning_never_become_a_gap(root):

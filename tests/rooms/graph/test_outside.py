@@ -58,9 +58,9 @@ def typed(source):
     return TypeAdapter(FileSource).validate_python({"reader": "lines", "files": {}} | source)
 
 
-def now(sources, root, recorded=None, gap=False, broken=False):
+def now(sources, root, recorded=None, gap=False):
     sources = [typed(source) for source in sources]
-    return planned_source(sources, recorded or {}, root, gap_if_unreachable=gap, gap_if_broken=broken)
+    return planned_source(sources, recorded or {}, root, gap_if_unreachable=gap)
 
 
 KEPT = {"local:a": PIN, "local:b": PIN}
@@ -83,8 +83,6 @@ PLANNED = {
     "nothing without a data root": ([FIRST], {}, {"root": None}, "none"),
     "a pinned file, unread": ([local("a", pin=PIN)], {}, {}, f"local:a sha256:{PIN}"),
     "one of two pins": ([local("a", pin=[PIN, sha256("a")])], {}, {}, named(a="a")),
-    "what is in the place of a pinned file, a gap": ([local("a", pin=PIN)], {}, {"broken": True}, named(a="a")),
-    "what was read well": ([local("a", pin=PIN)], {"local:a": PIN}, {"broken": True}, f"local:a sha256:{PIN}"),
     "a file that changed": ([local("a", "b")], KEPT, {"a": "edited"}, named(a="edited", b="b")),
     "a disk that is not mounted": ([AWAY, local("a", "b"), SECOND, HUB], KEPT, {"root": None, "gap": True}, AS_KEPT),
     "a file that is gone": ([AWAY, local("a", "b"), SECOND, HUB], KEPT, {"a": None}, AS_KEPT),
@@ -116,8 +114,7 @@ def test_what_would_be_read_now_is_named(root, monkeypatch, sources, recorded, c
             (root / file).write_text(text)
         elif file in change:
             (root / file).unlink()
-    flags = {key: change[key] for key in ("gap", "broken") if key in change}
-    assert now(sources, change.get("root", root), recorded, **flags) == name
+    assert now(sources, change.get("root", root), recorded, change.get("gap", False)) == name
 
 
 def encoder(path, **more):
@@ -170,7 +167,7 @@ def write(path, **foreign):
 def test_no_gap_comes_in_the_place_of_data_that_a_failed_job_has_taken_away(root, monkeypatch):
     """The last plan stays as long as no source is there; a gap that a job has written may be another's."""
     monkeypatch.setattr(outside, "_planned", {})
-    settings = SimpleNamespace(unreachable="gap", broken="stop")
+    settings = SimpleNamespace(unreachable="gap")
     study = SimpleNamespace(settings=settings, data_root=root, folder="results/toy")
 
     def asked(*sources):
@@ -187,7 +184,7 @@ def test_no_gap_comes_in_the_place_of_data_that_a_failed_job_has_taken_away(root
 
 def test_a_job_that_runs_elsewhere_is_told_what_was_planned(root, monkeypatch):
     monkeypatch.setattr(outside, "_planned", {})
-    settings = SimpleNamespace(unreachable="stop", broken="stop")
+    settings = SimpleNamespace(unreachable="stop")
     study = SimpleNamespace(settings=settings, data_root=root, folder="results/toy")
     asked = ("datasets/toy.parquet", [typed(local("a"))])
     assert source_now(study, *asked) == named(a="a")
