@@ -604,30 +604,9 @@ MISTAKES = {
         "development.dataset: null, and no sentence of the corpus is held out. Name one, or set "
         "corpora.wiki_extract.dev_sentences.",
     ),
-    "more entries than an encoder has, in training": (
-        method_of("simcse_s2sent", matryoshka=[64, 385]),
-        RUN.format("simcse_s2sent") + "method.matryoshka: 385; minilm_mlm is 384 wide. Lower it.",
-    ),
-    "a width named twice, in training": (
-        method_of("simcse_s2sent", matryoshka=[64, 64]),
-        RUN.format("simcse_s2sent") + "method.matryoshka: [64, 64]. Give each width once.",
-    ),
-    "first entries of what a dropped head makes": (
-        method_of("simcse", matryoshka=[64]),
-        RUN.format("simcse")
-        + "method.matryoshka: given; what orders the entries, a head, is dropped at test.",
-    ),
-    "widths of a method that contrasts nothing": (
-        method_of("frozen_avg", matryoshka=[64]),
-        RUN.format("frozen_avg") + "method.matryoshka: unknown key.",
-    ),
-    "a width named twice, in a suite": (
-        put("suites/sts/lee/widths", [64, 64]),
-        "suites.sts.lee.widths: [64, 64]. Give each once.",
-    ),
-    "a column of a width that its suite has not": (
-        both(put("suites/sts/lee/widths", [64]), column(aggregation="all@32")),
-        '(wrong).aggregation: suite lee has no "all@32" of spearman. Known: "all", "all@64"',
+    "a column of an aggregation that its suite has not": (
+        column(aggregation="all@32"),
+        '(wrong).aggregation: suite lee has no "all@32" of spearman. Known: "all", "mean"',
     ),
     "longer sentences of a training than the encoder takes": (
         training_of("simcse", max_tokens=513),

@@ -583,7 +583,7 @@ def test_an_edit_reruns_as_many_jobs(finished, module):
     ("module", "was", "becomes", "planned"),
     [
         ("columns", '("printed_ours", pa.float64())', '("printed_ours", pa.float32())', JUDGED | REPORT),
-        ("settings.methods", 'description="Matryoshka widths', 'description="Matryoshka numbers', NOTHING),
+        ("settings.methods", 'description="Softmax temperature;', 'description="Temperature;', NOTHING),
         (
             "settings.methods",
             "temperature: float = Field(gt=0, le=1",

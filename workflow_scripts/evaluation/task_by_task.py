@@ -7,7 +7,7 @@ tasks again.
 
 import importlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -78,7 +78,7 @@ def _evaluate(job: Job, kind: str) -> None:
         if results is None:
             try:
                 vectors = texts.vectors(name)
-                results = _tables(job, _at_widths(task, vectors, config.widths), task.pairs(*vectors))
+                results = _tables(job, task.score(*vectors), task.pairs(*vectors))
             except Exception as error:  # any error but Ctrl-C fails this task only
                 results = _tables(job, [failures.add(name, error)], SIMILARITIES.empty_table())
             else:
@@ -102,20 +102,6 @@ def _loaded(evaluator: Evaluator, name: str, table: pa.Table, config: SuiteConfi
         return evaluator.load(name, table, config)
     except Exception as error:  # any error fails this task only
         return Task([], partial(_fail, error))
-
-
-def _at_widths(task: Task, vectors: Sequence[Vectors], widths: Sequence[int]) -> Iterator[Score]:
-    """The scores of a task, then those of its vectors truncated to each width, with aggregations such as all@64.
-
-    Raises:
-        DataError: if a width exceeds that of the vectors.
-    """
-    yield from task.score(*vectors)
-    for width in widths:
-        if vectors and width > vectors[0].shape[1]:
-            raise DataError(f"widths: {width} of vectors of {vectors[0].shape[1]} entries. Lower the width.")
-        for score in task.score(*(column[:, :width] for column in vectors)):
-            yield score._replace(aggregation=f"{score.aggregation}@{width}")
 
 
 def _fail(error: Exception) -> list[Score]:

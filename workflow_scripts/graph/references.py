@@ -230,7 +230,7 @@ def _findings_in_columns(settings: Configuration, grid: GridBlock, place: str) -
         if isinstance(column, Column) and column.suite in asked:
             suite, known = asked[column.suite]
             where = f"{place}: columns.{number} ({column.heading})"
-            yield from column_findings(column, suite.shown(known), suite.timed(), where)
+            yield from column_findings(column, suite.written(known), suite.timed(), where)
 
 
 def column_findings(

@@ -35,7 +35,6 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from workflow_scripts.losses.infonce import infonce
-from workflow_scripts.losses.matryoshka import matryoshka
 from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import SentenceEncoder, hidden_states
 from workflow_scripts.models.tokens import TokenBatch
@@ -147,12 +146,7 @@ class Objective(base.Objective):
         batch = inputs.batch
         vectors_BD = self.project(self.encoder.read(batch))
         first_BD, second_BD = vectors_BD.chunk(2)
-        views_2BD = torch.stack([gathered(first_BD), gathered(second_BD)])
-        contrast = matryoshka(
-            lambda both_2BD: infonce(both_2BD[0], both_2BD[1], self._config.temperature),
-            views_2BD,
-            self._config.matryoshka,
-        )
+        contrast = infonce(gathered(first_BD), gathered(second_BD), self._config.temperature)
         filled_BT = self.fill(inputs)
         scores_BT2 = self.discriminator(batch._replace(ids_BT=filled_BT), vectors_BD)
         replaced_BT = ((filled_BT != batch.ids_BT) * batch.mask_BT).long()

@@ -30,7 +30,6 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.models.bert.modeling_bert import BertPooler
 
-from workflow_scripts.losses.matryoshka import at_widths
 from workflow_scripts.losses.modulus import contrast_views, modulus_constraint
 from workflow_scripts.methods import base
 from workflow_scripts.models.cross_attention import run_twin
@@ -115,11 +114,8 @@ class Objective(base.Objective):
         """
         chunks, forward = inputs
         vectors_RxD = _gathered(in_chunks(self._read, chunks))
-        parts = [
-            self.terms(self._views(narrow_RxD[:, 0::2]), self._views(narrow_RxD[:, 1::2]), forward)
-            for narrow_RxD in at_widths(vectors_RxD, self._config.matryoshka)
-        ]
-        terms = {name: torch.stack([part[name] for part in parts]).sum() for name in parts[0]}
+        first, second = self._views(vectors_RxD[:, 0::2]), self._views(vectors_RxD[:, 1::2])
+        terms = self.terms(first, second, forward)
         loss = torch.stack(list(terms.values())).sum()
         left_out = dict.fromkeys(("nce", "icnce", "ictm"), torch.full_like(loss, float("nan")).detach())
         measured = {name: term.detach() for name, term in terms.items()}

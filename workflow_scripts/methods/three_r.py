@@ -162,7 +162,7 @@ class Objective(base.Objective):
         views_VBD = reduce(views_VBD, self._redundant(exemplars_KD, inputs), member_D)
         if self._config.where == "before_head":
             views_VBD = self._encoder.project(views_VBD)
-        loss = self.under.contrast_at_widths(views_VBD)
+        loss = self.under.contrast(views_VBD)
         measured = {
             "threshold": self.threshold.c.detach().clone(),
             "reduced_dimensions": (member_D > 0.5).sum(),

@@ -115,24 +115,6 @@ class Contrasting(TrainingMethod):
     """Settings of a method that contrasts views, of one encoder or of several."""
 
     temperature: float = Field(gt=0, le=1, description="Softmax temperature; 0.05 in the paper.")
-    matryoshka: tuple[Annotated[int, Field(gt=0)], ...] = Field(
-        default=(),
-        description="Matryoshka widths: the loss is also applied to vectors that are cut to each.",
-    )
-
-    @property
-    def keeps_contrasted(self) -> bool:
-        """Whether what is contrasted is what is read at test."""
-        return True
-
-    def conflicts(self) -> Iterator[str]:
-        """Each width counts once, and first entries are those of an embedding."""
-        yield from super().conflicts()
-        if len({*self.matryoshka}) < len(self.matryoshka):
-            yield f"matryoshka: {[*self.matryoshka]}. Give each width once."
-        if self.matryoshka and not self.keeps_contrasted:
-            found = "given; what orders the entries, a head, is dropped at test"
-            yield f"matryoshka: {found}. Set head_at_test: true, or take a readout without a head."
 
     def misfits(self, start: Start) -> Iterator[str]:
         """Two views of a sentence differ; what a run's model drops is what it was trained with."""
@@ -143,10 +125,6 @@ class Contrasting(TrainingMethod):
             and any(size.drops is False for size in start.sizes)
         ):
             yield f"method.dropout: null; {start.encoder} drops nothing of its own. Give a number."
-        for width in start.widths[:1]:
-            if max(self.matryoshka, default=0) > width:
-                found = f"{max(self.matryoshka)}; {start.encoder} is {width} wide"
-                yield f"method.matryoshka: {found}. Lower it."
 
 
 class Contrastive(Contrasting):
@@ -155,11 +133,6 @@ class Contrastive(Contrasting):
     reducible: ClassVar[bool] = True
 
     head_at_test: bool = Field(description="Whether the MLP head is part of the embedding at test.")
-
-    @property
-    def keeps_contrasted(self) -> bool:
-        """Without a head, or with one that stays."""
-        return self.head_at_test or not self.readout.has_head
 
 
 class Frozen(ReadingMethod):
@@ -304,11 +277,6 @@ class DiffCSE(Contrastive):
     def labels(self) -> Sequence[str]:
         """The generator's, and the readout's."""
         return [*self.readout.labels, "the base encoder itself stands in for DiffCSE's generator, DistilBERT"]
-
-    @property
-    def keeps_contrasted(self) -> bool:
-        """False if a projector is dropped at test."""
-        return super().keeps_contrasted and self.projector == "head"
 
     def conflicts(self) -> Iterator[str]:
         """An embedding has no BatchNorm."""

@@ -36,10 +36,6 @@ class Suite(Settings):
         """
         return dict.fromkeys(getattr(self, "datasets", ()), self.scores)
 
-    def shown(self, lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
-        """Scores that tables can show, for each task."""
-        return self.written(lists)
-
     def timed(self) -> dict[str, Cells]:
         """Tasks whose time is measured, and what files of times hold of each."""
         return {}
@@ -59,23 +55,6 @@ class SuiteConfig(Suite):
         default=None,
         description="Readout to use with every run's backbone, without its own readout and head; null for its own.",
     )
-    widths: tuple[Annotated[int, Field(gt=0)], ...] = Field(
-        default=(),
-        description="Also score vectors that are cut to these widths, as aggregation all@64 next to all.",
-    )
-
-    def conflicts(self) -> Iterator[str]:
-        """No width is given twice."""
-        if len({*self.widths}) < len(self.widths):
-            yield f"widths: {[*self.widths]}. Give each once."
-
-    def shown(self, lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
-        """Scores of whole vectors, and the same at each width."""
-        ends = ["", *(f"@{width}" for width in self.widths)]
-        return {
-            task: frozenset((f"{aggregation}{end}", metric) for aggregation, metric in own for end in ends)
-            for task, own in self.written(lists).items()
-        }
 
     @property
     def tasks(self) -> Mapping[str, str]:
@@ -151,7 +130,6 @@ class Sts(SuiteConfig):
 
     def conflicts(self) -> Iterator[str]:
         """There is a task, and a name stands for one."""
-        yield from super().conflicts()
         if not self.tasks:
             yield "datasets: none, and no positives or samples either. Name one."
         for task in sorted(self.positives.keys() & {*self.datasets, *self.samples}):
@@ -228,7 +206,6 @@ class Transfer(SuiteConfig):
 
     def conflicts(self) -> Iterator[str]:
         """Graded tasks are among the tasks."""
-        yield from super().conflicts()
         yield from (line for task in self.graded for line in unknown(task, self.datasets, "graded"))
 
     def for_task(self, task: str) -> Self:
@@ -274,7 +251,6 @@ class Search(SuiteConfig):
 
     def conflicts(self) -> Iterator[str]:
         """The pairs that are read cannot have as many texts as the index has lists."""
-        yield from super().conflicts()
         most = self.max_pairs and self.max_pairs * (2 if self.corpus == "all" else 1)
         if self.index and most and most < self.index.nlist:
             yield f"index.nlist: {self.index.nlist} lists for at most {most} texts. Lower nlist, or raise max_pairs."

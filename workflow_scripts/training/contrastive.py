@@ -8,7 +8,6 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from workflow_scripts.losses.infonce import infonce
-from workflow_scripts.losses.matryoshka import matryoshka
 from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import SentenceEncoder, check_fit
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
@@ -49,7 +48,6 @@ class Objective(base.Objective):
     def __init__(self, config: Contrastive, encoder: SentenceEncoder, data: TrainingData) -> None:
         self.module = self.encoder = encoder
         self._temperature = config.temperature
-        self._widths = config.matryoshka
         self.ready = data.ready
         self._sampler = data.sampler
         texts = self.texts(config, data)
@@ -65,7 +63,7 @@ class Objective(base.Objective):
 
     def loss(self, inputs: Any) -> base.Step:
         """Contrast the step's views after the head."""
-        return base.Step(self.contrast_at_widths(self.encoder.project(self.views(inputs))))
+        return base.Step(self.contrast(self.encoder.project(self.views(inputs))))
 
     def batch(self, step: int) -> TokenBatch:
         """The step's sentences on the host, one view after the other."""
@@ -84,10 +82,6 @@ class Objective(base.Objective):
     def gather_processes(self, vectors_xR: Tensor) -> Tensor:
         """Gather the views of all processes: (V * b, R) of this process to (V, B, R)."""
         return torch.stack([gathered(view_BR) for view_BR in vectors_xR.chunk(len(self._views))])
-
-    def contrast_at_widths(self, views_VBD: Tensor) -> Tensor:
-        """Sum of ``contrast`` over whole vectors, and vectors cut to the widths of ``matryoshka``."""
-        return matryoshka(self.contrast, views_VBD, self._widths)
 
     def contrast(self, views_VBD: Tensor) -> Tensor:
         """Contrast two views after the head, a scalar."""

@@ -6,9 +6,7 @@ import signal
 from functools import partial
 from itertools import pairwise
 
-import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 from tests import tiny
 from tests.evaluations import dataset, run, scores_in
@@ -17,7 +15,6 @@ from workflow_scripts.columns import PAIRS, SIMILARITIES
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import sts, task_by_task
 from workflow_scripts.models import encoding
-from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import read_record, read_table
 
@@ -82,26 +79,6 @@ class Suite:
         return {
             (row["task"], row["aggregation"], row["metric"]): row["value"] for row in scores_in(self.scores)
         }
-
-
-def test_scores_at_widths_are_those_of_first_entries(suite):
-    """Texts are encoded once for all widths; vectors of 32 entries at 32 are whole."""
-    suite.run(["one"])
-    whole, encoded = suite.values(), suite.encoded
-    assert suite.run(["one"], widths=[8, 32])[0] == ["one"] * 3 and suite.encoded == encoded
-    found = suite.values()
-    encoder, tokenizer = load_encoder(suite.model.parent)
-    left, right = (
-        encoding.encode(encoder, tokenizer, part, 32)[:, :8] for part in (TEXTS["one"][:-1], TEXTS["one"][1:])
-    )
-    gold = [number % 5 for number in range(len(left))]
-    expected = spearmanr(
-        (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1), gold
-    )
-    assert found["one", "all@8", "spearman"] == pytest.approx(expected.statistic, abs=1e-6)
-    for (task, aggregation, metric), value in whole.items():
-        assert found[task, aggregation, metric] == found[task, f"{aggregation}@32", metric] == value
-        assert found[task, f"{aggregation}@8", metric] != value
 
 
 @pytest.fixture
