@@ -45,12 +45,14 @@ def task_names(lists: Lists, chosen: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(task for name in chosen for task in lists.lists[name].values()))
 
 
-def find_tasks(names: Iterable[str]) -> list[AbsTask]:
-    """Look up tasks by name in mteb, without network.
+def find_tasks(names: Iterable[str], benchmark: str | None = None) -> list[AbsTask]:
+    """Look up tasks by name in mteb, without network; of a benchmark, all tasks with its splits and subsets.
 
     Raises:
         ConfigError: if this version of mteb has no task of that name.
     """
+    if benchmark:
+        return list(mteb.get_benchmark(benchmark).tasks)
     tasks = []
     for name in names:
         try:
@@ -101,8 +103,8 @@ def _files_hash(folder: Path) -> str:
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
 
 
-_SHARED_SETTINGS = {"max_tokens", "batch_size", "device", "benchmark", "languages"}
-"""Settings that decide every task's result; a benchmark and languages choose splits and subsets."""
+_SHARED_SETTINGS = {"max_tokens", "batch_size", "device", "benchmark"}
+"""Settings that decide every task's result; a benchmark chooses splits and subsets."""
 
 
 def mteb_key(job: Job, config: Config, task: str) -> str:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, get_args
 
 from workflow_scripts.errors import ConfigError, advice, shown, unknown
-from workflow_scripts.graph.benchmarks import selection, task_lists
+from workflow_scripts.graph.benchmarks import task_lists
 from workflow_scripts.graph.mistakes import meant_form, read
 from workflow_scripts.graph.schema import (
     AdaptedEncoder,
@@ -219,8 +219,8 @@ def _findings_in_columns(settings: Configuration, grid: GridBlock, place: str) -
         suites = settings.suites.by_kind[kind]
         for name, suite in ((name, suites[name]) for name in names if name in suites):
             try:
-                chosen = isinstance(suite, Mteb) and selection(suite)
-                lists = task_lists(settings, name) if chosen else settings.mteb.lists
+                own = isinstance(suite, Mteb) and suite.benchmark
+                lists = task_lists(settings, name) if own else settings.mteb.lists
             except ConfigError as error:
                 yield from str(error).splitlines()
                 continue

@@ -13,7 +13,7 @@ from typing import Any
 
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.figures.base import MODELS
-from workflow_scripts.graph.benchmarks import selection, task_lists
+from workflow_scripts.graph.benchmarks import task_lists
 from workflow_scripts.graph.checks import checked
 from workflow_scripts.graph.references import encoders_reached, source_corpus, tasks_in
 from workflow_scripts.graph.runs import adapting_training, all_runs, members_of, read_run
@@ -247,10 +247,10 @@ class Suite:
         return self.block.missing_data
 
     @property
-    def selection(self) -> Config:
-        """The suite's choice from a benchmark of mteb."""
+    def benchmark(self) -> str | None:
+        """The benchmark of mteb that it consists of, if it names no lists."""
         assert isinstance(self.block, suites.Mteb)
-        return selection(self.block)
+        return self.block.benchmark
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from functools import partial
 from workflow_scripts.columns import TASKS
 from workflow_scripts.evaluation import mteb_tasks
 from workflow_scripts.evaluation.base import Failures, score_table
-from workflow_scripts.evaluation.benchmarks import part_label, select
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites import Mteb as Config
 from workflow_scripts.settings.suites import MtebLists as Lists
@@ -16,21 +15,15 @@ def evaluate_mteb(job: Job) -> None:
 
     What is finished can be read and submitted by mteb's ``ResultCache``, under the name of run and seed.
     """
-    place = f"suites.mteb.{job.wildcards['suite']}"
-    config = Config.parse(job.settings["suite"], place)
+    config = Config.parse(job.settings["suite"], f"suites.mteb.{job.wildcards['suite']}")
     lists = Lists.parse(job.settings["mteb"], "mteb")
     failures = Failures(job)
     job.record()  # checks the model, which mteb would load unchecked
     fetched = job.read("tasks", TASKS).to_pylist()
     missing = {row["task"]: row["missing"] for row in fetched if row["missing"]}
-    tasks = (
-        select(config, place)
-        if config.benchmark
-        else mteb_tasks.find_tasks(mteb_tasks.task_names(lists, config.lists or ()))
-    )
     scores = mteb_tasks.evaluate(
         job.inputs["model"].parent,
-        tasks,
+        mteb_tasks.find_tasks(mteb_tasks.task_names(lists, config.lists or ()), config.benchmark),
         config,
         results_folder=job.outputs["scores"].with_suffix(".checkpoints"),
         key_of=partial(mteb_tasks.mteb_key, job, config),
@@ -43,4 +36,4 @@ def evaluate_mteb(job: Job) -> None:
     )
     scores += mteb_tasks.list_means(scores, lists, config)
     table = score_table(scores, **job.wildcards)
-    job.write({"scores": table}, labels=[config.label, part_label(config, tasks), *failures.labels(table)])
+    job.write({"scores": table}, labels=[config.label, *failures.labels(table)])

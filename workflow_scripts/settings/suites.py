@@ -274,26 +274,12 @@ class MtebLists(Settings):
     not_in_this_mteb: dict[str, str] = Field(description="Tasks of papers that the lists lack, and why.")
 
 
-class MtebSelection(Suite):
-    """A benchmark of mteb, or a part of it."""
-
-    benchmark: str | None = Field(default=None, description="Its name in mteb, such as MTEB(eng, v2).")
-    task_types: list[str] | None = Field(
-        default=None, min_length=1, description="Types of tasks, such as STS; null for all."
-    )
-    tasks: list[str] | None = Field(
-        default=None, min_length=1, description="Names of tasks in mteb; null for all."
-    )
-    languages: list[str] | None = Field(
-        default=None,
-        min_length=1,
-        description="ISO 639-3, such as eng: texts in others are left out; null for all.",
-    )
-
-
-class Mteb(MtebSelection):
+class Mteb(Suite):
     """One evaluation through mteb."""
 
+    benchmark: str | None = Field(
+        default=None, description="Name of a benchmark in mteb, such as MTEB(eng, v2): all of its tasks."
+    )
     lists: list[Annotated[str, Refers("mteb.lists")]] | None = Field(
         default=None, min_length=1, description="Lists of config/mteb.yaml, where no benchmark is named."
     )
@@ -312,8 +298,6 @@ class Mteb(MtebSelection):
         """Tasks come from lists or from a benchmark, not from both."""
         if bool(self.lists) == bool(self.benchmark):
             yield f"benchmark: {shown(self.benchmark)} with lists {shown(self.lists)}. Give one of them."
-        if self.lists and (self.task_types or self.tasks or self.languages):
-            yield "lists: what they hold is chosen there. Leave out task_types, tasks and languages."
 
     @property
     def means(self) -> list[str]:

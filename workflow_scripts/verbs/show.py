@@ -1,9 +1,8 @@
 """Print tables or scores: of a study, results/<study>, all tables, or the files that are named.
 
 --csv has the numbers of tables, rounded and without times, or of scores as they are; --markdown and --latex have a
-table's cells as they are printed; LaTeX needs booktabs. --beside adds the published scores of a model to those of
-mteb's tasks, if mteb's results are on this machine. The laboratory's kept tables (resources/laboratory) are shown as
-systems with their baselines, gains and 95% intervals.
+table's cells as they are printed; LaTeX needs booktabs. The laboratory's kept tables (resources/laboratory) are shown
+as systems with their baselines, gains and 95% intervals.
 
 Exit code 1 if a table of the study is missing.
 
@@ -23,7 +22,7 @@ import pyarrow.parquet as pq
 from rich.console import RenderableType
 
 from workflow_scripts.columns import SCORES, TABLE
-from workflow_scripts.errors import ConfigError, DataError, how_to_make
+from workflow_scripts.errors import DataError, how_to_make
 from workflow_scripts.evaluation.significance import detectable_difference, half_width
 from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.provenance.artefacts import CHECKSUMMED_SUFFIXES, read_seal, read_table
@@ -130,18 +129,10 @@ ARGUMENTS = (
         )
         for form in ("csv", "markdown", "latex")
     ),
-    argument(
-        "--beside",
-        exclusive=True,
-        action="append",
-        default=[],
-        metavar="MODEL",
-        help="of mteb, as org/model; repeat for more",
-    ),
 )
 
 
-def answer(paths: list[Path], form: str | None, beside: list[str]) -> Answer:
+def answer(paths: list[Path], form: str | None) -> Answer:
     """Every file, one below the other."""
     if len(paths) == 1 and (paths[0] / SYSTEMS).is_file():
         rows = systems(paths[0])
@@ -152,8 +143,6 @@ def answer(paths: list[Path], form: str | None, beside: list[str]) -> Answer:
     tables = [path for path in files if path not in scores]
     if form and scores and (tables or form != "csv"):
         raise DataError(f"--{form}: {scores[0]} holds scores, not a table. Print scores alone, with --csv.")
-    if beside and not scores:
-        raise ConfigError(f"--beside: {paths[0]} has no scores of mteb. Name a file of them.")
     for line in lost:
         print(line, file=sys.stderr)  # noqa: T201
     read = {path.as_posix(): read_table(path, SCORES) for path in scores}
@@ -167,7 +156,6 @@ def answer(paths: list[Path], form: str | None, beside: list[str]) -> Answer:
         ]
         labels = split_labels(label for path in scores for label in record_of(path).labels)
         parts += [scores_csv(table).rstrip("\n")] if form else [*shown, *labels.sentences()]
-        parts += [published_scores(table, beside)] if beside else []
     return Answer(good=not lost, parts=parts, data=data | {"missing": lost})
 
 
@@ -182,26 +170,3 @@ def _printed(tables: Sequence[Path], form: str | None) -> Iterable[RenderableTyp
         calls = [f"python -m workflow_scripts show {quote(str(path))} --latex" for path in tables]
         return map(latex, sheets, calls)
     return sheets
-
-
-def published_scores(scores: pa.Table, models: Sequence[str]) -> Rows | str:
-    """Main scores of mteb's tasks next to those of published models; a line if mteb has none of them at hand."""
-    from workflow_scripts.evaluation.benchmarks import published  # imports mteb
-
-    main = [row for row in scores.to_pylist() if row["metric"] == "main_score" and row["value"] is not None]
-    parts = {(row["task"], *row["aggregation"].split(":", 1)) for row in main if ":" in row["aggregation"]}
-    if not (theirs := published(models, parts)):
-        return (
-            f"No published scores of {', '.join(models)} on these tasks are in mteb's cache; "
-            "python -c 'import mteb; mteb.ResultCache().download_from_remote()' brings them."
-        )
-    return Rows(
-        "published scores",
-        [
-            {name: row[name] for name in ("task", "run", "seed")}
-            | {"ours": row["value"]}
-            | {model: theirs.get((model, row["task"])) for model in models}
-            for row in main
-            if row["aggregation"] == "mean" and row["task"] in {task for task, *_ in parts}
-        ],
-    )

@@ -15,11 +15,9 @@ from tests import tiny
 from tests.evaluations import dataset, run, scores_in
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.columns import TASKS
-from workflow_scripts.evaluation import benchmarks
 from workflow_scripts.graph.checks import read_grids, study_findings
 from workflow_scripts.provenance.artefacts import read_record
 from workflow_scripts.settings.suites import Mteb as Config
-from workflow_scripts.settings.suites import MtebSelection as Selection
 
 TEXTS = tiny.sentences(40, seed=7)
 SUITE = {
@@ -80,50 +78,12 @@ def toy(monkeypatch):
     monkeypatch.setitem(_build_registry(), "Toy", mteb.Benchmark(name="Toy", tasks=tasks))
 
 
-PARTS = [
-    ({}, ["One: default", "Many: en en-de de", "Both: default"], None),
-    ({"task_types": ["STS"]}, ["One: default", "Many: en en-de de"], "2 of its 3 tasks stand in for Toy"),
-    (
-        {"tasks": ["Both", "Many"]},
-        ["Many: en en-de de", "Both: default"],
-        "2 of its 3 tasks stand in for Toy",
-    ),
-    (
-        {"languages": ["eng"]},
-        ["One: default", "Many: en", "Both: default"],
-        "3 of its 3 tasks and texts in eng alone stand in for Toy",
-    ),
-    (
-        {"languages": ["deu"], "task_types": ["STS"]},
-        ["Many: de"],
-        "1 of its 3 tasks and texts in deu alone stand in for Toy",
-    ),
-]
-
-
-@pytest.mark.parametrize(("part", "tasks", "label"), PARTS)
-def test_a_part_of_a_benchmark_is_labelled_and_leaves_the_benchmark_whole(toy, part, tasks, label):
-    chosen = Selection(benchmark="Toy", **part)
-    found = benchmarks.select(chosen, "suite")
-    assert [f"{task.metadata.name}: {' '.join(task.hf_subsets)}" for task in found] == tasks
-    assert benchmarks.part_label(chosen, found) == label
-    assert mteb.get_benchmark("Toy").tasks[1].hf_subsets == ["en", "en-de", "de"]
-
-
 UNKNOWN = [
     ({"benchmark": "MTEB(eng,v2)"}, ["suites.mteb.mteb_english.benchmark: mteb {} has no benchmark MTEB(eng,v2). Did you "
                                      "mean MTEB(eng, v2)?"]),
-    ({"tasks": ["STSBenchmarks"], "task_types": ["STSS"], "languages": ["en"]},
-     ["suites.mteb.mteb_english.task_types: STSS is not defined. Did you mean STS?",
-      "suites.mteb.mteb_english.tasks: STSBenchmarks is not defined. Did you mean STSBenchmark?",
-      "suites.mteb.mteb_english.languages: en is not defined. Did you mean eng?"]),
-    ({"tasks": ["STS12"], "task_types": ["Retrieval"]},
-     ["suites.mteb.mteb_english: no task of MTEB(eng, v2) is of these types, names and languages at once. Remove some of them."]),
     ({"lists": ["jtcse_sts22"]},
      ["suites.mteb.mteb_english.benchmark: 'MTEB(eng, v2)' with lists ['jtcse_sts22']. Give one of them."]),
     ({"benchmark": None}, ["suites.mteb.mteb_english.benchmark: null with lists null. Give one of them."]),
-    ({"lists": ["jtcse_sts22"], "benchmark": None, "tasks": ["STS12"]},
-     ["suites.mteb.mteb_english.lists: what they hold is chosen there. Leave out task_types, tasks and languages."]),
 ]  # fmt: skip
 COLUMN = {
     "heading": "x", "suite": "mteb_english", "task": "MTEB(eng, v2)", "aggregation": "mean", "metric": "main_score",
@@ -155,14 +115,14 @@ def test_columns_are_held_against_what_a_benchmark_writes(tmp_path, monkeypatch)
     assert 'has no "mean_of_types" of main_score' in findings({}, task="STS", aggregation="mean_of_types")[0]
 
 
-def evaluated(folder, model, lists, **part):
+def evaluated(folder, model, lists, without=None):
     scores = folder / "results/demo/scores/mteb/demo/run/seed0.parquet"
     rows = [
         {"task": name, "repository": "a/b", "revision": "c", "sha256": None, "missing": reason}
-        for name, reason in {"One": None, "Many": None, "Left": None, "Right": None, **part.pop("without", {})}.items()
+        for name, reason in {"One": None, "Many": None, "Left": None, "Right": None, **(without or {})}.items()
     ]  # fmt: skip
     settings = {
-        "suite": SUITE | {"benchmark": "Toy"} | part,
+        "suite": SUITE | {"benchmark": "Toy"},
         "mteb": {"lists": lists, "not_in_this_mteb": {}},
     }
     run("evaluate_mteb", settings, model=model, tasks=dataset(folder, "tasks", TASKS, rows), scores=scores)

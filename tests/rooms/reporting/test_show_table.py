@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import re
 from pathlib import Path
 
@@ -223,7 +222,6 @@ def test_scores_are_printed_a_row_each_with_gaps_and_labels_and_as_they_are_in_t
         (["{study}/figures/lab/record.json"], "cut off, or not written by this pipeline. Give a study"),
         (["{study}/tables/lab.parquet", "{scores}", "--csv"], "--csv: "),
         (["{scores}", "--latex"], "Print scores alone, with --csv."),
-        (["{study}/tables/lab.parquet", "--beside", "m"], "--beside: "),
     ],
 )
 def test_a_wrong_call_ends_in_one_line_that_deletes_nothing(finished, tmp_path, monkeypatch, paths, message):
@@ -234,39 +232,3 @@ def test_a_wrong_call_ends_in_one_line_that_deletes_nothing(finished, tmp_path, 
         printed("show", *(path.format(study=finished, scores=scores) for path in paths))
     assert message in str(refused.value) and "Delete" not in str(refused.value)
     assert len(str(refused.value).splitlines()) == 1
-
-
-def test_published_scores_of_the_same_parts_are_shown_next_to_ours(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MTEB_CACHE", str(tmp_path / "mteb"))
-    scores = score_file(
-        "frozen.a",
-        [
-            Score("STS17", "mean", "main_score", 0.5, 250), Score("STS17", "test:en-en", "main_score", 0.5, 250),
-            Score("STS12", "mean", "main_score", 0.4, 3108), Score("STS12", "test:default", "main_score", 0.4, 3108),
-            Score("Toy", "mean", "main_score", 0.45, 3358), gap("STS13", "not there"),
-        ],
-    )  # fmt: skip
-    call = ("show", scores, "--beside", "org/good", "--beside", "org/other")
-    assert printed(*call)[1].count("No published scores of org/good, org/other on these tasks") == 1
-    folder = tmp_path / "mteb/remote/results/org__good/abc"
-    folder.mkdir(parents=True)
-    (folder / "model_meta.json").write_text('{"name": "org/good", "revision": "abc"}')
-    for task, parts in {"STS17": {"en-en": 0.8759, "en-de": 0.1}, "STS12": {"other": 0.7}}.items():
-        subsets = [
-            {"hf_subset": subset, "main_score": value, "languages": ["eng-Latn"]}
-            for subset, value in parts.items()
-        ]
-        about = {
-            "dataset_revision": "x",
-            "mteb_version": "2.0.0",
-            "evaluation_time": 1.0,
-            "kg_co2_emissions": None,
-        }
-        result = about | {"task_name": task, "scores": {"test": subsets}}
-        (folder / f"{task}.json").write_text(json.dumps(result))
-    _, found = data(*call)
-    assert found["published scores"] == [
-        {"task": "STS17", "run": "frozen.a", "seed": 0, "ours": 0.5, "org/good": 0.8759, "org/other": None},
-        {"task": "STS12", "run": "frozen.a", "seed": 0, "ours": 0.4, "org/good": None, "org/other": None},
-    ]  # whose STS12 is of other pairs
