@@ -221,18 +221,6 @@ def applied_as_published(folder: Path) -> Iterator[str]:
         yield f"{place}: {config['model_type']}, an encoder with a decoder"
 
 
-def unpublished(folder: Path) -> Iterator[str]:
-    """Reasons why the readout ``as_published`` cannot read a folder, a line each."""
-    if not (modules := published_modules(folder)):
-        yield f"{folder} has no {MODULES} (of a pinned source, only files that it pins are taken)"
-    if (kind := _read(folder / PROMPTS).get("model_type", "SentenceTransformer")) != "SentenceTransformer":
-        yield f"{folder / PROMPTS}: {kind} makes no vector of a sentence"
-    for module in modules[1:]:
-        function = _read(folder / module.path / CONFIG).get("activation_function") or "torch."
-        if not function.startswith("torch."):  # sentence-transformers would use another function
-            yield f"{folder / module.path}: {function} is code of its own"
-
-
 def published_labels(folder: Path) -> Iterator[str]:
     """A label for each published module or prompt that changes the encoder's vectors."""
     for module in published_modules(folder)[1:]:

@@ -107,7 +107,7 @@ def save_encoder(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokeni
     """Write ``encoder`` into ``folder``; all loaders give the same embeddings."""
     if encoder.tokenizer is not None:
         published: Any = encoder
-        published.save(folder)
+        published.model.save_pretrained(str(folder), create_model_card=False)
         _write_settings(
             folder, SavedEncoder(readout=published.readout_settings, head_at_test=False, template=None)
         )

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -159,15 +158,8 @@ FOR_ALL = {  # change of a folder with mean pooling, Dense and prompts, and its 
     "a list for an encoder": (lambda f: (f / "config.json").write_text("[1]"), r"theirs/config\.json: Input should be an object"),
     "no model type": (lambda f: (f / "config.json").write_text("{}"), r"theirs/config\.json: no model_type"),
 }  # fmt: skip
-AS_PUBLISHED = {  # the same, for reading it as it was published
-    "multi-vector": (lambda f: edited(f, PROMPT_FILE, model_type="MultiVectorEncoder"), "MultiVectorEncoder makes no vector"),
-    "activation": (lambda f: edited(f, "2_Dense/config.json", activation_function="own.f"), r"own\.f is code"),
+AS_PUBLISHED = {  # the same, where sentence-transformers would make up what is missing
     "no modules": (lambda f: (f / "modules.json").unlink(), r"has no modules\.json"),
-    "pickle": (lambda f: (f / "2_Dense/model.safetensors").unlink(), r"Could not find 'model\.safetensors'"),
-    "no folder": (lambda f: shutil.rmtree(f / "2_Dense"), "no model of sentence-transformers can be loaded"),
-    "width": (lambda f: edited(f, "2_Dense/config.json", in_features=D + 1), "no model of sentence-transformers"),
-    "unknown pooling": (lambda f: edited(f, "1_Pooling/config.json", pooling_mode="median"), "no model of sentence-"),
-    "another default": (lambda f: edited(f, PROMPT_FILE, default_prompt_name="q"), "no model of .*prompt"),
     "missing layers": (lambda f: edited(f, "config.json", num_hidden_layers=3), r"16 weights are missing, encoder\.layer\.2"),
 }  # fmt: skip
 
@@ -211,16 +203,6 @@ def test_vectors_are_those_of_encode_also_when_saved(tmp_path, case):
     assert saved.prompts == theirs.prompts
 
 
-def test_an_input_longer_than_the_positions_is_a_line(tmp_path):
-    with_settings(max_seq_length=200)(tmp_path)
-    encoder, tokenizer = frozen.load(config(), fetched(tmp_path))
-    with pytest.raises(
-        ConfigError, match=r"a sentence of 200 tokens; the encoder takes \d+\. Lower max_tokens"
-    ):
-        encode(encoder, tokenizer, ["river " * 300], 512)
-    assert encode(encoder, tokenizer, ["river " * 300], 64).shape == (1, D)
-
-
 @pytest.mark.parametrize("case", FOR_ALL)
 def test_a_folder_of_which_nothing_can_be_made_is_a_line(tmp_path, case):
     change, found = FOR_ALL[case]
@@ -238,6 +220,13 @@ def test_what_cannot_be_read_as_published_is_refused(tmp_path, case):
     with pytest.raises((ConfigError, DataError), match=found) as raised:
         frozen.load(config(), fetched(tmp_path))
     assert "\n" not in str(raised.value)
+
+
+def test_what_sentence_transformers_refuses_is_its_error(tmp_path):
+    publish(tmp_path, [mean()], prompts=PROMPTS)
+    place = fetched(tmp_path)
+    with pytest.raises(ValueError, match="'passage' not found in the configured prompts"):
+        frozen.load(config("passage"), place)
 
 
 @pytest.mark.parametrize(
