@@ -583,11 +583,11 @@ def test_an_edit_reruns_as_many_jobs(finished, module):
     ("module", "was", "becomes", "planned"),
     [
         ("columns", '("printed_ours", pa.float64())', '("printed_ours", pa.float32())', JUDGED | REPORT),
-        ("settings.methods", 'description="Softmax temperature;', 'description="Temperature;', NOTHING),
+        ("settings.methods", 'description="Dropout of hidden', 'description="Rate of hidden', NOTHING),
         (
             "settings.methods",
-            "temperature: float = Field(gt=0, le=1",
-            "temperature: float = Field(gt=0, le=2",
+            'ge=0, lt=1, description="Dropout',
+            'ge=0, lt=2, description="Dropout',
             NOTHING,
         ),
         (

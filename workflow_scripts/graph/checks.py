@@ -321,7 +321,7 @@ class RunChecks:
             return found
         start = self._start(run, pool)
         trained = self._trained(run, merged) if run.corpus else ()
-        chunked = method.unchunkable(start) if run.corpus and merged.training.chunk else ()
+        chunked = method.unchunkable() if run.corpus and merged.training.chunk else ()
         return [*trained, *chunked, *self._origin(run, method), *method.misfits(start)]
 
     def _trained(self, run: Run, merged: RunSettings) -> Iterator[str]:
@@ -349,8 +349,6 @@ class RunChecks:
             sizes=self._sizes_of(run.encoder),
             members=len(members) if self._is_made(run.encoder) else None,
             frozen=[name for name, member in members.items() if not member.corpus],
-            teacher=run.teacher or "",
-            teacher_sizes=self._sizes_of(run.teacher) if run.teacher else [],
             pool_sentences=self._settings.exemplars[pool].sentences if pool else None,
         )
 

@@ -4,7 +4,7 @@ import shutil
 
 from workflow_scripts.columns import PAIRS
 from workflow_scripts.methods import load_method
-from workflow_scripts.models.encoder import check_fit, load_backbone, shared_tokenizer
+from workflow_scripts.models.encoder import load_backbone, shared_tokenizer
 from workflow_scripts.models.encoding import check_tells_apart
 from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.models.readouts import set_mask_token
@@ -41,8 +41,6 @@ def train_encoder(job: Job) -> None:
     columns |= read_auxiliary(job.many("exemplars"), job.many("words"), job.settings["method"].get("words"))
     rows = len(columns["anchor"])
     backbones = [load_backbone(folder, **config.overrides) for folder in folders]
-    if training.chunk:
-        check_fit(config.unchunkable, *backbones)
     encoder = method.build(config, *backbones).to(device)
     set_mask_token(encoder, tokenizer)
     record = job.record(labels=[*job.settings.get("labels", []), *config.labels, *encoder.labels])

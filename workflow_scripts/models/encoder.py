@@ -172,7 +172,6 @@ def check_fit(misfits: Callable[[Start], Iterable[str]], *backbones: PreTrainedM
             backbone.config.num_hidden_layers,
             backbone.config.hidden_size,
             kind=backbone.config.model_type,
-            drops=has_dropout(backbone),
             causal=is_causal(backbone),
         )
         for backbone in backbones
@@ -182,19 +181,8 @@ def check_fit(misfits: Callable[[Start], Iterable[str]], *backbones: PreTrainedM
 
 
 def is_causal(backbone: PreTrainedModel) -> bool:
-    """Whether tokens attend only to earlier ones: from flags of the layers, or else by changing a second token."""
-    if flags := [module.is_causal for module in backbone.modules() if hasattr(module, "is_causal")]:
-        return True in flags
-    last = backbone.config.vocab_size - 1
-    was_training = backbone.training
-    backbone.train(False)
-    with torch.inference_mode():
-        first, other = (
-            backbone(input_ids=torch.tensor([[last, word]], device=backbone.device)).last_hidden_state[:, 0]
-            for word in (last - 1, last - 2)
-        )
-    backbone.train(was_training)
-    return torch.equal(first, other)
+    """Whether tokens attend only to earlier ones, according to the flags of the layers."""
+    return any(getattr(module, "is_causal", False) for module in backbone.modules())
 
 
 def hidden_states(
@@ -251,8 +239,7 @@ def attention_mask(backbone: PreTrainedModel, batch: TokenBatch) -> Tensor:
     if not (mask_BT.is_cuda and known and config._attn_implementation == "sdpa" and length <= window):
         return mask_BT
     mask_B1TT = mask_BT.bool()[:, None, None].expand(-1, -1, length, -1)
-    is_causal = any(getattr(module, "is_causal", False) for module in backbone.modules())
-    return mask_B1TT.tril() if is_causal else mask_B1TT
+    return mask_B1TT.tril() if is_causal(backbone) else mask_B1TT
 
 
 _DROPOUT = re.compile(r"(?!classifier|summary|pooler|qa|seq_)\w*(dropout|pdrop)\w*")
@@ -351,11 +338,6 @@ def dropout_rates(backbone: nn.Module) -> set[float]:
         for name, value in vars(module).items()
         if type(value) in (int, float) and _DROPOUT.fullmatch(name)
     }
-
-
-def has_dropout(backbone: PreTrainedModel) -> bool:
-    """Whether two passes over a sentence differ in training."""
-    return any(dropout_rates(backbone))
 
 
 def max_position_embeddings(backbone: PreTrainedModel) -> int | None:

@@ -60,7 +60,7 @@ class MethodConfig(Settings):
         """
         return iter(())
 
-    def unchunkable(self, start: Start) -> Iterator[str]:
+    def unchunkable(self) -> Iterator[str]:
         """Why ``training.chunk`` would change what these settings make of a batch, a line each."""
         return iter(())
 
@@ -104,34 +104,19 @@ class TrainingMethod(ReadingMethod):
         """The encoder's dropout, if it is set."""
         return {"dropout": self.dropout}
 
-    def unchunkable(self, start: Start) -> Iterator[str]:
+    def unchunkable(self) -> Iterator[str]:
         """A readout that mixes the sentences of a batch cannot be chunked."""
         if not self.readout.is_independent:
             found = f"the readout {self.readout.kind}, as it is set, sums over a whole batch"
             yield f"training.chunk: {found}. Set it to null for this method, or change the readout."
 
 
-class Contrasting(TrainingMethod):
-    """Settings of a method that contrasts views, of one encoder or of several."""
-
-    temperature: float = Field(gt=0, le=1, description="Softmax temperature; 0.05 in the paper.")
-
-    def misfits(self, start: Start) -> Iterator[str]:
-        """Two views of a sentence differ; what a run's model drops is what it was trained with."""
-        yield from super().misfits(start)
-        if (
-            self.dropout is None
-            and start.members is None
-            and any(size.drops is False for size in start.sizes)
-        ):
-            yield f"method.dropout: null; {start.encoder} drops nothing of its own. Give a number."
-
-
-class Contrastive(Contrasting):
+class Contrastive(TrainingMethod):
     """Settings of a contrastive method of one encoder."""
 
     reducible: ClassVar[bool] = True
 
+    temperature: float = Field(gt=0, le=1, description="Softmax temperature; 0.05 in the paper.")
     head_at_test: bool = Field(description="Whether the MLP head is part of the embedding at test.")
 
 
@@ -169,12 +154,10 @@ class Ensemble(MethodConfig):
     weights: tuple[float, ...] | None = Field(description="Of the runs, in their order; null: 1 each.")
 
     def misfits(self, start: Start) -> Iterator[str]:
-        """There is a weight for each run, and vectors that are added up are of one width."""
+        """There is a weight for each run."""
         if self.weights is not None and start.members is not None and len(self.weights) != start.members:
             found = f"{len(self.weights)} weights; {start.encoder} consists of {start.members} runs"
             yield f"method.weights: {found}. Give one each, or null."
-        if len(start.widths) > 1:
-            yield f"encoder: the runs of {start.encoder} have widths {start.widths}, which cannot be added up."
 
 
 class Distil(TrainingMethod):
@@ -186,16 +169,6 @@ class Distil(TrainingMethod):
     target: Literal["sum", "mean"] = Field(
         description="The teacher's vector, or that over its encoders' number."
     )
-
-    def misfits(self, start: Start) -> Iterator[str]:
-        """A teacher's vectors are as wide as the student's."""
-        yield from super().misfits(start)
-        widths = sorted({size.width for size in start.teacher_sizes})
-        if start.widths and widths and widths != start.widths:
-            found = (
-                f"the vectors of {start.teacher} have {widths[0]} entries, the student's {start.widths[0]}"
-            )
-            yield f"teacher: {found}. Name another."
 
 
 class SimCSE(Contrastive):
@@ -284,7 +257,7 @@ class DiffCSE(Contrastive):
         if self.projector == "batch_norm" and self.head_at_test:
             yield "projector: batch_norm is not part of an embedding. Set head_at_test: false."
 
-    def unchunkable(self, start: Start) -> Iterator[str]:
+    def unchunkable(self) -> Iterator[str]:
         """Its discriminator reads every token again."""
         found = "diffcse's discriminator reads the batch again"
         yield f"training.chunk: {found}. Leave it out."
@@ -332,23 +305,19 @@ class LLM2Vec(Contrastive):
         """The dropout, and the precision of the frozen weights."""
         return {**super().overrides, "dtype": self.weights}
 
-    def misfits(self, start: Start) -> Iterator[str]:
-        """Lines if the encoder is not a causal decoder."""
-        sizes = [size._replace(causal=not self.bidirectional) for size in start.sizes]
-        return super().misfits(start._replace(sizes=sizes))
-
 
 CrossMode = Literal["parallel", "literal", "feedback"]
 Term = Literal["nce", "icnce", "ictm"]
 
 
-class Jtcse(Contrasting):
+class Jtcse(TrainingMethod):
     """Settings of JTCSE and TNCSE."""
 
     starts_from: ClassVar[StartsFrom] = "pair"
 
     module: Literal["jtcse"]
     readout: AnyReadout = Field(description="Of each sub-encoder, at test.")
+    temperature: float = Field(gt=0, le=1, description="Softmax temperature; 0.05 in the paper.")
     terms: tuple[Term, ...] = Field(min_length=1, description="Terms of Eq. 15 that are added up (Table X).")
     cross_every: int | None = Field(gt=0, description="k: every k-th layer attends across; null: none does.")
     cross_mode: CrossMode = Field(description="Where the cross-attention goes.")
@@ -384,8 +353,7 @@ class Jtcse(Contrasting):
         for depth in start.depths[:1]:
             if self.cross_every is not None and depth % self.cross_every:
                 found = f"{self.cross_every}; the {depth} layers of {start.encoder} are no multiple of it"
-                divisors = ", ".join(str(number) for number in range(1, depth + 1) if depth % number == 0)
-                yield f"method.cross_every: {found}. Use one of {divisors}, or null."
+                yield f"method.cross_every: {found}. Use a divisor, or null."
             if self.bypassed_layernorms > depth:
                 found = f"{self.bypassed_layernorms}; {start.encoder} has {depth} layers"
                 yield f"method.bypassed_layernorms: {found}. Lower it."
@@ -503,9 +471,9 @@ class ThreeR(ReductionBlock):
             found = f"{self.k} exemplars a step; pool {self.pool} has {start.pool_sentences}"
             yield f"method.k: {found}. Lower it."
 
-    def unchunkable(self, start: Start) -> Iterator[str]:
+    def unchunkable(self) -> Iterator[str]:
         """Reason of the method underneath."""
-        return (line.replace("method.", "method.base.", 1) for line in self.base.unchunkable(start))
+        return (line.replace("method.", "method.base.", 1) for line in self.base.unchunkable())
 
 
 AnyMethod = Annotated[PlainMethod | ThreeR, Field(discriminator="module")]

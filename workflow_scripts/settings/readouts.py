@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workflow_scripts.config import Settings, by_tag
-from workflow_scripts.settings.start import Start, bidirectional_last_token, first_token_alone, layers_outside
+from workflow_scripts.settings.start import Start, first_token_alone, layers_outside
 
 
 class ReadoutConfig(Settings):
@@ -115,8 +115,6 @@ class Pooling(ReadoutConfig):
         yield from layers_outside(self.indices, "readout.layers", start)
         if self.mode == "cls":
             yield from first_token_alone("readout.pooler", start)
-        if self.mode == "lasttoken":
-            yield from bidirectional_last_token("readout.pooler", start)
 
 
 Table2 = Literal[
@@ -157,9 +155,7 @@ class LayerAttention(ReadoutConfig):
         return True
 
     def misfits(self, start: Start) -> Iterator[str]:
-        """There are layers to attend to, and the first token knows the others."""
-        if 0 in start.depths:
-            yield f"readout.kind: layer_attention; {start.encoder} has no layers to attend to. Name another."
+        """The first token knows the others."""
         if "cls" in self.pooling:
             yield from first_token_alone("readout.pooling", start)
 
@@ -236,16 +232,10 @@ class S2Sent(ReadoutConfig):
             yield "batch_norm: true with squeeze none, where it is not defined. Set it to false."
 
     def misfits(self, start: Start) -> Iterator[str]:
-        """The encoder has the blocks, its width can be divided, and its first token knows the others."""
+        """The encoder has the blocks, and its first token knows the others."""
         for depth in start.depths[:1]:
             if self.blocks > depth:
                 yield f"readout.blocks: {self.blocks}; {start.encoder} has {depth} layers. Lower it."
-        for width in start.widths[:1]:
-            if self.squeeze == "dct" and width % self.frequencies:
-                found = f"{self.frequencies} is not a divisor of {start.encoder}'s width {width}"
-                yield f"readout.frequencies: {found}. Choose another."
-            if self.reduction > width:
-                yield f"readout.reduction: {self.reduction}; {start.encoder} is {width} wide. Lower it."
         if self.pooling == "cls":
             yield from first_token_alone("readout.pooling", start)
 

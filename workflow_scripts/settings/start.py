@@ -16,10 +16,8 @@ class Size(NamedTuple):
     """Longest sentence in tokens; None if there is no such limit, or it is unknown."""
     kind: str | None = None
     """Its model type in Transformers; None if unknown."""
-    drops: bool | None = None
-    """Whether it has dropout of its own in training; None before it is loaded."""
-    causal: bool | None = None
-    """Whether a token attends to those before it alone; None before it is loaded."""
+    causal: bool = False
+    """Whether a token attends to those before it alone; seen when it is loaded."""
 
 
 class Start(NamedTuple):
@@ -33,8 +31,6 @@ class Start(NamedTuple):
     """Number of runs that the encoder consists of; None for one that is fetched or adapted."""
     frozen: Sequence[str] = ()
     """Those of its runs that are not trained."""
-    teacher: str = "the teacher"
-    teacher_sizes: Sequence[Size] = ()
     pool_sentences: int | None = None
     """Sentences of the pool of exemplars that the method names, if it names one."""
 
@@ -42,11 +38,6 @@ class Start(NamedTuple):
     def depths(self) -> list[int]:
         """Distinct known depths."""
         return sorted({size.layers for size in self.sizes})
-
-    @property
-    def widths(self) -> list[int]:
-        """Distinct known widths."""
-        return sorted({size.width for size in self.sizes})
 
 
 def layers_outside(layers: Sequence[int], place: str, start: Start) -> Iterator[str]:
@@ -61,10 +52,3 @@ def first_token_alone(place: str, start: Start) -> Iterator[str]:
     if any(size.causal for size in start.sizes):
         found = f"the first token, which attends to no other, as {start.encoder} is a causal decoder"
         yield f"{place}: {found}. Take an average."
-
-
-def bidirectional_last_token(place: str, start: Start) -> Iterator[str]:
-    """A finding where all tokens attend to all others, so that the last one, often [SEP], sums up nothing."""
-    if any(size.causal is False for size in start.sizes):
-        found = f"the last token, which sums up a sentence in a causal decoder alone; {start.encoder} attends both ways"
-        yield f"{place}: {found}. Take an average, or the first token."

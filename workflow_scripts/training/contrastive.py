@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import base
-from workflow_scripts.models.encoder import SentenceEncoder, check_fit
+from workflow_scripts.models.encoder import SentenceEncoder, check_fit, dropout_rates
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
 from workflow_scripts.settings.methods import Contrastive
 from workflow_scripts.settings.templates import Template
@@ -27,6 +28,8 @@ def build(
         ConfigError: if the encoder does not fit the settings, for example because it has no dropout.
     """
     check_fit(config.misfits, backbone)
+    if config.dropout is None and not any(dropout_rates(backbone)):
+        raise ConfigError("method.dropout: null; the encoder drops nothing of its own. Give a number.")
     return SentenceEncoder(
         backbone,
         config.readout,

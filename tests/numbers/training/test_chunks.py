@@ -8,7 +8,6 @@ from tests.steps import step_of
 from workflow_scripts.models.dropout import keyed, keys_of
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods import read_method
-from workflow_scripts.settings.start import Size, Start
 from workflow_scripts.training.chunks import in_chunks
 from workflow_scripts.training.data import TrainingData
 
@@ -25,9 +24,7 @@ def folder(tmp_path_factory):
 
 
 def refusals(block):
-    kind = "llama" if block.get("base", block)["module"] in material.DECODERS else "bert"
-    start = Start(sizes=[Size(walk.SIZE.layers, walk.SIZE.width, kind=kind, drops=True)])
-    return [*read_method(block, "methods").unchunkable(start)]
+    return [*read_method(block, "methods").unchunkable()]
 
 
 def found(folder, block, chunk):

@@ -144,6 +144,10 @@ class Readout(ReadoutModule):
         self.reads = "padded" if reads_batch else "all"
         self.is_independent = not options.batch_norm and options.gate != "batch"
         low, high = width // options.reduction, self.branches * width
+        if low == 0 or (options.squeeze == "dct" and width % options.frequencies):
+            raise ValueError(
+                f"readout.reduction and frequencies: one does not divide the width {width}. Lower it."
+            )
         self.reduce = nn.Linear(width, low, bias=options.bias)  # W1
         self.activation = nn.ReLU() if options.activation == "relu" else nn.Tanh()
         self.expand = nn.Linear(low, high, bias=options.bias)  # W2^(n) of all branches

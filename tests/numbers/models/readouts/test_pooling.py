@@ -66,7 +66,7 @@ def folders(tiny_models, tmp_path_factory):
 @pytest.mark.parametrize("layers", [None, (0, 0, -1)])
 @pytest.mark.parametrize(
     ("kind", "pooler"),
-    [(kind, pooler) for kind in ("packed", "padded") for pooler in MODES if pooler != "last_token"]
+    [(kind, pooler) for kind in ("packed", "padded") for pooler in MODES]
     + [("decoder", pooler) for pooler in MODES if pooler != "cls_before_pooler"],
 )
 def test_each_pooling_is_that_of_sentence_transformers_also_when_saved(
@@ -94,11 +94,6 @@ def test_each_pooling_is_that_of_sentence_transformers_also_when_saved(
     np.testing.assert_allclose(encode(*load_encoder(tmp_path / "model"), TEXTS, 64), vectors, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("kind", "pooler"), [("packed", "last_token"), ("padded", "last_token"), ("decoder", "cls")]
-)
-def test_the_one_token_that_is_read_must_know_all_others_or_be_where_a_decoder_ends(folders, kind, pooler):
-    with pytest.raises(
-        ConfigError, match=r"readout\.pooler: the (first|last) token, which .*Take an average"
-    ):
-        tiny.encoder(folders[kind], pooler)
+def test_a_first_token_must_know_the_others(folders):
+    with pytest.raises(ConfigError, match=r"readout\.pooler: the first token, which .*Take an average"):
+        tiny.encoder(folders["decoder"], "cls")
