@@ -133,7 +133,7 @@ rule evaluate_mteb:
         **ask(32, hours=24, loads=of_run),
         gpu=on_gpu("mteb"),
     params:
-        **call("jobs.evaluate_mteb", parts(suite, "mteb", suite="block")),
+        **call("jobs.evaluate_mteb", parts(suite, "lists", suite="block")),
     shell:
         command("evaluate_mteb")
 

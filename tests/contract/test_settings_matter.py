@@ -49,6 +49,7 @@ INERT = (
     {
         "diffcse.head_at_test": "a projector with batch_norm, as here, is refused at test",
         "tncse.cross_mode": "no layer attends across",
+        "simcse_round_trips.hard_negative_weight": "there are no hard negatives",
     }
     | {
         f"{name}.head_at_test": "the readout has no head"
@@ -58,10 +59,6 @@ INERT = (
     | {
         f"{name}.readout.frequency_set": "the sets differ from the sixth frequency on"
         for name in ("simcse_s2sent", "promptbert_s2sent")
-    }
-    | {
-        f"{name}_layerattpooler.readout.first_state": "this pooling averages no first state"
-        for name in ("simcse", "supervised", "diffcse")
     }
     | {
         f"{name}.{key}": because

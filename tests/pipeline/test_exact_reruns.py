@@ -226,8 +226,6 @@ OTHER_VALUES: dict[str, Any] = {
     "about.url": "https://elsewhere.example/",
     "fetch.size": "huge",
     "unit": "pieces",
-    "device": "cpu",
-    "missing_data": "stop",
     "unreachable": "gap",
     "generator": None,
     "engine": None,  # another engine has other keys
@@ -248,7 +246,7 @@ OTHER_VALUES: dict[str, Any] = {
     "activation": "tanh",
     "gate": "linear",
     "projection": "linear",
-    "divisor": "none",
+    "divisor": "sqrt_width",
     "projector": "head",
     "masking": "mask",
     "last_batch": "keep",

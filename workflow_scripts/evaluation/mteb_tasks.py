@@ -17,7 +17,7 @@ from math import isfinite
 from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import mteb
 import pyarrow as pa
@@ -37,12 +37,14 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
 from workflow_scripts.provenance.record import sha256_of
 from workflow_scripts.settings.suites import Mteb as Config
-from workflow_scripts.settings.suites import MtebLists as Lists
+
+Lists = Mapping[str, Mapping[str, str]]
+"""Lists by name; each maps names of tasks in a paper to their names in mteb."""
 
 
 def task_names(lists: Lists, chosen: Sequence[str]) -> list[str]:
     """The distinct names in mteb of the tasks of the ``chosen`` lists."""
-    return list(dict.fromkeys(task for name in chosen for task in lists.lists[name].values()))
+    return list(dict.fromkeys(task for name in chosen for task in lists[name].values()))
 
 
 def find_tasks(names: Iterable[str], benchmark: str | None = None) -> list[AbsTask]:
@@ -69,7 +71,7 @@ def leaves(task: AbsTask) -> list[AbsTask]:
     return list(task.tasks) if isinstance(task, AbsTaskAggregate) else [task]
 
 
-def fetch(tasks: Iterable[AbsTask], missing_data: Literal["gap", "stop"]) -> pa.Table:
+def fetch(tasks: Iterable[AbsTask]) -> pa.Table:
     """Download the datasets of tasks into the cache of the Hub's client, each at the commit that mteb names.
 
     Returns:
@@ -77,7 +79,6 @@ def fetch(tasks: Iterable[AbsTask], missing_data: Literal["gap", "stop"]) -> pa.
 
     Raises:
         UnreachableError: if the Hub does not answer, and a task's data are not on this machine.
-        DataError: if a task's data are unavailable, and ``missing_data`` is ``stop``.
     """
     rows = []
     for task in chain.from_iterable(map(leaves, tasks)):
@@ -86,9 +87,6 @@ def fetch(tasks: Iterable[AbsTask], missing_data: Literal["gap", "stop"]) -> pa.
             reason = _load_data(task, offline=find(repository, commit, "dataset") is None)
         except MissingError as error:
             reason = str(error)
-        if reason and missing_data == "stop":
-            advice = "Leave it out, or set mteb.missing_data to gap."
-            raise DataError(f"mteb {task.metadata.name}: {reason}. {advice}")
         task.unload_data()
         files_hash = None if reason else _files_hash(snapshot(repository, commit, "dataset"))
         rows.append((task.metadata.name, repository, commit, files_hash, reason))
@@ -103,7 +101,7 @@ def _files_hash(folder: Path) -> str:
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
 
 
-_SHARED_SETTINGS = {"max_tokens", "batch_size", "device", "benchmark"}
+_SHARED_SETTINGS = {"max_tokens", "batch_size", "benchmark"}
 """Settings that decide every task's result; a benchmark chooses splits and subsets."""
 
 
@@ -129,6 +127,7 @@ def evaluate(
     lost: Callable[[str, Exception], Score],
     missing: Mapping[str, str],
     named: Mapping[str, str] = MappingProxyType({}),
+    device: str = "cpu",
 ) -> list[Score]:
     """Run an encoder on tasks, except cached ones.
 
@@ -141,6 +140,7 @@ def evaluate(
         lost: Returns the gap of a task that raised an error.
         missing: Tasks with unavailable data, and the reasons; the data of all others are on this machine.
         named: ``name`` and ``revision`` of the model in mteb's files, instead of those of its folder.
+        device: Where to compute.
 
     Returns:
         Per task the ``mean`` of main scores over splits and subsets, and for every split and subset (aggregation
@@ -149,7 +149,7 @@ def evaluate(
     Raises:
         DataError: if the data of a task are not on this machine.
     """
-    encoder = _load(folder, config)
+    encoder = _load(folder, config.max_tokens, device)
     encoder.mteb_model_meta = encoder.mteb_model_meta.model_copy(update=named)
     shutil.rmtree(results_folder, ignore_errors=True)
     results = ResultCache(results_folder)
@@ -184,7 +184,7 @@ def list_means(scores: Sequence[Score], lists: Lists, config: Config) -> list[Sc
 
     Args:
         scores: Scores of all tasks of the lists.
-        lists: Content of config/mteb.yaml.
+        lists: Lists by name.
         config: Names the lists and metrics.
 
     Returns:
@@ -196,8 +196,8 @@ def list_means(scores: Sequence[Score], lists: Lists, config: Config) -> list[Sc
         if score.value is not None and ":" in score.aggregation:
             parts[score.task, score.metric].append(score)
     means: list[Score] = []
-    for name, metric in product(config.lists or lists.lists, config.means):
-        by_task = {task: parts[task, metric] for task in dict.fromkeys(lists.lists[name].values())}
+    for name, metric in product(config.lists or lists, config.means):
+        by_task = {task: parts[task, metric] for task in dict.fromkeys(lists[name].values())}
         if lacking := [task for task, values in by_task.items() if not values]:
             reason = f"{metric} of {', '.join(lacking)} is not there"
             means += [gap(name, reason)] if len(lacking) < len(by_task) else []
@@ -210,20 +210,19 @@ def list_means(scores: Sequence[Score], lists: Lists, config: Config) -> list[Sc
 def _type_mean(means: Sequence[Score], lists: Lists, benchmark: str) -> Score:
     """The mean of the means of each type of tasks, as on mteb's leaderboard."""
     types = [score for score in means if score.metric == "main_score" and score.task != benchmark]
-    if lacking := sorted(lists.lists.keys() - {score.task for score in types} - {benchmark}):
+    if lacking := sorted(lists.keys() - {score.task for score in types} - {benchmark}):
         return gap(benchmark, f"the mean of {', '.join(lacking)} is not there")
     value = fmean(float(score.value or 0) for score in types)
     return Score(benchmark, "mean_of_types", "main_score", value, sum(score.n for score in types))
 
 
-def _load(folder: Path, config: Config) -> SentenceTransformerEncoderWrapper:
+def _load(folder: Path, max_tokens: int, device: str) -> SentenceTransformerEncoderWrapper:
     """Load any folder that sentence-transformers loads; only code of this project's model folders is run."""
     ours = (folder / RECORD_FILE).exists()
     if ours:  # its code is a copy of this project's, which ``identity`` checks against the record
         identity(folder)
-    device = None if config.device == "auto" else config.device
     model = SentenceTransformer(str(folder), device=device, trust_remote_code=ours)
-    model.max_seq_length = config.max_tokens
+    model.max_seq_length = max_tokens
     return SentenceTransformerEncoderWrapper(model)
 
 

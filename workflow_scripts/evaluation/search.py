@@ -1,10 +1,9 @@
 """Semantic search for duplicate questions, by cosine, with FAISS on the CPU.
 
 A query is a distinct question1 of a pair marked as duplicate. It is searched in a corpus of distinct texts: every
-question2 (``question2``), or every question of all pairs, duplicate or not (``all``, which is harder). A text is
-relevant if a pair marks it and the query as duplicates, in either order. The query's own text is removed from its hits
-and never relevant; queries without a relevant text are ignored. A search requests eleven hits and keeps the first ten
-that are not the query itself.
+question2 of all pairs, duplicate or not. A text is relevant if a pair marks it and the query as duplicates, in either
+order. The query's own text is removed from its hits and never relevant; queries without a relevant text are ignored. A
+search requests eleven hits and keeps the first ten that are not the query itself.
 
 The setting is that of LayerAttPooler (Table 3), which refers to the search script of BERT-whitening-pytorch. The
 script reads the first 100,000 pairs of Quora's file (0.25 GB of vectors 768 wide) and searches each question1 among all
@@ -22,7 +21,7 @@ Shape suffixes: Q queries, K hits, N corpus texts, D width.
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import faiss
 import numpy as np
@@ -61,7 +60,7 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
     Raises:
         DataError: if there are fewer texts than lists of the index.
     """
-    questions = questions_of(table, config.corpus, config.max_pairs)
+    questions = questions_of(table, config.max_pairs)
     if not questions.queries:
         return not_scored(task, "no pair is marked as duplicates")
     if config.index and len(questions.corpus) < config.index.nlist:
@@ -80,12 +79,11 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
     return Task([questions.queries, questions.corpus], score)
 
 
-def questions_of(pairs: pa.Table, corpus: Literal["question2", "all"], max_pairs: int | None) -> Questions:
+def questions_of(pairs: pa.Table, max_pairs: int | None) -> Questions:
     """The queries and corpus of labelled pairs, in the order of first appearance.
 
     Args:
         pairs: Columns of ``columns.LABELLED``; label ``1`` marks a duplicate.
-        corpus: The texts to search.
         max_pairs: Number of pairs to read, from the first; None for all.
     """
     table = pairs.slice(0, max_pairs)
@@ -95,7 +93,7 @@ def questions_of(pairs: pa.Table, corpus: Literal["question2", "all"], max_pairs
         if label == "1":
             duplicates[left].add(right)
             duplicates[right].add(left)
-    texts = list(dict.fromkeys(second if corpus == "question2" else [*first, *second]))
+    texts = list(dict.fromkeys(second))
     row = {text: number for number, text in enumerate(texts)}
     queries = dict.fromkeys(text for text, label in zip(first, labels, strict=True) if label == "1")
     relevant = {

@@ -4,8 +4,8 @@ A linear layer with mean cross-entropy; mini-batches in a new order every epoch;
 decay, on weights and bias alike. After every ``epoch_size`` epochs, the accuracy on held-out rows is measured, and the
 best weights are kept. Training ends when ``tenacity`` + 1 rounds in total (the count is never reset) did not improve
 it, and after ``max_epoch`` 200 at the latest. Held-out rows are those of the inner fold or the dev split; the final
-fit of a cross-validated task holds out 5% of its own rows. Learning rates are torch's defaults: Adam 0.001, RMSprop
-0.01.
+fit of a cross-validated task holds out 5% of its own rows. Optimiser and schedule are those of SimCSE's evaluation in
+mode ``test``: Adam at torch's default rate, batches of 64, ``tenacity`` 5, ``epoch_size`` 4.
 
 SentEval also sets ``size_average = False`` on the loss, which torch has ignored since 0.4.1: the loss is a mean. Every
 fit starts from the same seed, so fits that differ only in the penalty see the same batches; here they are trained
@@ -17,7 +17,6 @@ Shape suffixes: N rows, D features, C classes, W weight decays.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -28,23 +27,10 @@ Features = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
 _MAX_EPOCH = 200
+_BATCH_SIZE = 64
+_TENACITY = 5
+_EPOCH_SIZE = 4
 _HELD_OUT = 0.05
-
-
-class Recipe(NamedTuple):
-    """Optimiser and schedule of the classifier."""
-
-    optimiser: type[torch.optim.Adam] | type[torch.optim.RMSprop]
-    batch_size: int
-    tenacity: int
-    epoch_size: int
-
-
-FULL = Recipe(torch.optim.Adam, batch_size=64, tenacity=5, epoch_size=4)
-"""SimCSE's evaluation in mode ``test``, with 10 folds."""
-
-FAST = Recipe(torch.optim.RMSprop, batch_size=128, tenacity=3, epoch_size=2)
-"""SimCSE's evaluation in modes ``dev`` and ``fasttest``, with 5 folds."""
 
 
 def train(
@@ -53,7 +39,6 @@ def train(
     rows: Integers,
     held_out: Integers | None,
     decays: Sequence[float],
-    recipe: Recipe,
     seed: int,
 ) -> Tensor:
     """Train on ``rows`` with every weight decay.
@@ -64,7 +49,6 @@ def train(
         rows: Rows to train on.
         held_out: Rows for early stopping; None to hold out 5% of ``rows``, one at least.
         decays: Values of the penalty.
-        recipe: Optimiser and schedule.
         seed: Seed of initial weights and batch order.
 
     Returns:
@@ -76,21 +60,21 @@ def train(
         rows, held_out = rows[shuffled[cut:]], rows[shuffled[:cut]]
     features, dev_features = (torch.from_numpy(features_ND[part]) for part in (rows, held_out))
     labels, dev_labels = (torch.from_numpy(labels_N[part]) for part in (rows, held_out))
-    model = _Models(features.shape[1], int(labels_N.max()) + 1, decays, recipe, seed)
+    model = _Models(features.shape[1], int(labels_N.max()) + 1, decays, seed)
     best = model.weights()
     best_accuracy = torch.full((len(decays),), -1.0)
     forgiven, stopped = torch.zeros(len(decays)), torch.zeros(len(decays), dtype=torch.bool)
     epoch = 0
     while epoch <= _MAX_EPOCH and not stopped.all():
-        for _ in range(recipe.epoch_size):
+        for _ in range(_EPOCH_SIZE):
             permutation = torch.from_numpy(order.permutation(len(rows)))
-            for batch in permutation.split(recipe.batch_size):  # type: ignore[no-untyped-call]
+            for batch in permutation.split(_BATCH_SIZE):  # type: ignore[no-untyped-call]
                 model.step(features[batch], labels[batch])
-        epoch += recipe.epoch_size
+        epoch += _EPOCH_SIZE
         accuracy = (model.logits(dev_features).argmax(dim=-1) == dev_labels[:, None]).float().mean(dim=0)
         better = (accuracy > best_accuracy) & ~stopped
         best[better], best_accuracy[better] = model.weights()[better], accuracy[better]
-        stopped |= ~better & (forgiven >= recipe.tenacity)
+        stopped |= ~better & (forgiven >= _TENACITY)
         forgiven += ~better
     return best
 
@@ -98,7 +82,7 @@ def train(
 class _Models:
     """One softmax regression per weight decay, updated together."""
 
-    def __init__(self, width: int, classes: int, decays: Sequence[float], recipe: Recipe, seed: int) -> None:
+    def __init__(self, width: int, classes: int, decays: Sequence[float], seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
         weight_CD, bias_C = torch.empty(classes, width), torch.empty(classes)
         torch.nn.init.kaiming_uniform_(weight_CD, a=math.sqrt(5), generator=generator)  # as nn.Linear starts
@@ -107,7 +91,7 @@ class _Models:
         self.weight = weight_CD.repeat(len(decays), 1)
         self.bias = bias_C.repeat(len(decays))
         self.decay = torch.tensor(list(decays)).repeat_interleave(classes)
-        self.optimiser = recipe.optimiser([self.weight, self.bias], foreach=False)
+        self.optimiser = torch.optim.Adam([self.weight, self.bias], foreach=False)
 
     def logits(self, features_ND: Tensor) -> Tensor:
         """Logits, shape (N, W, C)."""

@@ -11,14 +11,13 @@ Pairs of texts have the features [|u - v|, u * v]; two-class pairs (MRPC) also g
 tasks (SICK-R, STS-B) have soft classes: 3.6 is 0.4 of class 3 and 0.6 of class 4; the prediction is the expected
 class, and the penalty is chosen by Pearson correlation on dev.
 
-The classifier is one of three:
+The classifier is one of two:
 
 * ``exact``: scikit-learn's logistic regression at its optimum, with the penalties of SentEval without PyTorch
   (C of 2^-2 .. 2^3; with a test but no dev split 2^-1 .. 2^5). Deterministic, and the fastest. SentEval stops
   scikit-learn at its default tolerance, before the optimum.
-* ``senteval``: SentEval's PyTorch classifier (``senteval_classifier.FULL``), weight decay 1e-5 .. 1e-2 (the grid
-  in its code). Published numbers were obtained this way, with 10 folds.
-* ``senteval_fast``: the same with ``senteval_classifier.FAST``, with 5 folds.
+* ``senteval``: SentEval's PyTorch classifier, weight decay 1e-5 .. 1e-2 (the grid in its code). Published numbers were
+  obtained this way, with 10 folds.
 
 As in SentEval, rows are first sorted by their number of words and their label (which determines the folds), folds are
 stratified and shuffled, accuracies are rounded to 0.01% before penalties are compared, and the smallest value wins
@@ -54,7 +53,8 @@ Floats = NDArray[np.float64]
 Features = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
-_RECIPES = {"senteval": senteval_classifier.FULL, "senteval_fast": senteval_classifier.FAST}
+GRADES = (1, 5)
+"""First and last class of graded tasks, as in SentEval."""
 _DECAYS = [1e-5, 1e-4, 1e-3, 1e-2]
 _STRENGTHS = [2.0**power for power in range(-2, 4)]
 _STRENGTHS_WITHOUT_DEV = [2.0**power for power in range(-1, 6)]
@@ -93,10 +93,8 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
         features = first
         if second:
             features = np.concatenate([np.abs(first - second[0]), first * second[0]], axis=1)
-        if config.standardise:
-            features = _standardised(features, split != "test")
         if graded:
-            return _graded(config, task, features, targets_N, rows)
+            return _graded(task, features, targets_N, rows)
         if "" in rows:
             return _nested(config, task, features, targets_N)
         two_class_pairs = targets_N.max() == 1 and bool(second)
@@ -132,12 +130,6 @@ def senteval_order(table: pa.Table, labels: Sequence[str] | Sequence[float]) -> 
         for first, second, label in zip(firsts, seconds, labels, strict=True)
     ]
     return sorted(range(len(keys)), key=keys.__getitem__)
-
-
-def _standardised(features_ND: Features, rows: NDArray[np.bool_]) -> Features:
-    mean, sd = features_ND[rows].mean(axis=0), features_ND[rows].std(axis=0)
-    standardised: Features = ((features_ND - mean) / np.where(sd > 0, sd, 1)).astype(np.float32)
-    return standardised
 
 
 # Protocols
@@ -201,12 +193,10 @@ def _chosen_by_folds(
     return [(weights[index], float(accuracies[index])) for weights, accuracies, index in finals]
 
 
-def _graded(
-    config: Config, task: str, features: Features, scores_N: Floats, rows: Mapping[str, Integers]
-) -> list[Score]:
-    targets = soft_classes(scores_N, config.grades)
+def _graded(task: str, features: Features, scores_N: Floats, rows: Mapping[str, Integers]) -> list[Score]:
+    targets = soft_classes(scores_N)
     (weights,) = _solved(features, targets, [rows["train"]], _STRENGTHS)
-    classes = np.arange(config.grades[0], config.grades[1] + 1)
+    classes = np.arange(GRADES[0], GRADES[1] + 1)
     expected = {
         split: _logits(weights, features[rows[split]]).double().softmax(dim=-1).numpy() @ classes
         for split in ("dev", "test")
@@ -221,14 +211,14 @@ def _graded(
     ]
 
 
-def soft_classes(scores_N: Floats, grades: tuple[int, int]) -> Floats:
+def soft_classes(scores_N: Floats) -> Floats:
     """Divide each score between the two nearest classes, shape (N, C) (Tai et al. 2015).
 
-    A score beyond the first or last class belongs only to that class, such as STS-B's scores below 1 with classes 1 to
-    5 (in SentEval, the targets of such scores sum to less than 1).
+    A score beyond the first or last class belongs only to that class, such as STS-B's scores below 1 (in SentEval, the
+    targets of such scores sum to less than 1).
     """
-    clipped = np.clip(scores_N, *grades)
-    shares: Floats = np.maximum(0, 1 - np.abs(clipped[:, None] - np.arange(grades[0], grades[1] + 1)))
+    clipped = np.clip(scores_N, *GRADES)
+    shares: Floats = np.maximum(0, 1 - np.abs(clipped[:, None] - np.arange(GRADES[0], GRADES[1] + 1)))
     return shares
 
 
@@ -242,10 +232,8 @@ def _fitted(
     if config.classifier == "exact":
         targets_NC = np.eye(int(labels.max()) + 1)[labels]
         return _solved(features, targets_NC, [rows for rows, _ in problems], strengths)
-    recipe = _RECIPES[config.classifier]
     return [
-        senteval_classifier.train(features, labels, *problem, _DECAYS, recipe, config.seed)
-        for problem in problems
+        senteval_classifier.train(features, labels, *problem, _DECAYS, config.seed) for problem in problems
     ]
 
 

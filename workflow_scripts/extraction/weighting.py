@@ -68,7 +68,7 @@ def weight_tables(
     if isinstance(settings, Masks):
         return (1 - vocabulary.without(mask))[None]
     if isinstance(settings, Unbiased):
-        dropped = [number for bias in settings.drop for number in vocabulary.biased[bias]]
+        dropped = [number for ids in vocabulary.biased.values() for number in ids]
     else:
         dropped = [*([] if settings.specials else vocabulary.specials), *([] if settings.masks else mask)]
     return vocabulary.without(dropped)[None]

@@ -231,20 +231,14 @@ class Suite:
         return [f"<results>/datasets/{name}.parquet" for name in dict.fromkeys(self.tasks.values())]
 
     @cached_property
-    def mteb(self) -> Config:
+    def lists(self) -> dict[str, dict[str, str]]:
         """Lists of mteb's tasks that it asks for: a change of others reruns nothing."""
-        return {"lists": task_lists(self.study.settings, self.name), "not_in_this_mteb": {}}
+        return task_lists(self.study.settings, self.name)
 
     @property
     def fetched(self) -> list[str]:
         """Tasks of mteb whose data it needs."""
-        return list(dict.fromkeys(task for tasks in self.mteb["lists"].values() for task in tasks.values()))
-
-    @property
-    def missing_data(self) -> str:
-        """The reaction to missing data of mteb's tasks: stop, or leave a gap."""
-        assert isinstance(self.block, suites.Mteb)
-        return self.block.missing_data
+        return list(dict.fromkeys(task for tasks in self.lists.values() for task in tasks.values()))
 
     @property
     def benchmark(self) -> str | None:

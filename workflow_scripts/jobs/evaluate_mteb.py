@@ -5,9 +5,9 @@ from functools import partial
 from workflow_scripts.columns import TASKS
 from workflow_scripts.evaluation import mteb_tasks
 from workflow_scripts.evaluation.base import Failures, score_table
+from workflow_scripts.models.devices import granted_device
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites import Mteb as Config
-from workflow_scripts.settings.suites import MtebLists as Lists
 
 
 def evaluate_mteb(job: Job) -> None:
@@ -16,8 +16,7 @@ def evaluate_mteb(job: Job) -> None:
     What is finished can be read and submitted by mteb's ``ResultCache``, under the name of run and seed.
     """
     config = Config.parse(job.settings["suite"], f"suites.mteb.{job.wildcards['suite']}")
-    lists = Lists.parse(job.settings["mteb"], "mteb")
-    failures = Failures(job)
+    lists, failures = job.settings["lists"], Failures(job)
     job.record()  # checks the model, which mteb would load unchecked
     fetched = job.read("tasks", TASKS).to_pylist()
     missing = {row["task"]: row["missing"] for row in fetched if row["missing"]}
@@ -33,6 +32,7 @@ def evaluate_mteb(job: Job) -> None:
             "name": f"semblance/{job.wildcards['run']}-seed{job.wildcards['seed']}",
             "revision": job.start.inputs["model"].sha256[:40],
         },
+        device=granted_device(job.operational["gpu"]).type,
     )
     scores += mteb_tasks.list_means(scores, lists, config)
     table = score_table(scores, **job.wildcards)

@@ -35,9 +35,8 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
     Raises:
         ConfigError: if it has no projections to adapt.
     """
-    if config.bidirectional:
-        backbone.config.is_causal = False
-        attend_both_ways(backbone)
+    backbone.config.is_causal = False
+    attend_both_ways(backbone)
     adapters = LoraConfig(
         r=config.lora_rank,
         lora_alpha=config.lora_alpha,

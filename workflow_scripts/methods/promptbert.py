@@ -54,13 +54,14 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
 class Objective(contrastive.Objective):
     """Contrast between the two templated views of a step's sentences."""
 
+    reads_once = False
+    passes = 3  # sentences, and both bare templates
+
     def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
         super().__init__(config, encoder, data)
         self._biases = [Bias(encoder, pieces(side, data.tokenizer), config) for side in config.templates]
         self._config = config
         self._fewest = data.shapes.width
-        self.reads_once = not config.denoise
-        self.passes = 3 if config.denoise else 1
 
     def texts(self, config: Config, data: TrainingData) -> Sequence[TokenisedText]:
         """The sentences in each template."""
@@ -73,21 +74,16 @@ class Objective(contrastive.Objective):
         """The encoder with the first training template minus its bias, if checkpoints are chosen by it."""
         if self._config.chosen_by == "test":
             return None
-        bias = self._biases[0] if self._config.denoise else None
-        return Denoised(self.encoder, self._config.templates[0], bias)
+        return Denoised(self.encoder, self._config.templates[0], self._biases[0])
 
     def inputs(self, step: int) -> Any:
-        """The step's sentences in chunks, and the bare templates of each view, if their biases are subtracted."""
+        """The step's sentences in chunks, and the bare templates of each view."""
         batch = self.batch(step)
-        if not self._config.denoise:
-            return self.ready(batch)
         halves = zip(self._biases, batch.mask_BT.chunk(2), strict=True)
         return self.ready(batch), tuple(bias.of(mask_BT.sum(dim=1), self._fewest) for bias, mask_BT in halves)
 
     def views(self, inputs: Any) -> Tensor:
         """Both views before the head, minus their templates' biases, of all processes, shape (2, B, R)."""
-        if not self._config.denoise:
-            return super().views(inputs)
         chunks, bare = inputs
         vectors_BR = self.read(chunks)
         biases = [bias(template) for bias, template in zip(self._biases, bare, strict=True)]
@@ -139,7 +135,7 @@ class Bias:
 class Denoised(TextEncoder):
     """An encoder with a template and without the template's bias; it is scored, never saved."""
 
-    def __init__(self, encoder: SentenceEncoder, template: Template, bias: Bias | None) -> None:
+    def __init__(self, encoder: SentenceEncoder, template: Template, bias: Bias) -> None:
         super().__init__()
         self.encoder = encoder
         self.template = template
@@ -148,10 +144,8 @@ class Denoised(TextEncoder):
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, packing: Packing | None = None) -> Tensor:
         """Embed the tokens of a batch; returns (B, D), not normalised."""
+        # For all lengths: finding those of the batch would wait for the device.
+        bare = onto(self._bias.up_to(mask_BT.shape[1]), mask_BT.device)
+        bare = bare._replace(which_B=mask_BT.sum(dim=1) - self._bias.fewest)
         vectors_BR = self.encoder.read(TokenBatch(ids_BT, mask_BT, packing))
-        if self._bias is not None:
-            # For all lengths: finding those of the batch would wait for the device.
-            bare = onto(self._bias.up_to(mask_BT.shape[1]), mask_BT.device)
-            bare = bare._replace(which_B=mask_BT.sum(dim=1) - self._bias.fewest)
-            vectors_BR = vectors_BR - self._bias(bare)
-        return self.encoder.project(vectors_BR)
+        return self.encoder.project(vectors_BR - self._bias(bare))

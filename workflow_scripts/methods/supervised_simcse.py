@@ -4,6 +4,10 @@ Gao et al. 2021, https://arxiv.org/abs/2104.08821, section 4. All sentences of a
 call. Without hard negatives it is the supervised loss with in-batch negatives alone (LayerAttPooler, Eq. 6);
 with the readout ``layer_attention`` the two are LayerAttPooler's Equations 8 and 6.
 
+Without hard negatives, pairs need not be of NLI. EDFSE and the sub-encoders of TNCSE and JTCSE (their first stage)
+have the loss and head of unsupervised SimCSE, with a round-trip translation as the second view. For a corpus of the
+form sentences, round trips with or without their originals, use ``simcse``.
+
 Expected: BERT-base on 275,601 NLI triples, three epochs of batches of 512, seven STS tasks: 81.57.
 """
 

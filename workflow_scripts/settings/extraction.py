@@ -105,8 +105,6 @@ Representation = Annotated[
     EncoderRepresentation | RandomRepresentation | WordRepresentation, Field(discriminator="kind")
 ]
 
-Bias = Literal["frequent", "subword", "punctuation", "special"]
-
 
 class Uniform(Settings):
     """The plain average."""
@@ -138,7 +136,6 @@ class Unbiased(Settings):
 
     kind: Literal["unbiased"]
     label: str
-    drop: list[Bias]
 
 
 class Masks(Settings):

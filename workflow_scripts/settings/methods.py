@@ -177,16 +177,8 @@ class SimCSE(Contrastive):
     module: Literal["simcse"]
 
 
-class SimCSEPairs(Contrastive):
-    """Settings of SimCSE on pairs."""
-
-    columns: ClassVar[tuple[str, ...]] = ("anchor", "positive")
-
-    module: Literal["simcse_pairs"]
-
-
 class SupervisedSimCSE(Contrastive):
-    """Settings of supervised SimCSE."""
+    """Settings of supervised SimCSE, and of SimCSE on pairs."""
 
     columns: ClassVar[tuple[str, ...]] = ("anchor", "positive", "negative")
 
@@ -210,7 +202,6 @@ class PromptBERT(Contrastive):
     test_template: Template = Field(
         description="At test; the code ends sentences in a full stop there alone."
     )
-    denoise: bool = Field(description="Whether the templates' own vectors are subtracted while training.")
     cut: Literal["sentence", "with_specials"] = Field(
         description="What training.max_tokens counts: the sentence's own tokens, or [CLS] and [SEP] too."
     )
@@ -292,7 +283,6 @@ class LLM2Vec(Contrastive):
     """Settings of LLM2Vec."""
 
     module: Literal["llm2vec"]
-    bidirectional: bool = Field(description="Whether tokens attend to those after them.")
     lora_rank: int = Field(gt=0, description="Rank r of the adapters.")
     lora_alpha: int = Field(gt=0, description="Their scale is alpha / r.")
     lora_dropout: float = Field(ge=0, lt=1, description="Of the adapters' inputs.")
@@ -385,7 +375,6 @@ PlainMethod = (
     | Ensemble
     | Distil
     | SimCSE
-    | SimCSEPairs
     | SupervisedSimCSE
     | PromptBERT
     | DiffCSE

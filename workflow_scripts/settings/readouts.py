@@ -142,11 +142,8 @@ class LayerAttention(ReadoutConfig):
         description="What follows W_q, W_k and W_v; the code draws new slopes of keys and values for each query."
     )
     embeddings: bool = Field(description="Whether the embedding output is a layer, as in the code.")
-    divisor: Literal["layers", "sqrt_width", "none"] = Field(
-        description="Of the scores: their number of layers (the code), the root of the width, or 1; softmax reads it."
-    )
-    first_state: Literal[0, 1] = Field(
-        description="First hidden state of the averages over first and last; 0, the embedding output, in the code."
+    divisor: Literal["layers", "sqrt_width"] = Field(
+        description="Of the scores: their number of layers (the code), or the root of the width; softmax reads it."
     )
 
     @property

@@ -196,13 +196,9 @@ class Transfer(SuiteConfig):
     of_grades: ClassVar[Cells] = cells([""], ("spearman", "pearson", "dev_pearson"))
 
     graded: list[str] = Field(description="Those datasets whose labels are scores.")
-    grades: tuple[int, int] = Field(description="First and last class of a graded task; SentEval 1 and 5.")
-    classifier: Literal["exact", "senteval", "senteval_fast"]
-    folds: int = Field(ge=2, description="Folds of every cross-validation; SentEval 10, its fast form 5.")
+    classifier: Literal["exact", "senteval"]
+    folds: int = Field(ge=2, description="Folds of every cross-validation; SentEval 10.")
     seed: int = Field(ge=0, description="Seed of folds, batches and initial weights; SentEval 1111.")
-    standardise: bool = Field(
-        description="Whether features get mean 0 and sd 1, over all but a test split's rows; SentEval no."
-    )
 
     def conflicts(self) -> Iterator[str]:
         """Graded tasks are among the tasks."""
@@ -241,9 +237,6 @@ class Search(SuiteConfig):
     form: ClassVar[str] = "labelled"
     scores: ClassVar[Cells] = cells([""], ("mrr@10", "recall@1", "recall@10"))
 
-    corpus: Literal["question2", "all"] = Field(
-        description="What is searched: every question2, or every question."
-    )
     max_pairs: int | None = Field(ge=1, description="Read the first N pairs; null: all.")
     index: InvertedIndex | None = Field(
         default=None, description="Inverted index to search; null compares a query with every text."
@@ -251,9 +244,9 @@ class Search(SuiteConfig):
 
     def conflicts(self) -> Iterator[str]:
         """The pairs that are read cannot have as many texts as the index has lists."""
-        most = self.max_pairs and self.max_pairs * (2 if self.corpus == "all" else 1)
-        if self.index and most and most < self.index.nlist:
-            yield f"index.nlist: {self.index.nlist} lists for at most {most} texts. Lower nlist, or raise max_pairs."
+        if self.index and self.max_pairs and self.max_pairs < self.index.nlist:
+            found = f"{self.index.nlist} lists for at most {self.max_pairs} texts"
+            yield f"index.nlist: {found}. Lower nlist, or raise max_pairs."
 
     def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
         """The quality of each task's hits, and the size of an inverted index."""
@@ -285,11 +278,9 @@ class Mteb(Suite):
     )
     max_tokens: int = Field(gt=2, description="Longer texts are truncated; [CLS] and [SEP] count.")
     batch_size: int = Field(gt=0, description="Texts per forward pass.")
-    device: Literal["cpu", "cuda", "auto"]
     metrics: list[str] = Field(
         description="Metrics to keep in addition to main_score, if a task has them, such as map_at_10."
     )
-    missing_data: Literal["gap", "stop"] = Field(description="What to do if a task's dataset is unavailable.")
     label: str | None = Field(
         default=None, description="Substitution to print, where other tasks stand in for those of a paper."
     )

@@ -26,9 +26,7 @@ SETTINGS = Config(
     lists=["jtcse_sts22"],
     max_tokens=32,
     batch_size=8,
-    device="cpu",
     metrics=["cosine_pearson"],
-    missing_data="gap",
 )
 PAPERS = {
     "jtcse_classification": {"Classification": 45},
@@ -108,7 +106,7 @@ def test_a_task_without_its_data_is_a_gap_or_an_error(tmp_path):
 
 
 def test_the_mean_of_a_list_is_over_its_tasks_and_not_over_their_parts():
-    lists = Lists(lists={"two": {"A": "a", "B": "b"}, "one": {"A": "a"}}, not_in_this_mteb={})
+    lists = {"two": {"A": "a", "B": "b"}, "one": {"A": "a"}}
     config = SETTINGS.model_copy(update={"lists": ["two", "one"], "metrics": ["map_at_1", "map_at_5", "f1"]})
     scores = [
         Score("a", "mean", "main_score", 0.9, 30),
@@ -127,7 +125,7 @@ def test_the_mean_of_a_list_is_over_its_tasks_and_not_over_their_parts():
 
 def test_lists_hold_the_papers_numbers_of_tasks_of_a_kind_and_this_mteb_knows_all():
     kinds = {
-        name: Counter(task.metadata.type for task in find_tasks(task_names(LISTS, [name])))
+        name: Counter(task.metadata.type for task in find_tasks(task_names(LISTS.lists, [name])))
         for name in LISTS.lists
     }
     assert {name: kinds[name] for name in PAPERS} == PAPERS

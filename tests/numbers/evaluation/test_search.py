@@ -17,7 +17,7 @@ from workflow_scripts.evaluation.search import (
 from workflow_scripts.settings.suites import InvertedIndex
 from workflow_scripts.settings.suites import Search as Config
 
-CONFIG = Config(datasets=["toy"], max_tokens=64, corpus="all", max_pairs=None)
+CONFIG = Config(datasets=["toy"], max_tokens=64, max_pairs=None)
 
 
 def pairs(*rows):
@@ -30,14 +30,11 @@ def test_the_query_itself_is_taken_out_of_its_hits():
     assert without_own(hits, [3, -1, 7]) == [list(range(10, 20)), list(range(10)), [1]]
 
 
-def test_a_task_searches_every_question2_or_every_question():
+def test_a_task_searches_every_question2():
     table = pairs(("a", "b", "1"), ("a", "c", "0"), ("d", "a", "1"), ("e", "f", "0"))
-    narrow = questions_of(table, "question2", None)
-    assert narrow == (["a", "d"], ["b", "c", "a", "f"], [{0}, {2}], [2, -1])
-    wide = questions_of(table, "all", None)
-    assert wide == (["a", "d"], ["a", "d", "e", "b", "c", "f"], [{3, 1}, {0}], [0, 1])
+    assert questions_of(table, None) == (["a", "d"], ["b", "c", "a", "f"], [{0}, {2}], [2, -1])
     # Of the first two pairs; nothing repeats itself.
-    few = questions_of(pairs(("a", "a", "1"), ("b", "c", "1"), ("c", "d", "1")), "question2", 2)
+    few = questions_of(pairs(("a", "a", "1"), ("b", "c", "1"), ("c", "d", "1")), 2)
     assert few == (["b"], ["a", "c"], [{1}], [-1])
 
 
@@ -87,20 +84,13 @@ def test_an_inverted_index_finds_the_nearest_of_the_lists_that_it_probes_the_sam
 def test_an_index_with_more_lists_than_texts_is_refused():
     table = pairs(("a", "b", "1"), ("c", "d", "1"))
     config = CONFIG.model_copy(update={"index": InvertedIndex(nlist=5, nprobe=1)})
-    with pytest.raises(DataError, match=r"toy: 4 texts for 5 lists of the index\. Lower index.nlist"):
+    with pytest.raises(DataError, match=r"toy: 2 texts for 5 lists of the index\. Lower index.nlist"):
         search.load("toy", table, config)
-    assert (
-        len(
-            search.load(
-                "toy", table, config.model_copy(update={"corpus": "question2", "index": None})
-            ).columns
-        )
-        == 2
-    )
-    settings = {"datasets": ["toy"], "max_tokens": 64, "corpus": "all", "index": {"nlist": 9, "nprobe": 2}}
+    assert len(search.load("toy", table, CONFIG).columns) == 2
+    settings = {"datasets": ["toy"], "max_tokens": 64, "index": {"nlist": 9, "nprobe": 2}}
     with pytest.raises(ValueError, match=r"index\.nlist: 9 lists for at most 8 texts"):
-        Config(**settings, max_pairs=4)
-    assert Config(**settings, max_pairs=5).timed() == {"toy": {("", "retrieval_ms")}}
+        Config(**settings, max_pairs=8)
+    assert Config(**settings, max_pairs=9).timed() == {"toy": {("", "retrieval_ms")}}
     with pytest.raises(ValueError, match="nprobe: 3 of 2 lists"):
         InvertedIndex(nlist=2, nprobe=3)
 

@@ -93,7 +93,7 @@ def test_weights_of_a_text_sum_to_one_and_equal_idf_is_the_average(tokenizer, vo
 def test_a_text_without_a_weighted_token_falls_back_to_the_average(tokenizer, vocabulary):
     """F6"""
     text = tokenise(tokenizer, ["the. a,", "the river"], 32)
-    settings = Unbiased(kind="unbiased", label="", drop=["frequent", "subword", "punctuation", "special"])
+    settings = Unbiased(kind="unbiased", label="")
     weights = weights_of(text, weight_tables(settings, vocabulary, None, []))
     assert weights.fallbacks == 1
     first, second = per_text(text, weights)

@@ -1,4 +1,4 @@
-"""SimCSE, supervised and on pairs, InforMin-CL and SSCL: views, losses, heads."""
+"""SimCSE, with and without supervision, InforMin-CL and SSCL: views, losses, heads."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,6 @@ COLUMNS["positive"] = [
 ]  # shorter: views are padded alike
 OWN = {
     "simcse": {},
-    "simcse_pairs": {},
     "supervised_simcse": {"hard_negatives": True, "hard_negative_weight": 0.0},
     "informin_cl": {"reconstruction_weight": 1.0},
     "sscl": {"negative_layers": [-2, 0], "readout": {"kind": "pooling", "pooler": "avg", "layers": None}},
@@ -74,7 +73,6 @@ def test_without_dropout_both_views_are_one_whose_order_does_not_matter(tiny_mod
 
 
 LOSSES = {
-    "pairs": ("simcse_pairs", {}, lambda first, second, _: infonce(first, second, 0.05)),
     "Eq. 6": ("supervised_simcse", {"hard_negatives": False}, lambda a, p, _: infonce(a, p, 0.05)),
     "triples": ("supervised_simcse", {}, lambda *all: infonce_with_negatives(*all, 0.05, 0.0)),
     "Eq. 8": (
@@ -95,22 +93,18 @@ def test_the_loss_is_that_of_the_columns_encoded_one_by_one(tiny_models, kind, n
     torch.testing.assert_close(loss_of(objective, 1), loss(*encoded), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("module", "changes"), [("simcse_pairs", {}), ("supervised_simcse", {"hard_negatives": False})]
-)
-def test_pairs_of_equal_sentences_are_two_dropout_views(tiny_bert, module, changes):
+def test_pairs_of_equal_sentences_are_two_dropout_views(tiny_bert):
     """O-60: Equation 7 is Equation 6 of a sentence with itself; a round trip that came back as it went."""
     itself = {"anchor": COLUMNS["anchor"], "positive": COLUMNS["anchor"]}
     losses = []
-    for objective in (make(tiny_bert, module, itself, **changes), make(tiny_bert, "simcse")):
+    pairs = make(tiny_bert, "supervised_simcse", itself, hard_negatives=False)
+    for objective in (pairs, make(tiny_bert, "simcse")):
         torch.manual_seed(1)
         losses.append(loss_of(objective, 1).item())
     assert losses[0] == losses[1]
 
 
-@pytest.mark.parametrize(
-    ("module", "sentences"), [("simcse", 16), ("simcse_pairs", 16), ("supervised_simcse", 24), ("sscl", 16)]
-)
+@pytest.mark.parametrize(("module", "sentences"), [("simcse", 16), ("supervised_simcse", 24), ("sscl", 16)])
 def test_all_views_go_through_the_encoder_in_one_call(tiny_bert, monkeypatch, module, sentences):
     objective = make(tiny_bert, module)
     sizes = tiny.passes(monkeypatch)

@@ -21,7 +21,6 @@ BLOCK = {
     "head_at_test": False,
     "temperature": 0.05,
     "dropout": 0.0,
-    "denoise": True,
     "templates": [
         {"text": 'The word of "[X]" is [MASK].', "add_period": False},
         {"text": 'The book : "[X]" is [MASK].', "add_period": False},
@@ -69,13 +68,15 @@ def tokens_of(tokenizer, text):
 
 @pytest.mark.parametrize("kind", tiny.KINDS)
 def test_the_two_views_are_the_states_of_mask_in_two_templates(tiny_models, kind):
-    objective, tokenizer, config = make(tiny_models[kind], denoise=False)
+    objective, tokenizer, config = make(tiny_models[kind])
     views = []
     for template in config.templates:
         texts = [fill(template, TEXTS[row], tokenizer.mask_token) for row in ROWS]
         views.append(torch.cat([at_mask(objective.module, tokenizer, text) for text in texts]))
-    expected = infonce(*(objective.module.head(view) for view in views), 0.05)
-    torch.testing.assert_close(loss_of(objective, 1), expected, rtol=1e-4, atol=1e-4)
+    chunks, _ = objective.inputs(1)
+    torch.testing.assert_close(objective.read(chunks), torch.cat(views), rtol=1e-4, atol=1e-4)
+    expected = infonce(*objective.module.head(views_of(objective, 1)), 0.05)
+    torch.testing.assert_close(loss_of(objective, 1), expected)
 
 
 def biases_of(bias, mask_BT):
@@ -100,8 +101,9 @@ def test_the_bias_is_the_template_alone_with_its_words_where_they_stood(tiny_mod
 
 def test_each_view_loses_the_bias_of_its_own_template(tiny_bert):
     """Section 3.3; the two templates have other words, and so other biases."""
-    (objective, tokenizer, config), (plain, _, _) = make(tiny_bert), make(tiny_bert, denoise=False)
-    lost = views_of(plain, 1) - views_of(objective, 1)
+    objective, tokenizer, config = make(tiny_bert)
+    chunks, _ = objective.inputs(1)
+    lost = torch.stack(objective.read(chunks).chunk(2)) - views_of(objective, 1)
     for number, template in enumerate(config.templates):
         for place, row in enumerate(ROWS):
             room = len(tokens_of(tokenizer, TEXTS[row]))
@@ -126,12 +128,9 @@ def test_a_training_sentence_is_cut_to_tokens_of_its_own(tiny_bert, cut, kept):
     assert cut_ones > 10
 
 
-@pytest.mark.parametrize("denoise", [True, False])
 @pytest.mark.parametrize("kind", tiny.KINDS)
-def test_checkpoints_are_scored_in_the_first_template_without_bias_full_stop_and_head(
-    tiny_models, kind, denoise
-):
-    objective, tokenizer, config = make(tiny_models[kind], denoise=denoise)
+def test_checkpoints_are_scored_in_the_first_template_without_bias_full_stop_and_head(tiny_models, kind):
+    objective, tokenizer, config = make(tiny_models[kind])
     texts = ["the old town", "a river of stone"]
     scored = objective.scored
     found = torch.from_numpy(encode(scored, tokenizer, texts, 24))
@@ -141,7 +140,7 @@ def test_checkpoints_are_scored_in_the_first_template_without_bias_full_stop_and
         first = 2 if kind in ("roberta", "mpnet") else 0
         bias = bias_of(encoder, tokenizer, sides, len(tokens_of(tokenizer, text)), first)
         plain = at_mask(encoder, tokenizer, f'The word of "{text}" is {tokenizer.mask_token}.')[0]
-        torch.testing.assert_close(vector, plain - bias if denoise else plain, atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(vector, plain - bias, atol=1e-5, rtol=1e-4)
     assert make(tiny_models[kind], chosen_by="test")[0].scored is None
 
 

@@ -67,11 +67,9 @@ def of_cost(measure):
 
 TRANSFER = {
     "graded": ["grades"],
-    "grades": (1, 5),
     "classifier": "exact",
     "folds": 2,
     "seed": 0,
-    "standardise": False,
 }
 POSITIVE = {"dataset": "pairs", "comparison": "above", "threshold": 2, "normalise": True}
 TEXTS_OF = {"pairs": pa.table(SCORED, schema=PAIRS), "texts": labelled(second=False)}
@@ -92,11 +90,11 @@ CASES = {
     ),
     "search": (
         of_vectors("search", {"texts": labelled()}),
-        {"datasets": ["texts"], "max_tokens": 16, "corpus": "all", "max_pairs": None},
+        {"datasets": ["texts"], "max_tokens": 16, "max_pairs": None},
     ),
     "search by lists": (
         of_vectors("search", {"texts": labelled()}),
-        {"datasets": ["texts"], "max_tokens": 16, "corpus": "all", "max_pairs": None,
+        {"datasets": ["texts"], "max_tokens": 16, "max_pairs": None,
          "index": {"nlist": 2, "nprobe": 1}},
     ),
     "transfer": (
@@ -150,11 +148,9 @@ def test_an_mteb_suite_writes_what_is_declared_and_nothing_else():
                              scores={"test": [scores]}, get_score=lambda: 0.5)  # fmt: skip
     suite = {"lists": ["mine"], "metrics": ["cosine_spearman"]}
     lists = {"mine": {"STS22": "STS22.v2"}}
-    more = {"max_tokens": 16, "batch_size": 1, "device": "cpu", "missing_data": "gap"}
+    more = {"max_tokens": 16, "batch_size": 1}
     scores = mteb_tasks._scores(task, result, suite["metrics"])
-    means = mteb_tasks.list_means(
-        scores, mteb_tasks.Lists(lists=lists, not_in_this_mteb={}), mteb_tasks.Config(**suite, **more)
-    )
+    means = mteb_tasks.list_means(scores, lists, mteb_tasks.Config(**suite, **more))
     held_against([*scores, *means], mteb_tasks.Config(**suite, **more).written(lists))
 
 

@@ -23,9 +23,7 @@ TEXTS = tiny.sentences(40, seed=7)
 SUITE = {
     "max_tokens": 32,
     "batch_size": 8,
-    "device": "cpu",
     "metrics": ["cosine_pearson"],
-    "missing_data": "gap",
 }
 
 
@@ -123,7 +121,7 @@ def evaluated(folder, model, lists, without=None):
     ]  # fmt: skip
     settings = {
         "suite": SUITE | {"benchmark": "Toy"},
-        "mteb": {"lists": lists, "not_in_this_mteb": {}},
+        "lists": lists,
     }
     run("evaluate_mteb", settings, model=model, tasks=dataset(folder, "tasks", TASKS, rows), scores=scores)
     return scores, scores_in(scores)

@@ -30,13 +30,11 @@ def gaps_of(rows):
 CLUSTERING = {"seeds": 2, "n_init": 1, "label": "two runs stand in for ten"}
 TRANSFER = {
     "graded": [],
-    "grades": [1, 5],
     "classifier": "exact",
     "folds": 2,
     "seed": 1,
-    "standardise": False,
 }
-SEARCH = {"corpus": "question2", "max_pairs": None}
+SEARCH = {"max_pairs": None}
 SUITES = {
     "clustering": (CLUSTERING, {"accuracy", "nmi", "v_measure"}),
     "transfer": (TRANSFER, {"accuracy", "dev_accuracy"}),

@@ -62,9 +62,12 @@ class Readout(ReadoutModule):
             return torch.cat(parts, dim=-1)
 
     def fixed_vector(self, name: str, hidden_states: Sequence[Tensor], mask_BT: Tensor) -> Tensor:
-        """[CLS] or average of the last layer, or the average over first and last, (B, D)."""
+        """[CLS] or average of the last layer, or the average over first and last, (B, D).
+
+        The first is the embedding output, as in the official code.
+        """
         kind, *layers = name.split("_")
-        places = {"first": self.settings["first_state"], "last": -1}
+        places = {"first": 0, "last": -1}
         return pooled(kind, [hidden_states[places[layer]] for layer in layers], mask_BT).mean(dim=1)
 
     def layers(self, hidden_states: Sequence[Tensor], mask_BT: Tensor) -> Sequence[Tensor]:
@@ -105,8 +108,7 @@ class Readout(ReadoutModule):
         Equation 1 as printed, alpha_i = s_ii / sum_j s_ij, one weight a layer, the same for every query.
         """
         layers = scores_BLL.shape[-1]
-        width = self.query.in_features
-        scale: float = {"layers": layers, "sqrt_width": width**0.5, "none": 1}[self.settings["divisor"]]
+        scale = layers if self.settings["divisor"] == "layers" else self.query.in_features**0.5
         if self.settings["weights"] == "softmax":
             return (scores_BLL / scale).softmax(dim=-1)
         ratio_BLL = scores_BLL / scores_BLL.sum(dim=-1, keepdim=True)

@@ -14,7 +14,7 @@ from workflow_scripts.settings.readouts import LayerAttention
 
 BLOCK = {
     "kind": "layer_attention", "pooling": "attention_cls_avg", "weights": "softmax", "projection": "rrelu",
-    "embeddings": True, "divisor": "layers", "first_state": 0,
+    "embeddings": True, "divisor": "layers",
 }  # fmt: skip
 MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
 BATCH = TokenBatch(torch.full_like(MASK, 7), MASK)
@@ -159,11 +159,10 @@ def test_shapes_and_parameters_at_the_width_of_bert(tiny_bert):
 def test_the_divisor_is_the_number_of_layers():
     """O-61: scores that are 13 times as large and divided by 13 are the reported ones; a root of the width is not."""
     readout, hidden = make(), states()
-    bare = make(divisor="none")
-    bare.query.weight.data /= 13  # RReLU is positively homogeneous
-    torch.testing.assert_close(alpha(bare, hidden), alpha(readout, hidden))
-    other = alpha(make(divisor="sqrt_width"), hidden)
-    assert (other - alpha(readout, hidden)).abs().max() > 1e-3
+    other = make(divisor="sqrt_width")
+    assert (alpha(other, hidden) - alpha(readout, hidden)).abs().max() > 1e-3
+    other.query.weight.data *= 8**0.5 / 13  # RReLU is positively homogeneous
+    torch.testing.assert_close(alpha(other, hidden), alpha(readout, hidden))
     fewer = make(embeddings=False)
     assert alpha(fewer, hidden).shape == (2, 12, 12)
 
@@ -183,8 +182,6 @@ def test_the_nine_poolings_of_table_2():
     assert len(fixed) + len(ATTENTIVE) == len(POOLINGS) == 9
     for name, expected in fixed.items():
         torch.testing.assert_close(make(pooling=name).read(hidden, *BATCH[:2]), expected)
-    simcse = make(pooling="avg_first_last", first_state=1).read(hidden, *BATCH[:2])
-    torch.testing.assert_close(simcse, (avg[:, 1] + avg[:, -1]) / 2)
     for name, (asking, answering) in {"attention_cls": (cls, cls), "attention_avg": (avg, avg)}.items():
         readout = make(pooling=name)
         torch.testing.assert_close(readout.read(hidden, *BATCH[:2]), readout.attended(asking, answering))
