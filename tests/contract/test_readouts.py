@@ -89,8 +89,8 @@ def test_sentences_that_are_read_along_change_nothing_of_the_others(encoder, bat
     alone = encoder.train().read(batch)
     torch.manual_seed(0)
     vectors = encoder.read(batch.followed_by(more))[:3]
-    assert encoder.tells_sentences_apart == (name not in MEETING)
-    if encoder.tells_sentences_apart:
+    assert encoder.readout_settings.is_independent == (name not in MEETING)
+    if encoder.readout_settings.is_independent:
         torch.testing.assert_close(vectors, alone, rtol=1e-5, atol=1e-6)
 
 

@@ -22,7 +22,7 @@ def load(config: Config, folder: Path) -> tuple[TextEncoder, PreTrainedTokenizer
         ConfigError: if the encoder does not fit the readout.
         DataError: if the folder cannot be loaded.
     """
-    if config.readout.needs_frozen:
+    if config.readout.kind == "as_published":
         published = load_published(config.readout, folder)
         published.check_weights()
         return published.eval(), published.tokenizer
@@ -44,7 +44,7 @@ def other_pooling(config: Config, folder: Path) -> Iterator[str]:
     """Yield a label if the readout pools other tokens than the published model does."""
     from sentence_transformers.sentence_transformer.modules import Pooling  # slow to import
 
-    for module in [] if config.readout.needs_frozen else published_modules(folder)[1:]:
+    for module in [] if config.readout.kind == "as_published" else published_modules(folder)[1:]:
         if module.kind == "Pooling":
             pooling: Any = Pooling.load(str(folder), subfolder=module.path, local_files_only=True)
             modes = [pooling.pooling_mode] if isinstance(pooling.pooling_mode, str) else pooling.pooling_mode

@@ -46,7 +46,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.reduction import Threshold, deviation, reduce
 from workflow_scripts.methods import base, load_method
 from workflow_scripts.models.dropout import Keys, keyed, keys_of
@@ -128,8 +127,6 @@ class Objective(base.Objective):
         travel = config.threshold.travel
         self.rate_budgets = {"threshold.c": travel} if travel else {}
         self._exemplars = data.tokenised("exemplar") if config.subtract == "exemplars" else None
-        if self._exemplars is not None and config.k > len(self._exemplars):
-            raise ConfigError(f"methods: k is {config.k}; the pool has {len(self._exemplars)}. Lower k.")
         self._words = None
         if config.reads_words:
             words = data.tokenised("word")
@@ -147,7 +144,7 @@ class Objective(base.Objective):
         if self._exemplars is None:
             return Inputs(self.under.inputs(step), None, self._words, keys, None)
         exemplars = self._exemplars.batch(self.exemplars_of(step))
-        if not (self.under.reads_once and self._encoder.tells_sentences_apart):
+        if not (self.under.reads_once and self._encoder.readout_settings.is_independent):
             return Inputs(self.under.inputs(step), self._ready(exemplars), self._words, keys, None)
         own = self.under.batch(step)
         both = self._ready(own.followed_by(exemplars))

@@ -111,7 +111,7 @@ class SentenceEncoder(TextEncoder):
 
     def read_by(self, readout: ReadoutConfig) -> "SentenceEncoder":
         """The same backbone with another readout, without a head other than its pooler (``own_pooler``)."""
-        head = readout.reads_pooler
+        head = readout.kind == "pooling" and readout.has_head
         other = SentenceEncoder(self.backbone, readout, head=head, head_at_test=head, template=self.template)
         if other.head is not None:
             other.head.dense.load_state_dict(self.own_pooler().state_dict())
@@ -133,14 +133,6 @@ class SentenceEncoder(TextEncoder):
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, packing: Packing | None = None) -> Tensor:
         """Embed the tokens of a batch (``models.tokens.TokenBatch``); returns (B, D), not normalised."""
         return self.project(self.read(TokenBatch(ids_BT, mask_BT, packing)))
-
-    @property
-    def tells_sentences_apart(self) -> bool:
-        """Whether vectors are independent of sentences that follow in the batch (``TokenBatch.followed_by``).
-
-        False if the readout mixes sentences of a batch, or needs padded states.
-        """
-        return self.readout.is_independent and self.readout.reads != "padded"
 
     def read(self, batch: TokenBatch, positions_BT: Tensor | None = None) -> Tensor:
         """Sentence vectors before the head, shape (B, R); ``positions_BT`` are positions other than 0, 1, 2, ..."""

@@ -83,7 +83,7 @@ def _load(folder: Path) -> TextEncoder:
             f"{folder}: no {ENCODER_FILE}, so this is not the model of a run. Name the model folder of a run."
         )
     settings = SavedEncoder.model_validate_json((folder / ENCODER_FILE).read_text("utf-8"))
-    if settings.readout.needs_frozen:
+    if settings.readout.kind == "as_published":
         return readouts.load_published(settings.readout, folder)  # type: ignore[no-any-return]
     encoder = SentenceEncoder(
         load_backbone(folder),

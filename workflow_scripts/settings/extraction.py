@@ -22,27 +22,19 @@ from workflow_scripts.settings.templates import Template
 
 
 class Wikitext(Settings):
-    """The general corpus, which is not one of the tasks."""
+    """A general corpus, which is not one of the tasks."""
 
     dataset: Sentences = Field(description="Dataset of the form sentences.")
     max_sentences: int | None = Field(gt=1, description="Use the first N sentences; null: all.")
     max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
-    label: str | None = Field(
-        description="Substitution to print, where the dataset stands in for Wikitext-2."
-    )
+    label: str | None = Field(description="Substitution to print, where the dataset stands in for Wikitext.")
 
 
-class Averages(Settings):
+class Averages(Wikitext):
     """The corpus that is averaged over, and how it is batched."""
 
-    dataset: Sentences = Field(description="Dataset of the form sentences.")
-    max_sentences: int | None = Field(gt=0, description="Use the first N sentences; null: all.")
-    max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
     block: int = Field(gt=0, description="Sentences that are batched together by length.")
     precision: Precision
-    label: str | None = Field(
-        description="Substitution to print, where the corpus stands in for Wikitext-103."
-    )
 
 
 class LocalWords(Settings):

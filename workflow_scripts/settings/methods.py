@@ -81,8 +81,8 @@ class ReadingMethod(MethodConfig):
         if setting and not self.is_prompted:
             found = f"{getattr(self.readout, setting)} reads [MASK], and the method puts no template around sentences"
             yield f"readout.{setting}: {found}. Use promptbert, a frozen run's template, or other tokens."
-        if self.readout.needs_frozen and (self.module != "frozen" or self.is_prompted):
-            found = f"{self.readout.kind}, which is an encoder as it is, with a prompt of its own"
+        if self.readout.kind == "as_published" and (self.module != "frozen" or self.is_prompted):
+            found = "as_published, which is an encoder as it is, with a prompt of its own"
             yield f"readout.kind: {found}. Use it in frozen without a template, or take pooling."
 
     def misfits(self, start: Start) -> Iterator[str]:

@@ -24,16 +24,6 @@ class ReadoutConfig(Settings):
         return False
 
     @property
-    def reads_pooler(self) -> bool:
-        """Whether an encoder that is not trained is read through the pooler that it has."""
-        return False
-
-    @property
-    def needs_frozen(self) -> bool:
-        """Whether it reads an encoder's own weights alone, which no run has trained."""
-        return False
-
-    @property
     def mask_setting(self) -> str | None:
         """The setting by which it reads [MASK], for which sentences need a prompt; None if it does not."""
         return None
@@ -98,11 +88,6 @@ class Pooling(ReadoutConfig):
     @property
     def has_head(self) -> bool:
         """Whether a method trains an MLP on the pooled vector."""
-        return self.pooler == "cls"
-
-    @property
-    def reads_pooler(self) -> bool:
-        """Whether an encoder that is not trained is read through the pooler that it has."""
         return self.pooler == "cls"
 
     @property
@@ -260,11 +245,6 @@ class AsPublished(ReadoutConfig):
     prompt: str | None = Field(
         description="Name of a published prompt; null for the folder's default, which is mostly none."
     )
-
-    @property
-    def needs_frozen(self) -> bool:
-        """True: the modules after the encoder were trained with its published weights."""
-        return True
 
 
 AnyReadout = Annotated[

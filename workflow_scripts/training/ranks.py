@@ -17,8 +17,6 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from workflow_scripts.errors import ConfigError
-
 
 @contextmanager
 def joined() -> Iterator[None]:
@@ -49,19 +47,6 @@ def device() -> torch.device:
     if not torch.cuda.is_available():
         return torch.device("cpu")
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-
-
-def share(batch_size: int) -> slice:
-    """This rank's part of a step's rows: every world-th row, beginning with the rank's number (as dropout assumes).
-
-    Raises:
-        ConfigError: if the batch cannot be divided evenly.
-    """
-    if batch_size % world():
-        raise ConfigError(
-            f"training.batch_size: {batch_size} rows for {world()} processes. Set it to a multiple of {world()}."
-        )
-    return slice(rank(), None, world())
 
 
 def gathered(local_BD: Tensor) -> Tensor:

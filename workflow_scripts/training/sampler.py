@@ -22,7 +22,8 @@ class Sampler:
         self._rows = rows
         self._batch_size = batch_size
         self._per_epoch = batches(rows, batch_size, last_batch)
-        self._share = ranks.share(batch_size)
+        # This rank's part of a step's rows: every world-th, beginning with the rank's number, as dropout assumes.
+        self._share = slice(ranks.rank(), None, ranks.world())
         left = rows % batch_size
         if self._per_epoch > rows // batch_size and left % ranks.world():
             raise ConfigError(

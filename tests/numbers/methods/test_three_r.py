@@ -8,7 +8,6 @@ import yaml
 from tests import tiny
 from tests.planning import grids_in, merged_config
 from tests.steps import loss_of, step_of, views_of
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.runs import run_settings
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import load_method, three_r
@@ -202,11 +201,6 @@ def test_exemplars_are_a_function_of_seed_and_step_and_as_many_as_are_asked_for(
     assert {len(rows) for rows in single} == {1}
     assert len({rows[0] for rows in single}) > 8
     assert drawn(k=6) == drawn(k=6) != drawn(k=6, seed=4)
-
-
-def test_more_exemplars_than_the_pool_has_are_refused(tiny_bert):
-    with pytest.raises(ConfigError, match="k is 13; the pool has 12"):
-        make(tiny_bert, k=13)
 
 
 def test_the_threshold_starts_anywhere_between_0_and_1_by_the_seed(tiny_bert):

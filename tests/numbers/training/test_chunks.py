@@ -57,12 +57,6 @@ def test_chunks_have_the_loss_and_the_gradients_of_the_whole_batch_or_are_refuse
         torch.testing.assert_close(chunked[part], value, rtol=1e-9, atol=1e-9, msg=part, equal_nan=True)
 
 
-@pytest.mark.parametrize("name", walk.readouts())
-def test_settings_and_module_of_a_readout_agree_on_what_a_vector_depends(folder, name):
-    encoder = walk.encoder_with(folder, walk.readouts()[name])
-    assert encoder.readout_settings.is_independent == encoder.tells_sentences_apart
-
-
 def test_a_chunk_is_read_twice_and_a_vector_at_a_time_is_kept():
     """h = w x, L = h_1 h_2 h_3: dL/dw = 3 w^2 x_1 x_2 x_3, whatever the chunks; by hand 3 * 4 * 30."""
     weight, seen = torch.tensor(2.0, requires_grad=True), []

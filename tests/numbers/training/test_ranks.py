@@ -11,7 +11,6 @@ from safetensors.torch import load_file
 from tests import walk
 from tests.jobs import started_child
 from tests.numbers.training import rank_worker
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.training import ranks
 
 DROPOUTS = (0.0, 0.1)
@@ -80,9 +79,3 @@ def test_a_training_by_two_processes_that_was_cut_off_ends_in_the_same_bytes(two
     (resumed,) = trained(tmp_path, 2, chunk=3)
     assert whole["losses"].shape == (6,)
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
-
-
-def test_a_batch_that_cannot_be_dealt_out_evenly_is_refused(monkeypatch):
-    monkeypatch.setattr(ranks, "world", lambda: 3)
-    with pytest.raises(ConfigError, match=r"training\.batch_size: 8 rows for 3"):
-        ranks.share(8)

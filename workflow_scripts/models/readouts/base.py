@@ -35,8 +35,6 @@ class ReadoutModule(nn.Module):
 
     reads: Reads = "all"
     """The hidden states that it needs; others need not be computed or kept."""
-    is_independent: bool = True
-    """Whether a vector, and its random numbers, are independent of other sentences of the batch in training, too."""
     width: int
     """Entries of the vectors, R; a head maps them to the encoder's D."""
 

@@ -142,7 +142,6 @@ class Readout(ReadoutModule):
         without = options.squeeze == "none"
         reads_batch = options.gate == "batch" if without else self.dct == "grid" and not is_identity
         self.reads = "padded" if reads_batch else "all"
-        self.is_independent = not options.batch_norm and options.gate != "batch"
         low, high = width // options.reduction, self.branches * width
         if low == 0 or (options.squeeze == "dct" and width % options.frequencies):
             raise ValueError(
