@@ -164,17 +164,11 @@ def check_fit(misfits: Callable[[Start], Iterable[str]], *backbones: PreTrainedM
             backbone.config.num_hidden_layers,
             backbone.config.hidden_size,
             kind=backbone.config.model_type,
-            causal=is_causal(backbone),
         )
         for backbone in backbones
     ]
     if message := next(iter(misfits(Start(sizes=sizes))), None):
         raise ConfigError(message)
-
-
-def is_causal(backbone: PreTrainedModel) -> bool:
-    """Whether tokens attend only to earlier ones, according to the flags of the layers."""
-    return any(getattr(module, "is_causal", False) for module in backbone.modules())
 
 
 def hidden_states(
@@ -231,7 +225,8 @@ def attention_mask(backbone: PreTrainedModel, batch: TokenBatch) -> Tensor:
     if not (mask_BT.is_cuda and known and config._attn_implementation == "sdpa" and length <= window):
         return mask_BT
     mask_B1TT = mask_BT.bool()[:, None, None].expand(-1, -1, length, -1)
-    return mask_B1TT.tril() if is_causal(backbone) else mask_B1TT
+    is_causal = any(getattr(module, "is_causal", False) for module in backbone.modules())
+    return mask_B1TT.tril() if is_causal else mask_B1TT
 
 
 _DROPOUT = re.compile(r"(?!classifier|summary|pooler|qa|seq_)\w*(dropout|pdrop)\w*")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workflow_scripts.config import Settings, by_tag
-from workflow_scripts.settings.start import Start, first_token_alone, layers_outside
+from workflow_scripts.settings.start import Start, layers_outside
 
 
 class ReadoutConfig(Settings):
@@ -96,10 +96,8 @@ class Pooling(ReadoutConfig):
         return _MODES.get(self.pooler, "mean")
 
     def misfits(self, start: Start) -> Iterator[str]:
-        """The encoder has the layers, and the one token that is taken knows the others."""
-        yield from layers_outside(self.indices, "readout.layers", start)
-        if self.mode == "cls":
-            yield from first_token_alone("readout.pooler", start)
+        """The encoder has the layers."""
+        return layers_outside(self.indices, "readout.layers", start)
 
 
 Table2 = Literal[
@@ -135,11 +133,6 @@ class LayerAttention(ReadoutConfig):
     def has_head(self) -> bool:
         """All poolings of the paper have an MLP."""
         return True
-
-    def misfits(self, start: Start) -> Iterator[str]:
-        """The first token knows the others."""
-        if "cls" in self.pooling:
-            yield from first_token_alone("readout.pooling", start)
 
 
 class S2Sent(ReadoutConfig):
@@ -214,12 +207,10 @@ class S2Sent(ReadoutConfig):
             yield "batch_norm: true with squeeze none, where it is not defined. Set it to false."
 
     def misfits(self, start: Start) -> Iterator[str]:
-        """The encoder has the blocks, and its first token knows the others."""
+        """The encoder has the blocks."""
         for depth in start.depths[:1]:
             if self.blocks > depth:
                 yield f"readout.blocks: {self.blocks}; {start.encoder} has {depth} layers. Lower it."
-        if self.pooling == "cls":
-            yield from first_token_alone("readout.pooling", start)
 
 
 class MaskToken(ReadoutConfig):

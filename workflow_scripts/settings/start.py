@@ -16,8 +16,6 @@ class Size(NamedTuple):
     """Longest sentence in tokens; None if there is no such limit, or it is unknown."""
     kind: str | None = None
     """Its model type in Transformers; None if unknown."""
-    causal: bool = False
-    """Whether a token attends to those before it alone; seen when it is loaded."""
 
 
 class Start(NamedTuple):
@@ -45,10 +43,3 @@ def layers_outside(layers: Sequence[int], place: str, start: Start) -> Iterator[
     for depth in start.depths[:1]:
         if outside := [layer for layer in layers if not -depth - 1 <= layer <= depth]:
             yield f"{place}: {outside[0]}; {start.encoder} has hidden states 0 to {depth}. Name one of them."
-
-
-def first_token_alone(place: str, start: Start) -> Iterator[str]:
-    """A finding where the first token attends to no other, so that all sentences have one vector."""
-    if any(size.causal for size in start.sizes):
-        found = f"the first token, which attends to no other, as {start.encoder} is a causal decoder"
-        yield f"{place}: {found}. Take an average."

@@ -6,7 +6,6 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from transformers import ElectraConfig, ElectraModel
 
 from tests import tiny
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.folders import load_encoder
@@ -92,8 +91,3 @@ def test_each_pooling_is_that_of_sentence_transformers_also_when_saved(
     saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     np.testing.assert_allclose(saved.encode(TEXTS, batch_size=4), vectors, atol=1e-5)
     np.testing.assert_allclose(encode(*load_encoder(tmp_path / "model"), TEXTS, 64), vectors, atol=1e-5)
-
-
-def test_a_first_token_must_know_the_others(folders):
-    with pytest.raises(ConfigError, match=r"readout\.pooler: the first token, which .*Take an average"):
-        tiny.encoder(folders["decoder"], "cls")
