@@ -50,7 +50,7 @@ WEIGHTINGS = {
     },
     "unbiased": {"kind": "unbiased", "drop": ["frequent", "subword", "punctuation", "special"]},
 }
-QUANTILE = {"kind": "quantile_uniform", "quantiles": 1000, "subsample": 100_000, "seed": 0}
+QUANTILE = {"kind": "quantile_uniform", "quantiles": 1000}
 POSTPROCESSINGS = {
     "none": {"kind": "none", "fit": "task"},
     "normalise": {"kind": "normalise", "fit": "task"},

@@ -7,9 +7,10 @@
     normalise         length 1
 
 Stankevicius and Lukosevicius 2025, section 3.4. Unless ``fit`` is wikitext (the paper's superscript W), fits are
-transductive. ASSUME: they use every text of the task as often as it occurs, both sides of pairs. Quantiles follow
-scikit-learn's formula with one sort per feature and, if no quantile repeats, one interpolation instead of two. Values
-that several post-processings of the same vectors need, such as their principal directions, are computed once.
+transductive. ASSUME: they use every text of the task as often as it occurs, both sides of pairs; scikit-learn draws
+some for quantiles of more than 100,000. Quantiles follow its formula with one sort per feature and, if no quantile
+repeats, one interpolation instead of two. Values that several post-processings of the same vectors need, such as their
+principal directions, are computed once.
 
 Shape suffixes: U distinct vectors, N vectors with repetitions, D width, Q quantiles, K directions.
 """
@@ -76,7 +77,7 @@ def fit(settings: Postprocessing, sample: Sample) -> Fit:
     if isinstance(settings, Plain):
         return {}
     if isinstance(settings, Quantile):
-        return {"references_DQ": _quantiles(sample.repeated, settings)}
+        return {"references_DQ": _quantiles(sample.repeated, settings.quantiles)}
     if settings.kind == "zscore":
         scale_D = _inverse(sample.repeated.std(axis=0, dtype=np.float64))
         return _fit_of(mean_D=sample.mean, scale_D=scale_D)
@@ -120,13 +121,9 @@ def _inverse(values: NDArray[Any]) -> NDArray[Any]:
     return inverse
 
 
-def _quantiles(vectors_ND: Vectors, settings: Quantile) -> NDArray[np.float32]:
-    if len(vectors_ND) > settings.subsample:
-        random = np.random.default_rng(settings.seed)
-        chosen = random.choice(len(vectors_ND), settings.subsample, replace=False)
-        vectors_ND = vectors_ND[np.sort(chosen)]
+def _quantiles(vectors_ND: Vectors, quantiles: int) -> NDArray[np.float32]:
     sorted_DN = np.sort(vectors_ND.T, axis=1)
-    count = min(settings.quantiles, len(vectors_ND))
+    count = min(quantiles, len(vectors_ND))
     places_Q = np.linspace(0, len(vectors_ND) - 1, count)
     below_Q = places_Q.astype(np.int64)
     above_Q = np.minimum(below_Q + 1, len(vectors_ND) - 1)

@@ -176,10 +176,6 @@ class Quantile(Settings):
     quantiles: int = Field(
         ge=2, description="Points of each feature's distribution; fewer where N is smaller."
     )
-    subsample: int = Field(
-        gt=0, description="Most vectors to fit on; scikit-learn's default was 100,000 until 1.5, then 10,000."
-    )
-    seed: int = Field(ge=0, description="Seed of the subsample.")
 
 
 Postprocessing = Annotated[Plain | Learnt | Abtt | Quantile, Field(discriminator="kind")]

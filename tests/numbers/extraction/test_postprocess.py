@@ -10,7 +10,7 @@ from workflow_scripts.evaluation.geometry import isoscore
 from workflow_scripts.extraction.postprocess import Sample, apply, fit
 from workflow_scripts.settings.extraction import Abtt, Learnt, Plain, Quantile
 
-QUANTILE = Quantile(kind="quantile_uniform", label="", fit="task", quantiles=50, subsample=10_000, seed=0)
+QUANTILE = Quantile(kind="quantile_uniform", label="", fit="task", quantiles=50)
 WHITEN = Learnt(kind="whiten", label="", fit="task")
 ZSCORE = Learnt(kind="zscore", label="", fit="task")
 
@@ -107,18 +107,6 @@ def test_quantiles_of_given_references_are_scikit_learns_to_the_last_place(vecto
     for others in (vectors, np.float32(1.3) * vectors - 1, vectors[::-1]):
         ours = apply(QUANTILE, {"references_DQ": references_DQ}, Sample(others))
         np.testing.assert_allclose(ours, peer.transform(others.astype(np.float64)), rtol=0, atol=6e-8)
-
-
-def test_quantiles_are_fitted_on_a_part_of_many_vectors_each_at_most_once(vectors):
-    """``subsample`` vectors, drawn by ``seed``: with as many quantiles, they are the references themselves."""
-    few = QUANTILE.model_copy(update={"subsample": 40, "quantiles": 40})
-    found = fit(few, Sample(vectors))["references_DQ"]
-    rows = [{int(row) for row in np.flatnonzero(np.isin(vectors[:, d], found[d]))} for d in range(12)]
-    assert all(part == rows[0] and len(part) == 40 for part in rows)
-    np.testing.assert_array_equal(found, np.sort(vectors[sorted(rows[0])].T, axis=1))
-    again, other = (fit(few.model_copy(update={"seed": seed}), Sample(vectors)) for seed in (0, 1))
-    np.testing.assert_array_equal(again["references_DQ"], found)
-    assert not np.array_equal(other["references_DQ"], found)
 
 
 @pytest.mark.parametrize("repeats", [False, True])
