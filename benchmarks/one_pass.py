@@ -48,7 +48,7 @@ WEIGHTINGS = {
         "unseen": "max",
         "repeated": "each",
     },
-    "unbiased": {"kind": "unbiased", "drop": ["frequent", "subword", "punctuation", "special"]},
+    "unbiased": {"kind": "unbiased"},
 }
 QUANTILE = {"kind": "quantile_uniform", "quantiles": 1000}
 POSTPROCESSINGS = {
