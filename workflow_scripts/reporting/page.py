@@ -13,7 +13,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from math import ceil, floor, log10
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 from urllib.parse import quote
 
@@ -32,7 +31,6 @@ from workflow_scripts.columns import (
     PAIRS,
     WORD_COUNTS,
 )
-from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import half_width
 from workflow_scripts.provenance.artefacts import read_table, write_page
 from workflow_scripts.provenance.job import Job
@@ -54,7 +52,7 @@ def page(job: Job) -> str:
     """The page about the study of a job."""
     config = Config.parse(job.settings["page"], "report.page")
     called = Called.parse(job.settings["called"], "names")
-    record, report = job.record(), job.outputs["report"]
+    report = job.outputs["report"]
     corpora, made = _corpora(job, config.top_words), _sections(job, called)
     led = next((section for section in made if section["headline"]), {})
     templates = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -67,7 +65,7 @@ def page(job: Job) -> str:
             [section["experiment"] for section in made if section["experiment"]],
             sum(corpus["sentences"] for corpus in corpora),
         ),
-        labels=split_labels(record.labels),
+        labels=split_labels(job.start.labels),
         led=led,
         comparison=compare_runs(led["sheet"], led["headline"]) if led else {},
         sections=made,
@@ -77,8 +75,6 @@ def page(job: Job) -> str:
         development=_development(job),
         claims=_claims(job),
         file=_linked(report, report),
-        commit=record.origin.commit,
-        dirty=record.origin.dirty,
     )
 
 
@@ -226,7 +222,6 @@ def _section(
         "table": _linked(path, job.outputs["report"]),
         "trainings": lines,
         "environments": dict.fromkeys(map(_trained_with, records)),
-        "machines": dict.fromkeys(one.origin.gpu or one.origin.processor for one in records),
         "drawings": figures.get(sheet.name, ()),
     }
 
@@ -250,13 +245,11 @@ def rests_on(lines: Sequence[Shown], rows: Sequence[Row], called: Called, datase
 
 
 def _training(job: Job, run: str, histories: Sequence[Path]) -> Shown:
-    """The training of one run: steps, sentences read, passes over the corpus, seconds, checkpoints kept."""
+    """The training of one run: steps, sentences read, passes over the corpus, checkpoints kept."""
     record = record_of(histories[0])
     training, corpus = record.settings["training"], record.inputs["corpus"].path
     tables = {path: read_table(path, HISTORY) for path in histories}
     counts = [steps(table) for table in tables.values()]
-    took = [_seconds(job, path, training["batch_size"], steps(table)) for path, table in tables.items()]
-    measured = [one for one in took if one is not None]
     rows = next((_rows_of(path) for path in job.many("train") if path.as_posix() == corpus), None)
     read = sentences(max(counts), rows, training["batch_size"], training["last_batch"])
     return {
@@ -269,8 +262,6 @@ def _training(job: Job, run: str, histories: Sequence[Path]) -> Shown:
         "passes": read / rows if rows else None,
         "tokens": training["max_tokens"],
         "rate": f"{training['learning_rate']:.2g}",
-        "seconds": between(measured),
-        "all_seconds": f"{sum(measured):,.0f}" if measured and len(measured) == len(took) else "",
         "kept": [
             (wildcard(path, "seed"), _checkpoint(table), _linked(path, job.outputs["report"]))
             for path, table in tables.items()
@@ -283,27 +274,6 @@ def _checkpoint(history: pa.Table) -> str:
     return f"step {step:,}" if score is None else f"step {step:,} ({number(score, 3)})"
 
 
-def _seconds(job: Job, history: Path, batch_size: int, trained_steps: int) -> float | None:
-    """Seconds of the steps of a training, its development scores included; None where nothing was measured.
-
-    If a training was stopped and resumed, its file of speeds has only the steps since; their mean stands for all.
-
-    Raises:
-        DataError: if the file is damaged.
-    """
-    made = (wildcard(history, "run"), f"seed{wildcard(history, 'seed')}.speed.parquet")
-    speed = Path("benchmarks", job.settings["name"], "train_encoder", *made)
-    if not speed.is_file():
-        return None
-    try:
-        rates = pq.read_table(speed)["sentences_per_second"].to_pylist()
-    except (pa.ArrowException, OSError, KeyError) as error:
-        raise DataError(
-            f"{speed}: no table of speeds. Delete it: the page then says that nothing was measured."
-        ) from error
-    return trained_steps * fmean(batch_size / rate for rate in rates) if rates else None
-
-
 def sentences(trained_steps: int, rows: int | None, batch_size: int, last_batch: LastBatch) -> int:
     """Number of sentences that some steps read; if the corpus's rows are not known, all batches count as whole."""
     if rows is None or rows < batch_size:
@@ -314,7 +284,7 @@ def sentences(trained_steps: int, rows: int | None, batch_size: int, last_batch:
 
 
 def _trained_with(record: Record) -> str:
-    """Packages and settings of the machine behind a training."""
+    """Packages, precision and processors behind a training."""
     training = record.settings["training"]
     threads, gpus = training.get("cpu_threads"), training.get("gpus")
     parts = [

@@ -99,7 +99,7 @@ def _followed(records: Sequence[Record], roles: Iterable[str]) -> tuple[str, lis
 
 
 def contents_equal(a: Path, b: Path) -> bool:
-    """Whether two artefacts have equal contents, without their records and elements that differ from run to run."""
+    """Whether two artefacts have equal contents, without their records."""
     if {a.suffix, b.suffix} == {".parquet"}:
         one, two = pq.read_table(a), pq.read_table(b)
         same = one.schema.equals(two.schema) and one.num_rows == two.num_rows

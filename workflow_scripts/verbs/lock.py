@@ -46,7 +46,7 @@ class Lock(Settings, extra="ignore"):
     artefacts: Hashes
     """Hashes of whole files, records among them."""
     contents: Hashes
-    """Hashes of artefacts without their records, and without parts that differ from run to run."""
+    """Hashes of artefacts without their records."""
     settings: Hashes
     code: Hashes
     commits: list[str]

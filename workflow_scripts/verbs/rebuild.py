@@ -9,7 +9,6 @@ Exit code 1 if the contents of a rebuilt artefact differ.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -55,17 +54,11 @@ def rebuild(path: Path, call: Call) -> list[dict[str, Any]]:
 
 
 def _run(job: PlannedJob, folder: Path) -> None:
-    """Run a job in ``folder``, with links to its inputs and the list of its code.
-
-    Speeds are copied: a page shows those of trainings, and the job that measures them writes them over.
-    """
+    """Run a job in ``folder``, with links to its inputs and the list of its code."""
     for given in {CODE.as_posix(), *(path.removesuffix(f"/{RECORD_FILE}") for path in job.inputs)}:
         if Path(given).exists() and not (folder / given).exists():
             (folder / given).parent.mkdir(parents=True, exist_ok=True)
             (folder / given).symlink_to(Path(given).absolute())
-    for speed in Path("benchmarks").rglob("*.speed.parquet"):
-        (folder / speed).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(speed, folder / speed)
     python = Path(sys.executable).parent  # jobs call python or torchrun without a path
     more = {**_THREADS, CACHE: "", "PYTHONPATH": str(Path.cwd()), "PATH": f"{python}:{os.environ['PATH']}"}
     ended = subprocess.run(

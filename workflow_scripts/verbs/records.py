@@ -42,8 +42,6 @@ _CONTROL = re.compile(r"\\u00(0|1|7f|8|9)")  # control characters, as JSON escap
 _RESULTS = Path("results")
 _THREADS = 2  # one computes hashes while the other waits for the disk
 _MACHINE = {"python", "processor", "capability", "threads", "blas", "gpu"}
-_VARIES = re.compile(rb'<(td|span) class="varies[a-z ]*">[^<]*</\1>')
-"""Elements of a page that differ from run to run: seconds, the machine and the commit."""
 
 # One file
 
@@ -221,14 +219,8 @@ def inputs_by_role(record: Record) -> dict[str, Input]:
 
 
 def contents_hash(path: Path, record: Record) -> str:
-    """Hash of an artefact without its record and without the elements of a page that differ from run to run.
-
-    It is computed again: a file that was sealed again may claim another.
-    """
-    pieces = artefact_contents(path, record)  # a page is one piece
-    return content_identity(
-        (_VARIES.sub(b"", piece) for piece in pieces) if path.suffix == ".html" else pieces, ()
-    )
+    """Hash of an artefact without its record, computed again: a file that was sealed again may claim another."""
+    return content_identity(artefact_contents(path, record), ())
 
 
 # All files of some folders

@@ -28,7 +28,6 @@ from workflow_scripts.figures.base import all_figures
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.closure import ROOT, meanings, packages
 from workflow_scripts.settings.grids import Experiment, runs_of
-from workflow_scripts.training.loop import write_speed
 
 STAND_IN = "all-MiniLM-L6-v2 stands in for BERT-base"
 ADAPTED = "minilm_mlm, adapted by masked language modelling, stands in for a raw pretrained encoder"
@@ -72,8 +71,6 @@ CALLED = {
 TRAINING = {"batch_size": 64, "last_batch": "drop", "max_tokens": 32, "learning_rate": 3e-5}
 RUNS = [(name, seed) for name, run in runs_of(Experiment.parse(GRID, "grid")).items() for seed in run.seeds]
 TRAINED = [(name, seed) for name, seed in RUNS if seed]
-UNMEASURED = "s2sent.minilm_mlm.wiki_extract"
-"""The run whose speed nobody has measured."""
 
 
 def history(run: str, seed: int) -> pa.Table:
@@ -104,7 +101,6 @@ class Study:
     labels: tuple[str, ...] = (ADAPTED, STAND_IN)
     words: tuple[str, ...] = ("the", "of", "and", "in", "to", "a")
     gap_reason: str = "no source of the dataset is available"
-    slower: float = 0.0
 
     def write(
         self,
@@ -155,14 +151,6 @@ class Study:
             Score("space", "", "uniformity", 0.6 - 4 * quality + 0.03 * seed, 3000, note),
         ]
         return score_table(found, run=run, seed=str(seed), suite="sts")
-
-    def speeds(self) -> None:
-        """Speeds of trainings: 64 sentences a step, each step in 1 or 1.1 seconds; one of three seeds resumed at step 100."""
-        for run, seed in TRAINED:
-            if run != UNMEASURED:
-                steps = range(101 if seed == 3 else 1, 151)
-                file = Path(f"benchmarks/demo/train_encoder/{run}/seed{seed}.speed.parquet")
-                write_speed(file, dict.fromkeys(steps, 1.0 + self.slower + 0.1 * (seed == 2)), 64)
 
     def corpus(self) -> dict[str, Path]:
         """Dataset, corpus, words and development set, by their roles in the report."""
@@ -253,7 +241,6 @@ class Study:
         scores = self.per_run("scores/sts/sts/{}/seed{}.parquet", self.scores, suite="sts")
         pairs = self.per_run("scores/sts/sts/{}/seed{}.pairs.parquet", similarities, suite="sts")
         table = tables / "lab.parquet"
-        self.speeds()
         corpus = self.corpus()
         histories = self.per_run(
             "runs/{}/seed{}/history.parquet",
