@@ -18,17 +18,11 @@ from typing import Any
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.call import FOLDER as CODE
 from workflow_scripts.graph.place import Call
-from workflow_scripts.provenance.artefacts import RECORD_FILE, read_record, read_seal
+from workflow_scripts.provenance.artefacts import RECORD_FILE, read_seal
 from workflow_scripts.provenance.cache import FOLDER as CACHE
-from workflow_scripts.verbs.diff import contents_equal
 from workflow_scripts.verbs.plan import CONFIGURATION, PlannedJob, given_call, planned
 from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
-from workflow_scripts.verbs.records import (
-    artefact_at,
-    compare,
-    facts,
-    job_name,
-)
+from workflow_scripts.verbs.records import artefact_at, compare_artefacts, job_name
 
 # Sums of floats depend on the number of threads. Snakemake gives a job the threads of its rule: one, except for
 # training, which sets the number itself.
@@ -50,7 +44,7 @@ def rebuild(path: Path, call: Call) -> list[dict[str, Any]]:
         )
     with tempfile.TemporaryDirectory() as temporary:
         _run(job, Path(temporary))
-        return [_compared(Path(output), Path(temporary, output)) for output in record.outputs]
+        return [_compared(Path(output), Path(temporary, output), job) for output in record.outputs]
 
 
 def _run(job: PlannedJob, folder: Path) -> None:
@@ -76,15 +70,13 @@ def _run(job: PlannedJob, folder: Path) -> None:
         raise DataError(f"{failed} with exit code {ended.returncode}: {last}")
 
 
-def _compared(first: Path, again: Path) -> dict[str, Any]:
-    was, now = read_record(first), read_record(again)
-    assert was and now, first
-    identical, changes = read_seal(first) == read_seal(again), compare(facts(was), facts(now))
+def _compared(first: Path, again: Path, job: PlannedJob) -> dict[str, Any]:
+    identical, (equal, changes) = read_seal(first) == read_seal(again), compare_artefacts(first, again)
     keys = ", ".join(f"{change.section} {change.key}".strip() for change in changes)
     return {
         "path": first.as_posix(),
-        "by": job_name(now.rule, now.wildcards),
-        "contents": "equal" if identical or contents_equal(first, again) else "differ",
+        "by": job_name(job.rule, job.wildcards),
+        "contents": "equal" if equal else "differ",
         "record": "identical" if identical else f"differs: {keys}",
         "changes": rows_of(changes),
     }

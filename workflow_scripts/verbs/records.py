@@ -1,4 +1,4 @@
-"""The records below some folders as a graph of artefacts, and the one comparison of the facts in two records.
+"""The records below some folders as a graph of artefacts, and the one comparison of facts about artefacts.
 
 A model folder goes by the name of its record, as in other records.
 """
@@ -9,13 +9,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cached_property
-from itertools import accumulate, repeat
+from functools import cached_property, partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal, NamedTuple
-
-from rich.console import Console
-from rich.progress import track
 
 from workflow_scripts.errors import DataError, advice, how_to_make, how_to_repair
 from workflow_scripts.graph.reasons import flat
@@ -167,7 +164,7 @@ def present_state(name: str, sha256: str) -> tuple[State, Record | None]:
     return ("as recorded" if record else "file") if same else "rebuilt since", record
 
 
-# Two records
+# Facts
 
 Facts = Mapping[str, Mapping[str, object]]
 """Sections, such as setting or code, and the entries of each."""
@@ -206,6 +203,13 @@ def compare(a: Facts, b: Facts) -> list[Change]:
         for key in sorted(a[section].keys() | b[section].keys())
         if (one := a[section].get(key, ABSENT)) != (two := b[section].get(key, ABSENT))
     ]
+
+
+def compare_artefacts(a: Path, b: Path) -> tuple[bool, list[Change]]:
+    """Whether two artefacts have equal contents, and the differences between their records."""
+    sides = [artefact_at(path) for path in (a, b)]
+    (_, was), (_, now) = sides
+    return len({contents_hash(*side) for side in sides}) == 1, compare(facts(was), facts(now))
 
 
 def inputs_by_role(record: Record) -> dict[str, Input]:
@@ -255,8 +259,7 @@ class Records:
 
         Args:
             folders: Of results, such as a study.
-            hashing: Whether to look for damage, with a bar on a terminal, or to believe stored checksums and
-                identities.
+            hashing: Whether to look for damage, or to believe stored checksums and identities.
         """
         self.sizes: dict[str, int] = {}
         self.strays: dict[str, str] = {}
@@ -265,7 +268,9 @@ class Records:
         self.folders = [relative_name(folder) for folder in folders]
         for folder in folders:
             self._list(folder, seen)
-        self.inspections = self._inspected(hashing)
+        with ThreadPoolExecutor(_THREADS) as pool:
+            inspected = pool.map(partial(_inspect, hashing=hashing), self.sizes)
+            self.inspections = dict(zip(self.sizes, inspected, strict=True))
         self.by_file = {name: one.record for name, one in sorted(self.inspections.items()) if one.record}
         """Artefact to record, for records in intact files."""
         self.readers = defaultdict[str, set[str]](set)
@@ -294,15 +299,6 @@ class Records:
                 self.strays[name] = "neither a file nor a folder; perhaps a broken link"
             elif not path.name.endswith(LOCK_SUFFIX):  # which `lock` writes
                 self.sizes[name] = path.stat().st_size
-
-    def _inspected(self, hashing: bool) -> dict[str, Inspection]:
-        names = sorted(self.sizes, key=lambda name: (-self.sizes[name], name))  # the largest first
-        screen = Console(stderr=True)
-        hidden = not (hashing and screen.is_terminal)
-        with ThreadPoolExecutor(_THREADS) as pool:
-            found = pool.map(_inspect, names, repeat(hashing))
-            seen = track(found, "hashing", len(names), console=screen, transient=True, disable=hidden)
-            return dict(zip(names, seen, strict=True))
 
     @cached_property
     def _models(self) -> set[str]:
