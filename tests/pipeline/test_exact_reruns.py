@@ -101,7 +101,6 @@ READERS: dict[str, dict[str, int]] = {
     "datasets.lee.about": NOTHING,
     "significance": SCORED,
     "claims": JUDGED | REPORT,
-    "report.figure": DRAWN | REPORT,
     "report.learning_curves": FIGURES | REPORT,
     "report.cosine_density.edges": FIGURES | REPORT,
     "report.cosine_density.bandwidth": FIGURES | REPORT,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import pandas as pd
 
 from workflow_scripts.config import Settings, names_in
-from workflow_scripts.figures.style import LINE, POINTS, FigureStyle, lines_in
+from workflow_scripts.figures.style import LINE, POINTS, WIDTH_INCHES, lines_in
 from workflow_scripts.settings.grids import Column, Experiment, MeanColumn
 from workflow_scripts.settings.report import Called
 
@@ -43,8 +43,6 @@ class Request(NamedTuple, Generic[ConfigT]):
     """For a figure of the extraction study: definitions of the models, measures and variants that its settings name."""
     called: Called = Called()
     """Display names of runs, corpora and datasets."""
-    style: FigureStyle = FigureStyle(width_inches=7.3)
-    """Settings that all figures share."""
     title: str = ""
     """The figure's title, filled in."""
     footnotes: Sequence[str] = ()
@@ -54,23 +52,21 @@ class Request(NamedTuple, Generic[ConfigT]):
         """Make a figure with the title above panels of this height, and notes and footnotes below them."""
         from matplotlib.figure import Figure
 
-        width = self.style.width_inches
-        head = lines_in(self.title, width - 0.1, "title")
-        foot = [line for text in (*notes, *self.footnotes) for line in lines_in(text, width - 0.1, "small")]
+        width = WIDTH_INCHES - 0.1
+        head = lines_in(self.title, width, "title")
+        foot = [line for text in (*notes, *self.footnotes) for line in lines_in(text, width, "small")]
         above, below = (
             len(lines) * POINTS[size] * LINE / 72 + 0.08 * bool(lines)
             for lines, size in ((head, "title"), (foot, "small"))
         )
         height = panels_inches + above + below
-        figure = Figure(figsize=(width, height), dpi=72)
+        figure = Figure(figsize=(WIDTH_INCHES, height), dpi=72)
         # Not the constrained layout: its solver orders by memory address, so its last digits would vary.
         rect = (0, below / height, 1, 1 - above / height)
         figure.set_layout_engine("tight", rect=rect, pad=0.5, w_pad=1.2)
-        bold = {"size": POINTS["title"], "weight": "bold"}
-        figure.text(
-            0.04 / width, 1 - 0.03 / height, "\n".join(head), va="top", linespacing=LINE, fontdict=bold
-        )
-        figure.text(0.04 / width, 0.04 / height, "\n".join(foot), linespacing=LINE, size=POINTS["small"])
+        left, bold = 0.04 / WIDTH_INCHES, {"size": POINTS["title"], "weight": "bold"}
+        figure.text(left, 1 - 0.03 / height, "\n".join(head), va="top", linespacing=LINE, fontdict=bold)
+        figure.text(left, 0.04 / height, "\n".join(foot), linespacing=LINE, size=POINTS["small"])
         return figure
 
     def empty(self, message: str, panels_inches: float = 1, notes: Sequence[str] = ()) -> Figure:

@@ -81,7 +81,7 @@ def cosine_density(request: Request[CosineDensity]) -> Drawn:
     for number, (axes, run) in enumerate(zip(panels.flat, runs, strict=False)):
         seeds = points["seeds"][points["run"] == run].iloc[0]
         name = f"{names.short[run]} ({'1 seed' if seeds == 1 else f'{seeds} seeds pooled'})"
-        axes.set_title(heading(name, request.style, columns))
+        axes.set_title(heading(name, columns))
         _draw_run(axes, points[points["run"] == run], visible[visible["run"] == run], scale)
         axes.set_xlabel("cosine" if number + columns >= len(runs) else "")
         axes.tick_params(labelbottom=True)

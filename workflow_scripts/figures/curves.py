@@ -231,8 +231,7 @@ def word_frequencies(request: Request[WordFrequencies]) -> Drawn:
     above, below = figure.subplots(2, 1, sharex=True)
     for axes, name, label in ((above, "count", "occurrences"), (below, "change_rate", "rate of change")):
         axes.plot(points["rank"], points[name], color=COLOURS[0], label="here")
-        if points[f"printed_{name}"].notna().any():
-            axes.plot(points["rank"], points[f"printed_{name}"], "o", color=COLOURS[1], label="3R, Table 5")
+        axes.plot(points["rank"], points[f"printed_{name}"], "o", color=COLOURS[1], label="3R, Table 5")
         axes.set_ylabel(label)
         axes.grid(axis="y")
     log_scale(above)

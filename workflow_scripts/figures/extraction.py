@@ -16,7 +16,6 @@ from workflow_scripts.figures.base import Axes, Declaration, Drawn, Figure, Requ
 from workflow_scripts.figures.style import (
     INK,
     LEGEND_AT_RIGHT,
-    PAPER,
     draw_lines,
     draw_map,
     line_look,
@@ -267,7 +266,10 @@ def mixing_map(request: Request[MixingMap]) -> Drawn:
         draw_map(axes, grid, layers, shares, cmap="cividis")
         axes.invert_yaxis()
         best = np.unravel_index(np.nanargmax(grid), grid.shape)
-        for colour, width in ((INK, 3.0), (PAPER, 1.2)):  # a bright cross on a dark one is visible everywhere
+        for colour, width in (
+            (INK, 3.0),
+            ("white", 1.2),
+        ):  # a bright cross on a dark one is visible everywhere
             axes.plot(best[1] + 0.5, best[0] + 0.5, "x", color=colour, ms=6, mew=width)
         axes.set(title=f"{names.datasets.get(name, name)}: {own['y'].max():.1f}", xlabel="layer", ylabel="w")
     for axes in panels.flat[len(panel_names) :]:

@@ -94,7 +94,7 @@ def draw_maps(
                 axes.set_axis_off()
         run_panels[0].set_ylabel(upright(f"{name}{suffixes.get(run, '')}", inches))
     for axes, title in zip(panels[0], titles, strict=False):
-        axes.set_title(heading(title, request.style, len(titles)), fontsize="small")
+        axes.set_title(heading(title, len(titles)), fontsize="small")
     for axes in panels[:, -1]:
         axes.remove()
     bar_axes = figure.add_subplot(panels[0, 0].get_gridspec()[:, -1])

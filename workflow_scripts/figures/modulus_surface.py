@@ -15,7 +15,7 @@ from workflow_scripts.figures.style import INK, colour_bar
 
 _PANEL_INCHES = 3.6
 _LEVELS = np.linspace(0, 1, 11)
-_LINES = ["#111112"] * 4 + ["#f8f8f9"] * 5  # dark on light colours, then light on dark ones, on any page
+_LINES = ["black"] * 4 + ["white"] * 5  # dark on light colours, then light on dark ones
 
 
 class ModulusSurface(Settings):

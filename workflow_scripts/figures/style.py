@@ -1,14 +1,11 @@
-"""The common style of all figures, and their SVG: the same bytes every time, readable on light and dark pages.
+"""The common style of all figures, and their SVG, which has the same bytes every time.
 
-Text stays text, so it can be searched and read aloud. Everything drawn in ``INK`` takes the colour of the text around
-the figure (``currentColor``), which is light in a dark scheme. The other colours have a contrast of about 4 to both
-white and near-black.
+Text stays text, so it can be searched and read aloud.
 """
 
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from html import escape
@@ -16,9 +13,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from pydantic import Field
 
-from workflow_scripts.config import Settings
 from workflow_scripts.settings.report import Called
 
 if TYPE_CHECKING:  # planning imports this module, and loads none of these
@@ -28,23 +23,10 @@ if TYPE_CHECKING:  # planning imports this module, and loads none of these
     from matplotlib.figure import Figure
 
 
-class FigureStyle(Settings):
-    """Settings that all figures share."""
-
-    width_inches: float = Field(
-        gt=2, le=20, description="Width of a figure; 7.3 inches are 700 pixels of a page."
-    )
-
-
+WIDTH_INCHES = 7.3  # 700 pixels of a page
 INK = "#1a1a1b"
-PAPER = "#fefeff"
-_SCHEME = (
-    "svg {{ color: #1d1f23 }} @media (prefers-color-scheme: dark) "
-    "{{ svg {{ color: #e6e7e9 }} #{name}-paper path {{ fill: #16181c !important }} }}"
-)
-"""Colours of text and paper in both schemes."""
 COLOURS = ("#2280c3", "#cb5500", "#008a65", "#ad5f93", "#857300", "#7a7d84")
-"""Colours of lines and points, after Okabe and Ito, for light and dark paper."""
+"""Colours of lines and points, after Okabe and Ito, with a contrast of about 4 to white."""
 DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, (2, 2)), (0, (7, 2, 2, 2)))
 
 POINTS = {"text": 8.0, "small": 7.0, "title": 9.5}
@@ -79,9 +61,8 @@ _RC: dict[Any, Any] = {
     "grid.alpha": 0.13,
     "grid.linewidth": 0.5,
     "lines.linewidth": 1.6,
-    "figure.facecolor": PAPER,
-    "axes.facecolor": "none",
     "svg.fonttype": "none",
+    "svg.hashsalt": "semblance",  # ids are random otherwise
 }
 
 
@@ -109,9 +90,9 @@ def upright(label: str, inches: float) -> str:
     return "\n".join(lines_in(label, inches - _BELOW_AXIS_INCHES, "text"))
 
 
-def heading(label: str, style: FigureStyle, columns: int) -> str:
+def heading(label: str, columns: int) -> str:
     """Wrap the title of one of several panels next to each other to the panel's width."""
-    return "\n".join(lines_in(label, _PANELS_SHARE * style.width_inches / columns, "small"))
+    return "\n".join(lines_in(label, _PANELS_SHARE * WIDTH_INCHES / columns, "small"))
 
 
 class Names(NamedTuple):
@@ -222,29 +203,14 @@ def to_svg(figure: Figure, name: str, title: str, description: str) -> str:
 
     Args:
         figure: Made by ``new_figure`` in ``figure_style``.
-        name: Prefix of every id, so that a page may contain several figures; letters, digits, ``_`` and ``-``.
+        name: Prefix of the ids of title and description.
         title: Text that screen readers read in place of the picture.
         description: A longer text for screen readers.
     """
-    from matplotlib import rc_context
-
-    figure.patch.set_gid("paper")
     buffer = io.StringIO()
-    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    with rc_context({"svg.hashsalt": name}):
-        figure.savefig(buffer, format="svg", metadata=nothing)
-    # Only tags are edited; the text between them stays.
-    svg = re.sub(r"<[^>]*>", lambda tag: _restyled(tag[0], name), buffer.getvalue())
+    figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     spoken = f'<title id="{name}-title">{escape(title)}</title>\n <desc id="{name}-desc">{escape(description)}</desc>'
-    scheme = _SCHEME.format(name=name)
     opening = f'role="img" aria-labelledby="{name}-title {name}-desc" version="1.1">'
-    start, version, rest = svg.partition('version="1.1">')
+    start, version, rest = buffer.getvalue().partition('version="1.1">')
     assert version, "matplotlib writes another opening tag than it did"
-    return f"{start}{opening}\n {spoken}\n <style>{scheme}</style>{rest}"
-
-
-def _restyled(tag: str, name: str) -> str:
-    """Prefix a tag's ids with the figure's name, round its paths to 1/100 point, and replace ink by currentColor."""
-    tag = re.sub(r'(\bid="|"#|url\(#)', rf"\g<1>{name}-", tag)
-    tag = re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), tag)
-    return tag.replace(INK, "currentColor").replace("stroke: #000000", "stroke: currentColor")
+    return f"{start}{opening}\n {spoken}{rest}"

@@ -33,7 +33,6 @@ STAND_IN = "all-MiniLM-L6-v2 stands in for BERT-base"
 ADAPTED = "minilm_mlm, adapted by masked language modelling, stands in for a raw pretrained encoder"
 SIGNIFICANCE = {"alpha": 0.05, "power": 0.8, "resamples": 1000, "seed": 0}
 REPORT = {
-    "figure": {"width_inches": 7.3},
     "learning_curves": {"loss_blocks": 40},
     "cosine_density": {"task": "stsb_test", "edges": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "bandwidth": 0.03},
     "alignment_uniformity": {"task": "space"},
@@ -288,9 +287,7 @@ Asked = tuple[dict[str, Any], Mapping[str, list[Path]]]
 """The block of settings of a figure, and its inputs by role."""
 
 
-def drawing(
-    folder: Path, figures: Mapping[str, Asked], title: str = "A grid", **style: Any
-) -> tuple[str, dict[str, Any]]:
+def drawing(folder: Path, figures: Mapping[str, Asked], title: str = "A grid") -> tuple[str, dict[str, Any]]:
     """The rule that draws ``figures`` of an experiment into a folder, and the call of its job."""
     shared = {"runs": [], "title": title, "called": CALLED, "names": {}}
     told = {
@@ -300,8 +297,9 @@ def drawing(
         for name, (config, _) in figures.items()
     }
     read = {f"{name}.{role}": paths for name, (_, files) in figures.items() for role, paths in files.items()}
-    settings = {"figures": told, "style": REPORT["figure"] | style}
-    return command("draw_figures", settings, experiment="lab", **read, figures=folder / "record.json")
+    return command(
+        "draw_figures", {"figures": told}, experiment="lab", **read, figures=folder / "record.json"
+    )
 
 
 def command(rule: str, settings: dict[str, Any], **named: Any) -> tuple[str, dict[str, Any]]:
