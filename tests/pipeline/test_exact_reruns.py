@@ -451,7 +451,7 @@ GRID_CHANGES = [
     ({"seeds": DEMO_GRID["seeds"][::-1]}, NOTHING),
     ({"title": "Another"}, SCORED),
     ({"baseline": None}, SCORED),
-    ({"token_similarity": TOKENS | {"unit": "pieces"}}, FIGURES | REPORT),
+    ({"token_similarity": TOKENS | {"max_tokens": 16}}, FIGURES | REPORT),
     ({"runs": DEMO_GRID["runs"][::-1]}, SCORED),  # runs are drawn in their order
     ({"scatter": {"x": "alignment", "y": "Spearman"}}, FIGURES | REPORT),
     ({"modulus_surface": {"longest": 3.0, "steps": 61}}, FIGURES | REPORT),

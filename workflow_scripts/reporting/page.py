@@ -10,7 +10,7 @@ import re
 import xml.etree.ElementTree as ET
 from base64 import b64encode
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, floor, log10
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,6 @@ from workflow_scripts.settings.training import LastBatch, batches
 
 Shown = dict[str, Any]
 """Values of the template, by the names that it uses."""
-_PACKAGES = ("torch", "transformers", "tokenizers")
 
 
 def page(job: Job) -> str:
@@ -211,37 +210,14 @@ def _section(
         for run in sheet.cells["run"].unique()
         if experiment and run in histories
     }
-    lines = [_training(job, run, paths) for run, paths in trained.items()]
-    records = [record_of(one) for paths in trained.values() for one in paths]
-    datasets = {wildcard(one, "dataset") for one in job.many("datasets")}
     return {
         "sheet": sheet,
         "experiment": experiment,
-        "rests_on": rests_on(lines, sheet.rows, called, datasets),
         "headline": experiment and experiment.headline_column().heading,
         "table": _linked(path, job.outputs["report"]),
-        "trainings": lines,
-        "environments": dict.fromkeys(map(_trained_with, records)),
+        "trainings": [_training(job, run, paths) for run, paths in trained.items()],
         "drawings": figures.get(sheet.name, ()),
     }
-
-
-def rests_on(lines: Sequence[Shown], rows: Sequence[Row], called: Called, datasets: Collection[str]) -> str:
-    """Steps, data and seeds of a table in one line; the data are named where they are few."""
-    read = dict.fromkeys((row["suite"], row["task"]) for row in rows if row["scale"] is not None)
-    on_data = {
-        suite for suite, task in read if task in datasets
-    }  # whose other tasks measure the vectors of these
-    tasks = [task for suite, task in read if task in datasets or suite not in on_data]
-    scored = dict.fromkeys(map(called.dataset, tasks))
-    parts = ["Nothing is trained"]
-    if lines:
-        corpora = dict.fromkeys(called.corpus(line["corpus"]) for line in lines)
-        counts = between([count for line in lines for count in line["counts"]])
-        seeds = _counted(max(row["seeds"] for row in rows), "seed")
-        parts = [f"Trained for {counts} steps on {', '.join(corpora)}", f"{seeds} each"]
-    parts += [f"scored on {', '.join(scored)}"] if 0 < len(scored) < 4 else []
-    return "; ".join(parts) + "."
 
 
 def _training(job: Job, run: str, histories: Sequence[Path]) -> Shown:
@@ -255,7 +231,6 @@ def _training(job: Job, run: str, histories: Sequence[Path]) -> Shown:
     return {
         "run": run,
         "corpus": Path(corpus).parent.name,
-        "counts": counts,
         "steps": between(counts),
         "batch": training["batch_size"],
         "sentences": read,
@@ -281,19 +256,6 @@ def sentences(trained_steps: int, rows: int | None, batch_size: int, last_batch:
     per_epoch = batches(rows, batch_size, last_batch)
     epochs, more = divmod(trained_steps, per_epoch)
     return epochs * min(rows, per_epoch * batch_size) + more * batch_size
-
-
-def _trained_with(record: Record) -> str:
-    """Packages, precision and processors behind a training."""
-    training = record.settings["training"]
-    threads, gpus = training.get("cpu_threads"), training.get("gpus")
-    parts = [
-        *(f"{name} {record.packages[name]}" for name in _PACKAGES if name in record.packages),
-        f"precision {training['precision']}" if "precision" in training else "",
-        _counted(threads, "CPU thread") if threads else "",
-        f"up to {_counted(gpus, 'GPU')}" if gpus else "",
-    ]
-    return ", ".join(filter(None, parts))
 
 
 def _drawing(job: Job, path: Path, record: Record) -> Shown:

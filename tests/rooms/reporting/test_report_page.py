@@ -105,7 +105,6 @@ def test_the_page_shows_scores_differences_data_and_substitutions(finished):
         "STS-B, test partstsb_test2,5521251 (2.00%)3357",
         "sts16no source of the dataset is available",
         "4 pairs, by which runs choose their checkpoints (neighbours: 2, strangers: 2)",
-        "Trained for 150 steps on Wikipedia; 3 seeds each; scored on sts12, sts16, STS-B, test part.",
         "2 substitutions: not what the papers used",
         "It shows: That it runs. It cannot show: Which method is better.",
         "SimCSE, adapted MiniLM, Wikipediaa bsimcse.minilm_mlm.wiki_extract",
