@@ -537,7 +537,6 @@ EDITS = {  # module to the jobs that a real edit of it brings back
     "evaluation.sts": ALL_EVALUATED | SCORED_AGAIN,
     "figures.curves": FIGURES | REPORT,
     "figures.extraction": OF_EXTRACTION | REPORT,
-    "figures.style": DRAWN | REPORT,
     "figures.modulus_surface": NOTHING,  # the demo has none
     "losses.infonce": TRAINED | {"train_encoder": 12},
     "losses.modulus": JTCSE,
@@ -572,7 +571,7 @@ def test_a_module_is_an_input_of_the_jobs_that_compute_with_it_and_no_other(reco
     assert {recorded[path][0] for path in changed & recorded.keys()} == {*EDITS[module]}
 
 
-@pytest.mark.parametrize("module", ["data.readers.lee", "provenance.key", "losses.modulus", "figures.style"])
+@pytest.mark.parametrize("module", ["data.readers.lee", "provenance.key", "losses.modulus", "figures.base"])
 def test_an_edit_reruns_as_many_jobs(finished, module):
     with edited(finished, [module], REAL):
         assert planned_jobs(finished) == EDITS[module]

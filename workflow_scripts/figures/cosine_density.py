@@ -19,8 +19,17 @@ from pydantic import Field
 from workflow_scripts.columns import SIMILARITIES
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.base import Axes, Declaration, Drawn, Request, frame
-from workflow_scripts.figures.style import COLOURS, INK, heading, short_names
+from workflow_scripts.figures.base import (
+    COLOURS,
+    INK,
+    Axes,
+    Declaration,
+    Drawn,
+    Request,
+    frame,
+    heading,
+    short_names,
+)
 from workflow_scripts.reporting.records import RunTable, run_tables
 from workflow_scripts.settings.names import AnyDataset
 

@@ -19,10 +19,14 @@ from workflow_scripts.columns import HISTORY, METRICS, WORD_COUNTS
 from workflow_scripts.config import Settings
 from workflow_scripts.data.printed import read_printed
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.base import Axes, Declaration, Drawn, Request, frame
-from workflow_scripts.figures.style import (
+from workflow_scripts.figures.base import (
     COLOURS,
+    Axes,
+    Declaration,
+    Drawn,
+    Request,
     draw_lines,
+    frame,
     line_look,
     log_scale,
     name_lines,

@@ -12,12 +12,17 @@ import pandas as pd
 from pydantic import Field
 
 from workflow_scripts.config import Settings
-from workflow_scripts.figures.base import Axes, Declaration, Drawn, Figure, Request, frame
-from workflow_scripts.figures.style import (
+from workflow_scripts.figures.base import (
     INK,
     LEGEND_AT_RIGHT,
+    Axes,
+    Declaration,
+    Drawn,
+    Figure,
+    Request,
     draw_lines,
     draw_map,
+    frame,
     line_look,
     log_scale,
     upright,

@@ -25,8 +25,20 @@ from workflow_scripts.columns import ATTENTION
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.correlation import cosine
-from workflow_scripts.figures.base import MODELS, Declaration, Drawn, Figure, Request, frame
-from workflow_scripts.figures.style import colour_bar, draw_map, heading, shades, short_names, upright
+from workflow_scripts.figures.base import (
+    MODELS,
+    Declaration,
+    Drawn,
+    Figure,
+    Request,
+    colour_bar,
+    draw_map,
+    frame,
+    heading,
+    shades,
+    short_names,
+    upright,
+)
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import run_and_seed, wildcard
 from workflow_scripts.settings.names import Refers

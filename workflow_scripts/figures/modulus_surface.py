@@ -10,8 +10,7 @@ import pandas as pd
 from pydantic import Field
 
 from workflow_scripts.config import Settings
-from workflow_scripts.figures.base import Declaration, Drawn, Request
-from workflow_scripts.figures.style import INK, colour_bar
+from workflow_scripts.figures.base import INK, Declaration, Drawn, Request, colour_bar
 
 _PANEL_INCHES = 3.6
 _LEVELS = np.linspace(0, 1, 11)

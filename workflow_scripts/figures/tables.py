@@ -19,20 +19,18 @@ from pydantic import Field
 from workflow_scripts.columns import SCORES, TABLE
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import (
+    COLOURS,
+    INK,
     TABLE_OF_GRID,
     Axes,
     Declaration,
     Drawn,
     Figure,
+    Names,
     Request,
+    colour_bar,
     column_label,
     frame,
-)
-from workflow_scripts.figures.style import (
-    COLOURS,
-    INK,
-    Names,
-    colour_bar,
     line_look,
     name_lines,
     shades,

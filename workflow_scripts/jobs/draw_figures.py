@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workflow_scripts.figures.base import Request, load_figure
-from workflow_scripts.figures.style import figure_style, to_svg
+from workflow_scripts.figures.base import Request, figure_style, load_figure, to_svg
 from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import read_record, writing_model_folder
 from workflow_scripts.provenance.closure import code_files

@@ -6,7 +6,7 @@ A model folder goes by the name of its record, as in other records.
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property, partial
@@ -21,12 +21,13 @@ from workflow_scripts.provenance.artefacts import (
     RECORD_FILE,
     artefact_contents,
     content_identity,
+    folder_faults,
     identity,
     read_record,
     read_seal,
     verify_checksum,
 )
-from workflow_scripts.provenance.record import Input, Record, is_outside, sha256_of
+from workflow_scripts.provenance.record import Input, Record, is_outside
 
 REPORT = "report.html"
 """The last artefact of a study."""
@@ -121,9 +122,11 @@ class Inspection(NamedTuple):
 
     checksum: str | None = None
     identity: str = ""
-    """The hash by which a job that reads the file names it; empty where nothing was hashed."""
+    """The hash by which a job that reads the file names it."""
     record: Record | None = None
     damaged: bool = False
+    faults: Sequence[tuple[str, Kind, str]] = ()
+    """Files of the folder that the record describes, and how each differs from it."""
 
 
 def is_sealed(path: str) -> bool:
@@ -132,23 +135,21 @@ def is_sealed(path: str) -> bool:
 
 
 def _inspect(name: str, hashing: bool) -> Inspection:
-    """Read a file once; the parts of a model folder have no checksum, and are hashed.
-
-    Without ``hashing``, stored checksums and identities are believed.
-    """
+    """Read an artefact once; without ``hashing``, stored checksums and identities are believed."""
     path = Path(name)
     seal = read_seal(path) if is_sealed(name) and artefact_name(name) == name else None
     if seal is None:
-        return Inspection(identity=sha256_of(path) if hashing else "")
+        return Inspection()
     try:
         if hashing:
             verify_checksum(path)
     except DataError:
         return Inspection(seal.checksum, damaged=True)
-    known = Inspection(seal.checksum, seal.identity)
+    record = None
     with suppress(DataError):  # intact, but written by another version of this pipeline
-        return known._replace(record=record_at(path))
-    return known
+        record = record_at(path)
+    faults = [*folder_faults(path.parent, record)] if hashing and record and path.name == RECORD_FILE else []
+    return Inspection(seal.checksum, seal.identity, record, faults=faults)
 
 
 def present_state(name: str, sha256: str) -> tuple[State, Record | None]:
@@ -318,24 +319,14 @@ class Records:
             Each file's fault, and the fault in words.
         """
         found: dict[str, tuple[Kind, str]] = {}
-        parts: dict[str, dict[str, str]] = defaultdict(dict)
         expected = {*self.listed, *(f"{folder}/{REPORT}" for folder in self.folders)}
         for name, one in self.inspections.items():
-            if (artefact := self.artefact_name(name)) != name:
-                parts[artefact][name] = one.identity
-            elif one.damaged:
+            folder = name.removesuffix(RECORD_FILE)
+            found |= {f"{folder}{part}": (kind, words) for part, kind, words in one.faults}
+            if self.artefact_name(name) == name and one.damaged:
                 found[name] = "changed", f"checksum {str(one.checksum)[:12]} does not match"
-            elif one.checksum is None and name in expected and is_sealed(name):
+            elif self.artefact_name(name) == name in expected and one.checksum is None and is_sealed(name):
                 found[name] = "changed", "its checksum is gone"
-        for artefact, record in self.by_file.items():
-            folder, now = artefact.removesuffix(RECORD_FILE), parts[artefact]
-            was = {f"{folder}{part}": sha256 for part, sha256 in record.files.items()}
-            found |= dict.fromkeys(now.keys() - was.keys(), ("foreign", f"{RECORD_FILE} does not list it"))
-            found |= dict.fromkeys(was.keys() - now.keys(), ("missing", f"{RECORD_FILE} lists it"))
-            for part in was.keys() & now.keys():
-                if now[part] != was[part]:
-                    differs = f"sha256 {now[part][:12]}; {RECORD_FILE} says {was[part][:12]}"
-                    found[part] = "changed", differs
         return found
 
     def made_from(self, path: str) -> set[str]:

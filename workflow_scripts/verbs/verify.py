@@ -130,7 +130,7 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fou
     for path, was in {(given.path, given.sha256) for given in record.inner.values()}:
         if path in records.damage or not Path(path).exists():
             continue  # a finding of its own
-        if here := records.inspections.get(path):
+        if (here := records.inspections.get(path)) and here.checksum:
             state, source = "" if here.identity == was else "rebuilt since", here.record
         else:  # in another study, or no artefact
             state, source = present_state(path, was)

@@ -6,8 +6,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from tests.rooms.figures.conftest import texts
-from workflow_scripts.figures.base import Request
-from workflow_scripts.figures.style import figure_style, short_names, to_svg
+from workflow_scripts.figures.base import Request, figure_style, short_names, to_svg
 from workflow_scripts.provenance.artefacts import check_model_folder
 from workflow_scripts.settings.report import Called
 
