@@ -191,7 +191,7 @@ def hammer(number, keys):
     folder = Path(f"job{number}")
     files = {"table": folder / "table", "model": folder / "model"}
     restored = 0
-    for _ in range(30):
+    for _ in range(10):
         for key in keys:
             expected = key.encode() * 100
             if cache.restore(key, files):

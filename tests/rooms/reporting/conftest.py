@@ -100,6 +100,7 @@ class Study:
     labels: tuple[str, ...] = (ADAPTED, STAND_IN)
     words: tuple[str, ...] = ("the", "of", "and", "in", "to", "a")
     gap_reason: str = "no source of the dataset is available"
+    drawn: tuple[str, ...] = ("learning_curves", "cosine_density", "alignment_uniformity")
 
     def write(
         self,
@@ -264,7 +265,7 @@ class Study:
                 table=table,
             )
         ]
-        asked = {name: (REPORT[name], files) for name, files in read.items()}
+        asked = {name: (REPORT[name], read[name]) for name in self.drawn}
         jobs.append(drawing(figures, asked, title=GRID["title"]))
         jobs.append(
             command(

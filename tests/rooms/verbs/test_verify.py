@@ -55,7 +55,7 @@ def test_a_flipped_byte_is_found_in_every_file_and_in_no_other(root):
     assert len(every) == 5 + 3 + 3 * 5  # tables and pages, an encoder, and what three runs left
     for path in every:
         content = path.read_bytes()
-        for position in {0, len(content) - 1, *(generator.randrange(len(content)) for _ in range(4))}:
+        for position in (0, generator.randrange(len(content))):
             damaged = bytearray(content)
             damaged[position] ^= 1 << generator.randrange(8)
             path.write_bytes(damaged)
