@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 
 from workflow_scripts.errors import DataError, how_to_make, how_to_repair
 from workflow_scripts.provenance.closure import meanings, packages
-from workflow_scripts.provenance.key import canonical, job_key
+from workflow_scripts.provenance.key import canonical
 from workflow_scripts.provenance.record import Input, Record, current_origin, sha256_of
 from workflow_scripts.provenance.snapshot import check_code
 
@@ -83,22 +83,19 @@ def job_record(
     used = {role: Input(path=path.as_posix(), sha256=identity(path)) for role, path in inputs.items()}
     records = filter(None, map(_record_in_place, inputs.values()))
     inherited = {label for record in records for label in record.labels}
-    decides: dict[str, Any] = {
-        "wildcards": dict(wildcards or {}),
-        "settings": canonical(settings),
-        "meaning": dict(meaning if meaning is not None else meanings(f"jobs.{rule}")),
-        "packages": dict(versions if versions is not None else packages(f"jobs.{rule}")),
-    }
-    identities = {role: source.sha256 for role, source in used.items()}
-    return Record(
+    made = Record(
         rule=rule,
-        key=job_key(rule, inputs=identities, **decides),
-        **decides,
+        key="",
+        wildcards=dict(wildcards or {}),
+        settings=canonical(settings),
+        meaning=dict(meaning if meaning is not None else meanings(f"jobs.{rule}")),
+        packages=dict(versions if versions is not None else packages(f"jobs.{rule}")),
         inputs=used | dict(foreign or {}),
         outputs=sorted(path.as_posix() for path in outputs),
         labels=sorted(inherited.union(labels)),
         origin=current_origin(),
     )
+    return made.model_copy(update={"key": made.recomputed_key()})
 
 
 def identity(path: Path) -> str:
