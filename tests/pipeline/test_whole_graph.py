@@ -73,13 +73,6 @@ def test_the_report_needs_no_other_file(smoke):
 
 
 @pytest.mark.slow
-def test_snakemakes_own_report_is_written(smoke_copy):
-    code, printed = snakemake(smoke_copy, "--report", "report.zip", "--configfile", *CONFIGS)
-    assert code == 0, printed
-    assert (smoke_copy / "report.zip").stat().st_size > 10_000
-
-
-@pytest.mark.slow
 def test_the_paper_scale_is_planned_without_a_network(tmp_path):
     copy_tree(tmp_path)
     code, printed = snakemake(tmp_path, "-n", "--profile", "slurm")
