@@ -58,8 +58,21 @@ class Request(NamedTuple, Generic[ConfigT]):
     footnotes: Sequence[str] = ()
     """Substitutions and gaps, printed below the panels after the figure's own notes."""
 
-    def new_figure(self, panels_inches: float, notes: Sequence[str]) -> Figure:
-        """Make a figure with the title above panels of this height, and notes and footnotes below them."""
+    def new_figure(
+        self, panels_inches: float, notes: Sequence[str], rows: int = 1, columns: int = 1, **panels: Any
+    ) -> tuple[Figure, Any]:
+        """Make a figure with the title above panels of this height, and notes and footnotes below them.
+
+        Args:
+            panels_inches: Height of all panels.
+            notes: How the figure is drawn.
+            rows: Rows of panels.
+            columns: Columns of panels.
+            panels: As for matplotlib's ``subplots``.
+
+        Returns:
+            The figure, and the array of its panels' axes, of shape (rows, columns).
+        """
         from matplotlib.figure import Figure
 
         width = WIDTH_INCHES - 0.1
@@ -77,12 +90,11 @@ class Request(NamedTuple, Generic[ConfigT]):
         left, bold = 0.04 / WIDTH_INCHES, {"size": POINTS["title"], "weight": "bold"}
         figure.text(left, 1 - 0.03 / height, "\n".join(head), va="top", linespacing=LINE, fontdict=bold)
         figure.text(left, 0.04 / height, "\n".join(foot), linespacing=LINE, size=POINTS["small"])
-        return figure
+        return figure, figure.subplots(rows, columns, squeeze=False, **panels)
 
     def empty(self, message: str, panels_inches: float = 1, notes: Sequence[str] = ()) -> Figure:
         """Make a figure of one panel with the reason why nothing is drawn."""
-        figure = self.new_figure(panels_inches, notes)
-        axes = figure.subplots()
+        figure, ((axes,),) = self.new_figure(panels_inches, notes)
         axes.set_axis_off()
         axes.text(0.5, 0.5, message, ha="center", va="center", transform=axes.transAxes)
         return figure

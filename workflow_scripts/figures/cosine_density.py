@@ -83,8 +83,8 @@ def cosine_density(request: Request[CosineDensity]) -> Drawn:
     columns = min(_COLUMNS, len(runs))
     lines = -(-len(runs) // columns)
     inches = lines * (_GROUP_INCHES * (groups + _OVERLAP) + 0.45) + 0.1
-    figure = request.new_figure(inches, ["All panels have one scale. Ticks: medians.", *names.footnotes])
-    panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+    notes = ["All panels have one scale. Ticks: medians.", *names.footnotes]
+    figure, panels = request.new_figure(inches, notes, lines, columns, sharex=True, sharey=True)
     scale = _OVERLAP / points["density"].max()
     visible = points[scale * points["density"] > _VISIBLE * _OVERLAP]
     for number, (axes, run) in enumerate(zip(panels.flat, runs, strict=False)):

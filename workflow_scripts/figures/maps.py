@@ -85,9 +85,10 @@ def draw_maps(
     labels = points.groupby(["run", panel, column])[label].first()
     names = short_names(list(points["run"].unique()), request.called)
     titles = list(points[panel].unique())
-    figure = request.new_figure(inches * len(names.short), [note, *names.footnotes])
-    widths = [1.0] * len(titles) + [_BAR_WIDTH]
-    panels = figure.subplots(len(names.short), len(widths), squeeze=False, width_ratios=widths)
+    runs, widths = len(names.short), [1.0] * len(titles) + [_BAR_WIDTH]
+    figure, panels = request.new_figure(
+        inches * runs, [note, *names.footnotes], runs, len(widths), width_ratios=widths
+    )
     low, high = scale
     low = min(numbers.to_numpy().min() for numbers in maps.values()) if low is None else low
     high = max(numbers.to_numpy().max() for numbers in maps.values()) if high is None else high
