@@ -137,12 +137,7 @@ rule write_report:
         template="resources/report/report.html.j2",
         code=code("reporting.page"),
     output:
-        report=report(
-            "<results>/report.html",
-            caption="../resources/captions/study_report.rst",
-            category="Report",
-            labels={"experiment": "all", "shows": "the study on one page"},
-        ),
+        report="<results>/report.html",
     log:
         "<logs>/write_report/report.log",
     localrule: True

@@ -53,7 +53,7 @@ addEventListener("load", () => {
   const first = ["#comparison tbody td:not(.picture)", ".verdict strong"].map((name) => document.querySelector(name));
   found.reached = first.filter(Boolean).every((node) => box(node).right <= innerWidth);
   found.contrast = Infinity;
-  for (const node of document.querySelectorAll("h1, h2, h3, p, li, td, th, a, code, caption, summary, button, dd, .below, svg text[style*=currentColor]")) {
+  for (const node of document.querySelectorAll("h1, h2, h3, p, li, td, th, a, code, caption, summary, button, dd, .below")) {
     const [one, other] = [luminance(getComputedStyle(node).color), luminance(paper(node))].sort((a, b) => b - a);
     found.contrast = Math.min(found.contrast, (one + 0.05) / (other + 0.05));
   }

@@ -101,7 +101,6 @@ READERS: dict[str, dict[str, int]] = {
     "datasets.lee.about": NOTHING,
     "significance": SCORED,
     "claims": JUDGED | REPORT,
-    "report.figure": DRAWN | REPORT,
     "report.learning_curves": FIGURES | REPORT,
     "report.cosine_density.edges": FIGURES | REPORT,
     "report.cosine_density.bandwidth": FIGURES | REPORT,
@@ -450,7 +449,7 @@ GRID_CHANGES = [
     ({"seeds": DEMO_GRID["seeds"][::-1]}, NOTHING),
     ({"title": "Another"}, SCORED),
     ({"baseline": None}, SCORED),
-    ({"token_similarity": TOKENS | {"unit": "pieces"}}, FIGURES | REPORT),
+    ({"token_similarity": TOKENS | {"max_tokens": 16}}, FIGURES | REPORT),
     ({"runs": DEMO_GRID["runs"][::-1]}, SCORED),  # runs are drawn in their order
     ({"scatter": {"x": "alignment", "y": "Spearman"}}, FIGURES | REPORT),
     ({"modulus_surface": {"longest": 3.0, "steps": 61}}, FIGURES | REPORT),
@@ -536,7 +535,6 @@ EDITS = {  # module to the jobs that a real edit of it brings back
     "evaluation.sts": ALL_EVALUATED | SCORED_AGAIN,
     "figures.curves": FIGURES | REPORT,
     "figures.extraction": OF_EXTRACTION | REPORT,
-    "figures.style": DRAWN | REPORT,
     "figures.modulus_surface": NOTHING,  # the demo has none
     "losses.infonce": TRAINED | {"train_encoder": 12},
     "losses.modulus": JTCSE,
@@ -571,7 +569,7 @@ def test_a_module_is_an_input_of_the_jobs_that_compute_with_it_and_no_other(reco
     assert {recorded[path][0] for path in changed & recorded.keys()} == {*EDITS[module]}
 
 
-@pytest.mark.parametrize("module", ["data.readers.lee", "provenance.key", "losses.modulus", "figures.style"])
+@pytest.mark.parametrize("module", ["data.readers.lee", "provenance.key", "losses.modulus", "figures.base"])
 def test_an_edit_reruns_as_many_jobs(finished, module):
     with edited(finished, [module], REAL):
         assert planned_jobs(finished) == EDITS[module]

@@ -44,7 +44,6 @@ RESOURCES = {
     "resources/published/extraction_table6.csv": {"tabulate_extraction": 1, "judge_claims": 1} | REPORT,
 }
 UNREAD = (
-    "captions/study_report.rst",  # of Snakemake's own report
     "tokens/roberta.json",
     "prompts/three_r_exemplars.txt",  # the demo picks its exemplars
     "laboratory/lab_sts.csv",

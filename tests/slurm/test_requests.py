@@ -1,9 +1,8 @@
 """Requests that this cluster does not meet, in the words of its sbatch, and nothing is queued."""
 
 from tests.slurm.node import ACCOUNT, Node
-from workflow_scripts.verbs import cluster
-from workflow_scripts.verbs.cluster import Site
 from workflow_scripts.verbs.plan import PlannedJob
+from workflow_scripts.verbs.preflight import Site, requests_of, slurm_answers
 
 UNAVAILABLE = "Requested node configuration is not available"
 ASKED = {
@@ -21,7 +20,7 @@ ASKED = {
 def test_memory_gpu_partition_and_account_are_each_refused_with_a_reason(node: Node):
     jobs = [PlannedJob(rule, {}, {}, [], [], queued=asked) for rule, (asked, _) in ASKED.items()]
     before = node.jobs()
-    said = [*cluster.answers(cluster.requests_of(jobs, Site({}, {}, ["main", "gpu"])))]
+    said = [*slurm_answers(requests_of(jobs, Site({}, {}, ["main", "gpu"])))]
     for (rule, (_, refusal)), (good, line) in zip(ASKED.items(), said, strict=True):
         assert good == (not refusal) and line.startswith(f"rule {rule}: sbatch --"), line
         assert (refusal or " to start at ") in line, line

@@ -19,8 +19,17 @@ from pydantic import Field
 from workflow_scripts.columns import SIMILARITIES
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.base import Axes, Declaration, Drawn, Request, frame
-from workflow_scripts.figures.style import COLOURS, INK, heading, short_names
+from workflow_scripts.figures.base import (
+    COLOURS,
+    INK,
+    Axes,
+    Declaration,
+    Drawn,
+    Request,
+    frame,
+    heading,
+    short_names,
+)
 from workflow_scripts.reporting.records import RunTable, run_tables
 from workflow_scripts.settings.names import AnyDataset
 
@@ -74,14 +83,14 @@ def cosine_density(request: Request[CosineDensity]) -> Drawn:
     columns = min(_COLUMNS, len(runs))
     lines = -(-len(runs) // columns)
     inches = lines * (_GROUP_INCHES * (groups + _OVERLAP) + 0.45) + 0.1
-    figure = request.new_figure(inches, ["All panels have one scale. Ticks: medians.", *names.footnotes])
-    panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+    notes = ["All panels have one scale. Ticks: medians.", *names.footnotes]
+    figure, panels = request.new_figure(inches, notes, lines, columns, sharex=True, sharey=True)
     scale = _OVERLAP / points["density"].max()
     visible = points[scale * points["density"] > _VISIBLE * _OVERLAP]
     for number, (axes, run) in enumerate(zip(panels.flat, runs, strict=False)):
         seeds = points["seeds"][points["run"] == run].iloc[0]
         name = f"{names.short[run]} ({'1 seed' if seeds == 1 else f'{seeds} seeds pooled'})"
-        axes.set_title(heading(name, request.style, columns))
+        axes.set_title(heading(name, columns))
         _draw_run(axes, points[points["run"] == run], visible[visible["run"] == run], scale)
         axes.set_xlabel("cosine" if number + columns >= len(runs) else "")
         axes.tick_params(labelbottom=True)

@@ -19,10 +19,14 @@ from workflow_scripts.columns import HISTORY, METRICS, WORD_COUNTS
 from workflow_scripts.config import Settings
 from workflow_scripts.data.printed import read_printed
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.base import Axes, Declaration, Drawn, Request, frame
-from workflow_scripts.figures.style import (
+from workflow_scripts.figures.base import (
     COLOURS,
+    Axes,
+    Declaration,
+    Drawn,
+    Request,
     draw_lines,
+    frame,
     line_look,
     log_scale,
     name_lines,
@@ -79,8 +83,8 @@ def learning_curves(request: Request[LearningCurves]) -> Drawn:
     points = curves(run_tables(request.inputs["histories"], HISTORY), request.config.loss_blocks)
     names = short_names(list(points["run"].unique()), request.called)
     height = max(_LOSS_INCHES, _NAME_INCHES * len(names.short))
-    figure = request.new_figure(2 * height, [_HOW_DRAWN, *names.footnotes])
-    above, below = figure.subplots(2, 1, sharex=True)
+    notes = [_HOW_DRAWN, *names.footnotes]
+    figure, ((above,), (below,)) = request.new_figure(2 * height, notes, 2, sharex=True)
     loss, scores = (points[points["metric"] == metric] for metric in ("loss", "dev_score"))
     _draw_metric(above, loss, names.short)
     _draw_metric(below, scores, names.short, marker="o", markersize=2.5)
@@ -170,8 +174,10 @@ def threshold_path(request: Request[Settings]) -> Drawn:
     runs, seeds = points["run"].unique(), points["seed"].unique()
     names = short_names(list(runs), request.called)
     height = max(_ROW_INCHES, _NAME_INCHES * len(seeds) + 0.6)
-    figure = request.new_figure(height * len(runs), [_ONE_SEED, _DIAMONDS, *names.footnotes])
-    panels = figure.subplots(len(runs), len(_LABELS), squeeze=False, sharex=True, sharey="col")
+    notes = [_ONE_SEED, _DIAMONDS, *names.footnotes]
+    figure, panels = request.new_figure(
+        height * len(runs), notes, len(runs), len(_LABELS), sharex=True, sharey="col"
+    )
     looks = {seed: line_look(number) | {"label": f"seed {seed}"} for number, seed in enumerate(seeds)}
     for across, run in zip(panels, runs, strict=True):
         across[0].set_title(names.short[run] if len(runs) > 1 else "")
@@ -227,12 +233,10 @@ class WordFrequencies(Settings):
 def word_frequencies(request: Request[WordFrequencies]) -> Drawn:
     """Draw counts above and rates of change below, as lines for the corpus and points for the paper."""
     points = with_printed(request)
-    figure = request.new_figure(2 * _WORDS_INCHES, [])
-    above, below = figure.subplots(2, 1, sharex=True)
+    figure, ((above,), (below,)) = request.new_figure(2 * _WORDS_INCHES, [], 2, sharex=True)
     for axes, name, label in ((above, "count", "occurrences"), (below, "change_rate", "rate of change")):
         axes.plot(points["rank"], points[name], color=COLOURS[0], label="here")
-        if points[f"printed_{name}"].notna().any():
-            axes.plot(points["rank"], points[f"printed_{name}"], "o", color=COLOURS[1], label="3R, Table 5")
+        axes.plot(points["rank"], points[f"printed_{name}"], "o", color=COLOURS[1], label="3R, Table 5")
         axes.set_ylabel(label)
         axes.grid(axis="y")
     log_scale(above)

@@ -12,13 +12,17 @@ import pandas as pd
 from pydantic import Field
 
 from workflow_scripts.config import Settings
-from workflow_scripts.figures.base import Axes, Declaration, Drawn, Figure, Request, frame
-from workflow_scripts.figures.style import (
+from workflow_scripts.figures.base import (
     INK,
     LEGEND_AT_RIGHT,
-    PAPER,
+    Axes,
+    Declaration,
+    Drawn,
+    Figure,
+    Request,
     draw_lines,
     draw_map,
+    frame,
     line_look,
     log_scale,
     upright,
@@ -78,8 +82,11 @@ def _begin(
     inches: float,
     notes: Sequence[str],
     empty: str,
-) -> tuple[Figure, pd.DataFrame]:
-    """Start a figure with its notes; returns it, or a panel with ``empty``, and the rows that have a point.
+    **panels: Any,
+) -> tuple[Figure, Any, pd.DataFrame]:
+    """Start a figure with its notes; returns it, its panels and the rows that have a point.
+
+    If no row has one, the figure is the message ``empty``, and there are no panels.
 
     Args:
         request: Texts and style of the figure.
@@ -88,6 +95,7 @@ def _begin(
         inches: Height of the panels.
         notes: How the figure is drawn.
         empty: Message if no row has a point.
+        panels: As for ``Request.new_figure``.
     """
     rows = points.dropna(subset=["x", "y"])
     totals = parts.value_counts()
@@ -98,7 +106,9 @@ def _begin(
     ]
     if missing:
         notes = [*notes, f"Not drawn, because scores are missing: {'; '.join(missing)}."]
-    return request.new_figure(inches, notes) if len(rows) else request.empty(empty, inches, notes), rows
+    if not len(rows):
+        return request.empty(empty, inches, notes), None, rows
+    return *request.new_figure(inches, notes, **panels), rows
 
 
 def measure_label(request: Request[Any], names: Names, measure: str) -> str:
@@ -166,11 +176,13 @@ def layer_lines(request: Request[LayerLines]) -> Drawn:
     note = f"{_UNITS} Diamonds: scored in one layer only." if once else _UNITS
     height = _LINES_INCHES * len(config.measures) + _NAME_INCHES * (max(columns.values()) + 1)
     parts = points["panel"] + ", " + points["series"]
-    figure, rows = _begin(request, points, parts, height, [note], "No layer was scored.")
-    if not len(rows):
+    figure, panels, rows = _begin(
+        request, points, parts, height, [note], "No layer was scored.",
+        rows=len(config.measures), columns=len(columns), sharex=True, sharey="row",
+    )  # fmt: skip
+    if panels is None:
         return Drawn(points, figure)
     ticks = rows.drop_duplicates("x").sort_values("x")
-    panels = figure.subplots(len(config.measures), len(columns), squeeze=False, sharex=True, sharey="row")
     for down, column in zip(panels.T, columns, strict=True):
         own = [line for line in config.series if line.panel == column]
         looks = {line.named(names): line_look(n) | {"label": line.label(names)} for n, line in enumerate(own)}
@@ -255,19 +267,22 @@ def mixing_map(request: Request[MixingMap]) -> Drawn:
     note = f"{source}, of which a share w is its static averages. {units} {_HOW_DRAWN}"
     parts = points["panel"].replace(names.datasets)
     empty = "No share of static averages was scored."
-    figure, rows = _begin(request, points, parts, _ROW_INCHES * down, [note], empty)
-    if not len(rows):
+    grid = {"rows": down, "columns": min(_ACROSS, len(panel_names))}
+    figure, panels, rows = _begin(request, points, parts, _ROW_INCHES * down, [note], empty, **grid)
+    if panels is None:
         return Drawn(points, figure)
     shares = [f"{share:g}" for share in config.mixing_weights]
     layers = list(rows.sort_values("x")["series"].unique())
-    panels = figure.subplots(down, min(_ACROSS, len(panel_names)), squeeze=False)
     for axes, name in zip(panels.flat, panel_names, strict=False):
         own = rows[rows["panel"] == name]
-        grid = own.pivot_table("y", "point", "series").reindex(index=shares, columns=layers)
-        draw_map(axes, grid, layers, shares, cmap="cividis")
+        numbers = own.pivot_table("y", "point", "series").reindex(index=shares, columns=layers)
+        draw_map(axes, numbers, layers, shares, cmap="cividis")
         axes.invert_yaxis()
-        best = np.unravel_index(np.nanargmax(grid), grid.shape)
-        for colour, width in ((INK, 3.0), (PAPER, 1.2)):  # a bright cross on a dark one is visible everywhere
+        best = np.unravel_index(np.nanargmax(numbers), numbers.shape)
+        for colour, width in (
+            (INK, 3.0),
+            ("white", 1.2),
+        ):  # a bright cross on a dark one is visible everywhere
             axes.plot(best[1] + 0.5, best[0] + 0.5, "x", color=colour, ms=6, mew=width)
         axes.set(title=f"{names.datasets.get(name, name)}: {own['y'].max():.1f}", xlabel="layer", ylabel="w")
     for axes in panels.flat[len(panel_names) :]:
@@ -349,10 +364,10 @@ def variant_scatter(request: Request[VariantScatter]) -> Drawn:
     not_shown = f"Points at or below 0, which a logarithmic axis does not show: {hidden}." if hidden else None
     notes = [note for note in (config.note, _UNITS, not_shown) if note]
     empty = f"No model has both {config.x} and {config.y}."
-    figure, rows = _begin(request, pairs, pairs["model"], _SCATTER_INCHES, notes, empty)
-    if not len(rows):
+    figure, panels, rows = _begin(request, pairs, pairs["model"], _SCATTER_INCHES, notes, empty)
+    if panels is None:
         return Drawn(points, figure)
-    axes = figure.subplots()
+    axes = panels[0, 0]
     for number, (model, own) in enumerate(rows.groupby("model", sort=False)):
         r = f" (r = {own['x'].corr(own['y']):.2f})" if config.correlation and len(own) > 2 else ""
         look = {"color": line_look(number)["color"], "marker": _MARKS[number % len(_MARKS)]}

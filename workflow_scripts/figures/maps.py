@@ -2,20 +2,19 @@
 
 Attention weights of one sentence are JTCSE's Figure 9, attention over layers LayerAttPooler's Figure 3, and cosines
 between words 3R's Figures 1 and 3 and Table 4; the last two load models. 3R shows cosines of "token embeddings" and
-labels them with words, but says neither which layer it uses nor how it treats words of several pieces. Both are
-settings; its axes suggest the last layer, from which sentence vectors are computed, and means over a word's pieces.
+labels them with words, but says neither which layer it uses nor how it treats words of several pieces. ASSUME: the
+last layer, from which sentence vectors are computed, and means over a word's pieces, as its axes suggest.
 
 Shape suffixes: T tokens, W words or pieces, D width, L layers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
 import pyarrow as pa
@@ -26,15 +25,27 @@ from workflow_scripts.columns import ATTENTION
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.correlation import cosine
-from workflow_scripts.figures.base import MODELS, Declaration, Drawn, Figure, Request, frame
-from workflow_scripts.figures.style import colour_bar, draw_map, heading, shades, short_names, upright
+from workflow_scripts.figures.base import (
+    MODELS,
+    Declaration,
+    Drawn,
+    Figure,
+    Request,
+    colour_bar,
+    draw_map,
+    frame,
+    heading,
+    shades,
+    short_names,
+    upright,
+)
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import run_and_seed, wildcard
 from workflow_scripts.settings.names import Refers
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from transformers import BatchEncoding, PreTrainedTokenizerBase
+    from transformers import PreTrainedTokenizerBase
 
     from workflow_scripts.models.encoder import SentenceEncoder
 
@@ -74,9 +85,10 @@ def draw_maps(
     labels = points.groupby(["run", panel, column])[label].first()
     names = short_names(list(points["run"].unique()), request.called)
     titles = list(points[panel].unique())
-    figure = request.new_figure(inches * len(names.short), [note, *names.footnotes])
-    widths = [1.0] * len(titles) + [_BAR_WIDTH]
-    panels = figure.subplots(len(names.short), len(widths), squeeze=False, width_ratios=widths)
+    runs, widths = len(names.short), [1.0] * len(titles) + [_BAR_WIDTH]
+    figure, panels = request.new_figure(
+        inches * runs, [note, *names.footnotes], runs, len(widths), width_ratios=widths
+    )
     low, high = scale
     low = min(numbers.to_numpy().min() for numbers in maps.values()) if low is None else low
     high = max(numbers.to_numpy().max() for numbers in maps.values()) if high is None else high
@@ -94,7 +106,7 @@ def draw_maps(
                 axes.set_axis_off()
         run_panels[0].set_ylabel(upright(f"{name}{suffixes.get(run, '')}", inches))
     for axes, title in zip(panels[0], titles, strict=False):
-        axes.set_title(heading(title, request.style, len(titles)), fontsize="small")
+        axes.set_title(heading(title, len(titles)), fontsize="small")
     for axes in panels[:, -1]:
         axes.remove()
     bar_axes = figure.add_subplot(panels[0, 0].get_gridspec()[:, -1])
@@ -278,8 +290,6 @@ def layer_weights(
 
 # Cosines between words
 
-Unit = Literal["words", "pieces"]
-
 
 class TokenSimilarity(Settings):
     """Settings of the maps of cosines between words (3R, Table 4 and Figs. 1 and 3)."""
@@ -288,8 +298,6 @@ class TokenSimilarity(Settings):
         min_length=1, max_length=6, description="Runs of the grid, each a single encoder."
     )
     sentences: list[str] = Field(min_length=2, max_length=2)
-    layer: int = Field(description="Layer of the hidden states: -1 the last layer, 0 the embedding output.")
-    unit: Unit = Field(description="Compare words, as means of their pieces, or the pieces.")
     max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
 
 
@@ -339,7 +347,7 @@ def word_cosines(
     between = float(cosine(left[None], right[None])[0])
     rows = []
     for sentence in config.sentences:
-        names, cosines_WW = unit_cosines(encoder, tokenizer, sentence, config)
+        names, cosines_WW = cosines_between_words(encoder, tokenizer, sentence, config.max_tokens)
         rows += [
             (run, seed, sentence, row, names[row], column, names[column], value, between)
             for row, values in enumerate(cosines_WW.tolist())
@@ -351,43 +359,26 @@ def word_cosines(
     )  # fmt: skip
 
 
-def unit_cosines(
-    encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, sentence: str, config: TokenSimilarity
+def cosines_between_words(
+    encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, sentence: str, max_tokens: int
 ) -> tuple[list[str], Tensor]:
-    """The words or pieces of a sentence, and the cosines between them, shape (W, W).
+    """The words of a sentence, and the cosines between the means of their last states, shape (W, W).
 
     The sentence is encoded without the encoder's template, if it has one.
-
-    Raises:
-        ConfigError: if the encoder does not have the layer.
     """
     import torch
 
     from workflow_scripts.losses.infonce import cosine_matrix
 
-    tokens = tokenizer(sentence, truncation=True, max_length=config.max_tokens, return_tensors="pt")
+    tokens = tokenizer(sentence, truncation=True, max_length=max_tokens, return_tensors="pt")
     backbone = encoder.backbone.train(False)
     with torch.inference_mode():
-        states = backbone(**tokens.to(backbone.device), output_hidden_states=True).hidden_states
-    if not -len(states) <= config.layer < len(states):
-        raise ConfigError(
-            f"token_similarity.layer: {config.layer}; hidden states are 0 to {len(states) - 1}. Name one of these."
-        )
-    names, positions = words_or_pieces(tokens, tokenizer, sentence, config.unit)
-    states_TD = states[config.layer][0].double()
-    vectors_WD = torch.stack([states_TD[own].mean(dim=0) for own in positions])
+        states_TD = backbone(**tokens.to(backbone.device)).last_hidden_state[0].double()
+    positions: dict[int, list[int]] = {}
+    for position, word in enumerate(tokens.word_ids(0)):
+        if word is not None:  # as special tokens have
+            positions.setdefault(word, []).append(position)
+    vectors_WD = torch.stack([states_TD[own].mean(dim=0) for own in positions.values()])
+    spans = [tokens.word_to_chars(0, word) for word in positions]
+    names = [sentence[span.start : span.end].strip() for span in spans]
     return names, cosine_matrix(vectors_WD, vectors_WD)
-
-
-def words_or_pieces(
-    tokens: BatchEncoding, tokenizer: PreTrainedTokenizerBase, sentence: str, unit: Unit
-) -> tuple[list[str], Sequence[list[int]]]:
-    """The words or pieces of one sentence, without special tokens, and the positions of each one's tokens."""
-    words = tokens.word_ids(0)
-    inside = [position for position, word in enumerate(words) if word is not None]
-    if unit == "pieces":
-        ids = tokens["input_ids"][0][inside].tolist()
-        return list(tokenizer.convert_ids_to_tokens(ids)), [[position] for position in inside]
-    groups = {word: list(own) for word, own in groupby(inside, key=lambda position: words[position])}
-    spans = [tokens.word_to_chars(0, word) for word in groups]
-    return [sentence[span.start : span.end].strip() for span in spans], list(groups.values())

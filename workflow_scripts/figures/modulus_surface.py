@@ -10,12 +10,11 @@ import pandas as pd
 from pydantic import Field
 
 from workflow_scripts.config import Settings
-from workflow_scripts.figures.base import Declaration, Drawn, Request
-from workflow_scripts.figures.style import INK, colour_bar
+from workflow_scripts.figures.base import INK, Declaration, Drawn, Request, colour_bar
 
 _PANEL_INCHES = 3.6
 _LEVELS = np.linspace(0, 1, 11)
-_LINES = ["#111112"] * 4 + ["#f8f8f9"] * 5  # dark on light colours, then light on dark ones, on any page
+_LINES = ["black"] * 4 + ["white"] * 5  # dark on light colours, then light on dark ones
 
 
 class ModulusSurface(Settings):
@@ -41,8 +40,7 @@ def modulus_surface(request: Request[ModulusSurface]) -> Drawn:
     points = surface(request.config)
     loss = points.pivot_table(index="t", columns="k", values="loss")
     note = "L_TMC = |h - h+| / (|h| + |h+|) by the code that trains; k = |h+| / |h|, t = cos(h, h+)."
-    figure = request.new_figure(_PANEL_INCHES, [note])
-    axes = figure.subplots()
+    figure, ((axes,),) = request.new_figure(_PANEL_INCHES, [note])
     filled = axes.contourf(loss.columns, loss.index, loss, levels=_LEVELS, cmap="cividis_r")
     lines = axes.contour(loss.columns, loss.index, loss, levels=_LEVELS[1:-1], colors=_LINES, linewidths=0.5)
     axes.clabel(lines, _LEVELS[2:-1].tolist(), fontsize=6.5, fmt="%.1f")

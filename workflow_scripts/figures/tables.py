@@ -19,20 +19,18 @@ from pydantic import Field
 from workflow_scripts.columns import SCORES, TABLE
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import (
+    COLOURS,
+    INK,
     TABLE_OF_GRID,
     Axes,
     Declaration,
     Drawn,
     Figure,
+    Names,
     Request,
+    colour_bar,
     column_label,
     frame,
-)
-from workflow_scripts.figures.style import (
-    COLOURS,
-    INK,
-    Names,
-    colour_bar,
     line_look,
     name_lines,
     shades,
@@ -96,10 +94,9 @@ def sweep(request: Request[Sweep]) -> Drawn:
     height, notes = _SWEEP_INCHES * len(plots), [_HOW_SWEPT, *names.footnotes]
     if not len(placed):
         return Drawn(points, request.empty("No run of the sweep has a score.", height, notes))
-    figure = request.new_figure(height, notes)
+    figure, all_axes = request.new_figure(height, notes, len(plots))
     looks = {series: line_look(number) for number, series in enumerate(names.short)}  # the same in all panels
-    all_axes = figure.subplots(len(plots), 1, squeeze=False).flat
-    for axes, plot, own in zip(all_axes, plots, panels, strict=True):
+    for (axes,), plot, own in zip(all_axes, plots, panels, strict=True):
         label = column_label(experiment, own["heading"].iloc[0], request.called)
         axes.set(xlabel=plot.label, ylabel=upright(label, _SWEEP_INCHES))
         _draw_sweep(axes, own, names.short, looks)
@@ -216,8 +213,7 @@ def draw_plane(
     missing = "; ".join(map(request.called.run, points["run"].drop(drawn.index)))
     undrawn = [f"Not drawn, because scores are missing: {missing}."] if missing else []
     notes = [_HOW_DRAWN, *before, *names.footnotes, *undrawn, *after]
-    figure = request.new_figure(_PANEL_INCHES, notes)
-    axes = figure.subplots()
+    figure, ((axes,),) = request.new_figure(_PANEL_INCHES, notes)
     axes.grid()
     axes.margins(0.14)
     axes.set(xlabel=x_label, ylabel=upright(y_label, _PANEL_INCHES))

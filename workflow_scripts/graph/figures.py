@@ -120,11 +120,10 @@ class Figures:
     def settings(self, wildcards: Wildcards) -> str:
         """The part of the configuration that an experiment's figures read, as JSON."""
         experiment = wildcards.experiment
-        figures = {
-            name: self._figure_settings(experiment, figure)
-            for name, figure in self.by_experiment[experiment].items()
-        }
-        return as_json({"figures": figures, "style": self._settings.report.figure})
+        figures = self.by_experiment[experiment].items()
+        return as_json(
+            {"figures": {name: self._figure_settings(experiment, figure) for name, figure in figures}}
+        )
 
     def _figure_settings(self, experiment: str, figure: _Figure) -> Config:
         """The settings of one figure; Snakemake does not compare the order of inputs, so runs are among them."""

@@ -1,4 +1,4 @@
-"""Check the repository's files for a study: captions, prompts, printed tables, claims.
+"""Check the repository's files for a study: prompts, printed tables, claims.
 
 If a rule's inputs are missing but its output exists, Snakemake treats the output as a source, and a wrong name goes
 unnoticed on a finished study.

@@ -14,7 +14,6 @@ from workflow_scripts.figures.curves import LearningCurves, WordFrequencies
 from workflow_scripts.figures.extraction import LayerLines, MixingMap, VariantScatter
 from workflow_scripts.figures.maps import AttentionMaps, LayerAttention, TokenSimilarity
 from workflow_scripts.figures.modulus_surface import ModulusSurface
-from workflow_scripts.figures.style import FigureStyle
 from workflow_scripts.figures.tables import AlignmentUniformity, Scatter, Sweep
 from workflow_scripts.settings.apis import LlmBlock, TranslatorBlock
 from workflow_scripts.settings.claims import Config as Claims
@@ -196,7 +195,6 @@ class RunSettings(Settings):
 class Report(Settings):
     """Figures and page."""
 
-    figure: FigureStyle
     page: Page
     attention_maps: AttentionMaps
     cosine_density: CosineDensity

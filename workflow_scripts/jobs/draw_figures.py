@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workflow_scripts.figures.base import Request, load_figure
-from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.figures.base import Request, figure_style, load_figure, to_svg
 from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import read_record, writing_model_folder
 from workflow_scripts.provenance.closure import code_files
@@ -43,7 +42,7 @@ def _key(job: Job, name: str) -> str:
     return job_key(
         job.rule,
         wildcards=job.wildcards | {"figure": name},
-        settings={"figure": start.settings["figures"][name], "style": start.settings["style"]},
+        settings=start.settings["figures"][name],
         inputs={role: one.sha256 for role, one in start.inputs.items() if role.startswith(f"{name}.")},
         meaning={file: meaning for file, meaning in start.meaning.items() if file not in others},
         packages=start.packages,
@@ -68,7 +67,6 @@ def _draw(job: Job, name: str) -> tuple[str, pa.Table]:
         inputs=inputs,
         called=called,
         names=told["names"],
-        style=FigureStyle.parse(job.settings["style"], "report.figure"),
         title=title,
         footnotes=split_labels(labels).sentences(),
     )

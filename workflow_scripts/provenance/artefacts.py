@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 from uuid import uuid4
 
 import pyarrow as pa
@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 
 from workflow_scripts.errors import DataError, how_to_make, how_to_repair
 from workflow_scripts.provenance.closure import meanings, packages
-from workflow_scripts.provenance.key import canonical, job_key
+from workflow_scripts.provenance.key import canonical
 from workflow_scripts.provenance.record import Input, Record, current_origin, sha256_of
 from workflow_scripts.provenance.snapshot import check_code
 
@@ -48,6 +48,7 @@ CHECKSUMMED_SUFFIXES = {".parquet", ".svg", ".html", ".md"}
 _NEAR_BYTES = 64 << 10  # the seal follows the record, and is seldom further than this from the end
 _TAIL_BYTES = 4 << 20  # far more than a Parquet footer or a closing comment, which hold record and seal
 _CHUNK_BYTES = 1 << 20
+FolderFault = Literal["missing", "changed", "foreign"]
 _DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -82,22 +83,19 @@ def job_record(
     used = {role: Input(path=path.as_posix(), sha256=identity(path)) for role, path in inputs.items()}
     records = filter(None, map(_record_in_place, inputs.values()))
     inherited = {label for record in records for label in record.labels}
-    decides: dict[str, Any] = {
-        "wildcards": dict(wildcards or {}),
-        "settings": canonical(settings),
-        "meaning": dict(meaning if meaning is not None else meanings(f"jobs.{rule}")),
-        "packages": dict(versions if versions is not None else packages(f"jobs.{rule}")),
-    }
-    identities = {role: source.sha256 for role, source in used.items()}
-    return Record(
+    made = Record(
         rule=rule,
-        key=job_key(rule, inputs=identities, **decides),
-        **decides,
+        key="",
+        wildcards=dict(wildcards or {}),
+        settings=canonical(settings),
+        meaning=dict(meaning if meaning is not None else meanings(f"jobs.{rule}")),
+        packages=dict(versions if versions is not None else packages(f"jobs.{rule}")),
         inputs=used | dict(foreign or {}),
         outputs=sorted(path.as_posix() for path in outputs),
         labels=sorted(inherited.union(labels)),
         origin=current_origin(),
     )
+    return made.model_copy(update={"key": made.recomputed_key()})
 
 
 def identity(path: Path) -> str:
@@ -495,13 +493,22 @@ def check_model_folder(folder: Path) -> Record:
     verify_checksum(record_file)
     record = read_record(record_file)
     assert record is not None
-    for name, recorded in record.files.items():
-        file = folder / name
-        if not file.is_file():
-            raise DataError(f"{file}: missing, but listed in {record_file}. {how_to_repair(record_file)}")
-        if sha256_of(file) != recorded:
-            raise DataError(f"{file}: changed since it was written. {how_to_repair(record_file)}")
-    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    for name in sorted(files - {*record.files, RECORD_FILE}):
-        raise DataError(f"{folder / name}: not listed in {record_file}; foreign. Remove it.")
+    for name, _, found in folder_faults(folder, record):
+        raise DataError(f"{folder / name}: {found}. {how_to_repair(record_file)}")
     return record
+
+
+def folder_faults(folder: Path, record: Record) -> Iterator[tuple[str, FolderFault, str]]:
+    """Files of a folder that are not as its record lists them: each file's name, fault, and the fault in words."""
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    for name, recorded in record.files.items():
+        if name not in files:
+            yield name, "missing", f"missing, but listed in {RECORD_FILE}"
+        elif (now := sha256_of(folder / name)) != recorded:
+            yield (
+                name,
+                "changed",
+                f"changed since it was written: sha256 {now[:12]}, recorded {recorded[:12]}",
+            )
+    for name in sorted(files - {*record.files, RECORD_FILE}):
+        yield name, "foreign", f"not listed in {RECORD_FILE}"

@@ -1,17 +1,16 @@
 """The cache of finished work: outputs of jobs, tasks of suites and figures, each under its key.
 
 An entry is a folder, ``<cache>/<two digits>/<key>``, with the files by name and ``entry.json``, a list of their hashes.
-Entries and outputs share their bytes: by reflinks if the file system has them, else by hard links; on another disk, and
-on some network disks, they are copies. Editing an output in place also edits its hard link, and read-only files are no
-remedy, because Snakemake does not make a read-only output again. So files are hashed before they are used; a damaged
-entry is deleted, and its work is done again.
+Entries and outputs share their bytes by hard links; on another disk, and on some network disks, they are copies.
+Editing an output in place also edits its hard link, and read-only files are no remedy, because Snakemake does not make
+a read-only output again. So files are hashed before they are used; a damaged entry is deleted, and its work is done
+again.
 
 Any number of jobs, studies and clones may share a cache. An entry appears by one rename, complete; if two jobs finish
 the same key, the first one's entry stays. Entries are renamed before they are deleted, so a job that is restoring one
 either has links to all of its files already, or finds nothing and computes.
 """
 
-import fcntl
 import json
 import os
 import shutil
@@ -29,8 +28,6 @@ FOLDER, GIGABYTES = "SEMBLANCE_CACHE", "SEMBLANCE_CACHE_GIGABYTES"
 ``cache_gigabytes``; without a folder, nothing is cached."""
 _GIGABYTE = 10**9
 _LIST = "entry.json"
-_FICLONE = 0x40049409
-"""Linux's request for a reflink."""
 _ROUNDS = 20
 """Approximate number of times that the sizes of all entries are added up while an empty cache fills."""
 
@@ -113,16 +110,8 @@ def _share(source: Path, target: Path) -> None:
             _share(path, target / path.name)
         return
     try:
-        with source.open("rb") as read, target.open("xb") as written:
-            fcntl.ioctl(written, _FICLONE, read.fileno())
-        return
-    except FileNotFoundError:
-        raise
-    except OSError:  # a file system without reflinks
-        target.unlink(missing_ok=True)
-    try:
         target.hardlink_to(source)
-    except OSError:  # or without hard links, or another disk
+    except OSError:  # a file system without hard links, or another disk
         shutil.copyfile(source, target)
 
 

@@ -10,10 +10,9 @@ import re
 import xml.etree.ElementTree as ET
 from base64 import b64encode
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, floor, log10
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 from urllib.parse import quote
 
@@ -32,7 +31,6 @@ from workflow_scripts.columns import (
     PAIRS,
     WORD_COUNTS,
 )
-from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import half_width
 from workflow_scripts.provenance.artefacts import read_table, write_page
 from workflow_scripts.provenance.job import Job
@@ -47,14 +45,13 @@ from workflow_scripts.settings.training import LastBatch, batches
 
 Shown = dict[str, Any]
 """Values of the template, by the names that it uses."""
-_PACKAGES = ("torch", "transformers", "tokenizers")
 
 
 def page(job: Job) -> str:
     """The page about the study of a job."""
     config = Config.parse(job.settings["page"], "report.page")
     called = Called.parse(job.settings["called"], "names")
-    record, report = job.record(), job.outputs["report"]
+    report = job.outputs["report"]
     corpora, made = _corpora(job, config.top_words), _sections(job, called)
     led = next((section for section in made if section["headline"]), {})
     templates = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -67,7 +64,7 @@ def page(job: Job) -> str:
             [section["experiment"] for section in made if section["experiment"]],
             sum(corpus["sentences"] for corpus in corpora),
         ),
-        labels=split_labels(record.labels),
+        labels=split_labels(job.start.labels),
         led=led,
         comparison=compare_runs(led["sheet"], led["headline"]) if led else {},
         sections=made,
@@ -77,8 +74,6 @@ def page(job: Job) -> str:
         development=_development(job),
         claims=_claims(job),
         file=_linked(report, report),
-        commit=record.origin.commit,
-        dirty=record.origin.dirty,
     )
 
 
@@ -215,62 +210,33 @@ def _section(
         for run in sheet.cells["run"].unique()
         if experiment and run in histories
     }
-    lines = [_training(job, run, paths) for run, paths in trained.items()]
-    records = [record_of(one) for paths in trained.values() for one in paths]
-    datasets = {wildcard(one, "dataset") for one in job.many("datasets")}
     return {
         "sheet": sheet,
         "experiment": experiment,
-        "rests_on": rests_on(lines, sheet.rows, called, datasets),
         "headline": experiment and experiment.headline_column().heading,
         "table": _linked(path, job.outputs["report"]),
-        "trainings": lines,
-        "environments": dict.fromkeys(map(_trained_with, records)),
-        "machines": dict.fromkeys(one.origin.gpu or one.origin.processor for one in records),
+        "trainings": [_training(job, run, paths) for run, paths in trained.items()],
         "drawings": figures.get(sheet.name, ()),
     }
 
 
-def rests_on(lines: Sequence[Shown], rows: Sequence[Row], called: Called, datasets: Collection[str]) -> str:
-    """Steps, data and seeds of a table in one line; the data are named where they are few."""
-    read = dict.fromkeys((row["suite"], row["task"]) for row in rows if row["scale"] is not None)
-    on_data = {
-        suite for suite, task in read if task in datasets
-    }  # whose other tasks measure the vectors of these
-    tasks = [task for suite, task in read if task in datasets or suite not in on_data]
-    scored = dict.fromkeys(map(called.dataset, tasks))
-    parts = ["Nothing is trained"]
-    if lines:
-        corpora = dict.fromkeys(called.corpus(line["corpus"]) for line in lines)
-        counts = between([count for line in lines for count in line["counts"]])
-        seeds = _counted(max(row["seeds"] for row in rows), "seed")
-        parts = [f"Trained for {counts} steps on {', '.join(corpora)}", f"{seeds} each"]
-    parts += [f"scored on {', '.join(scored)}"] if 0 < len(scored) < 4 else []
-    return "; ".join(parts) + "."
-
-
 def _training(job: Job, run: str, histories: Sequence[Path]) -> Shown:
-    """The training of one run: steps, sentences read, passes over the corpus, seconds, checkpoints kept."""
+    """The training of one run: steps, sentences read, passes over the corpus, checkpoints kept."""
     record = record_of(histories[0])
     training, corpus = record.settings["training"], record.inputs["corpus"].path
     tables = {path: read_table(path, HISTORY) for path in histories}
     counts = [steps(table) for table in tables.values()]
-    took = [_seconds(job, path, training["batch_size"], steps(table)) for path, table in tables.items()]
-    measured = [one for one in took if one is not None]
     rows = next((_rows_of(path) for path in job.many("train") if path.as_posix() == corpus), None)
     read = sentences(max(counts), rows, training["batch_size"], training["last_batch"])
     return {
         "run": run,
         "corpus": Path(corpus).parent.name,
-        "counts": counts,
         "steps": between(counts),
         "batch": training["batch_size"],
         "sentences": read,
         "passes": read / rows if rows else None,
         "tokens": training["max_tokens"],
         "rate": f"{training['learning_rate']:.2g}",
-        "seconds": between(measured),
-        "all_seconds": f"{sum(measured):,.0f}" if measured and len(measured) == len(took) else "",
         "kept": [
             (wildcard(path, "seed"), _checkpoint(table), _linked(path, job.outputs["report"]))
             for path, table in tables.items()
@@ -283,27 +249,6 @@ def _checkpoint(history: pa.Table) -> str:
     return f"step {step:,}" if score is None else f"step {step:,} ({number(score, 3)})"
 
 
-def _seconds(job: Job, history: Path, batch_size: int, trained_steps: int) -> float | None:
-    """Seconds of the steps of a training, its development scores included; None where nothing was measured.
-
-    If a training was stopped and resumed, its file of speeds has only the steps since; their mean stands for all.
-
-    Raises:
-        DataError: if the file is damaged.
-    """
-    made = (wildcard(history, "run"), f"seed{wildcard(history, 'seed')}.speed.parquet")
-    speed = Path("benchmarks", job.settings["name"], "train_encoder", *made)
-    if not speed.is_file():
-        return None
-    try:
-        rates = pq.read_table(speed)["sentences_per_second"].to_pylist()
-    except (pa.ArrowException, OSError, KeyError) as error:
-        raise DataError(
-            f"{speed}: no table of speeds. Delete it: the page then says that nothing was measured."
-        ) from error
-    return trained_steps * fmean(batch_size / rate for rate in rates) if rates else None
-
-
 def sentences(trained_steps: int, rows: int | None, batch_size: int, last_batch: LastBatch) -> int:
     """Number of sentences that some steps read; if the corpus's rows are not known, all batches count as whole."""
     if rows is None or rows < batch_size:
@@ -311,19 +256,6 @@ def sentences(trained_steps: int, rows: int | None, batch_size: int, last_batch:
     per_epoch = batches(rows, batch_size, last_batch)
     epochs, more = divmod(trained_steps, per_epoch)
     return epochs * min(rows, per_epoch * batch_size) + more * batch_size
-
-
-def _trained_with(record: Record) -> str:
-    """Packages and settings of the machine behind a training."""
-    training = record.settings["training"]
-    threads, gpus = training.get("cpu_threads"), training.get("gpus")
-    parts = [
-        *(f"{name} {record.packages[name]}" for name in _PACKAGES if name in record.packages),
-        f"precision {training['precision']}" if "precision" in training else "",
-        _counted(threads, "CPU thread") if threads else "",
-        f"up to {_counted(gpus, 'GPU')}" if gpus else "",
-    ]
-    return ", ".join(filter(None, parts))
 
 
 def _drawing(job: Job, path: Path, record: Record) -> Shown:

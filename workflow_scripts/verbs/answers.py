@@ -3,18 +3,14 @@
     stats     rows and cost by engine, direction, status and reason; requests of the last day
     show      rows; with --json everything known of each, as many as --most says
 
-Rows are chosen by --status and --matching, a regular expression searched in engine, reason, text and answer. Both
-commands read rows with their checksums, and end with an error at a damaged one.
+Both commands read rows with their checksums, and end with an error at a damaged one.
 
   python -m workflow_scripts answers show --status rejected
 """
 
-import argparse
 import json
-import re
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
 import pandas as pd
 
@@ -26,26 +22,18 @@ _SHOWN = ("engine", "status", "reason", "text", "answer")
 """Columns of rows that people are shown."""
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise argparse.ArgumentTypeError(f"no regular expression: {error}") from error
-
-
 def stats(ledger: Ledger, rows: Iterator[Row], size: int) -> Answer:
     """Counts and cost of rows, and the requests of the last day, of a ledger of some bytes."""
     names = ["engine", "model", "direction", "status", "reason"]
     each = [(*_kind(row), 1, row.cost_usd or 0.0) for row in rows]
     lines = [f"{provider}: {sent:,} requests on {day} (UTC)" for provider, day, sent in ledger.spent()]
     frame = pd.DataFrame(each, columns=[*names, "rows", "USD"])
-    counted = frame.groupby(names, as_index=False).sum().to_dict("records")
-    found = [
-        {str(name): value or None if name == "USD" else value for name, value in row.items()}
-        for row in counted
+    found = frame.groupby(names, as_index=False).sum().to_dict("records")
+    counted = [
+        {str(name): value for name, value in row.items()} | {"USD": row["USD"] or None} for row in found
     ]
     said = f"{len(each):,} rows, {frame['USD'].sum():.4f} USD where known, {size / 1e6:.1f} MB"
-    return Answer(said, parts=[Rows("answers", found), *lines])
+    return Answer(said, parts=[Rows("answers", counted), *lines])
 
 
 def _kind(row: Row) -> tuple[str, ...]:
@@ -66,38 +54,20 @@ def show(found: Iterator[Row], most: int) -> Answer:
     return Answer(more, parts=[Rows("rows", shown)], data={"rows": rows})
 
 
-def chosen(ledger: Ledger, matching: re.Pattern[str], status: str | None) -> Iterator[Row]:
-    """The rows that have this status, or any, and match the pattern."""
-    for row in ledger.rows():
-        texts = (row.request.engine, row.reason, row.request.text, row.answer)
-        if status in (None, row.status) and matching.search("\n".join(filter(None, texts))):
-            yield row
-
-
 ARGUMENTS = (
     argument("command", choices=["stats", "show"], help="what to print, as above"),
-    argument("--ledger", type=Path, metavar="FILE", help="default: the one that jobs use"),
     argument("--status", choices=["usable", "rejected", "refused", "failed"]),
-    argument(
-        "--matching",
-        type=_pattern,
-        default="",
-        metavar="PATTERN",
-        help="searched in engine, reason, text and answer",
-    ),
     argument("--most", type=int, default=20, metavar="N", help="rows that show prints; default: %(default)s"),
 )
 
 
-def answer(
-    command: str, ledger: Path | None, status: str | None, matching: re.Pattern[str], most: int
-) -> Answer:
+def answer(command: str, status: str | None, most: int) -> Answer:
     """Answer of the verb."""
-    path = ledger or ledger_path()
+    path = ledger_path()
     if not path.is_file():
         raise DataError(
-            f"{path}: no such file; nothing has been asked from this folder. Name another: --ledger FILE."
+            f"{path}: no such file; nothing has been asked from this folder. Name another: SEMBLANCE_ANSWERS=FILE."
         )
     with Ledger(path) as opened:
-        rows = chosen(opened, matching, status)
+        rows = (row for row in opened.rows() if status in (None, row.status))
         return show(rows, most) if command == "show" else stats(opened, rows, path.stat().st_size)

@@ -30,11 +30,6 @@ def listed(papers: Sequence[str]) -> list[Row]:
         ConfigError: if a paper has no table of claims, or a table is not as it should be.
     """
     known = papers_in(ROOT / FOLDER)
-    refuse(
-        f"{name}: a folder. Write --study {name}."
-        for name in {*papers} - {*known}
-        if study_folder(name).is_dir()
-    )
     refuse(finding for paper in papers for finding in unknown(paper, known, FOLDER))
     rows: list[Row] = []
     for paper in papers or known:

@@ -21,16 +21,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from safetensors import SafetensorError, safe_open
 
-from workflow_scripts.provenance.artefacts import RECORD_FILE, identity, read_record
+from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
 from workflow_scripts.verbs.records import (
     HASHES,
     Change,
     artefact_at,
-    compare,
-    contents_hash,
-    facts,
+    compare_artefacts,
     inputs_by_role,
     present_state,
 )
@@ -78,7 +76,7 @@ def diff(a: Path, b: Path) -> list[Step]:
         (one, was), (two, now) = map(artefact_at, pair)
         for path in (one, two):
             identity(path)  # raises if it is damaged
-        changes, equal = compare(facts(was), facts(now)), contents_equal(one, two)
+        equal, changes = compare_artefacts(one, two)
         numbers = [] if equal else numeric_differences(one, two)
         roles = [change.key for change in changes if change.section == "input"]
         followed, pair, not_followed = _followed((was, now), roles)
@@ -96,17 +94,6 @@ def _followed(records: Sequence[Record], roles: Iterable[str]) -> tuple[str, lis
             return role, [Path(given.path) for given in pair], reasons
         reasons.append(f"{role}: {' and '.join(states)}{' on one side alone' * (len(pair) == 1)}")
     return "", [], reasons
-
-
-def contents_equal(a: Path, b: Path) -> bool:
-    """Whether two artefacts have equal contents, without their records and elements that differ from run to run."""
-    if {a.suffix, b.suffix} == {".parquet"}:
-        one, two = pq.read_table(a), pq.read_table(b)
-        same = one.schema.equals(two.schema) and one.num_rows == two.num_rows
-        return bool(same) and not numeric_differences(a, b)
-    records = read_record(a), read_record(b)
-    assert records[0] and records[1], "not an artefact"
-    return contents_hash(a, records[0]) == contents_hash(b, records[1])
 
 
 # By how much
@@ -196,11 +183,15 @@ def answer(a: Path, b: Path) -> Answer:
     steps = diff(a, b)
     equal, changes = steps[0].contents_equal, steps[0].changes
     said = "contents equal" if equal else "contents differ"
+    data = [
+        step._asdict() | {"changes": rows_of(step.changes), "numbers": rows_of(step.numbers)}
+        for step in steps
+    ]
     return Answer(
         said if changes or not equal else "no difference",
         equal and not changes,
         [sentence(steps), *(part for step in steps for part in _parts(step))],
-        {"contents_equal": equal, "steps": [_data(step) for step in steps]},
+        {"contents_equal": equal, "steps": data},
     )
 
 
@@ -214,8 +205,8 @@ def sentence(steps: Sequence[Step]) -> str:
     """The difference and its cause, which the last input that was followed shows."""
     first, last = steps[0], steps[-1]
     if not first.changes:
-        equal = "Contents and records are equal."
-        return equal if first.contents_equal else "The contents differ, the records are equal."
+        found = "Contents and records are equal"
+        return f"{found if first.contents_equal else 'The contents differ, the records are equal'}."
     causes = [change for change in last.changes if change.section in _CAUSES] or last.changes
     named = [_named(change) for change in causes[:_NAMED]]
     more = [f"and {len(causes) - _NAMED} more"] if len(causes) > _NAMED else []
@@ -245,7 +236,3 @@ def _row(change: Change) -> Mapping[str, object]:
     """A change as people read it, with the beginnings of hashes."""
     sides = (str(one)[:_HASH_DIGITS] if change.section in HASHES else one for one in (change.a, change.b))
     return dict(zip(("what", "key", "A", "B"), (change.section, change.key, *sides), strict=True))
-
-
-def _data(step: Step) -> dict[str, object]:
-    return step._asdict() | {"changes": rows_of(step.changes), "numbers": rows_of(step.numbers)}

@@ -44,7 +44,6 @@ from workflow_scripts.verbs.records import (
 )
 
 _BROKEN = ("rebuilt since", "damaged", "missing")
-_ROWS_SIDE_BY_SIDE = 3
 _MADE_WITH = ("method.", "training.", "readout.")
 """Beginnings of the settings of a run that say how it was made."""
 _NEXT_COLUMN = re.compile(r",(?=\s*\w+\s*=)")
@@ -60,19 +59,37 @@ class Node:
     path: str
     sha256: str
     """Hash of its contents, as in the record of the artefact that was made from it."""
-    state: State
-    record: Record | None = None
+    state: State = field(init=False)
+    record: Record | None = field(init=False)
     inputs: list["Node"] = field(default_factory=list)
-    repeated: bool = False
-    """Whether its inputs are below an earlier node."""
-    left_out: int = 0
-    """Number of inputs that the selected rows do not come from."""
+    remark: str = ""
+    """Whether its inputs are below an earlier node, or how many the selected rows do not come from."""
+
+    def __post_init__(self) -> None:
+        """Read the record of the file, and compare its hash."""
+        self.state, self.record = present_state(self.path, self.sha256)
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, "Node"]]:
         """The node and its ancestry, each with the number of jobs between it and the artefact."""
         yield depth, self
         for node in self.inputs:
             yield from node.walk(depth + 1)
+
+    def follow(self, agrees: Agrees | None, seen: set[tuple[str, bool]]) -> None:
+        """Add the ancestry, in the order of the records, since the order of members counts."""
+        inputs = self.record.inputs if self.record else {}
+        if (shown := (self.path, agrees is None)) in seen:
+            self.remark = "(above)" if inputs else ""
+            return
+        seen.add(shown)
+        for role, given in inputs.items():
+            node = Node(role, given.path, given.sha256)
+            verdict = agrees(node.record.wildcards) if agrees and node.record else None
+            if verdict is not False:
+                self.inputs.append(node)
+                node.follow(None if verdict else agrees, seen)
+        if left_out := len(inputs) - len(self.inputs):
+            self.remark = f"({left_out} inputs of other rows left out)"
 
 
 def explain(path: Path, agrees: Agrees | None = None) -> Node:
@@ -87,32 +104,9 @@ def explain(path: Path, agrees: Agrees | None = None) -> Node:
     """
     name, _ = artefact_at(path)
     seal = read_seal(name)
-    top = _node("", name.as_posix(), seal.identity if seal else "")
-    _add_inputs(top, agrees, set())
+    top = Node("", name.as_posix(), seal.identity if seal else "")
+    top.follow(agrees, set())
     return top
-
-
-def _add_inputs(node: Node, agrees: Agrees | None, seen: set[tuple[str, bool]]) -> None:
-    """Add the ancestry of a node, in the order of the records, since the order of members counts."""
-    if node.record is None or not node.record.inputs:
-        return
-    shown = (node.path, agrees is None)
-    node.repeated = shown in seen
-    if node.repeated:
-        return
-    seen.add(shown)
-    for role, given in node.record.inputs.items():
-        below = _node(role, given.path, given.sha256)
-        verdict = agrees(below.record.wildcards) if agrees and below.record else None
-        if verdict is False:
-            node.left_out += 1
-        else:
-            node.inputs.append(below)
-            _add_inputs(below, None if verdict else agrees, seen)
-
-
-def _node(role: str, path: str, sha256: str) -> Node:
-    return Node(role, path, sha256, *present_state(path, sha256))
 
 
 # Cells. A table of an experiment names a run, a baseline and a heading, whose suite and task its settings hold; one of
@@ -132,11 +126,14 @@ def explain_cell(path: Path, cell: Mapping[str, str]) -> tuple[Node, dict[str, S
     top = explain(path, agrees)
     records = {node.path: node.record for depth, node in top.walk() if depth and node.record}
     files = [file for file, record in records.items() if agrees(record.wildcards)]
+    names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+    # A table is wide, so that its rows are printed as columns.
+    turned = [{"column": name} | {f"row {n}": row[name] for n, row in enumerate(rows, 1)} for name in names]
     if not files:
-        return explain(path), {"rows": _turned(rows)}
+        return explain(path), {"rows": turned}
     scores = scores_behind(rows, settings, files) if "experiment" in settings else []
     runs = list(dict.fromkeys(run for row in rows if "run" in row for run in _runs(row)))
-    return top, {"rows": _turned(rows), "scores": scores, "made with": made_with(records.values(), runs)}
+    return top, {"rows": turned, "scores": scores, "made with": made_with(records.values(), runs)}
 
 
 def parse_cell(texts: Iterable[str]) -> dict[str, str]:
@@ -246,24 +243,25 @@ def scores_behind(rows: Sequence[Row], settings: Mapping[str, Any], files: Itera
         identity(file)
         table = pq.read_table(file)
         scores += table.to_pylist() if table.column_names == SCORES.names else []
+    whose = ("the row's own", "the baseline's")
     found = {
-        (
-            run != row["run"],
-            column["heading"],
-            run,
-            score["seed"],
-            "gap" if score["value"] is None else score["value"] * column["scale"],
-        )
+        (run != row["run"], column["heading"], run, score["seed"]): score["value"]
+        and score["value"] * column["scale"]
         for row in rows
         for run, column in product(_runs(row), _columns(row, settings))
         for score in scores
         if score["run"] == run
         and all(score[key] == column.get(key) for key in ("suite", "task", "aggregation", "metric"))
     }
-    whose = ("the row's own", "the baseline's")
     return [
-        {"heading": heading, "of run": run, "seed": seed, "score": score, "whose": whose[is_baseline]}
-        for is_baseline, heading, run, seed, score in sorted(found, key=lambda one: one[:4])
+        {
+            "heading": heading,
+            "of run": run,
+            "seed": seed,
+            "score": "gap" if value is None else value,
+            "whose": whose[is_baseline],
+        }
+        for (is_baseline, heading, run, seed), value in sorted(found.items())
     ]
 
 
@@ -343,33 +341,20 @@ def answer(path: str, cell: list[str], into: bool) -> Answer:
     )
 
 
-def _turned(rows: Sequence[Row]) -> list[Row]:
-    """A few rows as columns of names and values, for they are wide; empty columns are left out."""
-    names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
-    if len(rows) > _ROWS_SIDE_BY_SIDE:
-        return [{name: row[name] for name in names} for row in rows]
-    return [{"column": name} | {f"row {n}": row[name] for n, row in enumerate(rows, 1)} for name in names]
-
-
 def _tree(node: Node, numbers: Mapping[str, int]) -> Tree:
     """The lines of a node and its ancestry; labels have numbers."""
-    record, role = (
-        node.record,
-        node.role.partition("/")[0],
-    )  # a role of several files includes the file's path
+    record = node.record
     parts = [
-        f"{role}:" if role else "",
+        f"{node.role.partition('/')[0]}:" if node.role else "",  # of several files, without the path
         node.path,
         job_name(record.rule, record.wildcards) if record else "",
         node.sha256[:12],
         *(f"[{numbers[label]}]" for label in (record.labels if record else ())),
         f"({node.state})" if node.state in _BROKEN else "",
-        "(above)" if node.repeated else "",
+        node.remark,
     ]
     tree = Tree(Text(" ".join(filter(None, parts)), style="red" if node.state in _BROKEN else ""))
     tree.children += [_tree(one, numbers) for one in node.inputs]
-    if node.left_out:
-        tree.add(f"{node.left_out} inputs of other rows left out")
     return tree
 
 

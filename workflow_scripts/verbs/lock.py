@@ -17,7 +17,8 @@ Exit code 1 if any artefact was added or removed, or has other contents or setti
 import hashlib
 import json
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,7 +33,7 @@ from workflow_scripts.provenance.record import Origin, Record
 from workflow_scripts.reporting.cells import number
 from workflow_scripts.verbs.plan import FOLDERS, audited_folders
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
-from workflow_scripts.verbs.records import Records, contents_hash
+from workflow_scripts.verbs.records import Change, Facts, Records, compare, contents_hash
 
 LOCK = Path("results/provenance.lock.json")
 """Default path of the lock: the one file below results/ that Git tracks."""
@@ -46,7 +47,7 @@ class Lock(Settings, extra="ignore"):
     artefacts: Hashes
     """Hashes of whole files, records among them."""
     contents: Hashes
-    """Hashes of artefacts without their records, and without parts that differ from run to run."""
+    """Hashes of artefacts without their records."""
     settings: Hashes
     code: Hashes
     commits: list[str]
@@ -180,25 +181,28 @@ def check(studies: list[Path], was: Lock) -> Comparison:
 def _why(was: Lock, study: Records, name: str, changed: set[str]) -> str:
     """Differences in an artefact's making; inputs that differ are named, since they explain themselves."""
     record = study.by_file[name]
-    found = {
-        "settings": [""] * (was.settings.get(name) != settings_hash(record)),
-        "code": _others(record.meaning, was.code),
-        "package": [
-            f"{one} {was.packages.get(one)} -> {record.packages[one]}"
-            for one in _others(record.packages, was.packages)
-        ],
-        "source": _others(sources(study, record), was.sources),
-        "made from": sorted(changed & {one.path for one in record.inputs.values()}),
+    now: Facts = {
+        "settings": {"": settings_hash(record)},
+        "code": record.meaning,
+        "package": record.packages,
+        "source": sources(study, record),
+        "made from": {one.path: one.path not in changed for one in record.inputs.values()},
     }
-    return "; ".join(
-        f"{section} {keys[0]}".rstrip() + f" and {len(keys) - 1} more" * (len(keys) > 1)
-        for section, keys in found.items()
-        if keys
+    pools: tuple[Mapping[str, object], ...] = (
+        {"": was.settings.get(name)},
+        was.code,
+        was.packages,
+        was.sources,
+        dict.fromkeys(now["made from"], True),
     )
+    then = {kind: {key: pool.get(key) for key in now[kind]} for kind, pool in zip(now, pools, strict=True)}
+    found = groupby(compare(then, now), key=lambda change: change.section)
+    return "; ".join(_words(*changes) for _, changes in found)
 
 
-def _others(now: Hashes, was: Hashes) -> list[str]:
-    return sorted(name for name, value in now.items() if was.get(name) != value)
+def _words(first: Change, *more: Change) -> str:
+    values = f" {first.a} -> {first.b}" if first.section == "package" else ""
+    return f"{first.section} {first.key}".rstrip() + values + f" and {len(more)} more" * bool(more)
 
 
 def read_lock(file: Path) -> Lock:

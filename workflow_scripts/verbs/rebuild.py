@@ -9,7 +9,6 @@ Exit code 1 if the contents of a rebuilt artefact differ.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,17 +18,11 @@ from typing import Any
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.call import FOLDER as CODE
 from workflow_scripts.graph.place import Call
-from workflow_scripts.provenance.artefacts import RECORD_FILE, read_record, read_seal
+from workflow_scripts.provenance.artefacts import RECORD_FILE, read_seal
 from workflow_scripts.provenance.cache import FOLDER as CACHE
-from workflow_scripts.verbs.diff import contents_equal
 from workflow_scripts.verbs.plan import CONFIGURATION, PlannedJob, given_call, planned
 from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
-from workflow_scripts.verbs.records import (
-    artefact_at,
-    compare,
-    facts,
-    job_name,
-)
+from workflow_scripts.verbs.records import artefact_at, compare_artefacts, job_name
 
 # Sums of floats depend on the number of threads. Snakemake gives a job the threads of its rule: one, except for
 # training, which sets the number itself.
@@ -51,21 +44,15 @@ def rebuild(path: Path, call: Call) -> list[dict[str, Any]]:
         )
     with tempfile.TemporaryDirectory() as temporary:
         _run(job, Path(temporary))
-        return [_compared(Path(output), Path(temporary, output)) for output in record.outputs]
+        return [_compared(Path(output), Path(temporary, output), job) for output in record.outputs]
 
 
 def _run(job: PlannedJob, folder: Path) -> None:
-    """Run a job in ``folder``, with links to its inputs and the list of its code.
-
-    Speeds are copied: a page shows those of trainings, and the job that measures them writes them over.
-    """
+    """Run a job in ``folder``, with links to its inputs and the list of its code."""
     for given in {CODE.as_posix(), *(path.removesuffix(f"/{RECORD_FILE}") for path in job.inputs)}:
         if Path(given).exists() and not (folder / given).exists():
             (folder / given).parent.mkdir(parents=True, exist_ok=True)
             (folder / given).symlink_to(Path(given).absolute())
-    for speed in Path("benchmarks").rglob("*.speed.parquet"):
-        (folder / speed).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(speed, folder / speed)
     python = Path(sys.executable).parent  # jobs call python or torchrun without a path
     more = {**_THREADS, CACHE: "", "PYTHONPATH": str(Path.cwd()), "PATH": f"{python}:{os.environ['PATH']}"}
     ended = subprocess.run(
@@ -83,15 +70,13 @@ def _run(job: PlannedJob, folder: Path) -> None:
         raise DataError(f"{failed} with exit code {ended.returncode}: {last}")
 
 
-def _compared(first: Path, again: Path) -> dict[str, Any]:
-    was, now = read_record(first), read_record(again)
-    assert was and now, first
-    identical, changes = read_seal(first) == read_seal(again), compare(facts(was), facts(now))
+def _compared(first: Path, again: Path, job: PlannedJob) -> dict[str, Any]:
+    identical, (equal, changes) = read_seal(first) == read_seal(again), compare_artefacts(first, again)
     keys = ", ".join(f"{change.section} {change.key}".strip() for change in changes)
     return {
         "path": first.as_posix(),
-        "by": job_name(now.rule, now.wildcards),
-        "contents": "equal" if identical or contents_equal(first, again) else "differ",
+        "by": job_name(job.rule, job.wildcards),
+        "contents": "equal" if equal else "differ",
         "record": "identical" if identical else f"differs: {keys}",
         "changes": rows_of(changes),
     }

@@ -1,4 +1,4 @@
-"""The records below some folders as a graph of artefacts, and the one comparison of the facts in two records.
+"""The records below some folders as a graph of artefacts, and the one comparison of facts about artefacts.
 
 A model folder goes by the name of its record, as in other records.
 """
@@ -6,16 +6,13 @@ A model folder goes by the name of its record, as in other records.
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cached_property
-from itertools import accumulate, repeat
+from functools import cached_property, partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal, NamedTuple
-
-from rich.console import Console
-from rich.progress import track
 
 from workflow_scripts.errors import DataError, advice, how_to_make, how_to_repair
 from workflow_scripts.graph.reasons import flat
@@ -24,12 +21,13 @@ from workflow_scripts.provenance.artefacts import (
     RECORD_FILE,
     artefact_contents,
     content_identity,
+    folder_faults,
     identity,
     read_record,
     read_seal,
     verify_checksum,
 )
-from workflow_scripts.provenance.record import Input, Record, is_outside, sha256_of
+from workflow_scripts.provenance.record import Input, Record, is_outside
 
 REPORT = "report.html"
 """The last artefact of a study."""
@@ -42,8 +40,6 @@ _CONTROL = re.compile(r"\\u00(0|1|7f|8|9)")  # control characters, as JSON escap
 _RESULTS = Path("results")
 _THREADS = 2  # one computes hashes while the other waits for the disk
 _MACHINE = {"python", "processor", "capability", "threads", "blas", "gpu"}
-_VARIES = re.compile(rb'<(td|span) class="varies[a-z ]*">[^<]*</\1>')
-"""Elements of a page that differ from run to run: seconds, the machine and the commit."""
 
 # One file
 
@@ -126,9 +122,11 @@ class Inspection(NamedTuple):
 
     checksum: str | None = None
     identity: str = ""
-    """The hash by which a job that reads the file names it; empty where nothing was hashed."""
+    """The hash by which a job that reads the file names it."""
     record: Record | None = None
     damaged: bool = False
+    faults: Sequence[tuple[str, Kind, str]] = ()
+    """Files of the folder that the record describes, and how each differs from it."""
 
 
 def is_sealed(path: str) -> bool:
@@ -137,23 +135,21 @@ def is_sealed(path: str) -> bool:
 
 
 def _inspect(name: str, hashing: bool) -> Inspection:
-    """Read a file once; the parts of a model folder have no checksum, and are hashed.
-
-    Without ``hashing``, stored checksums and identities are believed.
-    """
+    """Read an artefact once; without ``hashing``, stored checksums and identities are believed."""
     path = Path(name)
     seal = read_seal(path) if is_sealed(name) and artefact_name(name) == name else None
     if seal is None:
-        return Inspection(identity=sha256_of(path) if hashing else "")
+        return Inspection()
     try:
         if hashing:
             verify_checksum(path)
     except DataError:
         return Inspection(seal.checksum, damaged=True)
-    known = Inspection(seal.checksum, seal.identity)
+    record = None
     with suppress(DataError):  # intact, but written by another version of this pipeline
-        return known._replace(record=record_at(path))
-    return known
+        record = record_at(path)
+    faults = [*folder_faults(path.parent, record)] if hashing and record and path.name == RECORD_FILE else []
+    return Inspection(seal.checksum, seal.identity, record, faults=faults)
 
 
 def present_state(name: str, sha256: str) -> tuple[State, Record | None]:
@@ -169,7 +165,7 @@ def present_state(name: str, sha256: str) -> tuple[State, Record | None]:
     return ("as recorded" if record else "file") if same else "rebuilt since", record
 
 
-# Two records
+# Facts
 
 Facts = Mapping[str, Mapping[str, object]]
 """Sections, such as setting or code, and the entries of each."""
@@ -210,6 +206,13 @@ def compare(a: Facts, b: Facts) -> list[Change]:
     ]
 
 
+def compare_artefacts(a: Path, b: Path) -> tuple[bool, list[Change]]:
+    """Whether two artefacts have equal contents, and the differences between their records."""
+    sides = [artefact_at(path) for path in (a, b)]
+    (_, was), (_, now) = sides
+    return len({contents_hash(*side) for side in sides}) == 1, compare(facts(was), facts(now))
+
+
 def inputs_by_role(record: Record) -> dict[str, Input]:
     """The inputs by role; a role that contains a path, as one with several files, is without the study's name."""
     return {
@@ -221,14 +224,8 @@ def inputs_by_role(record: Record) -> dict[str, Input]:
 
 
 def contents_hash(path: Path, record: Record) -> str:
-    """Hash of an artefact without its record and without the elements of a page that differ from run to run.
-
-    It is computed again: a file that was sealed again may claim another.
-    """
-    pieces = artefact_contents(path, record)  # a page is one piece
-    return content_identity(
-        (_VARIES.sub(b"", piece) for piece in pieces) if path.suffix == ".html" else pieces, ()
-    )
+    """Hash of an artefact without its record, computed again: a file that was sealed again may claim another."""
+    return content_identity(artefact_contents(path, record), ())
 
 
 # All files of some folders
@@ -263,8 +260,7 @@ class Records:
 
         Args:
             folders: Of results, such as a study.
-            hashing: Whether to look for damage, with a bar on a terminal, or to believe stored checksums and
-                identities.
+            hashing: Whether to look for damage, or to believe stored checksums and identities.
         """
         self.sizes: dict[str, int] = {}
         self.strays: dict[str, str] = {}
@@ -273,7 +269,9 @@ class Records:
         self.folders = [relative_name(folder) for folder in folders]
         for folder in folders:
             self._list(folder, seen)
-        self.inspections = self._inspected(hashing)
+        with ThreadPoolExecutor(_THREADS) as pool:
+            inspected = pool.map(partial(_inspect, hashing=hashing), self.sizes)
+            self.inspections = dict(zip(self.sizes, inspected, strict=True))
         self.by_file = {name: one.record for name, one in sorted(self.inspections.items()) if one.record}
         """Artefact to record, for records in intact files."""
         self.readers = defaultdict[str, set[str]](set)
@@ -303,15 +301,6 @@ class Records:
             elif not path.name.endswith(LOCK_SUFFIX):  # which `lock` writes
                 self.sizes[name] = path.stat().st_size
 
-    def _inspected(self, hashing: bool) -> dict[str, Inspection]:
-        names = sorted(self.sizes, key=lambda name: (-self.sizes[name], name))  # the largest first
-        screen = Console(stderr=True)
-        hidden = not (hashing and screen.is_terminal)
-        with ThreadPoolExecutor(_THREADS) as pool:
-            found = pool.map(_inspect, names, repeat(hashing))
-            seen = track(found, "hashing", len(names), console=screen, transient=True, disable=hidden)
-            return dict(zip(names, seen, strict=True))
-
     @cached_property
     def _models(self) -> set[str]:
         """Model folders: those with a record, even a damaged one, and those that a record lists."""
@@ -330,24 +319,14 @@ class Records:
             Each file's fault, and the fault in words.
         """
         found: dict[str, tuple[Kind, str]] = {}
-        parts: dict[str, dict[str, str]] = defaultdict(dict)
         expected = {*self.listed, *(f"{folder}/{REPORT}" for folder in self.folders)}
         for name, one in self.inspections.items():
-            if (artefact := self.artefact_name(name)) != name:
-                parts[artefact][name] = one.identity
-            elif one.damaged:
+            folder = name.removesuffix(RECORD_FILE)
+            found |= {f"{folder}{part}": (kind, words) for part, kind, words in one.faults}
+            if self.artefact_name(name) == name and one.damaged:
                 found[name] = "changed", f"checksum {str(one.checksum)[:12]} does not match"
-            elif one.checksum is None and name in expected and is_sealed(name):
+            elif self.artefact_name(name) == name in expected and one.checksum is None and is_sealed(name):
                 found[name] = "changed", "its checksum is gone"
-        for artefact, record in self.by_file.items():
-            folder, now = artefact.removesuffix(RECORD_FILE), parts[artefact]
-            was = {f"{folder}{part}": sha256 for part, sha256 in record.files.items()}
-            found |= dict.fromkeys(now.keys() - was.keys(), ("foreign", f"{RECORD_FILE} does not list it"))
-            found |= dict.fromkeys(was.keys() - now.keys(), ("missing", f"{RECORD_FILE} lists it"))
-            for part in was.keys() & now.keys():
-                if now[part] != was[part]:
-                    differs = f"sha256 {now[part][:12]}; {RECORD_FILE} says {was[part][:12]}"
-                    found[part] = "changed", differs
         return found
 
     def made_from(self, path: str) -> set[str]:

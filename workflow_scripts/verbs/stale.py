@@ -22,15 +22,7 @@ from workflow_scripts.provenance.key import canonical
 from workflow_scripts.provenance.record import Input, Record, is_outside, sha256_of
 from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, Graph, PlannedJob, given_call, planned
 from workflow_scripts.verbs.printing import Answer, Row, Rows, rows_of
-from workflow_scripts.verbs.records import (
-    HASHES,
-    Change,
-    Records,
-    compare,
-    facts,
-    is_sealed,
-    job_name,
-)
+from workflow_scripts.verbs.records import HASHES, Change, Records, compare, facts, is_sealed, job_name
 
 _ORDER = Change("input", "order", "another", "as configured")
 _DAMAGED = Change("record", "", "damaged or altered", "see verify")

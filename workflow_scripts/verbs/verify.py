@@ -20,9 +20,8 @@ Exit code 1 if a file is not as recorded.
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -32,28 +31,22 @@ from rich.filesize import decimal
 from workflow_scripts.data import hub, sources
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.place import Call, last_call
-from workflow_scripts.graph.study import data_root_of, open_study
-from workflow_scripts.provenance.closure import ROOT, meaning_now
+from workflow_scripts.graph.study import data_root_of
+from workflow_scripts.provenance.closure import meaning_now
 from workflow_scripts.provenance.record import Record, is_outside, sha256_of
 from workflow_scripts.verbs.plan import FOLDERS, audited_folders, given_call, snakemake_options, whole_config
 from workflow_scripts.verbs.printing import Answer, Rows, rows_of
-from workflow_scripts.verbs.records import (
-    REPORT,
-    Kind,
-    Records,
-    present_state,
-)
+from workflow_scripts.verbs.records import REPORT, Kind, Records, present_state
 
 Found = tuple[str, Kind, str]
 """A path, its fault, and the fault in words."""
 
 _UNKNOWN = ["--configfile", "CONFIG"]
-"""Options for a study that has not run here, or that last ran without the run that a file belongs to."""
+"""Options for a study that has not run here."""
 _MADE_BY_RULES = ("results", "benchmarks")
 """Folders in which jobs make every file that belongs there."""
 _PACKAGE = re.compile(r"(?!__main__)(\w+)(?:==[^/]+)?/(.+)")  # no dot: looking for a.b would import a
 _HUB = re.compile(r"([\w.-]+(?:/[\w.-]+)?)@([0-9a-f]{40})/(.+)")
-_RUN = re.compile(r"results/[^/]+/(?:runs|scores/\w+/\w+)/([^/]+)/")
 
 
 class Finding(NamedTuple):
@@ -137,7 +130,7 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fou
     for path, was in {(given.path, given.sha256) for given in record.inner.values()}:
         if path in records.damage or not Path(path).exists():
             continue  # a finding of its own
-        if here := records.inspections.get(path):
+        if (here := records.inspections.get(path)) and here.checksum:
             state, source = "" if here.identity == was else "rebuilt since", here.record
         else:  # in another study, or no artefact
             state, source = present_state(path, was)
@@ -212,7 +205,6 @@ def commands(records: Records, findings: Iterable[Finding], given: Call | None =
         findings: Faults.
         given: The configuration; None for that of each study's last run here.
     """
-    known = cache(lambda study: _known(given or last_call(study)))
     lines: dict[str, set[str]] = {"rm -r": set(), "# restore": set()}
     for path, kind, *_ in findings:
         folder, *below = Path(path).parts
@@ -220,21 +212,11 @@ def commands(records: Records, findings: Iterable[Finding], given: Call | None =
         if kind == "foreign":  # jobs can do without it
             line = "rm -r"
         elif folder in _MADE_BY_RULES:
-            words, runs = known(below[0])
-            run, target = _RUN.match(path), records.artefact_name(path)
-            words = _UNKNOWN if run and runs is not None and run[1] not in runs else words
+            call, target = given or last_call(below[0]), records.artefact_name(path)
+            words = snakemake_options(call) if call else _UNKNOWN
             line = shlex.join(["snakemake", "--cores", "all", *words, "--forcerun"])
         lines.setdefault(line, set()).add(shlex.quote(target))
     return [f"{line} {' '.join(sorted(targets))}" for line, targets in lines.items() if targets]
-
-
-def _known(call: Call | None) -> tuple[list[str], Collection[str] | None]:
-    """Options that give snakemake a configuration, and its runs; None if these cannot be known."""
-    if call is None:
-        return _UNKNOWN, None
-    with suppress(ConfigError):  # its files may be gone
-        return snakemake_options(call), open_study(whole_config(call), ROOT).runs
-    return snakemake_options(call), None
 
 
 # The verb

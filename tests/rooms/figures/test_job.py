@@ -20,12 +20,12 @@ def drawn(finished, tmp_path, cached):
     folder, table = tmp_path / "lab", tmp_path / "table.parquet"
     source = finished / "tables/lab.parquet"
 
-    def draw(x="STS12", label="a stand-in", edited="", **style):
+    def draw(x="STS12", label="a stand-in", edited=""):
         if not table.exists() or read_record(table).labels != [label]:
             record = read_record(source).model_copy(update={"labels": [label], "inputs": {}, "outputs": []})
             write_table(table, read_table(source, TABLE), record)
         figures = {"scatter": ({"x": x, "y": "STS-B"}, {"table": [table]}), "modulus_surface": (SURFACE, {})}
-        rule, call = drawing(folder, figures, **style)
+        rule, call = drawing(folder, figures)
         code = Path(call["files"]["inputs"]["code"])
         known, others = json.loads(code.read_text()), [f"workflow_scripts/figures/{edited}.py"] * bool(edited)
         # An edit is a file that the job reads now and did not before, or the other way round.
@@ -47,7 +47,6 @@ ALL = OTHER | {"scatter.svg", "scatter.parquet"}
     [
         ({"x": "STS16"}, OTHER),
         ({"label": "another"}, OTHER),
-        ({"width_inches": 6.0}, set()),
         ({"edited": "curves"}, ALL),  # the code of another figure
         ({"edited": "modulus_surface"}, ALL - OTHER),
     ],

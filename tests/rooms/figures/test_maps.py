@@ -20,7 +20,7 @@ SENTENCES = ["The old town.", "A king mourns by the river."]  # the tiny tokenis
 BLOCKS = {
     "layer_attention": {"sentences": SENTENCES, "max_tokens": 32},
     "token_similarity": {
-        "runs": ["a.b"], "sentences": SENTENCES, "layer": -1, "unit": "words", "max_tokens": 32,
+        "runs": ["a.b"], "sentences": SENTENCES, "max_tokens": 32,
     },
 }  # fmt: skip
 
@@ -111,25 +111,16 @@ def test_weights_of_every_query_layer_sum_to_one(inside):
     assert first != second
 
 
-def cosine_between(points, row, column, sentence):
-    chosen = (
-        (points["sentence"] == sentence) & (points["row_unit"] == row) & (points["column_unit"] == column)
-    )
-    return points["cosine"][chosen].item()
-
-
-@pytest.mark.parametrize(("layer", "unit"), [(-1, "words"), (0, "pieces")])
-def test_cosines_are_those_of_the_states_of_a_layer(inside, tiny_bert, layer, unit):
-    """A word is the mean of its pieces: mourns has six."""
-    folder = tiny_bert
-    points = inside("token_similarity", folder=folder, layer=layer, unit=unit).points
-    tokens = load_tokenizer(folder)(SENTENCES[1], return_tensors="pt")
+def test_cosines_are_those_of_the_means_of_words_in_the_last_layer(inside, tiny_bert):
+    """Of mourns, which has six pieces."""
+    points = inside("token_similarity").points
+    tokens = load_tokenizer(tiny_bert)(SENTENCES[1], return_tensors="pt")
     with torch.inference_mode():
-        states = load_backbone(folder)(**tokens, output_hidden_states=True).hidden_states[layer][0].double()
-    king, other = states[2].numpy(), (states[3:9].mean(dim=0) if unit == "words" else states[3]).numpy()
-    expected = king @ other / np.linalg.norm(king) / np.linalg.norm(other)
-    found = cosine_between(points, "king", "mourns" if unit == "words" else "m", SENTENCES[1])
-    assert found == pytest.approx(expected, abs=1e-6)
+        states = load_backbone(tiny_bert)(**tokens).last_hidden_state[0].double()
+    king, mourns = states[2].numpy(), states[3:9].mean(dim=0).numpy()
+    expected = king @ mourns / np.linalg.norm(king) / np.linalg.norm(mourns)
+    found = points[(points["row_unit"] == "king") & (points["column_unit"] == "mourns")]
+    assert found["cosine"].item() == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_cosine_of_the_sentences_is_that_of_the_runs_own_vectors(inside, tiny_bert):

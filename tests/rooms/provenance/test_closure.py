@@ -128,6 +128,7 @@ for module in modules:
     return dict(json.loads(line) for line in run.stdout.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ENTRIES)
 def test_every_file_loaded_at_run_time_is_in_the_closure(imported_at_run_time, module):
     loaded = imported_at_run_time[module]

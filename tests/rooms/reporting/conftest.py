@@ -28,13 +28,11 @@ from workflow_scripts.figures.base import all_figures
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.closure import ROOT, meanings, packages
 from workflow_scripts.settings.grids import Experiment, runs_of
-from workflow_scripts.training.loop import write_speed
 
 STAND_IN = "all-MiniLM-L6-v2 stands in for BERT-base"
 ADAPTED = "minilm_mlm, adapted by masked language modelling, stands in for a raw pretrained encoder"
 SIGNIFICANCE = {"alpha": 0.05, "power": 0.8, "resamples": 1000, "seed": 0}
 REPORT = {
-    "figure": {"width_inches": 7.3},
     "learning_curves": {"loss_blocks": 40},
     "cosine_density": {"task": "stsb_test", "edges": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "bandwidth": 0.03},
     "alignment_uniformity": {"task": "space"},
@@ -72,8 +70,6 @@ CALLED = {
 TRAINING = {"batch_size": 64, "last_batch": "drop", "max_tokens": 32, "learning_rate": 3e-5}
 RUNS = [(name, seed) for name, run in runs_of(Experiment.parse(GRID, "grid")).items() for seed in run.seeds]
 TRAINED = [(name, seed) for name, seed in RUNS if seed]
-UNMEASURED = "s2sent.minilm_mlm.wiki_extract"
-"""The run whose speed nobody has measured."""
 
 
 def history(run: str, seed: int) -> pa.Table:
@@ -104,7 +100,7 @@ class Study:
     labels: tuple[str, ...] = (ADAPTED, STAND_IN)
     words: tuple[str, ...] = ("the", "of", "and", "in", "to", "a")
     gap_reason: str = "no source of the dataset is available"
-    slower: float = 0.0
+    drawn: tuple[str, ...] = ("learning_curves", "cosine_density", "alignment_uniformity")
 
     def write(
         self,
@@ -155,14 +151,6 @@ class Study:
             Score("space", "", "uniformity", 0.6 - 4 * quality + 0.03 * seed, 3000, note),
         ]
         return score_table(found, run=run, seed=str(seed), suite="sts")
-
-    def speeds(self) -> None:
-        """Speeds of trainings: 64 sentences a step, each step in 1 or 1.1 seconds; one of three seeds resumed at step 100."""
-        for run, seed in TRAINED:
-            if run != UNMEASURED:
-                steps = range(101 if seed == 3 else 1, 151)
-                file = Path(f"benchmarks/demo/train_encoder/{run}/seed{seed}.speed.parquet")
-                write_speed(file, dict.fromkeys(steps, 1.0 + self.slower + 0.1 * (seed == 2)), 64)
 
     def corpus(self) -> dict[str, Path]:
         """Dataset, corpus, words and development set, by their roles in the report."""
@@ -253,7 +241,6 @@ class Study:
         scores = self.per_run("scores/sts/sts/{}/seed{}.parquet", self.scores, suite="sts")
         pairs = self.per_run("scores/sts/sts/{}/seed{}.pairs.parquet", similarities, suite="sts")
         table = tables / "lab.parquet"
-        self.speeds()
         corpus = self.corpus()
         histories = self.per_run(
             "runs/{}/seed{}/history.parquet",
@@ -278,7 +265,7 @@ class Study:
                 table=table,
             )
         ]
-        asked = {name: (REPORT[name], files) for name, files in read.items()}
+        asked = {name: (REPORT[name], read[name]) for name in self.drawn}
         jobs.append(drawing(figures, asked, title=GRID["title"]))
         jobs.append(
             command(
@@ -301,9 +288,7 @@ Asked = tuple[dict[str, Any], Mapping[str, list[Path]]]
 """The block of settings of a figure, and its inputs by role."""
 
 
-def drawing(
-    folder: Path, figures: Mapping[str, Asked], title: str = "A grid", **style: Any
-) -> tuple[str, dict[str, Any]]:
+def drawing(folder: Path, figures: Mapping[str, Asked], title: str = "A grid") -> tuple[str, dict[str, Any]]:
     """The rule that draws ``figures`` of an experiment into a folder, and the call of its job."""
     shared = {"runs": [], "title": title, "called": CALLED, "names": {}}
     told = {
@@ -313,8 +298,9 @@ def drawing(
         for name, (config, _) in figures.items()
     }
     read = {f"{name}.{role}": paths for name, (_, files) in figures.items() for role, paths in files.items()}
-    settings = {"figures": told, "style": REPORT["figure"] | style}
-    return command("draw_figures", settings, experiment="lab", **read, figures=folder / "record.json")
+    return command(
+        "draw_figures", {"figures": told}, experiment="lab", **read, figures=folder / "record.json"
+    )
 
 
 def command(rule: str, settings: dict[str, Any], **named: Any) -> tuple[str, dict[str, Any]]:

@@ -6,7 +6,6 @@ import pytest
 
 from tests.ledger import KINDS, NAMES, cells, ledger, problems
 from tests.planning import study_in
-from workflow_scripts.data.printed import read_printed
 from workflow_scripts.graph.blocks import names
 from workflow_scripts.graph.figures import Figures
 from workflow_scripts.provenance.closure import ROOT
@@ -45,32 +44,6 @@ def test_every_panel_of_a_figure_is_drawn_or_has_a_reason(paper):
     for panel in ledger(paper)["panels"]:
         assert panel.keys() in ({"figure", "panel", "grid", "drawn"}, {"figure", "panel", "kind", "reason"})
         assert panel.get("kind") in {None, *KINDS}
-
-
-FEW = read_printed(
-    b"group,row,column,value,grid,run,heading,source,note\n"
-    b"BERT,SimCSE,Avg,76.25,s2sent_table2,simcse.bert,mean,Table 2,\n"
-    b"BERT,IS-BERT,STS12,56.77,,,,Table 2,\n"
-    b"RoBERTa,IS-BERT,Avg,67.00,,,,Table 2,\n",
-    "s2sent_table2",
-)
-ONE = {"table": "s2sent_table2", "group": "BERT", "row": "IS-BERT", "reason": "nobody has them"}
-OTHER = {"table": "s2sent_table2", "group": "RoBERTa", "reason": "the text is silent"}
-
-
-@pytest.mark.parametrize(
-    ("reasons", "expected"),
-    [
-        ([ONE, OTHER], []),
-        ([ONE], ["s2sent_table2: RoBERTa, IS-BERT, Avg: neither a run nor a reason"]),
-        ([ONE, OTHER, ONE | {"row": "SimCSE", "column": "Avg"}],
-         ["s2sent_table2: BERT, SimCSE, Avg: a run and a reason, nobody has them"]),
-        ([ONE, OTHER, ONE | {"row": "ArcCSE"}], ["s2sent_table2: no cell needs nobody has them"]),
-        ([ONE, OTHER, ONE | {"table": "s2sent_table9"}], ["s2sent_table9: no cell needs nobody has them"]),
-    ],
-)  # fmt: skip
-def test_a_number_with_neither_or_both_is_noticed_and_so_is_a_reason_for_nothing(reasons, expected):
-    assert list(problems(FEW, reasons)) == expected
 
 
 def extraction_cells(settings):
@@ -115,13 +88,3 @@ def test_every_counterpart_in_the_ledger_exists(study, targets):
     panels = [panel for paper in PAPERS for panel in ledger(paper)["panels"] if "grid" in panel]
     drawn = [(one["grid"], "", f"figure: {one['drawn']}") for one in panels if one["drawn"] != "table"]
     assert drawn and {*drawn} <= targets
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [{"run": "simcse.bert_bass.wiki1m"}, {"heading": "Average"}, {"grid": "jtcse_table99"}, {"heading": "figure: sweep"},
-     {"heading": "setting: training.batch_size"}],
-)  # fmt: skip
-def test_a_missing_counterpart_is_noticed(study, targets, changed):
-    cell = next(one for one in cells("jtcse") if one.table == "jtcse_table2")
-    assert is_there(cell, targets, study) and not is_there(cell._replace(**changed), targets, study)

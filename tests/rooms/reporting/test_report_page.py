@@ -10,11 +10,8 @@ import pytest
 
 from tests.rooms.reporting.conftest import finish
 from workflow_scripts.columns import TABLE
-from workflow_scripts.provenance.artefacts import read_record, verify_checksum
-from workflow_scripts.provenance.record import processor
 from workflow_scripts.reporting.page import compare_runs, sentences
 from workflow_scripts.reporting.sheets import Sheet
-from workflow_scripts.verbs.diff import contents_equal
 
 HOSTILE = (
     "</style></svg></script><script>document.documentElement.dataset.owned = 1</script>"
@@ -108,13 +105,11 @@ def test_the_page_shows_scores_differences_data_and_substitutions(finished):
         "STS-B, test partstsb_test2,5521251 (2.00%)3357",
         "sts16no source of the dataset is available",
         "4 pairs, by which runs choose their checkpoints (neighbours: 2, strangers: 2)",
-        "Trained for 150 steps on Wikipedia; 3 seeds each; scored on sts12, sts16, STS-B, test part.",
         "2 substitutions: not what the papers used",
         "It shows: That it runs. It cannot show: Which method is better.",
         "SimCSE, adapted MiniLM, Wikipediaa bsimcse.minilm_mlm.wiki_extract",
         "differs from Frozen [CLS], adapted MiniLM with p < .05",
-        "150649,6000.644323e-05150 to 165465seed 1: step 125 (0.744), seed 2:",
-        "150649,6000.644323e-05not measurednot measuredseed 1:",
+        "150649,6000.644323e-05seed 1: step 125 (0.744), seed 2:",
         "How to read the numbers",
         "SimCSE is better than nothing.JTCSE, Table Isupported76.25 against not printed"
         "2.50 higher (2.25 to 2.75) over 3 seeds<.001 / .012",
@@ -122,26 +117,18 @@ def test_the_page_shows_scores_differences_data_and_substitutions(finished):
         "JTCSE, Table I: It is fast, too. no source of the dataset is available",
         "Losses of different methods are different quantities",
         "STS12: spearman of sts12 (all), times 100, n 3,108.",
-        f", on {processor()}.",
-        "seconds of the steps of one seed and of all seeds together",
     ):
         assert part in text, part
 
 
-def test_pages_that_differ_in_times_alone_have_equal_contents(finished, tmp_path_factory):
-    """Their checksums differ, and so would their contents with a number that no clock has measured."""
-    slower = finish(tmp_path_factory.mktemp("slower"), slower=0.5) / "report.html"
+def test_missing_data_is_listed_on_the_page_and_below_figures(finished, tmp_path_factory):
     labels = ("gap: datasets.sts16: no source is available",)
-    other = finish(tmp_path_factory.mktemp("other"), labels=labels)
-    page = finished / "report.html"
-    assert "225 to 240" in slower.read_text() and verify_checksum(slower) != verify_checksum(page)
-    assert contents_equal(page, slower) and not contents_equal(page, other / "report.html")
-    assert read_record(page).key == read_record(slower).key
+    other = finish(tmp_path_factory.mktemp("other"), labels=labels, drawn=("learning_curves",))
     text = words_of(other)
     assert "No substitutions" in text
     assert "Missing, so that what needs it is a gap: datasets.sts16: no source is available" in text
-    for figure in (other / "figures/lab").glob("*.svg"):
-        assert "Gap: datasets.sts16: no source is available." in " ".join(figure.read_text().split())
+    drawn = (other / "figures/lab/learning_curves.svg").read_text()
+    assert "Gap: datasets.sts16: no source is available." in " ".join(drawn.split())
 
 
 def test_tables_and_figures_can_be_read_aloud(page):

@@ -75,7 +75,6 @@ def test_the_papers_claims_are_listed_with_the_scales_at_which_they_are_tested()
         (["jtsce"], r"config/claims: jtsce is not defined\. Did you mean jtcse\?"),
         (["--study", "{study}/none"], r"Give the folder of a finished study, results/<study>\."),
         (["jtcse", "s2sent", "--study", "{study}"], r"s2sent: .* compares none of its claims"),
-        (["{study}"], r"a folder\. Write --study "),
     ],
 )
 def test_a_wrong_call_is_one_line(study, words, said):

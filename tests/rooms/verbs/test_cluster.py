@@ -4,9 +4,9 @@ import pytest
 
 from tests.planning import ROOT
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.verbs import cluster
-from workflow_scripts.verbs.cluster import Site, requests_of, site_of
+from workflow_scripts.verbs import preflight
 from workflow_scripts.verbs.plan import PlannedJob
+from workflow_scripts.verbs.preflight import Site, requests_of, site_of, slurm_answers
 
 SMALL = {"mem_mb": 2000, "runtime": 30, "_cores": 1}
 SITE = Site({"evaluate_sts": "evaluations"}, {"evaluations": 4}, [])
@@ -67,7 +67,7 @@ ASKED = {("--mem=2000",): {"rule b", "rule a"}, ("--mem=32000",): {"group evalua
 def test_the_words_of_sbatch_are_shown_with_the_request_and_a_remedy_if_it_refuses(sbatch):
     refusal = "echo 'sbatch: error: allocation failure: no such nodes.' >&2; exit 1"
     sbatch(f'case "$*" in *--mem=32000*) {refusal};; esac\necho "sbatch: Job 7 to start at noon" >&2')
-    assert [*cluster.answers(ASKED)] == [
+    assert [*slurm_answers(ASKED)] == [
         (True, "rule a, rule b: sbatch --mem=2000: Job 7 to start at noon"),
         (
             False,
@@ -78,9 +78,9 @@ def test_the_words_of_sbatch_are_shown_with_the_request_and_a_remedy_if_it_refus
 
 
 def test_without_slurm_or_its_answer_there_is_one_line(sbatch, monkeypatch):
-    ((good, line),) = cluster.answers(ASKED)
+    ((good, line),) = slurm_answers(ASKED)
     assert not good and line.startswith("SLURM: no sbatch on the PATH. Run this on a login node")
-    monkeypatch.setattr(cluster, "SECONDS", 0.2)
+    monkeypatch.setattr(preflight, "SECONDS", 0.2)
     sbatch("while :; do :; done")
-    ((good, line),) = cluster.answers(ASKED)
+    ((good, line),) = slurm_answers(ASKED)
     assert not good and line == "SLURM: sbatch did not answer within 0.2 s. Wait until slurmctld is up."

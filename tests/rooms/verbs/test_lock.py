@@ -12,7 +12,7 @@ from tests.rooms.verbs.conftest import STUDY, flip_a_byte
 from tests.verbs import data, printed
 from workflow_scripts.columns import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.provenance.artefacts import read_record, read_seal, write_page, write_table
+from workflow_scripts.provenance.artefacts import read_record, read_seal, write_table
 from workflow_scripts.verbs.lock import LOCK, UNEXPLAINED, machine
 
 TABLE = "tables/main.parquet"
@@ -49,20 +49,6 @@ def test_a_table_made_again_at_another_commit_is_as_in_the_lock_and_an_edited_on
     assert checked(locked) == []
     rewrite(Path(STUDY, TABLE), rows=lambda table: table.set_column(5, "value", pc.add(table["value"], 0.01)))
     assert checked(locked) == [(TABLE, "changed", UNEXPLAINED)]
-
-
-def test_a_page_that_differs_in_measured_times_alone_is_as_in_the_lock(root):
-    path, seconds = (
-        Path(STUDY, "report.html"),
-        '<td class="varies">30</td><p><span class="varies">Zuse</span>',
-    )
-    record = read_record(path)
-    write_page(path, f"<html>{seconds}</html>", record)
-    printed("lock", STUDY, "--to", "lock.json")
-    write_page(path, f"<html>{seconds.replace('30', '31 to 40').replace('Zuse', 'Abacus')}</html>", record)
-    assert checked(Path("lock.json")) == []
-    write_page(path, f"<html>{seconds}<td>30</td></html>", record)
-    assert checked(Path("lock.json")) == [("report.html", "changed", UNEXPLAINED)]
 
 
 # Checking a tree against a lock

@@ -55,7 +55,7 @@ def test_a_flipped_byte_is_found_in_every_file_and_in_no_other(root):
     assert len(every) == 5 + 3 + 3 * 5  # tables and pages, an encoder, and what three runs left
     for path in every:
         content = path.read_bytes()
-        for position in {0, len(content) - 1, *(generator.randrange(len(content)) for _ in range(4))}:
+        for position in (0, generator.randrange(len(content))):
             damaged = bytearray(content)
             damaged[position] ^= 1 << generator.randrange(8)
             path.write_bytes(damaged)
@@ -80,12 +80,8 @@ def test_commands_mend_it_with_the_configuration_of_the_studys_last_run(root):
     note_call("study", ["config/mine.yaml", "more.yaml"], {"training": {"steps": 3}})  # files that are gone
     options = """--configfile config/mine.yaml more.yaml --config 'training={"steps": 3}'"""
     assert mend() == [*others, f"snakemake --cores all {options} --forcerun {run} {table}"]
-    note_call("study", [str(ROOT / "config/demo.yaml")], {})
-    known = f"snakemake --cores all --configfile {ROOT}/config/demo.yaml --forcerun {table}"
-    unknown = f"snakemake --cores all --configfile CONFIG --forcerun {run}"
-    assert sorted(mend()[2:]) == sorted([known, unknown])
     given = data("verify", STUDY, "--config", "name=other")[1]["commands"]
-    assert f"""snakemake --cores all --config 'name="other"' --forcerun {table}""" in given
+    assert f"""snakemake --cores all --config 'name="other"' --forcerun {run} {table}""" in given
 
 
 def test_files_that_no_record_lists_are_foreign_but_not_a_lock(root):
