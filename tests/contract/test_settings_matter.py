@@ -52,6 +52,10 @@ INERT = (
         "simcse_round_trips.hard_negative_weight": "there are no hard negatives",
     }
     | {
+        f"{name}_layerattpooler.readout.first_state": "this pooling averages no first state"
+        for name in ("simcse", "supervised", "diffcse")
+    }
+    | {
         f"{name}.head_at_test": "the readout has no head"
         for name in ("informin_cl", "sscl", "llm2vec", "promptbert_avg", "simcse_s2sent", "promptbert_s2sent")
     }

@@ -128,6 +128,9 @@ class LayerAttention(ReadoutConfig):
     divisor: Literal["layers", "sqrt_width"] = Field(
         description="Of the scores: their number of layers (the code), or the root of the width; softmax reads it."
     )
+    first_state: Literal[0, 1] = Field(
+        description="First hidden state of the averages over first and last; 0, the embedding output, in the code."
+    )
 
     @property
     def has_head(self) -> bool:

@@ -38,7 +38,7 @@ SELECTOR = {
 }  # fmt: skip
 POOLER = {
     "kind": "layer_attention", "pooling": "cls_last_and_attention_cls_avg", "weights": "softmax",
-    "projection": "rrelu_per_query", "embeddings": True, "divisor": "layers",
+    "projection": "rrelu_per_query", "embeddings": True, "divisor": "layers", "first_state": 0,
 }  # fmt: skip
 
 

@@ -71,7 +71,7 @@ def encoder_of(folder, kind, **changes):
         return SentenceEncoder(load_backbone(folder), readout, head=False, head_at_test=False)
     block = {
         "kind": "layer_attention", "pooling": "cls_last_and_attention_cls_avg", "weights": "softmax",
-        "projection": "rrelu", "embeddings": True, "divisor": "layers",
+        "projection": "rrelu", "embeddings": True, "divisor": "layers", "first_state": 0,
     } | changes  # fmt: skip
     torch.manual_seed(0)
     readout = LayerAttention.parse(block, "readout")

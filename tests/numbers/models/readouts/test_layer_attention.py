@@ -14,7 +14,7 @@ from workflow_scripts.settings.readouts import LayerAttention
 
 BLOCK = {
     "kind": "layer_attention", "pooling": "attention_cls_avg", "weights": "softmax", "projection": "rrelu",
-    "embeddings": True, "divisor": "layers",
+    "embeddings": True, "divisor": "layers", "first_state": 0,
 }  # fmt: skip
 MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
 BATCH = TokenBatch(torch.full_like(MASK, 7), MASK)
@@ -182,6 +182,8 @@ def test_the_nine_poolings_of_table_2():
     assert len(fixed) + len(ATTENTIVE) == len(POOLINGS) == 9
     for name, expected in fixed.items():
         torch.testing.assert_close(make(pooling=name).read(hidden, *BATCH[:2]), expected)
+    simcse = make(pooling="avg_first_last", first_state=1).read(hidden, *BATCH[:2])
+    torch.testing.assert_close(simcse, (avg[:, 1] + avg[:, -1]) / 2)
     for name, (asking, answering) in {"attention_cls": (cls, cls), "attention_avg": (avg, avg)}.items():
         readout = make(pooling=name)
         torch.testing.assert_close(readout.read(hidden, *BATCH[:2]), readout.attended(asking, answering))
