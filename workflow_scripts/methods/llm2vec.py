@@ -23,7 +23,6 @@ from peft.tuners.lora import LoraLayer
 from torch import nn
 from transformers import PreTrainedModel
 
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import SentenceEncoder, attend_both_ways
 from workflow_scripts.settings.methods import LLM2Vec as Config
 from workflow_scripts.training import contrastive
@@ -33,7 +32,7 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
     """The decoder as an encoder, of which only the adapters are trained.
 
     Raises:
-        ConfigError: if it has no projections to adapt.
+        ConfigError: as ``contrastive.build``.
     """
     backbone.config.is_causal = False
     attend_both_ways(backbone)
@@ -43,12 +42,7 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
         lora_dropout=config.lora_dropout,
         target_modules="all-linear",
     )
-    try:
-        inject_adapter_in_model(adapters, backbone)
-    except ValueError as error:
-        raise ConfigError(
-            f"encoders: {type(backbone).__name__} has no projections to adapt: {error}"
-        ) from error
+    inject_adapter_in_model(adapters, backbone)
     for parameter in backbone.parameters():
         if parameter.requires_grad:  # bfloat16's eight bits would lose steps of 3e-5
             parameter.data = parameter.data.float()
