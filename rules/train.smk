@@ -15,7 +15,6 @@ rule continue_mlm:
         "<results>/encoders/{encoder}/model.safetensors",
         record="<results>/encoders/{encoder}/record.json",
         history="<results>/encoders/{encoder}.history.parquet",
-        speed="<benchmarks>/continue_mlm/{encoder}.speed.parquet",
     log:
         "<logs>/continue_mlm/{encoder}.log",
     benchmark:
@@ -113,7 +112,6 @@ rule train_encoder:
         record="<results>/runs/{run}/seed{seed}/model/record.json",
         history="<results>/runs/{run}/seed{seed}/history.parquet",
         metrics="<results>/runs/{run}/seed{seed}/metrics.parquet",
-        speed="<benchmarks>/train_encoder/{run}/seed{seed}.speed.parquet",
     log:
         "<logs>/train_encoder/{run}/seed{seed}.log",
     benchmark:

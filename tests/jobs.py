@@ -142,7 +142,7 @@ def training_call(rule: str, settings: dict[str, Any]) -> dict[str, Any]:
         },
         "continue_mlm": {"encoder": "tiny_mlm", "base": "encoder/record.json"},
     }[rule]
-    outputs = {"record": MODEL / "record.json", "history": "run/history.parquet", "speed": "speed.parquet"}
+    outputs = {"record": MODEL / "record.json", "history": "run/history.parquet"}
     if rule == "train_encoder":
         outputs["metrics"] = "run/metrics.parquet"
     modules = method_modules(read_method(settings["method"], "methods")) if rule == "train_encoder" else []

@@ -94,13 +94,12 @@ def make_inputs(folder):
         encoder="toy",
         **files,
         history="mlm.parquet",
-        speed="mlm.speed.parquet",
     )
 
 
 def train(name, method, encoders):
     settings = {"method": method, "training": TRAINING, "development": {"every": 2, "max_tokens": 16}}
-    outputs = {what: f"{name}/{what}.parquet" for what in ("history", "metrics", "speed")}
+    outputs = {what: f"{name}/{what}.parquet" for what in ("history", "metrics")}
     auxiliary = {"exemplars": ["pool.parquet"], "teacher": ["vectors.parquet"]}
     if method.get("words"):
         auxiliary["words"] = ["words.parquet"]

@@ -13,7 +13,7 @@ from workflow_scripts.provenance.artefacts import read_table, write_table, writi
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.encoders import Sizes
 from workflow_scripts.settings.training import ContinueMlm
-from workflow_scripts.training.loop import prepare, train, try_again_when_stopped, write_speed
+from workflow_scripts.training.loop import prepare, train, try_again_when_stopped
 from workflow_scripts.training.mlm import MaskedLanguageModel, Objective, from_scratch, save_head
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.step import shapes_for
@@ -53,7 +53,6 @@ def continue_mlm(job: Job) -> None:
         save_head(place, model)
         tokenizer.save_pretrained(place)
     write_table(job.outputs["history"], outcome.history, record)
-    write_speed(job.outputs["speed"], outcome.seconds, training.batch_size)
     shutil.rmtree(checkpoints, ignore_errors=True)
 
 

@@ -19,7 +19,6 @@ from workflow_scripts.training.loop import (
     prepare,
     train,
     try_again_when_stopped,
-    write_speed,
 )
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.step import shapes_for
@@ -28,7 +27,7 @@ from workflow_scripts.training.step import shapes_for
 @try_again_when_stopped()
 @ranks.joined()
 def train_encoder(job: Job) -> None:
-    """Load, train, keep the best weights on the development set, write model, history and speed."""
+    """Load, train, keep the best weights on the development set, write model, history and metrics."""
     seed = int(job.wildcards["seed"])
     how = {name: value for name, value in job.operational.items() if name in Training.model_fields}
     training = Training.parse(job.settings["training"] | how, "training")
@@ -79,5 +78,4 @@ def train_encoder(job: Job) -> None:
         save_encoder(model, encoder.cpu(), tokenizer)
     write_table(job.outputs["history"], outcome.history, labelled)
     write_table(job.outputs["metrics"], outcome.metrics, labelled)
-    write_speed(job.outputs["speed"], outcome.seconds, training.batch_size)
     shutil.rmtree(checkpoints, ignore_errors=True)

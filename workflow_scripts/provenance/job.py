@@ -28,8 +28,8 @@ from workflow_scripts.provenance.artefacts import (
 from workflow_scripts.provenance.record import Input, Record, current_origin
 from workflow_scripts.provenance.snapshot import IS_JOB, check_code, check_loaded, check_packages
 
-TIMINGS = ("speed", "times")
-"""Roles of outputs with speeds, which are not artefacts because they differ from run to run."""
+TIMINGS = ("times",)
+"""Roles of outputs with times, which are not artefacts because they differ from run to run."""
 ALWAYS_RUN = ("fetch_tasks", "translate_shard", "write_exemplars")
 """Rules that are never cached: they fetch, or call services whose answers are not in the key."""
 ANYWHERE = ("continue_mlm", "train_encoder")

@@ -23,7 +23,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
@@ -106,8 +105,6 @@ class Outcome(NamedTuple):
     history: pa.Table
     metrics: pa.Table
     paths: Metrics
-    seconds: dict[int, float]
-    """Seconds of each step that this process took."""
 
 
 class State:
@@ -120,8 +117,6 @@ class State:
         self.optimiser = self.update.optimiser
         self.step = 0
         self.unread: list[tuple[int, float, Tensor]] = []  # step, rate; loss, norm and metrics on the device
-        self.unread_since = time.monotonic()
-        self.seconds: dict[int, float] = {}
         self.rows: list[tuple[float, ...]] = []  # HISTORY; nan without an evaluation
         self.metrics: list[tuple[float, ...]] = []  # a row per step, a value per metric
         self.metric_names: list[str] = []
@@ -134,7 +129,6 @@ class State:
         Raises:
             TrainingError: at the first loss or gradient that is not finite.
         """
-        now = time.monotonic()
         values = torch.stack([results for *_, results in self.unread]).tolist() if self.unread else []
         for (step, rate, _), (loss, norm, *metrics) in zip(self.unread, values, strict=True):
             _check_finite("loss", loss, step)
@@ -142,8 +136,7 @@ class State:
             self.rows.append((step, loss, rate, norm, float("nan")))
             if metrics:
                 self.metrics.append(tuple(metrics))
-            self.seconds[step] = (now - self.unread_since) / len(self.unread)
-        self.unread, self.unread_since = [], now
+        self.unread = []
 
     def score(self, score: float) -> None:
         """Record the last step's development score, and keep the weights if it is the best.
@@ -153,9 +146,6 @@ class State:
         """
         _check_finite("development score", score, self.step)
         self.rows[-1] = (*self.rows[-1][:-1], score)
-        now = time.monotonic()
-        self.seconds[self.step] += now - self.unread_since
-        self.unread_since = now
         if score > self.best_score:
             self.best_score = score
             self.best = {name: tensor.detach().clone() for name, tensor in self.changing().items()}
@@ -274,7 +264,7 @@ def train(
             raise TrainingError(f"training: {name} is not finite after step {steps}. Lower learning_rate.")
     values = np.array(state.metrics).reshape(steps, len(state.metric_names))
     paths = dict(zip(state.metric_names, values.T, strict=True))
-    return Outcome(_history(state.rows), _metrics(paths, steps), paths, state.seconds)
+    return Outcome(_history(state.rows), _metrics(paths, steps), paths)
 
 
 def _check_finite(name: str, value: float, step: int) -> None:
@@ -366,13 +356,6 @@ def _metrics(paths: Metrics, steps: int) -> pa.Table:
     values = np.array([*paths.values()], dtype=np.float64).T.ravel()
     arrays = [pa.array(numbers), pa.array([*paths] * steps, pa.string())]
     return pa.table([*arrays, pa.array(values, from_pandas=True)], schema=METRICS)  # nan becomes null
-
-
-def write_speed(path: Path, seconds: dict[int, float], batch_size: int) -> None:
-    """Write the sentences per second of each step, assuming full batches; not an artefact, since runs differ."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    speed = [batch_size / s for s in seconds.values()]
-    pq.write_table(pa.table({"step": list(seconds), "sentences_per_second": speed}), path)
 
 
 @contextmanager

@@ -36,7 +36,7 @@ class PlannedJob(NamedTuple):
     roles: Mapping[str, str | list[str]] = {}
     """Its inputs by role, one path or several, without the list of its code."""
     timings: Sequence[str] = ()
-    """Outputs that hold speeds."""
+    """Outputs that hold times."""
     meaning: Mapping[str, str] = {}
     """Files of its code and the hashes of their syntax trees."""
     packages: Mapping[str, str] = {}

@@ -138,12 +138,27 @@ def inputs(tmp_path_factory):
     return jobs.make_inputs(tmp_path_factory.mktemp("inputs"))
 
 
+def note_steps():
+    """Write the steps that this process takes into a file."""
+    module, steps = importlib.import_module(LOOP), Path("steps")
+    function = module.host_half
+    steps.unlink(missing_ok=True)
+
+    def noting(objective, seed, step):
+        with steps.open("a") as file:
+            file.write(f"{step}\n")
+        return function(objective, seed, step)
+
+    module.host_half = noting
+
+
 def play(folder, case, settings, end=None):
     """Exit code of a training in a process of its own, which may end early."""
 
     def act():
         os.chdir(folder)
         write_checkpoints_by_steps()
+        note_steps()
         if end:
             end.prepare()
         jobs.run_here(case.rule, jobs.config(case.rule, **settings))
@@ -152,9 +167,9 @@ def play(folder, case, settings, end=None):
 
 
 def made(folder):
-    """All files except speeds and the cache, and the steps of the last process."""
+    """All files except the cache, and the steps of the last process."""
     files = jobs.files_of(folder / "run")
-    return files, pq.read_table(folder / "speed.parquet")["step"].to_pylist()
+    return files, list(map(int, (folder / "steps").read_text().split()))
 
 
 @pytest.fixture(scope="module")

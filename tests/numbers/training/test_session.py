@@ -2,7 +2,6 @@ import os
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import torch
 from scipy import stats
@@ -18,7 +17,6 @@ from workflow_scripts.training.loop import (
     development_score,
     prepare,
     try_again_when_stopped,
-    write_speed,
 )
 
 
@@ -80,11 +78,3 @@ def test_a_stopped_job_leaves_with_the_code_that_asks_for_another_try(capsys, st
         raise stop
     assert left.value.code == EXIT_TRY_AGAIN == 75
     assert capsys.readouterr().err == f"Preempted: {said}; run the job again to go on.\n"
-
-
-def test_speed_is_sentences_a_second_of_each_step(tmp_path):
-    write_speed(tmp_path / "deep/speed.parquet", {5: 0.5, 6: 0.25}, batch_size=8)
-    assert pq.read_table(tmp_path / "deep/speed.parquet").to_pydict() == {
-        "step": [5, 6],
-        "sentences_per_second": [16.0, 32.0],
-    }

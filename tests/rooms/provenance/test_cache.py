@@ -224,7 +224,7 @@ def test_many_jobs_share_a_cache_that_is_always_full(place, monkeypatch, tmp_pat
 def training(study):
     """A training that has not begun: its input, settings and code are those of every study, its paths are its own."""
     corpus, model = Path(study, "train.parquet"), Path(study, "run/model/record.json")
-    outputs = {"record": model, "history": Path(study, "run/history.parquet"), "speed": Path(study, "speed")}
+    outputs = {"record": model, "history": Path(study, "run/history.parquet"), "times": Path(study, "times")}
     write_table(corpus, TABLE, described("split_corpus", [corpus], labels=["a stand-in"]))
     start = described("train_encoder", [model, outputs["history"]], inputs={"corpus": corpus})
     return Job(start, {"corpus": corpus}, outputs, {}, {})
@@ -243,9 +243,9 @@ def test_another_study_finds_the_same_contents_with_a_record_of_its_own(place):
     with writing_model_folder(one.artefacts[0], one.record(labels=["short"])) as folder:
         (folder / "weights").write_bytes(b"weights")
     one.write({"history": TABLE}, labels=["short"])
-    one.outputs["speed"].write_text("3 s")
+    one.outputs["times"].write_text("3 s")
     one.keep()
-    assert two.restore() and two.outputs["speed"].read_text() == "3 s"
+    assert two.restore() and two.outputs["times"].read_text() == "3 s"
     for before, after in zip(one.artefacts, two.artefacts, strict=True):
         assert identity(after) == identity(before)
         record = read_record(after)

@@ -28,7 +28,7 @@ def planned_like(record):
         if ":" not in given.path:
             name, several, _path = role.partition("/")
             roles = roles | {name: [*roles.get(name, []), given.path] if several else given.path}
-    timings = [f"benchmarks/study/{record.rule}.speed.parquet"]
+    timings = [f"benchmarks/study/{record.rule}.times.parquet"]
     return PlannedJob(
         record.rule, dict(record.wildcards), copy.deepcopy(record.settings), [], [*record.outputs, *timings],
         roles=roles, timings=timings, meaning=dict(record.meaning), packages=dict(record.packages),
