@@ -207,15 +207,15 @@ def _training(job: Job, run: str, histories: Sequence[Path]) -> Shown:
         "tokens": training["max_tokens"],
         "rate": f"{training['learning_rate']:.2g}",
         "kept": [
-            (wildcard(path, "seed"), _checkpoint(table), _linked(path, job.outputs["report"]))
+            (
+                wildcard(path, "seed"),
+                f"step {step:,}" if score is None else f"step {step:,} ({number(score, 3)})",
+                _linked(path, job.outputs["report"]),
+            )
             for path, table in tables.items()
+            for step, score in [kept(table)]
         ],
     }
-
-
-def _checkpoint(history: pa.Table) -> str:
-    step, score = kept(history)
-    return f"step {step:,}" if score is None else f"step {step:,} ({number(score, 3)})"
 
 
 def sentences(trained_steps: int, rows: int | None, batch_size: int, last_batch: LastBatch) -> int:
