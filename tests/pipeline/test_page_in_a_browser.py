@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser import CHROMIUM, WHY_NOT
-from tests.pages import check_page
+from tests.pages import check_page, check_without_scripts
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT)]
 
@@ -13,3 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason=WHY_
 def test_the_demos_page_can_be_read_and_used(smoke, tmp_path, width, scheme):
     found = check_page(smoke / "results/demo/report.html", tmp_path, width, scheme)
     assert found["texts"] > 300
+
+
+def test_the_page_is_whole_without_scripts(smoke, tmp_path):
+    check_without_scripts(smoke / "results/demo/report.html", tmp_path)

@@ -39,11 +39,8 @@ def artefacts(folder: Path) -> dict[str, bytes]:
 
 
 def identities(folder: Path) -> dict[str, str | bytes]:
-    """Every file but the page, which shows measured times, by contents and what made it.
-
-    The machine in a record is left out: it differs where more libraries are loaded.
-    """
-    seals = {path: read_seal(folder / path) for path in artefacts(folder) if not path.endswith("report.html")}
+    """Every file by its contents, without the machine in its record, which differs where more libraries are loaded."""
+    seals = {path: read_seal(folder / path) for path in artefacts(folder)}
     return {path: seal.identity if seal else (folder / path).read_bytes() for path, seal in seals.items()}
 
 

@@ -7,7 +7,6 @@ have one line per seed (3R, Table 7). 3R prints the words at and around the peak
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ from workflow_scripts.figures.base import (
     upright,
 )
 from workflow_scripts.provenance.artefacts import read_table
-from workflow_scripts.reporting.records import RunTable, record_of, run_tables
+from workflow_scripts.reporting.records import RunTable, run_tables
 
 _SEEDS_UP_TO = 6  # runs; with more of them, lines of single seeds would hide the means
 _NAME_INCHES = 0.145
@@ -88,15 +87,14 @@ def learning_curves(request: Request[LearningCurves]) -> Drawn:
     loss, scores = (points[points["metric"] == metric] for metric in ("loss", "dev_score"))
     _draw_metric(above, loss, names.short)
     _draw_metric(below, scores, names.short, marker="o", markersize=2.5)
-    trained_on, chosen_by = _data(request)
-    score = upright(f"development score (Spearman{chosen_by})", height)
+    score = upright("development score (Spearman)", height)
     below.set(xlabel="optimiser steps", ylabel=score, xlim=(0, None))
     least, largest = loss["value"].min(), loss["value"].max()
     if 0 < least < largest / _LOG_FROM:
         log_scale(above)
     else:
         above.set_ylim(min(0, least), None)
-    above.set_ylabel(upright(f"training loss{trained_on} (of its method)", height))
+    above.set_ylabel(upright("training loss (of its method)", height))
     figure.align_ylabels()
     return Drawn(points, figure)
 
@@ -128,23 +126,6 @@ def _draw_metric(axes: Axes, points: pd.DataFrame, names: Mapping[str, str], **m
     draw_lines(axes, complete, "step", "mean", looks, **marker)
     name_lines(axes)
     axes.grid(axis="y")
-
-
-def _data(request: Request[LearningCurves]) -> tuple[str, str]:
-    """Suffixes of the labels: the corpora and the development sets of the runs."""
-    called, inputs = request.called, [record_of(path).inputs for path in request.inputs["histories"]]
-    corpora = {called.corpus(Path(read["corpus"].path).parent.name) for read in inputs if "corpus" in read}
-    held_out = (Path(read["dev"].path) for read in inputs if "dev" in read)
-    sets = {
-        f"held-out text of {called.corpus(path.parent.name)}"
-        if path.stem == "dev"
-        else called.dataset(path.stem)
-        for path in held_out
-    }
-    trained_on, chosen_by = (
-        f" on {' and '.join(sorted(names))}" if names else "" for names in (corpora, sets)
-    )
-    return trained_on, chosen_by
 
 
 # The threshold of 3R

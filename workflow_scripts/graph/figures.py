@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import MODELS, Declaration, all_figures
 from workflow_scripts.graph.blocks import Shown, files_of, names
-from workflow_scripts.graph.references import called, called_runs, source_corpus
+from workflow_scripts.graph.references import called_runs, source_corpus
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, at
 from workflow_scripts.graph.study import Grid, Run, Study
 from workflow_scripts.settings.grids import EXTRACTION, paper_of
@@ -147,10 +147,6 @@ class Figures:
         if "/tables/" in read or "/scores/" in read:
             tasks = grid.tasks.items()
             shown["datasets"] = {task: words.datasets[name] for task, name in tasks if name in words.datasets}
-        if "/history." in read:
-            chosen_by = filter(None, [self._settings.development.dataset])
-            shown["datasets"] = called(words.datasets, chosen_by)
-            shown["corpora"] = called(words.corpora, (str(run.corpus) for run in grid.trained))
         return shown
 
 

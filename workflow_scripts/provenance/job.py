@@ -5,13 +5,11 @@ The call of a job is JSON, written by ``graph.call``. ``settings`` is the slice 
 settings that decide no result. The value of an input is the path of a file, or a list of paths.
 """
 
-import atexit
 import fcntl
 import hashlib
 import json
 import os
 import socket
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -175,18 +173,7 @@ def begin(rule: str, call: Mapping[str, Any]) -> Job:
         meaning=meaning,
         versions=call["packages"],
     )
-    job = Job(start, inputs, outputs, files["operational"], {})
-    if _log() is not None:
-        atexit.register(_print_summary, job, time.monotonic(), time.time())
-    return job
-
-
-def _print_summary(job: Job, began: float, began_at: float) -> None:
-    """Print the outputs and the time of a finished job; nothing for a failed one, whose error comes last."""
-    files = job.outputs.values()
-    if all(path.exists() and path.stat().st_mtime >= int(began_at) for path in files):
-        seconds = time.monotonic() - began
-        print(f"{job.name}: wrote {', '.join(map(str, files))} in {seconds:.1f} s", flush=True)  # noqa: T201
+    return Job(start, inputs, outputs, files["operational"], {})
 
 
 def cache_key(record: Record) -> str:

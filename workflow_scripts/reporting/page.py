@@ -38,7 +38,7 @@ from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting.cells import Row, between, number, p_text, printed_sides
 from workflow_scripts.reporting.records import experiment_of, kept, record_of, split_labels, steps, wildcard
 from workflow_scripts.reporting.sheets import Sheet, sheet_of
-from workflow_scripts.settings.grids import PAPERS, Experiment, runs_of
+from workflow_scripts.settings.grids import PAPERS
 from workflow_scripts.settings.report import Called
 from workflow_scripts.settings.report import Page as Config
 from workflow_scripts.settings.training import LastBatch, batches
@@ -52,7 +52,7 @@ def page(job: Job) -> str:
     config = Config.parse(job.settings["page"], "report.page")
     called = Called.parse(job.settings["called"], "names")
     report = job.outputs["report"]
-    corpora, made = _corpora(job, config.top_words), _sections(job, called)
+    made = _sections(job, called)
     led = next((section for section in made if section["headline"]), {})
     templates = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     templates.filters["policy_hash"] = _policy_hash
@@ -60,16 +60,12 @@ def page(job: Job) -> str:
         study=job.settings["name"],
         config=config,
         called=called,
-        summary=summarise(
-            [section["experiment"] for section in made if section["experiment"]],
-            sum(corpus["sentences"] for corpus in corpora),
-        ),
         labels=split_labels(job.start.labels),
         led=led,
         comparison=compare_runs(led["sheet"], led["headline"]) if led else {},
         sections=made,
         datasets=_datasets(job),
-        corpora=corpora,
+        corpora=_corpora(job, config.top_words),
         pools=_pools(job),
         development=_development(job),
         claims=_claims(job),
@@ -91,32 +87,6 @@ def _linked(path: Path, page: Path) -> Shown:
 def _rows_of(path: Path) -> int:
     """Rows of a table, without reading it."""
     return int(pq.read_metadata(path).num_rows)
-
-
-def summarise(experiments: Sequence[Experiment], sentences: int) -> str:
-    """A summary of the study in one sentence.
-
-    Args:
-        experiments: All experiments of the study.
-        sentences: Number of sentences in its corpora.
-    """
-    named = [pair for experiment in experiments for pair in runs_of(experiment).items()]
-    runs = dict(named)
-    trained = sum(bool(run.corpus) for run in runs.values())
-    trainings = {(name, seed) for name, run in named if run.corpus for seed in run.seeds}
-    tasks = {column.task for one in experiments for column in one.columns if hasattr(column, "task")}
-    parts = [
-        _counted(len(experiments), "experiment"),
-        f"{_counted(len(runs), 'run')} ({len(runs) - trained} frozen, {trained} trained)",
-        _counted(len(trainings), "training"),
-        f"{_counted(len(tasks), 'task')} in tables",
-        _counted(sentences, "training sentence"),
-    ]
-    return ", ".join(parts) + "."
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def ticks(low: float, high: float) -> list[tuple[float, str]]:
@@ -212,7 +182,6 @@ def _section(
     }
     return {
         "sheet": sheet,
-        "experiment": experiment,
         "headline": experiment and experiment.headline_column().heading,
         "table": _linked(path, job.outputs["report"]),
         "trainings": [_training(job, run, paths) for run, paths in trained.items()],
@@ -238,15 +207,15 @@ def _training(job: Job, run: str, histories: Sequence[Path]) -> Shown:
         "tokens": training["max_tokens"],
         "rate": f"{training['learning_rate']:.2g}",
         "kept": [
-            (wildcard(path, "seed"), _checkpoint(table), _linked(path, job.outputs["report"]))
+            (
+                wildcard(path, "seed"),
+                f"step {step:,}" if score is None else f"step {step:,} ({number(score, 3)})",
+                _linked(path, job.outputs["report"]),
+            )
             for path, table in tables.items()
+            for step, score in [kept(table)]
         ],
     }
-
-
-def _checkpoint(history: pa.Table) -> str:
-    step, score = kept(history)
-    return f"step {step:,}" if score is None else f"step {step:,} ({number(score, 3)})"
 
 
 def sentences(trained_steps: int, rows: int | None, batch_size: int, last_batch: LastBatch) -> int:

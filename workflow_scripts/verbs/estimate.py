@@ -38,7 +38,7 @@ _ROW_BYTES = {
     "translate_shard": 216,  # with two rows of the ledger
     "encode_teacher": 9480,  # two to six vectors of 768 floats
 }
-_TOKENS = 32  # of a sentence in a prompt
+_TOKENS, _CHARACTERS = 32, 4  # tokens of a sentence in a prompt, and characters of a token
 _DAY = 86_400
 
 
@@ -141,7 +141,9 @@ def requests(settings: Configuration, jobs: Iterable[PlannedJob]) -> list[Row]:
         if job.rule == "write_exemplars":
             pool = settings.written_pool(job.wildcards["pool"])
             least = math.ceil(pool.sentences / pool.sentences_per_call)
-            asked[f"llms.{pool.llm}"].append((least, pool.max_calls, _prompt_tokens(job)))
+            prompts = [Path(file) for file in job.inputs if Path(file).suffix == ".txt"]
+            tokens = _TOKENS + sum(file.stat().st_size for file in prompts) // _CHARACTERS
+            asked[f"llms.{pool.llm}"].append((least, pool.max_calls, tokens))
         elif job.rule == "translate_shard":
             trip = settings.round_trip_behind(job.wildcards["corpus"])
             block = settings.translators[trip.translator]
@@ -150,12 +152,6 @@ def requests(settings: Configuration, jobs: Iterable[PlannedJob]) -> list[Row]:
             sent = 2 * rows / at_once  # there and back
             asked[f"translators.{trip.translator}"].append((sent, sent, 0))
     return [_service(settings, service, each) for service, each in sorted(asked.items())]
-
-
-def _prompt_tokens(job: PlannedJob) -> int:
-    """Tokens of a job's prompt, about four characters each, and of the text that is put into it."""
-    prompts = [Path(file) for file in job.inputs if Path(file).suffix == ".txt"]
-    return _TOKENS + sum(file.stat().st_size for file in prompts) // 4
 
 
 def _service(settings: Configuration, service: str, asked: Sequence[tuple[float, float, int]]) -> Row:

@@ -17,7 +17,7 @@ Exit code 1 if any artefact was added or removed, or has other contents or setti
 import hashlib
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -188,14 +188,14 @@ def _why(was: Lock, study: Records, name: str, changed: set[str]) -> str:
         "source": sources(study, record),
         "made from": {one.path: one.path not in changed for one in record.inputs.values()},
     }
-    pools: tuple[Mapping[str, object], ...] = (
-        {"": was.settings.get(name)},
-        was.code,
-        was.packages,
-        was.sources,
-        dict.fromkeys(now["made from"], True),
-    )
-    then = {kind: {key: pool.get(key) for key in now[kind]} for kind, pool in zip(now, pools, strict=True)}
+    pools: Facts = {
+        "settings": {"": was.settings.get(name)},
+        "code": was.code,
+        "package": was.packages,
+        "source": was.sources,
+        "made from": dict.fromkeys(now["made from"], True),
+    }
+    then = {kind: {key: pool.get(key) for key in now[kind]} for kind, pool in pools.items()}
     found = groupby(compare(then, now), key=lambda change: change.section)
     return "; ".join(_words(*changes) for _, changes in found)
 

@@ -49,7 +49,8 @@ def give(answer: Answer, *, as_json: bool) -> int:
     """Print an answer; returns the exit code."""
     if as_json:
         rows = {part.name: list(part.rows) for part in answer.parts if isinstance(part, Rows)}
-        _print_json({"green": answer.good, "verdict": answer.verdict, **rows, **answer.data})
+        data = {"green": answer.good, "verdict": answer.verdict, **rows, **answer.data}
+        print(json.dumps(data, indent=1, ensure_ascii=False))  # noqa: T201
         return 0 if answer.good else 1
     known = sys.stdout.isatty() or "COLUMNS" in os.environ
     out = Console(width=None if known else _PIPE_WIDTH, highlight=False, markup=False, emoji=False)
@@ -97,13 +98,3 @@ def markdown_table(rows: Sequence[Row]) -> str:
 def rows_of(tuples: Iterable[Any]) -> list[dict[str, Any]]:
     """Named tuples as rows."""
     return [one._asdict() for one in tuples]
-
-
-def _print_json(data: object) -> None:
-    """Write ``data`` to standard output as JSON; end the process if its reader has gone, such as head."""
-    try:
-        sys.stdout.write(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
-        sys.exit(1)

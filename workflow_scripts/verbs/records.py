@@ -6,7 +6,7 @@ A model folder goes by the name of its record, as in other records.
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property, partial
@@ -49,14 +49,17 @@ def relative_name(path: str | Path) -> str:
     return Path(os.path.relpath(path)).as_posix()
 
 
-def _has_record(folder: str) -> bool:
-    return Path(folder, RECORD_FILE).is_file()
+def artefact_name(name: str, models: Container[str] | None = None) -> str:
+    """The file with the record of ``name``: the record of its model folder, or the file itself.
 
-
-def artefact_name(name: str, is_model: Callable[[str], bool] = _has_record) -> str:
-    """The file with the record of ``name``: the record of its model folder, or the file itself."""
-    folders = accumulate(name.split("/"), "{}/{}".format)
-    return next((f"{folder}/{RECORD_FILE}" for folder in folders if is_model(folder)), name)
+    Args:
+        name: Path of a file or folder.
+        models: All model folders; by default those with a record on the disk.
+    """
+    records = (f"{folder}/{RECORD_FILE}" for folder in accumulate(name.split("/"), "{}/{}".format))
+    return next(
+        (file for file in records if (Path(file).is_file() if models is None else file in models)), name
+    )
 
 
 def record_at(path: Path) -> Record | None:
@@ -303,13 +306,12 @@ class Records:
 
     @cached_property
     def _models(self) -> set[str]:
-        """Model folders: those with a record, even a damaged one, and those that a record lists."""
-        records = (name for name in {*self.sizes, *self.listed} if Path(name).name == RECORD_FILE)
-        return {Path(name).parent.as_posix() for name in records}
+        """Records of model folders: those that exist, even damaged ones, and those that a record lists."""
+        return {name for name in {*self.sizes, *self.listed} if Path(name).name == RECORD_FILE}
 
     def artefact_name(self, path: str) -> str:
         """The artefact that ``path`` is or is part of, whether or not its record is there."""
-        return artefact_name(path, self._models.__contains__)
+        return artefact_name(path, self._models)
 
     @cached_property
     def damage(self) -> dict[str, tuple[Kind, str]]:
