@@ -79,7 +79,7 @@ rule fit_wikitext:
         words=filled("<results>/extraction/words/{words}.parquet", EXTRACTION.reads),
         documents=filled("<results>/extraction/documents/{documents}.parquet", EXTRACTION.reads),
         averages=filled("<results>/extraction/{averages}.parquet", EXTRACTION.reads),
-        code=code("jobs.fit_wikitext"),
+        code=code("extraction.study"),
     output:
         fitted="<results>/extraction/wikitext/{representation}.parquet",
         scores="<results>/extraction/scores/isotropy/{representation}/wikitext.parquet",
@@ -91,7 +91,7 @@ rule fit_wikitext:
         **ask(32, hours=2, loads=EXTRACTION.loads),
         gpu=on_gpu("extraction"),
     params:
-        **call("jobs.fit_wikitext", EXTRACTION.wikitext),
+        **call("extraction.study", EXTRACTION.wikitext),
     shell:
         command("fit_wikitext")
 
@@ -106,7 +106,7 @@ rule extract_scores:
         documents=filled("<results>/extraction/documents/{documents}.parquet", EXTRACTION.reads),
         averages=filled("<results>/extraction/{averages}.parquet", EXTRACTION.reads),
         fitted=filled("<results>/extraction/wikitext/{fitted}.parquet", EXTRACTION.reads),
-        code=code("jobs.extract_scores", EXTRACTION.modules),
+        code=code("extraction.study", EXTRACTION.modules),
     output:
         scores="<results>/extraction/scores/{kind}/{representation}/{task}.parquet",
     log:
@@ -119,6 +119,6 @@ rule extract_scores:
         **ask(32, hours=12, loads=EXTRACTION.loads),
         gpu=on_gpu("extraction"),
     params:
-        **call("jobs.extract_scores", EXTRACTION.task, EXTRACTION.modules),
+        **call("extraction.study", EXTRACTION.task, EXTRACTION.modules),
     shell:
         command("extract_scores")

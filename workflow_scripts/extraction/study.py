@@ -4,6 +4,7 @@ Token states stay in memory for one batch, sentence vectors for the job, post-pr
 Every post-processing is fitted once for each key (mixing weight, draw, layers, weighting).
 """
 
+import importlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -17,12 +18,14 @@ from numpy.typing import NDArray
 from workflow_scripts.columns import (
     EXTRACTION,
     FITTED,
+    SENTENCES,
     TOKEN_AVERAGES,
     TOKEN_DOCUMENTS,
     WORD_VECTORS,
 )
+from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.evaluation.base import Score, Task, gap
+from workflow_scripts.evaluation.base import Evaluator, Score, Task, gap
 from workflow_scripts.evaluation.geometry import isoscore
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.layers import every_layer, layer_findings
@@ -55,6 +58,7 @@ from workflow_scripts.settings.extraction import (
     JobSettings,
     RandomRepresentation,
     Weighting,
+    Wikitext,
     WordRepresentation,
 )
 
@@ -335,3 +339,43 @@ def read_fits(table: pa.Table, wanted: Cells) -> dict[tuple[Key, str], Fit]:
             shape = (-1, row["columns"]) if row["columns"] else (-1,)
             fits.setdefault((key, row["postprocess"]), {})[row["part"]] = values.reshape(shape)
     return fits
+
+
+def fit_wikitext(job: Job) -> None:
+    """Fit post-processings to Wikitext's vectors of one representation, and measure isotropy (rule fit_wikitext)."""
+    representation = job.wildcards["representation"]
+    settings = JobSettings.parse(job.settings["learnt"], "extraction")
+    measured = JobSettings.parse(job.settings["isotropy"], "extraction")
+    wikitext = Wikitext.parse(job.settings["wikitext"], "extraction.wikitext")
+    opened = open_representation(settings, job)
+    if opened is None:
+        fits, scores = list[Fitted](), absent(wikitext.dataset)
+    else:
+        table = job.read("sentences", SENTENCES).slice(0, wikitext.max_sentences)
+        corpus = wikitext.dataset, list(dict.fromkeys(table["sentence"].to_pylist()))
+        cells, shown = plan(settings, opened.depth), plan(measured, opened.depth)
+        fits, scores = learn(settings, cells, shown, corpus, wikitext.max_tokens, opened)
+    tables = {"fitted": fits_table(fits), "scores": rows_of(representation, "isotropy", scores)}
+    job.write(tables, labels=[wikitext.label])
+
+
+def extract_scores(job: Job) -> None:
+    """Score all vectors of one representation on one task, from one forward pass (rule extract_scores)."""
+    kind, representation, name = (job.wildcards[wildcard] for wildcard in ("kind", "representation", "task"))
+    settings = JobSettings.parse(job.settings["job"], "extraction")
+    scored = "sts" if kind == "geometry" else kind
+    evaluator: Evaluator = importlib.import_module(f"workflow_scripts.evaluation.{scored}")
+    config = evaluator.Config.parse(job.settings["suite"], f"suites.{scored}")
+    table = read_dataset_table(job.inputs["dataset"])
+    opened = open_representation(settings, job) if len(table) else None
+    if opened is None:
+        scores = absent(name)
+    else:
+        cells = plan(settings, opened.depth)
+        fits: dict[tuple[Key, str], Fit] = {}
+        for path in job.many("fitted"):
+            fits |= read_fits(read_table(path, FITTED), cells)
+        task = evaluator.load(name, table, config)
+        scores = list(evaluate(settings, cells, task, config.max_tokens, opened, fits))
+    cut = opened.pieces if opened else str.casefold  # of no vectors, the case of nothing was seen
+    job.write({"scores": rows_of(representation, kind, scores)}, labels=config.labels(cut))
