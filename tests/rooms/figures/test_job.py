@@ -30,7 +30,9 @@ def drawn(finished, tmp_path, cached):
         known, others = json.loads(code.read_text()), [f"workflow_scripts/figures/{edited}.py"] * bool(edited)
         # An edit is a file that the job reads now and did not before, or the other way round.
         added = {file: meanings(f"figures.{edited}")[file] for file in others if file not in known}
-        code.write_text(json.dumps({file: known[file] for file in known if file not in others} | added))
+        edited_code = {file: known[file] for file in known if file not in others} | added
+        call["files"]["inputs"]["code"] = str(tmp_path / "code.json")  # the other is shared by all tests
+        Path(tmp_path, "code.json").write_text(json.dumps(edited_code))
         begin_here(rule, call)
         record = check_model_folder(folder)
         return {name: (folder / name).stat().st_ino for name in record.files}
