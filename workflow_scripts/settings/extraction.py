@@ -22,7 +22,7 @@ from workflow_scripts.settings.templates import Template
 
 
 class Wikitext(Settings):
-    """A general corpus, which is not one of the tasks."""
+    """The general corpus, which is not one of the tasks."""
 
     dataset: Sentences = Field(description="Dataset of the form sentences.")
     max_sentences: int | None = Field(gt=1, description="Use the first N sentences; null: all.")
