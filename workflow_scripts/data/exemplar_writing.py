@@ -40,6 +40,7 @@ _CHATTER = re.compile(
     r"|note\b[^.]*:|these sentences\b|each sentence\b|feel free\b|please let\b)",
     re.IGNORECASE,
 )
+_WHOLE = re.compile(r"[\"'“\u2018(]?[^\W_].*[^\W_][%.!?\"'”\u2019)]*")
 _CUT = re.compile(r"(?:[,;:(\-\u2013\u2014…]|\.\.\.)$")
 
 
@@ -59,6 +60,8 @@ class ModelValidator(Validator):
         """The reason why a line is not a sentence; None if it is one."""
         if _CUT.search(sentence):
             return "cut end"
+        if not _WHOLE.fullmatch(sentence):
+            return "other marks around it"
         if fault := leftover(sentence, "") or text_fault(sentence, "") or service_fault(sentence):
             return fault
         language = likely_language(" ".join(self.listed))
