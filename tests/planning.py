@@ -265,14 +265,19 @@ def run_alone(folder: Path, *command: str, **environment: str) -> subprocess.Com
     )  # fmt: skip
 
 
-def merged_config(folder: Path, overlay: str) -> dict:
-    """The configuration of a study."""
-    return load_config(folder, [folder / overlay])
+def merged_config(overlay: str) -> dict:
+    """The configuration of one of this project's studies."""
+    return pickle.loads(_merged(overlay))
+
+
+@cache
+def _merged(overlay: str) -> bytes:
+    return pickle.dumps(load_config(ROOT, [ROOT / overlay]))
 
 
 def settings_with(overlay: str = DEMO, **sections: Any) -> Configuration:
     """A study's configuration with some sections in place of its own."""
-    return Configuration.strictly(merged_config(ROOT, overlay) | sections)
+    return Configuration.strictly(merged_config(overlay) | sections)
 
 
 def grids_in(config: dict) -> dict[str, GridBlock]:
