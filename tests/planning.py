@@ -63,7 +63,7 @@ def snakemake(folder: Path, *arguments: str) -> tuple[int, str]:
     """Run ``snakemake`` in ``folder``; returns its exit code and all it printed. Its jobs are forks, too."""
     from tests.forks import programs
 
-    _prepare()
+    prepare()
     path = os.environ["PATH"]
     if "--cores" in arguments and "--touch" not in arguments:
         path = f"{programs()}:{path}"
@@ -114,8 +114,8 @@ def _take_away() -> dict[str, ModuleType]:
 
 
 @cache
-def _prepare() -> None:
-    """Do before the first fork what each child would do again: half of a small dry run."""
+def prepare() -> None:
+    """Do before the first fork what each child would do again: half of a small dry run of Snakemake."""
     from snakemake.cli import get_argument_parser
 
     get_argument_parser()  # looks for plugins, of which it takes note

@@ -75,8 +75,8 @@ def usable_tokeniser(folder: Path) -> Any:
     """The tokeniser of an encoder as Transformers loads it, if the encoder can be used.
 
     Raises:
-        DataError: if the folder cannot be loaded without its own code, begins with another module, or has quantised weights, an adapter, fewer
-            shards than it names, or a token without a row in the embedding matrix.
+        DataError: if the folder cannot be loaded without its own code, begins with another module, or has quantised
+            weights, an adapter, fewer shards than it names, or a token without a row in the embedding matrix.
     """
     from transformers import AutoConfig, AutoTokenizer  # slow to import
 

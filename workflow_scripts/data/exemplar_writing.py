@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import islice
 from string import Template
 from typing import NamedTuple
@@ -64,8 +65,12 @@ class ModelValidator(Validator):
             return "other marks around it"
         if fault := leftover(sentence, "") or text_fault(sentence, "") or service_fault(sentence):
             return fault
-        language = likely_language(" ".join(self.listed))
-        return None if is_in(sentence, language) else f"not in {language}"
+        return None if is_in(sentence, self.language) else f"not in {self.language}"
+
+    @cached_property
+    def language(self) -> str:
+        """The language of the list of words."""
+        return likely_language(" ".join(self.listed))
 
 
 class Written(NamedTuple):

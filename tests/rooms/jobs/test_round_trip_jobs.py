@@ -93,10 +93,10 @@ def test_two_parts_become_pairs_and_every_row_is_accounted_for(shop):
 
 
 def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):
-    shop = Workshop(tmp_path, tiny.sentences(200))
+    shop = Workshop(tmp_path, tiny.sentences(100))
     with FaultServer(cipher) as server:
         settings = shop.settings(server.url)
-        for stop_at in (120, 280):
+        for stop_at in (60, 140):
             process = shop.translate(settings)
             while len(server.requests) < stop_at:
                 assert process.poll() is None
@@ -105,8 +105,8 @@ def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):
             process.communicate()
         assert not (tmp_path / "trips").exists() or list((tmp_path / "trips").glob("*.parquet")) == []
         assert shop.translated(settings)[0] == 0
-        assert 2 * 200 <= len(server.requests) <= 2 * 200 + 2  # one a kill
-    assert len(read_table(tmp_path / "trips/1-of-1.parquet", ROUND_TRIPS)) == 200
+        assert 2 * 100 <= len(server.requests) <= 2 * 100 + 2  # one a kill
+    assert len(read_table(tmp_path / "trips/1-of-1.parquet", ROUND_TRIPS)) == 100
     assert shop.holds(KEY) == []
 
 
