@@ -123,5 +123,7 @@ if __name__ == "__main__":
     for name in PACKAGES:
         importlib.import_module(name)
     prepare()
+    conversion = importlib.import_module("transformers.conversion_mapping")
+    conversion.get_checkpoint_conversion_mapping("bert")  # compiles a thousand patterns
     gc.freeze()
     run(wait_for_a_program(Path(sys.argv[1])))
