@@ -1,5 +1,6 @@
 """Material of several benchmarks: the embedded encoder and Wikipedia sentences."""
 
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,6 +20,11 @@ def minilm() -> Path:
 
 def wikipedia_sentences(count: int) -> list[str]:
     """The first ``count`` sentences of the Wikipedia extract."""
+    return _wikipedia()[:count]
+
+
+@cache
+def _wikipedia() -> list[str]:
     block = yaml.safe_load((ROOT / "config/corpora.yaml").read_text())["datasets"]["wiki_extract"]
     parsed, _origin = load("wiki_extract", DatasetBlock.parse(block, "datasets.wiki_extract"), None)
-    return parsed.table["sentence"].slice(0, count).to_pylist()
+    return parsed.table["sentence"].to_pylist()

@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from tests.planning import ROOT
+from tests.planning import ROOT, prepare
 
 PACKAGES = (
     "torch", "transformers", "sentence_transformers", "pandas", "scipy.stats", "sklearn.cluster", "sklearn.decomposition",
@@ -122,5 +122,8 @@ def run(words: list[str]) -> None:
 if __name__ == "__main__":
     for name in PACKAGES:
         importlib.import_module(name)
+    prepare()
+    conversion = importlib.import_module("transformers.conversion_mapping")
+    conversion.get_checkpoint_conversion_mapping("bert")  # compiles a thousand patterns
     gc.freeze()
     run(wait_for_a_program(Path(sys.argv[1])))

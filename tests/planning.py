@@ -63,7 +63,7 @@ def snakemake(folder: Path, *arguments: str) -> tuple[int, str]:
     """Run ``snakemake`` in ``folder``; returns its exit code and all it printed. Its jobs are forks, too."""
     from tests.forks import programs
 
-    _prepare()
+    prepare()
     path = os.environ["PATH"]
     if "--cores" in arguments and "--touch" not in arguments:
         path = f"{programs()}:{path}"
@@ -114,8 +114,8 @@ def _take_away() -> dict[str, ModuleType]:
 
 
 @cache
-def _prepare() -> None:
-    """Do before the first fork what each child would do again: half of a small dry run."""
+def prepare() -> None:
+    """Do before the first fork what each child would do again: half of a small dry run of Snakemake."""
     from snakemake.cli import get_argument_parser
 
     get_argument_parser()  # looks for plugins, of which it takes note
@@ -265,14 +265,19 @@ def run_alone(folder: Path, *command: str, **environment: str) -> subprocess.Com
     )  # fmt: skip
 
 
-def merged_config(folder: Path, overlay: str) -> dict:
-    """The configuration of a study."""
-    return load_config(folder, [folder / overlay])
+def merged_config(overlay: str) -> dict:
+    """The configuration of one of this project's studies."""
+    return pickle.loads(_merged(overlay))
+
+
+@cache
+def _merged(overlay: str) -> bytes:
+    return pickle.dumps(load_config(ROOT, [ROOT / overlay]))
 
 
 def settings_with(overlay: str = DEMO, **sections: Any) -> Configuration:
     """A study's configuration with some sections in place of its own."""
-    return Configuration.strictly(merged_config(ROOT, overlay) | sections)
+    return Configuration.strictly(merged_config(overlay) | sections)
 
 
 def grids_in(config: dict) -> dict[str, GridBlock]:

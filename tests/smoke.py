@@ -7,19 +7,20 @@ from tests.planning import DEMO, planned_jobs
 CONFIGS = (DEMO, "config/smoke.yaml")
 SMOKE = """
 name: demo
-training: {epochs: null, max_steps: 3, batch_size: 8, cpu_threads: 1, checkpoint_minutes: 0}
-development: {dataset: null, every: 2}
+training: {epochs: null, max_steps: 2, batch_size: 8, cpu_threads: 1}
+development: {dataset: null, every: 2, max_tokens: 12}
 corpora: {wiki_extract: {dev_sentences: 250, max_sentences: 200}}
 continue_mlm: {training: {epochs: null, max_steps: 2, batch_size: 8, cpu_threads: 1}}
 encoders: {minilm_mlm: {adapt: {training: {warmup_steps: 0}}}}
 methods:
-  simcse: {readings: {more_dropout: {training: &few {max_steps: 2}}}}
-  simcse_s2sent: {training: {max_steps: 3, batch_size: 8}}
-  simcse_layerattpooler: {training: *few}
-  simcse_3r: {training: *few}
+  simcse: {readings: {more_dropout: {training: {max_steps: 2}}}}
+  simcse_s2sent: {training: {max_steps: 2, batch_size: 8}}
+  simcse_layerattpooler: {training: {max_steps: 2}}
+  simcse_3r: {training: {max_steps: 2}}
   jtcse: {training: {max_steps: 2, batch_size: 8}}
 exemplars: {wiki_extract_extractive: {list_words: 8, sentences: 12, uses: 1, listed_share: 0.2}}
-extraction: {wikitext: {max_sentences: 100}, averages: {max_sentences: 100}}
+suites: {sts: {lee: {max_tokens: 32}}}
+extraction: {wikitext: {max_sentences: 50}, averages: {max_sentences: 50}, representations: {random: {width: 64, draws: 2}}}
 """
 
 

@@ -25,7 +25,7 @@ STUDIES = ("config/config.yaml", "config/minilm.yaml", "config/mpnet.yaml", DEMO
 
 @functools.cache
 def study(overlay):
-    return settings_with(overlay), grids_in(merged_config(ROOT, overlay))
+    return settings_with(overlay), grids_in(merged_config(overlay))
 
 
 GRIDS = {name: overlay for overlay in STUDIES for name in study(overlay)[1]}

@@ -37,7 +37,7 @@ from workflow_scripts.provenance.artefacts import (
 from workflow_scripts.settings.grids import Run
 from workflow_scripts.settings.readouts import READOUTS
 
-CONFIG = merged_config(ROOT, DEMO)
+CONFIG = merged_config(DEMO)
 RUNS = [
     (name, reading)
     for name, block in CONFIG["methods"].items()

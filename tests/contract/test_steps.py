@@ -16,7 +16,7 @@ CASES = walk.readings() | {"continue_mlm": {}}
 PADDED = ("simcse_s2sent.code", "simcse_s2sent.code_dct")
 """They read padded states, so their batches are never rounded up."""
 ROUNDED, FIXED = Shapes(tokens=32, width=16), Shapes(tokens=1024, width=16)
-QUICK = ("simcse_3r", "jtcse", "promptbert", "diffcse", "continue_mlm")
+QUICK = ("simcse_3r", "continue_mlm")
 """Rounded and compiled in the short suite, too."""
 EACH = [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in CASES]
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.planning import DEMO, ROOT, grids_in, merged_config, settings_with
+from tests.planning import DEMO, grids_in, merged_config, settings_with
 from workflow_scripts.graph.runs import members_of, run_settings
 from workflow_scripts.settings.grids import baselines_of, runs_of
 
@@ -38,7 +38,7 @@ class Grids(NamedTuple):
 
 
 def grids_of(overlay):
-    config = merged_config(ROOT, overlay)
+    config = merged_config(overlay)
     return Grids(config, settings_with(overlay).encoders, grids_in(config))
 
 

@@ -34,7 +34,7 @@ RUN = "({0}.minilm_mlm.wiki_extract.wrong): "
 @functools.cache
 def study(overlay=DEMO):
     """A sound study: its configuration and grids, not to be changed."""
-    config = merged_config(ROOT, overlay)
+    config = merged_config(overlay)
     return config, read_grids(config, ROOT / "config")[0]
 
 

@@ -195,7 +195,7 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-CONFIG = merged_config(ROOT, DEMO)
+CONFIG = merged_config(DEMO)
 SHOWN = {"models", "measures", "tables", "figures"}  # of extraction: names with dots; tested apart
 LEAVES = dict(
     leaves(

@@ -18,6 +18,7 @@ STUDY = {
             "runs": [{"method": "jtcse", "encoder": "demo_twin", "corpus": "wiki_extract"}],
         }
     },
+    "suites": {"cost": {"cost": {"tokens": 16, "batch_sizes": [1], "repeats": 1, "warmup": 1}}},
     "methods": {"distil": {"training": {"max_steps": 2, "batch_size": 8}}},
 }
 GRID = {

@@ -21,6 +21,11 @@ EXEMPLARS = "results/demo/exemplars/wiki_extract_extractive.parquet"
 COUNTS = Path("results/demo/corpora/wiki_extract/words.parquet")
 READERS = {"pick_exemplars": 1, "train_encoder": 1, "make_table": 1, "judge_claims": 1, "write_report": 1}
 """Some of the jobs behind the counts, which 3R reads."""
+ONE_OF_EACH_KIND = (
+    "results/demo/scores/sts/lee/simcse.minilm_mlm.wiki_extract/seed1.parquet",
+    "results/demo/scores/sts/lee/frozen_avg.minilm/seed0.parquet",
+)
+"""Files behind jobs that read text, adapt, pool, train and score."""
 
 
 def commit(folder: Path, message: str) -> None:
@@ -55,15 +60,12 @@ def count_again(folder: Path, *arguments: str) -> None:
     assert finished.returncode == 0, finished.stderr[-3000:]
 
 
-@pytest.mark.parametrize(
-    "change", [pytest.param("# nothing that Python runs", marks=pytest.mark.slow), "EDITED = True"]
-)
-def test_what_is_made_again_with_equal_contents_changes_nothing_behind_it(smoke_copy, change):
-    """After a comment, and an edit that is other code and counts as before."""
+def test_what_is_made_again_with_equal_contents_changes_nothing_behind_it(smoke_copy):
+    """After an edit that is other code and counts as before."""
     before, was = artefacts(smoke_copy), identity(smoke_copy / COUNTS)
     script = smoke_copy / SCRIPT
-    script.write_text(f"{script.read_text()}\n{change}\n")
-    commit(smoke_copy, f"change: {change}")
+    script.write_text(f"{script.read_text()}\nEDITED = True\n")
+    commit(smoke_copy, "an edit")
     planned = plan(smoke_copy, "--forcerun", "count_words")
     assert READERS.items() <= planned.items()
     count_again(smoke_copy)
@@ -78,9 +80,10 @@ def test_what_is_made_again_with_equal_contents_changes_nothing_behind_it(smoke_
     assert plan(smoke_copy) == {}
 
 
-def whole(folder: Path) -> None:
+def whole(folder: Path, *targets: str) -> None:
     """Run everything that Snakemake plans."""
-    finished = run(folder, "-m", "snakemake", "--cores", "2", "--quiet", "host", "--configfile", *CONFIGS)
+    command = ["--cores", "2", "--quiet", "host", "--configfile", *CONFIGS, "--", *targets]
+    finished = run(folder, "-m", "snakemake", *command)
     assert finished.returncode == 0, finished.stderr[-3000:]
 
 
@@ -89,10 +92,10 @@ def test_results_that_were_copied_with_their_cache_are_computed_nowhere(bare):
     before = artefacts(bare)
     shutil.rmtree(bare / "logs")
     assert len(plan(bare)) > 10
-    whole(bare)
+    whole(bare, *ONE_OF_EACH_KIND)
     logs = [*(bare / "logs").rglob("*.log")]
-    assert logs and [log for log in logs if "restored from" not in log.read_text()] == []
-    assert artefacts(bare) == before and plan(bare) == {}
+    assert len(logs) > 5 and [log for log in logs if "restored from" not in log.read_text()] == []
+    assert artefacts(bare) == before
 
 
 @pytest.mark.slow
@@ -104,7 +107,7 @@ def test_a_wave_that_is_killed_at_random_moments_and_taken_up_ends_in_the_same_b
     for entry in draw.sample(entries, len(entries) // 4):
         shutil.rmtree(entry)
     command = [sys.executable, "-m", "snakemake", "--cores", "2", "--quiet", "all", "--configfile", *CONFIGS]
-    for _ in range(4):
+    for _ in range(2):
         started = subprocess.Popen(command, cwd=bare, start_new_session=True)
         time.sleep(draw.uniform(4, 14))
         os.killpg(started.pid, signal.SIGKILL)

@@ -11,7 +11,7 @@ from workflow_scripts.graph.reporting import Page, card
 from workflow_scripts.graph.schema import Configuration, GridBlock
 from workflow_scripts.graph.study import Study
 
-CONFIG = merged_config(ROOT, DEMO)
+CONFIG = merged_config(DEMO)
 GRIDS = read_grids(CONFIG, ROOT / "config")[0]
 
 

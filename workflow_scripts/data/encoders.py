@@ -1,10 +1,15 @@
 """Published encoders: read from the first available source, checked, and compared with their tokeniser file."""
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from workflow_scripts.data.planned import check_planned
 from workflow_scripts.data.published import (
+    ADAPTER,
+    CONFIG,
+    MODULES,
     ON_HUB,
     SHARDS,
     TOKENISER,
@@ -13,7 +18,8 @@ from workflow_scripts.data.published import (
     encoder_folder,
     files_of,
     published_labels,
-    refusals,
+    published_modules,
+    read_json,
     unreadable,
 )
 from workflow_scripts.data.sources import as_pinned, data_root, first_available, source_folder, source_label
@@ -65,27 +71,60 @@ def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[
     return first_available(f"encoders.{name}", block.sources, find, "Provide one of them.")
 
 
-def other_ids(folder: Path) -> Iterator[str]:
+def usable_tokeniser(folder: Path) -> Any:
+    """The tokeniser of an encoder as Transformers loads it, if the encoder can be used.
+
+    Raises:
+        DataError: if the folder cannot be loaded without its own code, begins with another module, or has quantised
+            weights, an adapter, fewer shards than it names, or a token without a row in the embedding matrix.
+    """
+    from transformers import AutoConfig, AutoTokenizer  # slow to import
+
+    place, options = encoder_folder(folder), {"local_files_only": True, "trust_remote_code": False}
+    modules = published_modules(folder)
+    for module in modules:  # sentence-transformers would run code of a local folder
+        if module.type.partition(".")[0] != "sentence_transformers":
+            problem = f"'{module.type}' is code of the folder, which is never run"
+            raise DataError(f"{folder / MODULES}: {problem}. Choose an encoder without it.")
+    if modules and modules[0].kind != "Transformer":
+        problem = f"'{modules[0].kind}' is the first module, which is not supported"
+        raise DataError(f"{folder / MODULES}: {problem}. Choose an encoder of Transformers.")
+    if (place / ADAPTER).exists():
+        advice = "Merge it into the weights (merge_and_unload of peft) and remove its files."
+        raise DataError(f"{place / ADAPTER}: an adapter, which is not applied. {advice}")
+    shards = read_json(place / SHARDS, dict[str, dict[str, Any]]).get("weight_map", {})
+    if missing := sorted({*map(str, shards.values())} - {file.name for file in place.iterdir()}):
+        raise DataError(
+            f"{place / SHARDS}: it names '{missing[0]}', which is not in the folder. Get the model again."
+        )
+    try:
+        config = AutoConfig.from_pretrained(place, **options)
+        tokeniser = AutoTokenizer.from_pretrained(place, **options)
+    except Exception as error:  # each library that reads one of the files has its own errors
+        raise unreadable(folder, "configuration or tokeniser", error) from error
+    if getattr(config, "quantization_config", None):
+        problem = "the weights are quantised"
+        raise DataError(f"{place / CONFIG}: {problem}. Choose the encoder in float32 or half precision.")
+    last, rows = max(tokeniser.get_vocab().values()), getattr(config, "vocab_size", math.inf)
+    if last >= rows:
+        problem = f"the tokeniser has ids up to {last}, and the embedding matrix has {rows} rows"
+        raise DataError(f"{place}: {problem}. Enlarge it (resize_token_embeddings), or remove the tokens.")
+    return tokeniser
+
+
+def other_ids(folder: Path, loaded: Any) -> Iterator[str]:
     """A label if the loaded tokeniser gives a sentence other token ids than tokenizer.json.
 
     Transformers 5 builds tokenisers of the classes that it knows from their vocabulary, and ignores the file's rules of
     normalisation and splitting; sentence-transformers uses these tokenisers too. Compared are sentences in several
     scripts, and words of the vocabulary with its added tokens.
-
-    Raises:
-        DataError: if the tokeniser cannot be loaded.
     """
     from tokenizers import Tokenizer  # slow to import
-    from transformers import AutoTokenizer
 
-    encoder = encoder_folder(folder)
-    if not (encoder / TOKENISER).is_file():
+    file = encoder_folder(folder) / TOKENISER
+    if not file.is_file():
         return
-    try:
-        expected = Tokenizer.from_file(str(encoder / TOKENISER))
-        loaded = AutoTokenizer.from_pretrained(encoder, local_files_only=True)
-    except Exception as error:  # each library that reads one of the files has its own errors
-        raise unreadable(folder, "tokeniser", error) from error
+    expected = Tokenizer.from_file(str(file))
     expected.no_truncation()
     expected.no_padding()
     words = sorted(expected.get_vocab(with_added_tokens=False))
@@ -105,8 +144,7 @@ def fetch_encoder(job: Job) -> None:
     origin, source = locate(name, block, data_root())
     found = {given.path: given.sha256 for given in source.values()}
     check_planned(f"encoders.{name}", job.settings["source"], found)
-    if refused := next(refusals(origin), None):
-        raise DataError(f"encoders.{name}: {refused}")
-    record = job.record(foreign=source, labels=[block.label, *published_labels(origin), *other_ids(origin)])
+    labels = [*published_labels(origin), *other_ids(origin, usable_tokeniser(origin))]
+    record = job.record(foreign=source, labels=[block.label, *labels])
     with writing_model_folder(job.outputs["record"].parent, record) as folder:
         copy_files(origin, folder, source)

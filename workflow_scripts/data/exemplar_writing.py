@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import islice
 from string import Template
 from typing import NamedTuple
@@ -40,6 +41,7 @@ _CHATTER = re.compile(
     r"|note\b[^.]*:|these sentences\b|each sentence\b|feel free\b|please let\b)",
     re.IGNORECASE,
 )
+_WHOLE = re.compile(r"[\"'“\u2018(]?[^\W_].*[^\W_][%.!?\"'”\u2019)]*")
 _CUT = re.compile(r"(?:[,;:(\-\u2013\u2014…]|\.\.\.)$")
 
 
@@ -59,10 +61,16 @@ class ModelValidator(Validator):
         """The reason why a line is not a sentence; None if it is one."""
         if _CUT.search(sentence):
             return "cut end"
+        if not _WHOLE.fullmatch(sentence):
+            return "other marks around it"
         if fault := leftover(sentence, "") or text_fault(sentence, "") or service_fault(sentence):
             return fault
-        language = likely_language(" ".join(self.listed))
-        return None if is_in(sentence, language) else f"not in {language}"
+        return None if is_in(sentence, self.language) else f"not in {self.language}"
+
+    @cached_property
+    def language(self) -> str:
+        """The language of the list of words."""
+        return likely_language(" ".join(self.listed))
 
 
 class Written(NamedTuple):

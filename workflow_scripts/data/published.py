@@ -1,12 +1,9 @@
-"""Encoder folders as published: reasons to refuse one, and settings that only sentence-transformers applies.
+"""Encoder folders as published: their files and modules, and settings that only sentence-transformers applies.
 
-Folders are not trusted: no path leads out of them, none of their code is run, no pickle is read. The checks read JSON
-files only, so an unsuitable folder is refused before the first job.
+Folders are not trusted: no path leads out of them, none of their code is run, no pickle is read.
 """
 
 import json
-import math
-import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatch
@@ -31,6 +28,7 @@ _INPUT_SETTINGS = (
     "processor_kwargs",
     "processing_kwargs",
     "query_expansion",
+    "tokenizer_name_or_path",
 )
 """Input settings that change token ids or states, in addition to the maximum length."""
 FILES = ("*.json", "*.txt", "*.model", "*.jinja", "model*.safetensors")
@@ -53,11 +51,10 @@ class Module(BaseModel):
         return self.type.rpartition(".")[2]
 
 
-_Object = dict[str, Any]
 _Modules = Annotated[list[Module], Field(min_length=1)]
 
 
-def _read(file: Path, kind: Any = _Object) -> Any:
+def read_json(file: Path, kind: Any = dict[str, Any]) -> Any:
     """Contents of a JSON file; an empty object if there is no such file.
 
     Raises:
@@ -77,7 +74,7 @@ def published_modules(folder: Path) -> list[Module]:
     Raises:
         DataError: if the file is not a list of modules, or a path leads out of the folder.
     """
-    return [*_read(folder / MODULES, _Modules)]
+    return [*read_json(folder / MODULES, _Modules)]
 
 
 def encoder_folder(folder: Path) -> Path:
@@ -119,93 +116,13 @@ def input_settings(folder: Path) -> tuple[Path, Mapping[str, Any]]:
     """The file with the encoder's input settings and its content, which is empty if the file does not exist."""
     files = [encoder_folder(folder) / name for name in INPUT_FILES]
     file = next((file for file in files if file.is_file()), files[0])
-    return file, _read(file)
+    return file, read_json(file)
 
 
 def unreadable(folder: Path, what: str, error: Exception) -> DataError:
     """A one-line error for a library's exception while it reads a model folder."""
     reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
     return DataError(f"{folder}: no {what} can be loaded: {reason}. Get the model again.")
-
-
-def refusals(folder: Path) -> Iterator[str]:
-    """Reasons why a folder cannot be used, a line each."""
-    try:
-        yield from _foreign_modules(folder)
-        yield from _unusable_weights(encoder_folder(folder))
-        yield from _unusable_tokens(folder)
-        _read(folder / PROMPTS)
-    except DataError as error:
-        yield str(error)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        yield f"{folder}: a JSON file has another form than loaders expect ({error}). Get the model again."
-
-
-def _foreign_modules(folder: Path) -> Iterator[str]:
-    for number, module in enumerate(published_modules(folder)):
-        if module.type.partition(".")[0] != "sentence_transformers":
-            problem = (
-                f"'{module.type}' is code of the folder, which is never run. Choose an encoder without it."
-            )
-            yield f"{folder / MODULES}: {problem}"
-        elif number == 0 and module.kind != "Transformer":
-            problem = f"'{module.kind}' is the first module, which is not supported. Choose an encoder of Transformers."
-            yield f"{folder / MODULES}: {problem}"
-
-
-def _unusable_weights(place: Path) -> Iterator[str]:
-    config, shards = _read(place / CONFIG), _read(place / SHARDS).get("weight_map", {})
-    if (place / CONFIG).exists() and not {"model_type", "auto_map"} & {*config}:
-        yield f"{place / CONFIG}: no model_type. Get the model again."
-    if config.get("auto_map"):
-        from transformers import CONFIG_MAPPING  # slow to import
-
-        if (name := config.get("model_type", "an unnamed model")) not in CONFIG_MAPPING:
-            problem = f"'{name}' is code of the folder (trust_remote_code), which is never run"
-            yield f"{place / CONFIG}: {problem}, and Transformers has no such model. Choose another encoder."
-    if quantised := config.get("quantization_config"):
-        problem = f"weights are quantised ({quantised.get('quant_method', 'method not named')})"
-        yield f"{place / CONFIG}: quantization_config: {problem}. Choose the encoder in float32 or half precision."
-    if (place / ADAPTER).exists():
-        base = _read(place / ADAPTER).get("base_model_name_or_path")
-        problem = f"an adapter of '{base}', which is not applied"
-        advice = "Merge it into the weights (merge_and_unload of peft) and remove its files."
-        yield f"{place / ADAPTER}: {problem}. {advice}"
-    for name in sorted({*shards.values()}):
-        if not re.fullmatch(r"model[\w.-]*\.safetensors", name):
-            yield f"{place / SHARDS}: '{name}' is not a name of a shard (model-*.safetensors). Get the model again."
-        elif not (place / name).is_file() and not (place / WEIGHTS).is_file():
-            yield f"{place / SHARDS}: it names '{name}', which does not exist. Get the model again."
-
-
-def _unusable_tokens(folder: Path) -> Iterator[str]:
-    """Findings about tokenisers outside the folder, and tokens without a row in the embedding matrix."""
-    (file, settings), place = input_settings(folder), encoder_folder(folder)
-    if not isinstance(longest := settings.get("max_seq_length"), int | None):
-        yield f"{file}: max_seq_length: '{longest}' is not a number of tokens. Get the model again."
-    if elsewhere := settings.get("tokenizer_name_or_path"):
-        problem = f"tokenizer_name_or_path: '{elsewhere}', which is outside the folder"
-        yield f"{file}: {problem}. Put the tokeniser's files into the folder."
-    ids, rows = _vocabulary(place), _read(place / CONFIG).get("vocab_size", math.inf)
-    token = max(ids, key=lambda token: ids[token], default="")
-    if ids and ids[token] >= rows:
-        problem = f"the tokeniser's token '{token}' has id {ids[token]}"
-        more = f"the embedding matrix has {rows} rows (vocab_size of {CONFIG})"
-        yield f"{place}: {problem}, and {more}. Enlarge the matrix (resize_token_embeddings), or remove the token."
-
-
-def _vocabulary(place: Path) -> dict[str, int]:
-    """Tokens and their ids, from the tokeniser's files."""
-    tokeniser, words = _read(place / TOKENISER), place / "vocab.txt"
-    ids: dict[str, int] = _read(place / "vocab.json") | _read(place / "added_tokens.json")
-    if tokeniser:
-        vocab = tokeniser.get("model", {}).get("vocab", {})
-        named = vocab if isinstance(vocab, dict) else {word: number for number, (word, _) in enumerate(vocab)}
-        ids |= named | {added["content"]: added["id"] for added in tokeniser.get("added_tokens", ())}
-    elif words.is_file():
-        ids |= {word: number for number, word in enumerate(words.read_text("utf-8").splitlines())}
-    added = _read(place / "tokenizer_config.json").get("added_tokens_decoder", {})
-    return ids | {token["content"]: int(number) for number, token in added.items()}
 
 
 def applied_as_published(folder: Path) -> Iterator[str]:
@@ -216,7 +133,7 @@ def applied_as_published(folder: Path) -> Iterator[str]:
             yield f"{file}: {name}: {json.dumps(value)}"
     if "message" in settings.get("modality_config", {}):
         yield f"{file}: modality_config: a chat template around texts"
-    config, place = _read(encoder_folder(folder) / CONFIG), encoder_folder(folder) / CONFIG
+    config, place = read_json(encoder_folder(folder) / CONFIG), encoder_folder(folder) / CONFIG
     if config.get("is_encoder_decoder") or "t5" in (config.get("model_type") or ""):
         yield f"{place}: {config['model_type']}, an encoder with a decoder"
 
@@ -226,5 +143,5 @@ def published_labels(folder: Path) -> Iterator[str]:
     for module in published_modules(folder)[1:]:
         if module.kind not in ("Pooling", "Normalize"):  # Normalize does not change cosines
             yield f"the encoder was published with {module.kind} ({module.path}), applied by {ALONE}"
-    if prompts := [name for name, text in (_read(folder / PROMPTS).get("prompts") or {}).items() if text]:
+    if prompts := [name for name, text in (read_json(folder / PROMPTS).get("prompts") or {}).items() if text]:
         yield f"the encoder was published with prompts ({', '.join(sorted(prompts))}), applied by {ALONE}"

@@ -84,7 +84,7 @@ def check_tells_apart(encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase) 
         ConfigError: if the vectors are equal.
     """
     before, after = pieces(encoder.template or PLAIN, tokenizer)
-    words = [number for number in range(len(tokenizer)) if number not in tokenizer.all_special_ids]
+    words = sorted({*range(len(tokenizer))} - {*tokenizer.all_special_ids})
     rows = [[*before, words[0], word, *after] for word in words[:: max(1, len(words) // 8)]]
     starts = np.arange(len(rows) + 1) * len(rows[0])
     vectors = encode_tokens(encoder, TokenisedText(np.array(rows, np.int32).ravel(), starts, 0))

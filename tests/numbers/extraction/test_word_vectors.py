@@ -90,7 +90,7 @@ def test_bytes_that_are_not_pinned_are_refused(package):
 
 def read_as_planned(representation, folder):
     """The source that the graph names for the job, the rows that the job then reads, and their labels."""
-    extraction = merged_config(ROOT, DEMO)["extraction"]
+    extraction = merged_config(DEMO)["extraction"]
     extraction["representations"]["toy"] = representation
     study = Study(settings_with(name=folder.name, extraction=extraction), {}, {}, ROOT)
     slice_ = json.loads(Extraction(study).word_vectors(SimpleNamespace(representation="toy")))

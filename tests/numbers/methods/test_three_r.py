@@ -262,7 +262,7 @@ class Settling(Falling):
 @pytest.mark.slow
 def test_the_grid_of_table_7_has_its_path_and_its_schedule(tmp_path):
     """As printed, for one and a half epochs, of a thousand steps here; rates end with an epoch and begin again."""
-    config = merged_config(ROOT, "config/config.yaml")
+    config = merged_config("config/config.yaml")
     printed = runs_of(grids_in(config)["three_r_table7"])["simcse_3r.bert_base.wiki1m.starts_1_0"]
     whole = tiny.training(**printed.overrides["training"], checkpoint_minutes=99)
     assert (whole.max_steps, whole.restart_every) == (23_437, 15_625)

@@ -1,30 +1,28 @@
-"""Wrappers of each kind are removed from a model's sentences; a translation with one is rejected."""
+"""Usual wrappers are removed from a model's sentences; a sentence or translation with another one is rejected."""
 
 # ruff: noqa: RUF001  (marks of many scripts)
-import json
-
 import pytest
 
 from benchmarks.material import wikipedia_sentences
+from tests.rooms.data.test_exemplars import llm_pool
 from workflow_scripts.apis.answer_checks import completion_fault, translation_fault
 from workflow_scripts.apis.wrappers import decoded, items_in, leftover
+from workflow_scripts.data.exemplar_writing import ModelValidator
 
 TEXT = "The old river runs through the north of the city and the children swim there."
 BARE = "El río viejo corre por el norte de la ciudad y los niños nadan allí."
 HARMONY = "<|channel|>analysis<|message|>Spanish, then.<|end|><|start|>assistant<|channel|>final<|message|>"
 TAKEN_OFF = [
-    "{}</s>", "<s>{}</s>", "{}<|im_end|>", "<|im_start|>assistant\n{}<|im_end|>\n<|im_start|>user\nMore.", "{}<eos>", "[INST] Translate. [/INST] {}",
-    "{}<｜end▁of▁sentence｜>", "<start_of_turn>model\n{}<end_of_turn>", "<|start_header_id|>assistant<|end_header_id|>\n\n{}<|eot_id|>",
-    HARMONY + "{}<|return|>", "<|channel|>final<|message|>{}", "assistantfinal{}", "analysisSpanish, then.assistantfinal{}", "<|channel>thought\nHm.<channel|>{}",
-    "<think>Spanish.</think>\n{}", "Spanish.</think>{}", "[THINK]Spanish.[/THINK]{}", "◁think▷Spanish.◁/think▷{}", "<seed:think>Hm.</seed:think>{}",
-    "<|begin_of_thought|>Hm.<|end_of_thought|><|begin_of_solution|>{}<|end_of_solution|>", "<thought>Hm.</thought><answer>{}</answer>", "[thinking]Hm[/thinking] {}",
-    "**Reasoning:** easy.\n\n**Translation:** {}", "<translation>{}</translation> Hope it helps.", "<source>{q}</source><target>{}</target>", "<p>{}</p>",
-    "assistant\n\n{}", "1. {}", "a) {}", "(b) {}", "iv. {}", "一、{}", "① {}", "2️⃣ {}", "- {}", "• {}", "– {}", "→ {}", "=> {}", "## {}", "> {}", "#1 {}", "\\item {}",
-    "{} {}", "{} / {}", "**{}**", "*{}*", "`{}`", "```\n{}\n```",
-    '"{}"', "«{}»", "“{}”", "„{}“", "「{}」", "'{}'", '"{}",', "({})", "[{}]", "{{}}", "\\boxed{{}}", "$\\boxed{\\text{{}}}$", '["{}"]', '{"translation": "{}"}',
-    '```json\n{"es": "{}"}\n```', "{} (Note: río may mean stream.)", "{} [literal]", "[ES] {}", "{} (Nota: libre)",
-    "\ufeff{}\u200b", "...{}", "{}…", "{}. {}", "✅ {}", "{} 🌊", "{} ---",
-    "\u200e{}\u200e", "\u2068{}\u2069", "(({}))", "1.1 {}", "1.1. {}", "№1 {}", "{}.", "{}...",
+    "{}</s>", "<s>{}</s>", "{}<|im_end|>", "{}<eos>", "{}<｜end▁of▁sentence｜>", "<|start_header_id|>assistant<|end_header_id|>\n\n{}<|eot_id|>",
+    HARMONY + "{}<|return|>", "<|channel|>final<|message|>{}", "analysisSpanish, then.assistantfinal{}", "<think>Spanish.</think>\n{}", "Spanish.</think>{}",
+    "[THINK]Spanish.[/THINK]{}", "<thought>Hm.</thought>{}", "<|begin_of_thought|>Hm.<|end_of_thought|><|begin_of_solution|>{}<|end_of_solution|>",
+    "1. {}", "a) {}", "(b) {}", "iv. {}", "一、{}", "① {}", "- {}", "• {}", "– {}", "→ {}", "## {}", "> {}", "1.1. {}", "**{}**", "*{}*", "`{}`", "```\n{}\n```",
+    '"{}"', "«{}»", "“{}”", "'{}'", '"{}",', "{} (Note: río may mean stream.)", "{} [literal]", "{} (Nota: libre)", "\ufeff{}\u200b", "\u200e{}\u200e",
+]  # fmt: skip
+REFUSED = [
+    "[INST] Translate. [/INST] {}", "◁think▷Spanish.◁/think▷{}", "<seed:think>Hm.</seed:think>{}", "<answer>{}</answer>", "[thinking]Hm[/thinking] {}",
+    "<translation>{}</translation> Hope it helps.", "<source>{q}</source><target>{}</target>", "<p>{}</p>", "=> {}", "#1 {}", "\\item {}", "„{}“", "「{}」",
+    "[{}]", "{{}}", "\\boxed{{}}", '["{}"]', '{"translation": "{}"}', "[ES] {}", "...{}", "{}…", "✅ {}", "{} 🌊", "{} ---", "(({}))", "№1 {}", "{}...", "| 1 | {} |",
 ]  # fmt: skip
 REJECTED = {
     "<xyz>{q}</xyz>{}": "markup", "El <b>río</b> {}": "markup", "{} <|im_sep|> {q}": "markup", "| {q} | {} |": "markup", "río → {}": "markup",
@@ -40,6 +38,13 @@ def filled(said):
 @pytest.mark.parametrize("said", TAKEN_OFF)
 def test_a_wrapper_is_taken_off(said):
     assert items_in(filled(said))[0] == [BARE]
+
+
+@pytest.mark.parametrize("said", REFUSED)
+def test_a_sentence_in_another_wrapper_is_refused(said):
+    rules = ModelValidator(llm_pool(), BARE.split(), lambda texts: [1] * len(texts))
+    (sentence,) = items_in(filled(said))[0]
+    assert rules.no_sentence(sentence) in ("markup", "other marks around it", "cut end")
 
 
 @pytest.mark.parametrize(("said", "reason"), REJECTED.items())
@@ -72,10 +77,9 @@ def test_entities_of_any_form_are_decoded():
 
 
 def test_no_sentence_of_wikipedia_is_damaged_or_rejected():
-    """In a pool, three of 2,000 lose the brackets around them, one a second full stop."""
     sentences = wikipedia_sentences(2000)
     assert {leftover(sentence, sentence) for sentence in sentences} == {None}
-    assert sum(items_in(sentence)[0] != [sentence] for sentence in sentences) <= 4
+    assert [sentence for sentence in sentences if items_in(sentence)[0] != [sentence]] == []
 
 
 ITEMS = [
@@ -88,20 +92,14 @@ ITEMS = [
 NUMBERED = "\n".join(f"{n}. {item}" for n, item in enumerate(ITEMS, 1))
 LISTS = [
     *("\n".join(form.format(mark, item) for mark, item in zip(marks, ITEMS, strict=True)) for form, marks in (
-        ("{1}", "12345"), ("{0}. {1}", "12345"), ("{0}) {1}", "abcde"), ("({0}) {1}", "12345"), ("{0}、{1}", "一二三四五"), ("{0} {1}", "①②③④⑤"),
-        ("{0}: {1}", "12345"), ("{0}\\. {1}", "12345"), ("{0} - {1}", "12345"), ("#{0} {1}", "12345"), ("- {1}", "12345"), ("• {1}", "12345"), ("**{0}.** {1}", "12345"),
-        ("**Sentence {0}:** {1}", "12345"), ("{0}: {1}", ("First", "Second", "Third", "Fourth", "Fifth")), ("{0}. {1}", ("I", "II", "III", "IV", "V")),
-        ("\\item {1}", "12345"), ("{0}. {1} (five words)", "12345"), ("{0}. {1} — uses the words", "12345"), ("{0}. *{1}*", "12345"), ("<li>{1}</li>", "12345"),
-        ("{0}) {1}", "абвгд"), ("{0}. {1}", "אבגדה"), ("{0}\t{1}", "12345"), ("({0}/5) {1}", "12345"), ("[{0}] {1}", "12345"), ("- [ ] {1}", "12345"),
-        ("-{1}", "12345"), ("•{1}", "12345"), ("\u200f{0}. {1}", "12345"), ("{0}.\u200b {1}", "12345"), ("### Sentence {0}\n{1}", "12345"),
-        ("{0}. {1}\nWords used: the, is", "12345"), ('<sentence id="{0}">{1}</sentence>', "12345"),
+        ("{1}", "12345"), ("{0}. {1}", "12345"), ("{0}) {1}", "abcde"), ("({0}) {1}", "12345"), ("{0}: {1}", "12345"), ("{0} - {1}", "12345"),
+        ("#{0}. {1}", "12345"), ("- {1}", "12345"), ("• {1}", "12345"), ("**{0}.** {1}", "12345"), ("**Sentence {0}:** {1}", "12345"),
+        ("{0}: {1}", ("First", "Second", "Third", "Fourth", "Fifth")), ("{0}. {1}", ("I", "II", "III", "IV", "V")), ("{0}. {1} (five words)", "12345"),
+        ("{0}. {1} — uses the words", "12345"), ("{0}. *{1}*", "12345"), ("{0}\t{1}", "12345"), ("({0}/5) {1}", "12345"), ("[{0}] {1}", "12345"),
+        ("-{1}", "12345"), ("### Sentence {0}\n{1}", "12345"), ("{0}. {1}\nWords used: the, is", "12345"),
     )),
-    str(ITEMS), f"sentences = {ITEMS}", json.dumps({str(n): item for n, item in enumerate(ITEMS, 1)}), json.dumps(NUMBERED),
-    "```python\n[" + ", ".join(map(repr, ITEMS)) + ",]\n```", " ".join(f"({n}) {item}" for n, item in enumerate(ITEMS, 1)),
-    json.dumps(ITEMS), "```json\n" + json.dumps({"sentences": ITEMS}, indent=1) + "\n```", json.dumps([{"id": 1, "sentence": item} for item in ITEMS]),
-    "\n".join(json.dumps({"sentence": item, "words": "a"}) for item in ITEMS), "Here you are:\n" + json.dumps(ITEMS), NUMBERED.replace("\n", " "),
-    "| # | Sentence |\n|---|---|\n" + "\n".join(f"| {n} | {item} |" for n, item in enumerate(ITEMS)), NUMBERED + "</s>", HARMONY + NUMBERED + "<|return|>",
-    "[THINK]The words\nare to be used.[/THINK]\n" + NUMBERED, "Here are five sentences:\n\n" + NUMBERED + "\n\nI hope they help!", "assistant\n" + NUMBERED,
+    " ".join(f"({n}) {item}" for n, item in enumerate(ITEMS, 1)), NUMBERED.replace("\n", " "), NUMBERED + "</s>", HARMONY + NUMBERED + "<|return|>",
+    "[THINK]The words\nare to be used.[/THINK]\n" + NUMBERED, "Here are five sentences:\n\n" + NUMBERED + "\n\nI hope they help!",
 ]  # fmt: skip
 
 

@@ -14,4 +14,4 @@ def no_variables(monkeypatch):
 @pytest.fixture
 def study(no_variables):
     """The demo's study."""
-    return open_study(merged_config(ROOT, DEMO), ROOT)
+    return open_study(merged_config(DEMO), ROOT)

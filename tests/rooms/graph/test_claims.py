@@ -157,7 +157,7 @@ MISTAKES = {
 
 def demo():
     claims = {"papers": ["s2sent", "extraction"], "scale": "demo"}
-    return settings_with(claims=claims), grids_in(merged_config(ROOT, DEMO))
+    return settings_with(claims=claims), grids_in(merged_config(DEMO))
 
 
 @pytest.mark.parametrize(("paper", "line", "column", "value", "message"), MISTAKES.values(), ids=MISTAKES)

@@ -33,7 +33,7 @@ def test_without_additions_files_are_merged_as_snakemake_merges_them():
     theirs = {}
     for file in (*base_files(ROOT), ROOT / DEMO):
         update_config(theirs, yaml.safe_load(file.read_text()))
-    assert merged_config(ROOT, DEMO) == theirs
+    assert merged_config(DEMO) == theirs
 
 
 def test_each_file_adds_to_what_those_before_it_make_and_the_command_line_last(load):
@@ -55,7 +55,7 @@ def test_a_study_of_another_name_has_none_of_the_texts_and_claims_of_the_study_b
         config = load_config(ROOT, [ROOT / DEMO], given)
         return [bool(config["report"]["page"][key]) for key in ("shows", "cannot_show")], config["claims"]
 
-    assert described(offline=True) == ([True, True], merged_config(ROOT, DEMO)["claims"])
+    assert described(offline=True) == ([True, True], merged_config(DEMO)["claims"])
     assert described(name="mine") == ([False, False], {"papers": [], "scale": "demo"})
     own = {"page": {"shows": "That it runs."}}
     assert described(name="mine", report=own, claims={"papers": ["jtcse"]}) == (
@@ -113,7 +113,7 @@ def test_a_mistake_of_a_file_is_one_line_that_names_it(load, tmp_path, contents,
 
 def test_the_schema_for_editors_has_every_key_and_every_range():
     schema = schema_of("configuration")
-    assert {*schema["properties"]} == {*merged_config(ROOT, DEMO)}
+    assert {*schema["properties"]} == {*merged_config(DEMO)}
     assert schema["$defs"]["Training"]["properties"]["batch_size"]["exclusiveMinimum"] == 1
 
 
@@ -137,7 +137,7 @@ HUB_ENCODER = {"kind": "hub", "repository": "team/model"}
     ],
 )  # fmt: skip
 def test_a_block_of_several_forms_is_told_what_its_nearest_form_lacks(block, found):
-    config = merged_config(ROOT, DEMO)
+    config = merged_config(DEMO)
     config["encoders"]["mine"] = block
     lines = mistakes(Configuration, config, "")
     assert len(lines) == len(found)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.planning import ROOT, grids_in, merged_config
+from tests.planning import grids_in, merged_config
 from workflow_scripts.graph.runs import all_runs, run_settings
 from workflow_scripts.graph.schema import GridBlock
 from workflow_scripts.graph.slices import at
@@ -95,7 +95,7 @@ def test_a_sweep_is_a_run_for_every_combination_named_after_its_values():
 
 def test_runs_lie_where_they_say_in_the_figures_of_the_papers():
     """A block's ``at`` repeats what its settings, or those of its pool, already are."""
-    config, checked = merged_config(ROOT, "config/config.yaml"), []
+    config, checked = merged_config("config/config.yaml"), []
     for name, described in grids_in(config).items():
         for block in described.runs:
             for _, run, _ in expand(block, (1,)):

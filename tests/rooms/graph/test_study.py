@@ -29,7 +29,7 @@ def test_a_data_root_may_be_relative_or_in_the_home_folder(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("SEMBLANCE_DATA", "~/of_all")
     (tmp_path / folder).mkdir(parents=True)
-    open_study(merged_config(ROOT, DEMO) | {"data_root": given}, ROOT)
+    open_study(merged_config(DEMO) | {"data_root": given}, ROOT)
     assert os.environ["SEMBLANCE_DATA"] == str(tmp_path / folder)  # as jobs see it
 
 
@@ -51,7 +51,7 @@ def test_files_after_a_second_flag_are_refused(monkeypatch):
 
 def test_a_slice_holds_the_defaults_of_its_settings(study):
     """A default that changes is a changed setting of every job that reads it."""
-    written = merged_config(ROOT, DEMO)["suites"]["sts"]
+    written = merged_config(DEMO)["suites"]["sts"]
     name = next(iter(written))
     wildcards = Wildcards(fromdict={"suite": name})
     held = json.loads(config_slice(study.settings, suite="suites.sts.{suite}")(wildcards))["suite"]

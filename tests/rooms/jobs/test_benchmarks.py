@@ -91,7 +91,7 @@ COLUMN = {
 
 def findings(suite, **column):
     """Findings for the demo with mteb_english, and a column of it, in its grid."""
-    config = merged_config(ROOT, DEMO)
+    config = merged_config(DEMO)
     grids, _ = read_grids(config, ROOT / "config")
     config["suites"]["mteb"]["mteb_english"] |= suite
     grids["demo"]["suites"]["mteb"] = ["mteb_english"]

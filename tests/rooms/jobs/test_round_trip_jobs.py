@@ -93,10 +93,10 @@ def test_two_parts_become_pairs_and_every_row_is_accounted_for(shop):
 
 
 def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):
-    shop = Workshop(tmp_path, tiny.sentences(500))
+    shop = Workshop(tmp_path, tiny.sentences(100))
     with FaultServer(cipher) as server:
         settings = shop.settings(server.url)
-        for stop_at in (300, 700):
+        for stop_at in (60, 140):
             process = shop.translate(settings)
             while len(server.requests) < stop_at:
                 assert process.poll() is None
@@ -105,8 +105,8 @@ def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):
             process.communicate()
         assert not (tmp_path / "trips").exists() or list((tmp_path / "trips").glob("*.parquet")) == []
         assert shop.translated(settings)[0] == 0
-        assert 2 * 500 <= len(server.requests) <= 2 * 500 + 2  # one a kill
-    assert len(read_table(tmp_path / "trips/1-of-1.parquet", ROUND_TRIPS)) == 500
+        assert 2 * 100 <= len(server.requests) <= 2 * 100 + 2  # one a kill
+    assert len(read_table(tmp_path / "trips/1-of-1.parquet", ROUND_TRIPS)) == 100
     assert shop.holds(KEY) == []
 
 
@@ -143,8 +143,8 @@ def test_a_missing_or_foreign_part_is_noticed(shop):
 
 
 def test_two_jobs_at_once_pay_for_every_request_once_and_make_the_same(tmp_path):
-    """600 sentences, both ways; each answer is another one every time, so that a second one would be seen."""
-    shop = Workshop(tmp_path, tiny.sentences(600))
+    """200 sentences, both ways; each answer is another one every time, so that a second one would be seen."""
+    shop = Workshop(tmp_path, tiny.sentences(200))
     with FaultServer(
         translations(
             lambda text, target: (
@@ -159,6 +159,6 @@ def test_two_jobs_at_once_pay_for_every_request_once_and_make_the_same(tmp_path)
             for name in ("one", "two")
         ]
         assert [process.communicate() and process.returncode for process in processes] == [0, 0]
-        assert len(server.requests) == 1200
+        assert len(server.requests) == 400
     rows = [read_table(tmp_path / f"trips/{name}.parquet", ROUND_TRIPS) for name in ("one", "two")]
     assert rows[0].equals(rows[1])

@@ -4,7 +4,7 @@ import pytest
 
 from tests import fault_server
 from tests.fault_server import FaultServer
-from tests.planning import ROOT, merged_config, settings_with
+from tests.planning import merged_config, settings_with
 from tests.workshop import CALLS
 from workflow_scripts.verbs.plan import PlannedJob
 from workflow_scripts.verbs.preflight import engine_answers
@@ -22,7 +22,7 @@ def config(monkeypatch):
     monkeypatch.setenv("TOY_KEY", "sk-canary")
 
     def made(translator, model):
-        real = merged_config(ROOT, "config/config.yaml")
+        real = merged_config("config/config.yaml")
         trip = real["corpora"]["wiki_spa"]["round_trip"] | {
             "translator": "libre",
             "source": "en",

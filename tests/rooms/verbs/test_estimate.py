@@ -4,13 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.planning import ROOT, merged_config, settings_with
+from tests.planning import merged_config, settings_with
 from workflow_scripts.settings.grids import Run
 from workflow_scripts.verbs import estimate
 from workflow_scripts.verbs.plan import PlannedJob
 
 RUN = Run("simcse", "base", "wiki", "default", {}, (1,), None)
-REAL = merged_config(ROOT, "config/config.yaml")
+REAL = merged_config("config/config.yaml")
 
 
 def fetched(path, size="base"):
