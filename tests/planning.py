@@ -13,10 +13,9 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import yaml
@@ -52,11 +51,8 @@ def copy_tree(folder: Path) -> Path:
 
 
 _FORK = multiprocessing.get_context("fork")
-_read_before: dict[tuple[str, str], bytes] = {}
-"""What YAML says, pickled, by the class that loads it and its text: as a rule, one file of forty differs."""
-_asked_before: set[frozenset] = set()
-_modules: dict[frozenset, dict[str, ModuleType]] = {}
-"""The project's modules of a folder, by the states of its files, once it is asked a second time."""
+_LOADED = ("snakemake.api", "snakemake.workflow", "snakemake.dag", "snakemake.scheduling.job_scheduler")
+"""Modules that each child would load."""
 
 
 def snakemake(folder: Path, *arguments: str) -> tuple[int, str]:
@@ -67,50 +63,13 @@ def snakemake(folder: Path, *arguments: str) -> tuple[int, str]:
     path = os.environ["PATH"]
     if "--cores" in arguments and "--touch" not in arguments:
         path = f"{programs()}:{path}"
-    files = (folder / "workflow_scripts").rglob("*.py")
-    sources = frozenset((file, file.stat().st_mtime_ns) for file in files)
     reader, writer = _FORK.Pipe(duplex=False)
-    child = _FORK.Process(target=_child, args=(writer, folder, arguments, path, _modules.get(sources, {})))
+    child = _FORK.Process(target=_child, args=(writer, folder, arguments, path))
     child.start()
     writer.close()
-    code, printed, imported, read = reader.recv()
+    code, printed = reader.recv()
     child.join()
-    _read_before.update(read)
-    _import(name for name in imported if not _is_ours(name))
-    if sources in _asked_before and sources not in _modules:
-        _modules[sources] = _modules_in(folder, filter(_is_ours, imported))
-    _asked_before.add(sources)
     return code, printed
-
-
-def _is_ours(name: str) -> bool:
-    return name.partition(".")[0] == "workflow_scripts"
-
-
-def _import(names: Iterable[str]) -> None:
-    """Import what a child has imported, so that no later one does it again."""
-    for name in names:
-        with contextlib.suppress(
-            ImportError
-        ):  # a module that its own package makes, or one of a test's folder
-            importlib.import_module(name)
-
-
-def _modules_in(folder: Path, names: Iterable[str]) -> dict[str, ModuleType]:
-    """The project's modules of these names as ``folder`` has them, which are not those of this process."""
-    own = _take_away()
-    sys.path.insert(0, str(folder))
-    try:
-        _import(names)
-        return _take_away()
-    finally:
-        sys.path.remove(str(folder))
-        sys.modules.update(own)
-
-
-def _take_away() -> dict[str, ModuleType]:
-    """Take the project's modules out of ``sys.modules``."""
-    return {name: sys.modules.pop(name) for name in [*filter(_is_ours, sys.modules)]}
 
 
 @cache
@@ -119,38 +78,21 @@ def prepare() -> None:
     from snakemake.cli import get_argument_parser
 
     get_argument_parser()  # looks for plugins, of which it takes note
+    for name in _LOADED:
+        importlib.import_module(name)
     yaml.FullLoader = yaml.CFullLoader  # the same language, read by LibYAML
     importlib.metadata.packages_distributions = cache(importlib.metadata.packages_distributions)
     importlib.metadata.packages_distributions()
-    yaml.load = _remembering(yaml.load)
 
 
-def _remembering(load: Callable) -> Callable:
-    """``yaml.load`` that reads no text twice; an error is not remembered."""
-
-    def remembered(stream, Loader):
-        text = stream if isinstance(stream, str | bytes) else stream.read()
-        key = (Loader.__qualname__, str(text))
-        if key not in _read_before:
-            if text is not stream:
-                stream.seek(0)  # errors name the file
-            _read_before[key] = pickle.dumps(load(stream, Loader))
-        return pickle.loads(_read_before[key])
-
-    return remembered
-
-
-def _child(
-    writer, folder: Path, arguments: tuple[str, ...], path: str, modules: dict[str, ModuleType]
-) -> None:
+def _child(writer, folder: Path, arguments: tuple[str, ...], path: str) -> None:
     gc.disable()  # a short life, and each collection would look at, and so copy, all that the parent has loaded
     os.chdir(folder)
     os.environ["PATH"] = path
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = False  # the folder is the test's own, and its next question finds it compiled
-    _take_away()
-    before, read = set(sys.modules), set(_read_before)
-    sys.modules.update(modules)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "workflow_scripts"]:
+        del sys.modules[name]
     printed, code = io.StringIO(), 0
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         from snakemake.cli import main
@@ -162,13 +104,7 @@ def _child(
             code = stop.code if isinstance(stop.code, int) else 1
             if isinstance(stop.code, str):
                 printed.write(stop.code)
-    new = sorted(name for name in sys.modules.keys() - before if _is_ours(name) or _is_installed(name))
-    newly_read = {key: value for key, value in _read_before.items() if key not in read}
-    writer.send((code or 0, printed.getvalue(), new, newly_read))
-
-
-def _is_installed(name: str) -> bool:
-    return "site-packages" in str(getattr(sys.modules[name], "__file__", ""))
+    writer.send((code or 0, printed.getvalue()))
 
 
 def planned_jobs(folder: Path, *arguments: str, configfile: str = DEMO) -> dict[str, int]:
