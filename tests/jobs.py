@@ -1,6 +1,7 @@
 """Training jobs in a folder, called as their rules call them; heavy imports wait until a job runs."""
 
 import atexit
+import contextlib
 import copy
 import gc
 import hashlib
@@ -8,10 +9,11 @@ import json
 import multiprocessing
 import os
 import re
+import resource
 import runpy
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -290,6 +292,17 @@ def _become(rule: str, call: dict[str, Any], folder: Path, environment: dict[str
         runpy.run_module("workflow_scripts.jobs", run_name="__main__")
     finally:
         atexit._run_exitfuncs()  # which a child of multiprocessing does not do by itself
+
+
+@contextlib.contextmanager
+def full_disk(size: int = 100_000) -> Iterator[None]:
+    """Let no file of this process grow beyond ``size`` bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def files_of(folder: Path) -> dict[str, str]:

@@ -1,14 +1,12 @@
 """Checkpoints on a full disk, and a training that is crashed at every file that it writes."""
 
-import resource
-import signal
 import subprocess
 import sys
 
 import pytest
 import torch
 
-from tests.jobs import MODEL, make_inputs
+from tests.jobs import MODEL, full_disk, make_inputs
 from tests.planning import ROOT
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.training.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
@@ -16,22 +14,13 @@ from workflow_scripts.training.checkpoints import Checkpoint, load_checkpoint, s
 OURS = "f" * 64
 
 
-@pytest.fixture
-def full_disk():
-    """No file may grow beyond 100 kB."""
-    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, handler)
-
-
-def test_a_disk_that_is_full_is_one_line_and_keeps_the_checkpoint_before(tmp_path, full_disk):
+def test_a_disk_that_is_full_is_one_line_and_keeps_the_checkpoint_before(tmp_path):
     small, large = ({"model": {"weight": torch.arange(size)}} for size in (10.0, 100_000.0))
     save_checkpoint(tmp_path, OURS, Checkpoint(4, small))
     with (
         pytest.raises(SystemExit, match=r"step00000008/model.safetensors: File too large\. Free some space"),
         one_line_errors(),
+        full_disk(),
     ):
         save_checkpoint(tmp_path, OURS, Checkpoint(8, large))
     kept = load_checkpoint(tmp_path, OURS)

@@ -2,11 +2,9 @@
 
 import errno
 import os
-import resource
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
+from tests.jobs import files_of, full_disk
 from workflow_scripts.columns import SENTENCES, WORD_COUNTS
 from workflow_scripts.errors import DataError, one_line_errors
 from workflow_scripts.provenance.artefacts import (
@@ -64,22 +63,6 @@ def write_all(folder, made=None, mark=""):
     write_page(folder / "figure.svg", SVG.replace("</svg>", f"{mark}</svg>"), made)
     write_page(folder / "report.html", HTML + mark, made)
     write_folder(folder / "model", made, weights=f"weights {mark}".encode() * 100)
-
-
-def files_below(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
-    }
-
-
-@contextmanager
-def files_limited_to(size):
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 # Checksums
@@ -154,11 +137,11 @@ WRITERS = {
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_failure_leaves_the_old_artefact_and_nothing_else(tmp_path, name):
     write_all(tmp_path)
-    before = files_below(tmp_path)
+    before = files_of(tmp_path)
     with pytest.raises(RuntimeError, match="stopped"), WRITERS[name](tmp_path / name):
         assert len(list(tmp_path.glob(f".{name}.*.tmp"))) == 1
         raise RuntimeError("stopped")
-    assert files_below(tmp_path) == before and not list(tmp_path.glob(".*"))
+    assert files_of(tmp_path) == before and not list(tmp_path.glob(".*"))
 
 
 LARGE = 300_000
@@ -180,14 +163,14 @@ def fill_with_tensors(path):
 )
 def test_a_full_disk_is_one_line_that_names_the_artefact(tmp_path, name, fill):
     write_all(tmp_path)
-    before = files_below(tmp_path)
-    with pytest.raises(SystemExit) as stopped, one_line_errors(), files_limited_to(LARGE // 4):
+    before = files_of(tmp_path)
+    with pytest.raises(SystemExit) as stopped, one_line_errors(), full_disk(LARGE // 4):
         fill(tmp_path / name)
     line = str(stopped.value)
     assert str(tmp_path / name) in line and os.strerror(errno.EFBIG) in line and "\n" not in line
-    assert files_below(tmp_path) == before
+    assert files_of(tmp_path) == before
     fill(tmp_path / name)  # the limit was the only thing in the way
-    assert files_below(tmp_path) != before
+    assert files_of(tmp_path) != before
 
 
 # Reading

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import jobs
 from tests.planning import copy_tree, run, run_alone
 
 # Played by the job itself, between reading its input and writing its output.
@@ -32,51 +33,19 @@ runpy.run_module("workflow_scripts.jobs", run_name="__main__")
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     """A copy of the pipeline with a corpus in it."""
-    folder = copy_tree(tmp_path_factory.mktemp("tree"))
-    made = run(
-        folder,
-        "-c",
-        "import pyarrow as pa\n"
-        "from pathlib import Path\n"
-        "from workflow_scripts.columns import SENTENCES\n"
-        "from workflow_scripts.provenance.artefacts import job_record, write_table\n"
-        "table = pa.table([['a b', 'a c'], [0, 0], [0, 1]], names=SENTENCES.names).cast(SENTENCES)\n"
-        "record = job_record('count_words', settings={}, inputs={}, outputs=[Path('train.parquet')])\n"
-        "write_table(Path('train.parquet'), table, record)\n",
-    )
-    assert made.returncode == 0, made.stderr
-    return folder
+    return jobs.make_inputs(copy_tree(tmp_path_factory.mktemp("tree")))
 
 
-SETTINGS = {"words": {"peak_window": 1}}
-
-
-def command_line(tree, **packages):
+def command_line(**packages):
     """The job's, as its rule writes it."""
-    code = tree / "code.json"
-    if not code.exists():
-        listed = (
-            "import json, sys\n"
-            "from workflow_scripts.provenance.closure import meanings, packages\n"
-            "print(json.dumps([meanings('jobs.count_words'), packages('jobs.count_words')]))"
-        )
-        meaning, packages = json.loads(run(tree, "-c", listed).stdout)
-        code.write_text(json.dumps(meaning))
-        (tree / "packages.json").write_text(json.dumps(packages))
-    files = {
-        "wildcards": {"corpus": "toy"},
-        "inputs": {"sentences": "train.parquet", "code": "code.json"},
-        "outputs": {"counts": "words.parquet"},
-        "operational": {},
-    }
-    planned = json.loads((tree / "packages.json").read_text()) | packages
-    call = {"module": "jobs.count_words", "settings": SETTINGS, "packages": planned, "files": files}
-    return ["count_words", json.dumps(call)]
+    files = {"sentences": Path("corpus/train.parquet"), "counts": Path("words.parquet")}
+    call = jobs.call_of("count_words", {"words": {"peak_window": 1}}, corpus="toy", **files)
+    return ["count_words", json.dumps(call | {"packages": call["packages"] | packages})]
 
 
 def count_words(tree, file, addition):
     """Count words while ``addition`` is appended to ``file``; both are as before afterwards."""
-    arguments = command_line(tree)
+    arguments = command_line()
     path, before = tree / file, (tree / file).read_bytes()
     try:
         return run(tree, "-c", PROGRAM.format(file=file, addition=addition, arguments=arguments))
@@ -91,7 +60,7 @@ EDIT = b"\nEDITED = True\n"
     ("file", "addition", "message"),
     [
         ("workflow_scripts/data/words.py", EDIT, "workflow_scripts/data/words.py: edited while this job was running"),
-        ("train.parquet", EDIT, "train.parquet: changed"),
+        ("corpus/train.parquet", EDIT, "train.parquet: changed"),
         ("workflow_scripts/data/words.py", b"\n# a comment\n", None),
         ("workflow_scripts/methods/three_r.py", EDIT, None),
     ],
@@ -108,7 +77,7 @@ def test_a_job_fails_only_if_its_code_or_an_input_changes(tree, file, addition, 
 
 def started(tree, environment=None, **packages):
     """A job that has run to its end."""
-    line = command_line(tree, **packages)
+    line = command_line(**packages)
     return run(tree, "-m", "workflow_scripts.jobs", *line, **(environment or {}))
 
 
@@ -157,7 +126,7 @@ def test_a_module_from_elsewhere_ends_a_job(tree, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("")
     (tree / "words.parquet").unlink(missing_ok=True)
     with (tree / "job.log").open("w+") as log:
-        command = [sys.executable, "-m", "workflow_scripts.jobs", *command_line(tree)]
+        command = [sys.executable, "-m", "workflow_scripts.jobs", *command_line()]
         environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{tree}", "PYTHONSAFEPATH": "1"}
         code = subprocess.run(command, cwd=tree, env=environment, stdout=log, stderr=log, check=False)
         log.seek(0)
