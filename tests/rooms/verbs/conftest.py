@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from workflow_scripts.columns import PAIRS, SENTENCES
@@ -13,6 +14,7 @@ from workflow_scripts.evaluation.base import Score, score_table
 from workflow_scripts.provenance.artefacts import (
     identity,
     job_record,
+    read_record,
     write_page,
     write_table,
     writing_model_folder,
@@ -26,41 +28,52 @@ HUB = Input(path="hub:owner/stsb@0123456789", sha256="0" * 40)
 PACKAGE = Input(path="package:minilm==1.0/model.safetensors", sha256="5" * 64)
 
 
+def place(path):
+    """A path of the study, unless it is one of the working directory."""
+    return Path(path) if path.startswith(("resources/", "results/", "benchmarks/")) else Path(STUDY, path)
+
+
 def made_by(rule, outputs, *, settings=None, inputs=None, **others):
     """A record as a job of ``rule`` writes it; the code is that of a module which is there."""
-    paths = {
-        role: Path(STUDY, path) if "resources" not in path else Path(path)
-        for role, path in (inputs or {}).items()
-    }
     return job_record(
         rule,
         meaning=meanings("jobs.count_words"),
         versions=packages("jobs.count_words"),
         settings=settings or {},
-        inputs=paths,
-        outputs=[Path(STUDY, path) for path in outputs],
+        inputs={role: place(path) for role, path in (inputs or {}).items()},
+        outputs=[place(path) for path in outputs],
         **others,
     )
 
 
+def write(rule, path, table, **described):
+    """Write a table of the study as a job of ``rule`` does; returns its path."""
+    write_table(place(path), table, made_by(rule, [path], **described))
+    return place(path)
+
+
+def reseal(path, *, rows=None, **changes):
+    """Write a table again under its checksum, with other rows or another record."""
+    record, table = read_record(path), pq.read_table(path)
+    write_table(path, table if rows is None else rows(table), record.model_copy(update=changes))
+
+
 def write_dataset(score=2.5):
-    record = made_by(
-        "read_dataset", ["datasets/stsb.parquet"], foreign={"hub": HUB}, wildcards={"dataset": "stsb"}
-    )
     rows = [["test"] * 40, [f"a {i}" for i in range(40)], [f"b {i}" for i in range(40)], [score] * 40]
-    write_table(Path(STUDY, "datasets/stsb.parquet"), pa.table(rows, schema=PAIRS), record)
+    table = pa.table(rows, schema=PAIRS)
+    write("read_dataset", "datasets/stsb.parquet", table, foreign={"hub": HUB}, wildcards={"dataset": "stsb"})
 
 
 def write_corpus(max_words=50):
-    record = made_by(
+    rows = [[f"sentence {i}" for i in range(max_words)], [0] * max_words, list(range(max_words))]
+    write(
         "split_corpus",
-        ["corpora/wiki/train.parquet"],
+        "corpora/wiki/train.parquet",
+        pa.table(rows, schema=SENTENCES),
         settings={"corpus": {"max_words": max_words}},
         inputs={"prompt": "resources/prompt.txt"},
         wildcards={"corpus": "wiki"},
     )
-    rows = [[f"sentence {i}" for i in range(max_words)], [0] * max_words, list(range(max_words))]
-    write_table(Path(STUDY, "corpora/wiki/train.parquet"), pa.table(rows, schema=SENTENCES), record)
 
 
 def write_encoder(labels=("stand-in encoder",)):
@@ -90,18 +103,17 @@ def write_run(run, seed, temperature=0.05):
 
 
 def write_scores(run, seed, value=0.7):
-    file = f"scores/sts/suite/{run}/seed{seed}.parquet"
-    record = made_by(
+    scores = [Score("STSB", "all", metric, value, 40) for metric in ("pearson", "spearman")]
+    write(
         "evaluate_sts",
-        [file],
+        f"scores/sts/suite/{run}/seed{seed}.parquet",
+        score_table(scores, run=run, seed=seed, suite="suite"),
         inputs={
             "model": f"runs/{run}/seed{seed}/model/record.json",
             f"datasets/{STUDY}/datasets/stsb.parquet": "datasets/stsb.parquet",
         },
         wildcards={"suite": "suite", "run": run, "seed": str(seed)},
     )
-    scores = [Score("STSB", "all", metric, value, 40) for metric in ("pearson", "spearman")]
-    write_table(Path(STUDY, file), score_table(scores, run=run, seed=seed, suite="suite"), record)
 
 
 def score_files():
@@ -109,15 +121,11 @@ def score_files():
 
 
 def write_table_of_scores(value=0.7):
-    record = made_by(
-        "make_table",
-        ["tables/main.parquet"],
-        inputs={f"scores/{STUDY}/{file}": file for file in score_files()},
-        wildcards={"experiment": "main"},
-    )
     scores = [Score("STSB", "all", "spearman", value, 40), Score("STSB", "all", "pearson", 0.6, 40)]
     rows = [score_table(scores, run=run, seed=seed, suite="suite") for run, seed in RUNS]
-    write_table(Path(STUDY, "tables/main.parquet"), pa.concat_tables(rows), record)
+    inputs = {f"scores/{STUDY}/{file}": file for file in score_files()}
+    table = pa.concat_tables(rows)
+    write("make_table", "tables/main.parquet", table, inputs=inputs, wildcards={"experiment": "main"})
 
 
 TIMES = Path("benchmarks/study/tabulate_times/main.parquet")
@@ -125,17 +133,9 @@ TIMES = Path("benchmarks/study/tabulate_times/main.parquet")
 
 def write_times():
     """A table of times, and the page that shows it."""
-    record = made_by("tabulate_times", [], wildcards={"experiment": "main"})
-    made = record.model_copy(update={"outputs": [TIMES.as_posix()]})
-    write_table(TIMES, pa.table({"mean": [0.5]}), made)
-    page = job_record(
-        "write_report",
-        settings={},
-        meaning={},
-        versions={},
-        inputs={f"times/{TIMES}": TIMES},
-        outputs=[Path(STUDY, "report.html")],
-    )
+    times = TIMES.as_posix()
+    write("tabulate_times", times, pa.table({"mean": [0.5]}), wildcards={"experiment": "main"})
+    page = made_by("write_report", ["report.html"], inputs={f"times/{times}": times})
     write_page(Path(STUDY, "report.html"), "<html><body>0.5</body></html>", page)
 
 

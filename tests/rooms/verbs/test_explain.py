@@ -10,7 +10,6 @@ from tests.rooms.verbs.conftest import HUB, STUDY, flip_a_byte
 from tests.verbs import data, printed
 from workflow_scripts.columns import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.artefacts import write_table
 
 TABLE = Path(STUDY, "tables/main.parquet")
 SCORE = f"{STUDY}/scores/sts/suite/plain/seed1.parquet"
@@ -124,20 +123,18 @@ COLUMNS = [
 def experiment(root, study):
     """The table of an experiment in which simcse is compared with plain."""
     study.write_scores("simcse", 2, value=0.5)
-    record = study.made_by(
-        "make_table",
-        ["tables/experiment.parquet"],
-        inputs={f"scores/{STUDY}/{file}": file for file in study.score_files()},
-        settings={"experiment": {"columns": COLUMNS}},
-    )
     rows = [
         SPEARMAN | {"run": run, "heading": heading, "baseline": baseline, "mean": 60.0}
         for heading in ("Spearman", "both", "each", "gain", "threshold")
         for run, baseline in (("simcse", "plain"), ("plain", None))
     ]
-    path = Path(STUDY, "tables/experiment.parquet")
-    write_table(path, pa.Table.from_pylist(rows, schema=TABLE_COLUMNS), record)
-    return path
+    return study.write(
+        "make_table",
+        "tables/experiment.parquet",
+        pa.Table.from_pylist(rows, schema=TABLE_COLUMNS),
+        inputs={f"scores/{STUDY}/{file}": file for file in study.score_files()},
+        settings={"experiment": {"columns": COLUMNS}},
+    )
 
 
 OWN, BASELINE = "the row's own", "the baseline's"
@@ -195,19 +192,18 @@ def test_a_cell_of_the_extraction_study_leads_to_its_models_representation(root,
     for representation, task in product(("plain", "random"), ("a", "b")):
         file = f"scores/extraction/sts/{representation}/{task}.parquet"
         wildcards = {"kind": "sts", "representation": representation, "task": task}
-        made = study.made_by("extract_scores", [file], wildcards=wildcards)
-        write_table(Path(STUDY, file), pa.table({"value": [0.5]}), made)
+        study.write("extract_scores", file, pa.table({"value": [0.5]}), wildcards=wildcards)
         scores[f"scores/{STUDY}/{file}"] = file
     settings = {
         "names": {"models": {"BERT": {"representation": "plain"}, "RE": {"representation": "random"}}}
     }
-    record = study.made_by("tabulate_extraction", ["tables/b.parquet"], inputs=scores, settings=settings)
     rows = [
         {"run": run, "heading": heading, "suite": "sts", "task": task}
         for run, heading, task in (("avg", "BERT", "a"), ("avg", "RE", "a, b"), ("avg: RE", "STS", "b"))
     ]
-    write_table(Path(STUDY, "tables/b.parquet"), pa.Table.from_pylist(rows, schema=TABLE_COLUMNS), record)
-    found = [*states(explained(f"{STUDY}/tables/b.parquet", cell))][1:]
+    table = pa.Table.from_pylist(rows, schema=TABLE_COLUMNS)
+    path = study.write("tabulate_extraction", "tables/b.parquet", table, inputs=scores, settings=settings)
+    found = [*states(explained(path, cell))][1:]
     assert found == [f"scores/extraction/sts/{file}.parquet" for file in files]
 
 

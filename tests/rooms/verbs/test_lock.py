@@ -5,23 +5,16 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 
-from tests.rooms.verbs.conftest import STUDY, flip_a_byte
+from tests.rooms.verbs.conftest import STUDY, flip_a_byte, reseal
 from tests.verbs import data, printed
 from workflow_scripts.columns import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.provenance.artefacts import read_record, read_seal, write_table
+from workflow_scripts.provenance.artefacts import read_record, read_seal
 from workflow_scripts.verbs.lock import LOCK, UNEXPLAINED, machine
 
 TABLE = "tables/main.parquet"
-
-
-def rewrite(path, *, rows=None, **changes):
-    """Seal a table again, with other rows or another record."""
-    record, table = read_record(path), pq.read_table(path)
-    write_table(path, table if rows is None else rows(table), record.model_copy(update=changes))
 
 
 def test_a_lock_names_every_artefact_and_every_source_and_lies_below_results(root):
@@ -45,9 +38,9 @@ def test_nothing_damaged_or_missing_is_locked(root, change):
 
 def test_a_table_made_again_at_another_commit_is_as_in_the_lock_and_an_edited_one_is_not(root, locked):
     origin = read_record(Path(STUDY, TABLE)).origin
-    rewrite(Path(STUDY, TABLE), origin=origin.model_copy(update={"commit": "0" * 40}))
+    reseal(Path(STUDY, TABLE), origin=origin.model_copy(update={"commit": "0" * 40}))
     assert checked(locked) == []
-    rewrite(Path(STUDY, TABLE), rows=lambda table: table.set_column(5, "value", pc.add(table["value"], 0.01)))
+    reseal(Path(STUDY, TABLE), rows=lambda table: table.set_column(5, "value", pc.add(table["value"], 0.01)))
     assert checked(locked) == [(TABLE, "changed", UNEXPLAINED)]
 
 
@@ -103,7 +96,7 @@ def test_another_rate_in_a_record_whose_key_and_seal_are_made_again_is_found(roo
     history = "runs/plain/seed1/history.parquet"
     record = read_record(Path(STUDY, history))
     forged = record.model_copy(update={"settings": record.settings | {"training": {"learning_rate": 1.0}}})
-    rewrite(Path(STUDY, history), settings=forged.settings, key=forged.recomputed_key())
+    reseal(Path(STUDY, history), settings=forged.settings, key=forged.recomputed_key())
     assert checked(locked) == [(history, "changed", "settings")]
 
 
@@ -163,8 +156,8 @@ def numbered(root, study):
     means = {"a": 71.199, "b": 70.0, "c": None}
     rows = [{"run": run, "heading": "STS", "mean": mean, "digits": 2} for run, mean in means.items()]
     table = pa.Table.from_pylist(rows, schema=TABLE_COLUMNS)
-    write_table(path, table, study.made_by("make_table", ["tables/numbers.parquet"]))
-    write_table(Path(OTHER), table.slice(0, 1), study.made_by("make_table", ["tables/other.parquet"]))
+    study.write("make_table", "tables/numbers.parquet", table)
+    study.write("make_table", "tables/other.parquet", table.slice(0, 1))
     printed("lock", STUDY, "--to", "lock.json")
     assert json.loads(Path("lock.json").read_text())["printed"] == {
         path.as_posix(): NUMBERS, OTHER: {"a, STS": "71.20"}
@@ -190,7 +183,7 @@ def test_one_line_says_whether_numbers_or_bytes_differ(numbered, numbers, made_o
     locked, table = numbered
     edit(locked, made_on={table.as_posix(): made_on} if made_on else {})
     edit(locked, printed={table.as_posix(): numbers or {}} | ({} if numbers else {OTHER: {}}))
-    rewrite(table, rows=lambda rows: rows.set_column(0, "run", pa.array(["a", "b", "e"])))
+    reseal(table, rows=lambda rows: rows.set_column(0, "run", pa.array(["a", "b", "e"])))
     code, text = printed("lock", STUDY, "--check", locked, "--short")
     assert code == 1 and text.startswith(said.format(table=table)) and len(text.splitlines()) == 1
     assert text.endswith(f"`python -m workflow_scripts lock {STUDY} --check lock.json` for details.\n")

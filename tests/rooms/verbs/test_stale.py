@@ -5,13 +5,12 @@ import os
 from pathlib import Path
 from unittest.mock import patch
 
-import pyarrow.parquet as pq
 import pytest
 
-from tests.rooms.verbs.conftest import STUDY, TIMES
+from tests.rooms.verbs.conftest import STUDY, TIMES, reseal
 from tests.verbs import data, printed
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.provenance.artefacts import read_record, write_table
+from workflow_scripts.provenance.artefacts import read_record
 from workflow_scripts.provenance.record import sha256_of
 from workflow_scripts.verbs import stale
 from workflow_scripts.verbs.plan import Graph, PlannedJob
@@ -166,6 +165,5 @@ def test_an_artefact_that_no_job_of_the_whole_study_writes_is_listed_without_a_f
 def test_an_altered_record_is_stale_for_this_reason_alone(root):
     """Though its key is still that of the job."""
     asked, path = jobs(), Path(STUDY, "runs/plain/seed1/history.parquet")
-    altered = {"settings": {"training": {"steps": 4}}}
-    write_table(path, pq.read_table(path), read_record(path).model_copy(update=altered))
+    reseal(path, settings={"training": {"steps": 4}})
     assert own(answer(asked)) == {"runs/plain/seed1/history.parquet": DAMAGED}
