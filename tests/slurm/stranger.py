@@ -91,7 +91,3 @@ class Stranger:
             cwd=cwd or self.clone, env=self.variables(**more), capture_output=True, text=True, check=False,
             timeout=seconds, user=self.entry.pw_uid, group=self.entry.pw_gid, extra_groups=[],
         )  # fmt: skip
-
-    def owns(self, path: Path) -> bool:
-        """Whether a file is this user's."""
-        return path.stat().st_uid == self.entry.pw_uid

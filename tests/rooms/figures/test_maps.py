@@ -42,20 +42,10 @@ def weights(sentences=("Hello.",), layers=(1, 2), heads=2, first=0.5):
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, ATTENTION, strict=True)], schema=ATTENTION)
 
 
-@pytest.fixture
-def attention(stored):
-    """Draws some layers of the attention of runs."""
-
-    def draw(maps, *layers):
-        files = [stored(table, run=run) for run, table in maps]
-        return shown("attention_maps", {"layers": layers}, {"maps": files})
-
-    return draw
-
-
-def test_weights_are_means_over_heads_and_seeds_of_the_first_sentence_and_chosen_layers(attention):
+def test_weights_are_means_over_heads_and_seeds_of_the_first_sentence_and_chosen_layers(stored):
     maps = [("a", weights(("One.", "Two."), first=0.5)), ("a", weights(("One.",), first=0.3))]
-    points = attention(maps, 2, 9).points
+    files = [stored(table, run=run) for run, table in maps]
+    points = shown("attention_maps", {"layers": (2, 9)}, {"maps": files}).points
     assert set(points["layer"]) == {2} and len(points) == 9
     to_cls = points["weight"][points["key_position"] == 0]
     assert to_cls.tolist() == pytest.approx([(0.5 + 0.6 + 0.3 + 0.4) / 4] * 3)

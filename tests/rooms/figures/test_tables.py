@@ -59,38 +59,22 @@ def test_a_footnote_has_the_correlation_of_the_columns(scatter):
     assert "Not drawn" not in " ".join(found)
 
 
-@pytest.fixture
-def space(stored, table):
-    """Draws alignment and uniformity of runs and seeds, with their headline scores."""
-
-    def draw(headline, *measured):
-        scores = []
-        for run, seed, alignment, uniformity in measured:
-            cell = {
-                "run": run,
-                "seed": seed,
-                "suite": "geometry",
-                "aggregation": "",
-                "n": 9,
-                "note": "lee, score > 4",
-            }
-            values = [
-                ("lee", "alignment", alignment),
-                ("lee", "uniformity", uniformity),
-                ("other", "alignment", 99.0),
-            ]
-            rows = [cell | {"task": task, "metric": metric, "value": value} for task, metric, value in values]
-            scores.append(stored(pa.Table.from_pylist(rows, schema=SCORES)))
-        means = {run: (mean, 1.0) for run, mean in headline.items()}
-        return shown("alignment_uniformity", {"task": "lee"}, {"table": [table(means)], "scores": scores})
-
-    return draw
-
-
-def test_points_are_means_and_sds_over_seeds_with_uniformity_to_the_right(space):
-    points, picture, found = space(
-        {"a.mini": 71.0}, *(("a.mini", seed, a, -10 * a) for seed, a in enumerate((0.1, 0.2, 0.6)))
-    )
+def test_points_are_means_and_sds_over_seeds_with_uniformity_to_the_right(stored, table):
+    cell = {"run": "a.mini", "suite": "geometry", "aggregation": "", "n": 9, "note": "lee, score > 4"}
+    scores = []
+    for seed, alignment in enumerate((0.1, 0.2, 0.6)):
+        values = {
+            ("lee", "alignment"): alignment,
+            ("lee", "uniformity"): -10 * alignment,
+            ("other", "alignment"): 99.0,
+        }
+        rows = [
+            cell | {"seed": seed, "task": task, "metric": metric, "value": value}
+            for (task, metric), value in values.items()
+        ]
+        scores.append(stored(pa.Table.from_pylist(rows, schema=SCORES)))
+    files = {"table": [table({"a.mini": (71.0, 1.0)})], "scores": scores}
+    points, picture, found = shown("alignment_uniformity", {"task": "lee"}, files)
     (point,) = points.to_dict("records")
     assert (point.pop("run"), point.pop("note")) == ("a.mini", "lee, score > 4")
     assert point == pytest.approx({

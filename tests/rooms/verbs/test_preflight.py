@@ -46,8 +46,3 @@ def test_every_mistake_of_a_configuration_is_a_red_line(tmp_path):
         [f"FAIL {overlay}:2", "extraction.bias_list"],
     ]
     assert red[1].endswith("Did you mean bert?")
-
-
-def test_a_target_that_no_rule_makes_is_a_red_line():
-    answer = preflight("dmo", "--configfile", DEMO)
-    assert answer.returncode == 1 and "FAIL dmo: no rule makes it. Did you mean demo?" in answer.stdout

@@ -1,6 +1,7 @@
 """A change of configuration, code, packages or inputs: stale names the artefacts and the keys."""
 
 import copy
+import hashlib
 import os
 from pathlib import Path
 from unittest.mock import patch
@@ -11,7 +12,6 @@ from tests.rooms.verbs.conftest import STUDY, TIMES, reseal
 from tests.verbs import data, printed
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.provenance.artefacts import read_record
-from workflow_scripts.provenance.record import sha256_of
 from workflow_scripts.verbs import stale
 from workflow_scripts.verbs.plan import Graph, PlannedJob
 from workflow_scripts.verbs.records import ABSENT, Records
@@ -99,6 +99,14 @@ def test_a_changed_setting_is_named_with_its_key_and_makes_artefacts_behind_it_s
             lambda job: job.settings.update(method={"module": 0.05, "temperature": "simcse"}),
             [("setting", "method.module", 0.05), ("setting", "method.temperature", "simcse")],
         ),
+        (
+            "make_table",
+            lambda job: job.roles.update(scores=["resources/prompt.txt", *job.roles["scores"][1:]]),
+            [
+                ("input", "scores/scores/sts/suite/simcse/seed1.parquet", ABSENT),
+                ("input", "scores/resources/prompt.txt", hashlib.sha256(b"A sentence means").hexdigest()),
+            ],
+        ),
     ],
 )
 def test_a_change_of_a_job_is_named(root, rule, change, expected):
@@ -111,20 +119,10 @@ def test_a_change_of_a_job_is_named(root, rule, change, expected):
     assert found == {*expected}
 
 
-def test_inputs_that_are_added_removed_or_made_again_are_named(root, study):
+def test_an_input_that_was_made_again_is_named(root, study):
     study.write_dataset(score=4.5)
-    changed = jobs()
-    for (rule, *_), job in changed.items():
-        if rule == "make_table":
-            job.roles["scores"][0] = "resources/prompt.txt"
-    reasons = own(answer(changed))
-    prompt = sha256_of(Path("resources/prompt.txt"))
-    assert {(one["key"], one["b"]) for one in reasons["tables/main.parquet"]} == {
-        (f"scores/{study.score_files()[0]}", ABSENT),
-        ("scores/resources/prompt.txt", prompt),
-    }
-    (change,) = reasons["scores/sts/suite/plain/seed1.parquet"]
-    assert change["key"] == "datasets/datasets/stsb.parquet"
+    (change,) = own(answer(jobs()))["scores/sts/suite/plain/seed1.parquet"]
+    assert (change["section"], change["key"]) == ("input", "datasets/datasets/stsb.parquet")
 
 
 def test_a_missing_file_is_missing_and_what_was_made_from_it_is_stale(root, study):

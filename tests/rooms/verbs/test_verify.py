@@ -29,12 +29,6 @@ def findings(*columns):
     return [tuple(row[column] for column in columns or ("path", "kind")) for row in short]
 
 
-def files():
-    return sorted(
-        path for path in Path(STUDY).rglob("*") if path.is_file() and ".checkpoints" not in str(path)
-    )
-
-
 def named(path):
     return path.relative_to(STUDY).as_posix()
 
@@ -45,7 +39,9 @@ def mend():
 
 def test_a_flipped_byte_is_found_in_every_file_and_in_no_other(root):
     generator = random.Random(0)
-    every = files()
+    every = sorted(
+        path for path in Path(STUDY).rglob("*") if path.is_file() and ".checkpoints" not in str(path)
+    )
     assert len(every) == 5 + 3 + 3 * 5  # tables and pages, an encoder, and what three runs left
     for path in every:
         content = path.read_bytes()
