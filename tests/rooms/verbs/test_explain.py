@@ -230,7 +230,6 @@ def test_files_made_from_a_file_or_a_source_are_listed_up_to_the_report(root):
 def test_a_missing_table_of_a_study_is_named_with_the_command_that_makes_it(root, capsys):
     """Which the report's record lists."""
     TABLE.unlink()
+    assert printed("show", "study")[0] == 1
     missing = f"{TABLE}: no such file. Make it: snakemake --cores all {TABLE}"
-    assert printed("show", "study")[0] == 1 and capsys.readouterr().err.startswith(missing)
-    with pytest.raises(DataError, match=f"^{missing}"):
-        printed("show", TABLE)
+    assert capsys.readouterr().err.startswith(missing)
