@@ -28,28 +28,6 @@ def file_of(module):
     return Path("workflow_scripts", *module.split(".")).with_suffix(".py").as_posix()
 
 
-@pytest.fixture
-def package(tmp_path, monkeypatch):
-    """A function that writes the modules of a package in place of this project's."""
-
-    def write(**modules):
-        for name, text in modules.items():
-            file = tmp_path.joinpath("pkg", *name.split("__")).with_suffix(".py")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
-        for folder in {folder for file in tmp_path.rglob("pkg/**/*.py") for folder in file.parents}:
-            if tmp_path in folder.parents:
-                (folder / "__init__.py").touch()
-
-    monkeypatch.setattr(closure, "ROOT", tmp_path)
-    monkeypatch.setattr(closure, "PACKAGE", tmp_path / "pkg")
-    closure._closure.cache_clear()
-    closure._files.cache_clear()
-    yield write
-    closure._closure.cache_clear()
-    closure._files.cache_clear()
-
-
 @pytest.mark.parametrize(
     "statement",
     [
@@ -61,17 +39,24 @@ def package(tmp_path, monkeypatch):
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pkg.library",
     ],
 )
-def test_an_import_is_followed_however_it_is_written(package, statement):
-    package(entry=statement, library="", unused="")
+def test_an_import_is_followed_however_it_is_written(tmp_path, monkeypatch, statement):
+    monkeypatch.setattr(closure, "ROOT", tmp_path)
+    monkeypatch.setattr(closure, "PACKAGE", tmp_path / "pkg")
+    for names in (closure._closure, closure._files):
+        names.cache_clear()  # of the statement before
+    (tmp_path / "pkg").mkdir()
+    for name, text in {"__init__": "", "entry": statement, "library": "", "unused": ""}.items():
+        (tmp_path / f"pkg/{name}.py").write_text(text)
     assert closure.code_files("entry") == ["pkg/__init__.py", "pkg/entry.py", "pkg/library.py"]
 
 
-def test_a_module_that_does_not_exist_is_an_error_and_no_empty_closure(package):
-    package(train_encoder="")
-    with pytest.raises(ConfigError, match=r"train_encodr: no file pkg/train_encodr\.py"):
-        closure.code_files("train_encodr")
-    with pytest.raises(ConfigError, match=r"methods\.simce: no file pkg/methods/simce\.py"):
-        closure.packages("train_encoder", "methods.simce")
+def test_a_module_that_does_not_exist_is_an_error_and_no_empty_closure():
+    with pytest.raises(
+        ConfigError, match=r"jobs\.train_encodr: no file workflow_scripts/jobs/train_encodr\.py"
+    ):
+        closure.code_files("jobs.train_encodr")
+    with pytest.raises(ConfigError, match=r"methods\.simce: no file workflow_scripts/methods/simce\.py"):
+        closure.packages("jobs.train_encoder", "methods.simce")
 
 
 def test_packages_are_the_distributions_that_the_closure_imports():

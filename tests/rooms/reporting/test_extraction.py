@@ -103,16 +103,6 @@ def made(table, names, scores, printed=None, of_tasks=None, **labels):
     return build(table, names, scores, printed or {}, of_tasks or {})
 
 
-def laid_out(built, shown=None):
-    rows = built.to_pylist()
-    headings = list(dict.fromkeys(row["heading"] for row in rows))
-    return Sheet("t", "A table", "a test", 0.05, "", rows, headings, shown or {})
-
-
-def cells(built):
-    return {(one["run"], one["heading"]): one for one in built.to_pylist()}
-
-
 FEWER = NAMES.model_copy(
     update={"measures": NAMES.measures | {"STS": NAMES.measures["STS"].model_copy(update={"paper_tasks": 8})}}
 )
@@ -145,7 +135,8 @@ BY_HAND = {
 @pytest.mark.parametrize(("changes", "names", "place", "expected"), BY_HAND.values(), ids=BY_HAND)
 def test_a_cell_is_as_worked_out_by_hand(scores, changes, names, place, expected):
     printed = PRINTED | {("", "BERT", "STS12"): number(48.0)}
-    found = cells(made(table(**changes), names, scores, printed, OF_TASKS, plain={"a stand-in"}))[place]
+    built = made(table(**changes), names, scores, printed, OF_TASKS, plain={"a stand-in"})
+    (found,) = (one for one in built.to_pylist() if (one["run"], one["heading"]) == place)
     for name, value in expected.items():
         text = value is None or isinstance(value, str)
         assert found[name] == (value if text else pytest.approx(value)), name
@@ -176,7 +167,7 @@ def test_columns_are_named_by_their_encoder_and_a_substitution_marks_its_columns
     names = NAMES.model_copy(update={"models": models})
     asked = table(models=["BERT", "RE"])
     built = made(asked, names, scores, plain={"a stand-in"}, random=set())
-    sheet = laid_out(built, shown(asked, names))
+    sheet = Sheet("t", "A table", "a test", 0.05, "", built.to_pylist(), ["BERT", "RE"], shown(asked, names))
     assert [sheet.named(head["name"]) for head in sheet.heads] == ["MiniLM + x", "RE"]
     assert [head["marks"] for head in sheet.heads] == [["a"], []]
     assert not any(line["marks"] for line in sheet.lines)
