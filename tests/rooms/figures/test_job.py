@@ -26,13 +26,12 @@ def drawn(finished, tmp_path, cached):
             write_table(table, read_table(source, TABLE), record)
         figures = {"scatter": ({"x": x, "y": "STS-B"}, {"table": [table]}), "modulus_surface": (SURFACE, {})}
         rule, call = drawing(folder, figures)
-        code = Path(call["files"]["inputs"]["code"])
-        known, others = json.loads(code.read_text()), [f"workflow_scripts/figures/{edited}.py"] * bool(edited)
-        # An edit is a file that the job reads now and did not before, or the other way round.
-        added = {file: meanings(f"figures.{edited}")[file] for file in others if file not in known}
-        edited_code = {file: known[file] for file in known if file not in others} | added
-        call["files"]["inputs"]["code"] = str(tmp_path / "code.json")  # the other is shared by all tests
-        Path(tmp_path, "code.json").write_text(json.dumps(edited_code))
+        if edited:  # a file that the job reads now and did not before
+            file = f"workflow_scripts/figures/{edited}.py"
+            code = json.loads(Path(call["files"]["inputs"]["code"]).read_text())
+            code |= {file: meanings(f"figures.{edited}")[file]}
+            call["files"]["inputs"]["code"] = str(tmp_path / "code.json")
+            (tmp_path / "code.json").write_text(json.dumps(code))
         begin_here(rule, call)
         record = check_model_folder(folder)
         return {name: (folder / name).stat().st_ino for name in record.files}

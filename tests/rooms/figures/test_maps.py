@@ -1,7 +1,5 @@
 """Maps of attention weights, and of what is inside small models."""
 
-from contextlib import chdir
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -13,7 +11,7 @@ from workflow_scripts.columns import ATTENTION
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
-from workflow_scripts.settings.readouts import LayerAttention, Pooling
+from workflow_scripts.settings.readouts import LayerAttention
 
 TOKENS = ["[CLS]", "hello", "[SEP]"]
 SENTENCES = ["The old town.", "A king mourns by the river."]  # the tiny tokeniser spells mourns
@@ -54,15 +52,14 @@ def test_weights_are_means_over_heads_and_seeds_of_the_first_sentence_and_chosen
 # Models
 
 
-def encoder_of(folder, kind, **changes):
+def encoder_of(folder, kind):
     """A small encoder, read as a figure asks for."""
     if kind == "token_similarity":
-        readout = Pooling(kind="pooling", pooler="cls_before_pooler", layers=None)
-        return SentenceEncoder(load_backbone(folder), readout, head=False, head_at_test=False)
+        return tiny.encoder(folder, "cls_before_pooler")
     block = {
         "kind": "layer_attention", "pooling": "cls_last_and_attention_cls_avg", "weights": "softmax",
         "projection": "rrelu", "embeddings": True, "divisor": "layers", "first_state": 0,
-    } | changes  # fmt: skip
+    }  # fmt: skip
     torch.manual_seed(0)
     readout = LayerAttention.parse(block, "readout")
     return SentenceEncoder(load_backbone(folder), readout, head=True, head_at_test=True)
@@ -70,31 +67,29 @@ def encoder_of(folder, kind, **changes):
 
 @pytest.fixture
 def inside(tiny_bert, tmp_path):
-    """Draws a figure of saved encoders of one run, a seed each."""
+    """Draws a figure of the saved encoders of one run, one of each seed."""
 
-    def draw(kind, *encoders, folder=tiny_bert, **changes):
-        models = []
-        with chdir(tmp_path):
-            for seed, encoder in enumerate(encoders or [encoder_of(folder, kind)], start=1):
-                wildcards = {"run": "a.b", "seed": str(seed)}
-                record = job_record("train_encoder", settings={}, inputs={}, outputs=[], wildcards=wildcards)
-                with writing_model_folder(tmp_path / f"seed{seed}/model", record) as place:
-                    save_encoder(place, encoder, load_tokenizer(folder))
-                models.append(tmp_path / f"seed{seed}/model/record.json")
-            return shown(kind, BLOCKS[kind] | changes, {"models": models})
+    def draw(kind, *seeds):
+        for seed in seeds:
+            wildcards = {"run": "a.b", "seed": str(seed)}
+            record = job_record("train_encoder", settings={}, inputs={}, outputs=[], wildcards=wildcards)
+            with writing_model_folder(tmp_path / f"seed{seed}/model", record) as place:
+                save_encoder(place, encoder_of(tiny_bert, kind), load_tokenizer(tiny_bert))
+        files = [tmp_path / f"seed{seed}/model/record.json" for seed in seeds]
+        return shown(kind, BLOCKS[kind], {"models": files})
 
     return draw
 
 
 @pytest.mark.parametrize("kind", BLOCKS)
-def test_every_seed_has_points_and_the_figure_names_sentences(inside, tiny_bert, kind):
-    points, _, found = inside(kind, *[encoder_of(tiny_bert, kind)] * 2)
+def test_every_seed_has_points_and_the_figure_names_sentences(inside, kind):
+    points, _, found = inside(kind, 1, 2)
     assert set(zip(points["run"], points["seed"], strict=True)) == {("a.b", 1), ("a.b", 2)}
     assert {"A title", FOOTNOTE, *SENTENCES} <= {*found}
 
 
 def test_weights_of_every_query_layer_sum_to_one(inside):
-    points = inside("layer_attention").points
+    points = inside("layer_attention", 1).points
     assert len(points) == 2 * (tiny.DEPTH + 1) ** 2
     assert points.groupby(["sentence", "query_layer"])["weight"].sum().tolist() == pytest.approx([1.0] * 6)
     first, second = (points["weight"][points["sentence"] == text].tolist() for text in SENTENCES)
@@ -103,7 +98,7 @@ def test_weights_of_every_query_layer_sum_to_one(inside):
 
 def test_cosines_are_those_of_the_means_of_words_in_the_last_layer(inside, tiny_bert):
     """Of mourns, which has six pieces."""
-    points = inside("token_similarity").points
+    points = inside("token_similarity", 1).points
     tokens = load_tokenizer(tiny_bert)(SENTENCES[1], return_tensors="pt")
     with torch.inference_mode():
         states = load_backbone(tiny_bert)(**tokens).last_hidden_state[0].double()
@@ -119,6 +114,6 @@ def test_the_cosine_of_the_sentences_is_that_of_the_runs_own_vectors(inside, tin
     tokens = tokenizer(SENTENCES, padding=True, return_tensors="pt")
     with torch.inference_mode():
         expected = torch.cosine_similarity(*encoder(tokens.input_ids, tokens.attention_mask), dim=0).item()
-    drawn = inside("token_similarity")
+    drawn = inside("token_similarity", 1)
     assert drawn.points["sentence_cosine"].tolist() == pytest.approx([expected] * 65, abs=1e-5)
     assert f"sentences: {expected:.2f}" in drawn.said and {"mourns", "1.00"} <= {*drawn.texts}
