@@ -3,23 +3,14 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.rooms.figures.conftest import FOOTNOTE, shown
 from workflow_scripts.columns import HISTORY, METRICS, WORD_COUNTS
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.curves import curves
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.reporting.records import RunTable
 
 
-def history(losses, dev=None, run="simcse.mini.wiki", seed=1):
-    columns = [range(1, len(losses) + 1), losses, losses, losses, dev or [None] * len(losses)]
-    return RunTable(run, seed, pa.table(columns, names=HISTORY.names).cast(HISTORY))
-
-
-def metrics(steps, run="simcse_3r.a.x", seed=1):
+def metrics(steps):
     """A threshold that falls from 1 to 0.273, and 20 dimensions below it."""
     path = 0.273 + 0.727 * np.exp(-np.arange(steps) / 50)
     rows = [
@@ -27,35 +18,30 @@ def metrics(steps, run="simcse_3r.a.x", seed=1):
         for step in range(steps)
         for name, value in (("threshold", path[step]), ("reduced_dimensions", 20.0))
     ]
-    return RunTable(run, seed, pa.Table.from_pylist(rows, schema=METRICS))
+    return pa.Table.from_pylist(rows, schema=METRICS)
 
 
 @pytest.fixture
 def drawn(stored):
-    """Draws histories with this many blocks of losses, or metrics of runs with a threshold."""
+    """Draws a history with this many blocks of losses, or the metrics of a run with a threshold."""
 
-    def draw(*tables, blocks=10):
-        files = [stored(table, run=run, seed=seed) for run, seed, table in tables]
-        if tables[0].table.schema.names == METRICS.names:
+    def draw(table, blocks=10):
+        files = [stored(table, run="simcse.mini.wiki", seed=1)]
+        if table.schema.names == METRICS.names:
             return shown("threshold_path", {}, {"metrics": files})
         return shown("learning_curves", {"loss_blocks": blocks}, {"histories": files})
 
     return draw
 
 
-@given(st.lists(st.floats(0.1, 10), min_size=2, max_size=200), st.integers(2, 50))
-def test_blocks_cover_every_step_once(losses, blocks):
-    found = curves([history(losses)], blocks)
-    assert len(found) == min(blocks, len(losses))
-    sizes = [len(block) for block in np.array_split(losses, len(found))]
-    assert np.average(found["value"], weights=sizes) == pytest.approx(np.mean(losses))
-    assert np.average(found["step"], weights=sizes) == pytest.approx((len(losses) + 1) / 2)
-
-
-def test_development_scores_are_points_where_they_were_measured(drawn):
-    points = drawn(history([3, 2, 1, 1], [None, 0.5, None, 0.7]), blocks=2).points
-    dev = points[points["metric"] == "dev_score"]
-    assert (dev["step"].tolist(), dev["value"].tolist()) == ([2, 4], [0.5, 0.7])
+def test_losses_are_means_of_blocks_and_development_scores_are_where_they_were_measured(drawn):
+    """By hand: blocks of three steps and of two."""
+    history = dict(
+        zip(HISTORY.names, [range(1, 6), *[[3, 2, 1, 1, 4]] * 3, [None, 0.5, None, 0.7, None]], strict=True)
+    )
+    points = drawn(pa.table(history).cast(HISTORY), blocks=2).points
+    shown = [tuple(row) for row in points[["metric", "step", "value"]].to_numpy()]
+    assert shown == [("loss", 2, 2), ("loss", 4.5, 2.5), ("dev_score", 2, 0.5), ("dev_score", 4, 0.7)]
 
 
 def test_a_long_path_is_thinned_out_between_its_ends(drawn):
