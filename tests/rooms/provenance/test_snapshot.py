@@ -1,9 +1,6 @@
 """Code or an input that changes under a running job ends it, and nothing is written."""
 
 import json
-import os
-import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -43,16 +40,6 @@ def command_line(**packages):
     return ["count_words", json.dumps(call | {"packages": call["packages"] | packages})]
 
 
-def count_words(tree, file, addition):
-    """Count words while ``addition`` is appended to ``file``; both are as before afterwards."""
-    arguments = command_line()
-    path, before = tree / file, (tree / file).read_bytes()
-    try:
-        return run(tree, "-c", PROGRAM.format(file=file, addition=addition, arguments=arguments))
-    finally:
-        path.write_bytes(before)
-
-
 EDIT = b"\nEDITED = True\n"
 
 
@@ -66,7 +53,11 @@ EDIT = b"\nEDITED = True\n"
     ],
 )  # fmt: skip
 def test_a_job_fails_only_if_its_code_or_an_input_changes(tree, file, addition, message):
-    ended = count_words(tree, file, addition)
+    before = (tree / file).read_bytes()
+    try:
+        ended = run(tree, "-c", PROGRAM.format(file=file, addition=addition, arguments=command_line()))
+    finally:
+        (tree / file).write_bytes(before)
     if message is None:
         assert ended.returncode == 0, ended.stderr
         Path(tree, "words.parquet").unlink()
@@ -75,14 +66,8 @@ def test_a_job_fails_only_if_its_code_or_an_input_changes(tree, file, addition, 
     assert not (tree / "words.parquet").exists()
 
 
-def started(tree, environment=None, **packages):
-    """A job that has run to its end."""
-    line = command_line(**packages)
-    return run(tree, "-m", "workflow_scripts.jobs", *line, **(environment or {}))
-
-
 def test_a_job_does_not_begin_with_other_packages_than_it_was_planned_with(tree):
-    ended = started(tree, pyarrow="0.1")
+    ended = run(tree, "-m", "workflow_scripts.jobs", *command_line(pyarrow="0.1"))
     assert ended.returncode == 1
     assert f"pyarrow: {version('pyarrow')} where this job runs, 0.1 where it was planned" in ended.stderr
 
@@ -92,7 +77,7 @@ def test_the_cache_is_read_before_a_training_starts_its_processes(tree, cached):
     place = {"SEMBLANCE_CACHE": str(cached)}
     for environment in (place | {"RANK": "1"}, place | {"RANK": "0"}, place):
         Path(tree, "words.parquet").unlink(missing_ok=True)
-        ended = started(tree, environment=environment)
+        ended = run(tree, "-m", "workflow_scripts.jobs", *command_line(), **environment)
         assert ended.returncode == 0
         assert ("restored from" in ended.stdout) == ("RANK" not in environment)
         assert len([*cached.glob("??/*")]) == (environment.get("RANK") != "1")
@@ -113,15 +98,10 @@ def test_a_module_from_elsewhere_ends_a_job(tree, tmp_path):
     """Loaded while Python starts, before a job can look for modules in the right places."""
     (tmp_path / "sitecustomize.py").write_text("")
     (tree / "words.parquet").unlink(missing_ok=True)
-    with (tree / "job.log").open("w+") as log:
-        command = [sys.executable, "-m", "workflow_scripts.jobs", *command_line()]
-        environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{tree}", "PYTHONSAFEPATH": "1"}
-        code = subprocess.run(command, cwd=tree, env=environment, stdout=log, stderr=log, check=False)
-        log.seek(0)
-        said = log.read()
-    assert code.returncode == 1
-    assert (
-        said.startswith(f"DataError: {tmp_path}/sitecustomize.py: loaded as sitecustomize by a job")
-        and said.count("\n") == 1
+    path = {"PYTHONPATH": f"{tmp_path}:{tree}", "PYTHONSAFEPATH": "1"}
+    ended = run_alone(tree, "-m", "workflow_scripts.jobs", *command_line(), **path)
+    assert ended.returncode == 1 and ended.stderr.count("\n") == 1
+    assert ended.stderr.startswith(
+        f"DataError: {tmp_path}/sitecustomize.py: loaded as sitecustomize by a job"
     )
     assert not (tree / "words.parquet").exists()
