@@ -112,11 +112,6 @@ def planned_jobs(folder: Path, *arguments: str, configfile: str = DEMO) -> dict[
     return _rules_in(_dry_run(folder, *arguments, configfile=configfile))
 
 
-def processes_of(jobs: Iterable[str]) -> dict[str, int]:
-    """Rules that Snakemake would run for ``jobs``, named by rule and wildcards, and how many jobs of each."""
-    return dict(Counter(job.partition("(")[0] for job in set(jobs)))
-
-
 def planned_by_experiment(folder: Path, *arguments: str, configfile: str = DEMO) -> dict[str, int]:
     """As ``planned_jobs``, with a key for the figures of each experiment: ``draw_figures:demo``."""
     printed = _dry_run(folder, *arguments, configfile=configfile)

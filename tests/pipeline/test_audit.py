@@ -2,11 +2,12 @@
 
 import json
 import shutil
+from collections import Counter
 
 import pyarrow.parquet as pq
 import yaml
 
-from tests.planning import processes_of, run
+from tests.planning import run
 from tests.smoke import CONFIGS, SMOKE, plan
 from tests.verbs import data
 
@@ -52,7 +53,7 @@ def test_stale_agrees_with_what_snakemake_would_run(smoke_copy):
     code, found = audit(smoke_copy, "stale", "--configfile", *CONFIGS)
     assert code == 1
     jobs = {entry["job"] for entry in found["stale"].values()}
-    assert processes_of(jobs) == plan(smoke_copy)
+    assert Counter(job.partition("(")[0] for job in jobs) == plan(smoke_copy)
     kinds = {reason["section"] for entry in found["stale"].values() for reason in entry["reasons"]}
     assert kinds == {"setting", "code"} == {row["what"] for row in found["causes"]}
     assert max(row["behind"] for row in found["causes"]) > 10

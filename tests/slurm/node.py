@@ -166,10 +166,6 @@ class Node:
         if not all(succeeds(*command) for command in commands):
             raise UnavailableError("this machine makes no network namespaces")
 
-    def _unplug(self) -> None:
-        subprocess.run(["ip", "netns", "delete", self.namespace], check=False, capture_output=True)
-        subprocess.run(["ip", "link", "delete", "svhost"], check=False, capture_output=True)
-
     def _account(self) -> None:
         """Start a database and slurmdbd, and give this user an account."""
         data = self.folder / "database"
@@ -241,7 +237,8 @@ class Node:
             if daemon := self._process(name):
                 daemon.terminate()
                 wait_for(lambda name=name: self._process(name) is None, 30, f"{name} to end")  # type: ignore[misc]
-        self._unplug()
+        subprocess.run(["ip", "netns", "delete", self.namespace], check=False, capture_output=True)
+        subprocess.run(["ip", "link", "delete", "svhost"], check=False, capture_output=True)
         if ETC.is_symlink() and ETC.readlink() == self.config:
             ETC.unlink()
 

@@ -73,21 +73,18 @@ class Stranger:
         subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(self.clone)], check=True)
         subprocess.run(["chown", "--recursive", f"{self.name}:", str(self.clone)], check=True)
 
-    def variables(self, **more: str) -> dict[str, str]:
-        """The environment of its shell: nobody's keys, data or caches but its own."""
-        return {
+    def run(
+        self, *command: str, cwd: Path | None = None, seconds: float = 600, **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command as this user to its end, with nobody's keys, data or caches but its own."""
+        variables = {
             "HOME": str(self.home), "USER": self.name, "LOGNAME": self.name, "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1",
             "PATH": f"{self.environment}/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
             "HF_HOME": str(self.home / "hub"), "TOKENIZERS_PARALLELISM": "false",
         } | self._variables | more  # fmt: skip
-
-    def run(
-        self, *command: str, cwd: Path | None = None, seconds: float = 600, **more: str
-    ) -> subprocess.CompletedProcess[str]:
-        """Run a command as this user to its end."""
         return subprocess.run(
             [str(self.environment / "bin" / command[0]) if command[0] in ("python", "snakemake") else command[0],
              *command[1:]],
-            cwd=cwd or self.clone, env=self.variables(**more), capture_output=True, text=True, check=False,
+            cwd=cwd or self.clone, env=variables, capture_output=True, text=True, check=False,
             timeout=seconds, user=self.entry.pw_uid, group=self.entry.pw_gid, extra_groups=[],
         )  # fmt: skip
