@@ -8,7 +8,6 @@ from workflow_scripts.graph import corpora, reporting
 from workflow_scripts.graph.call import call, code, command
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.extraction import Extraction
-from workflow_scripts.graph.figures import Figures
 from workflow_scripts.graph.outside import check_needs, note_planned
 from workflow_scripts.graph.place import note_call
 from workflow_scripts.graph.sizes import asked
@@ -27,7 +26,7 @@ with one_line_errors():
         config = load_config(Path(CLONE), OVER, as_in_a_file(GIVEN))
 print_lines([study_line(config, OVER)])
 STUDY = open_study(config, Path(CLONE), OVER, GIVEN)
-EXTRACTION, FIGURES = Extraction(STUDY), Figures(STUDY)
+EXTRACTION, FIGURES = Extraction(STUDY), reporting.Figures(STUDY)
 PAGE, CLAIMS = reporting.Page(STUDY), reporting.Claims(STUDY)
 SETTINGS = STUDY.settings  # the checked configuration
 DATASETS = {name: corpora.Dataset(STUDY, name) for name in SETTINGS.datasets}

@@ -19,20 +19,18 @@ from workflow_scripts.graph.configuration import base_files, placed, read_mappin
 from workflow_scripts.graph.mistakes import mistakes, read
 from workflow_scripts.graph.place import from_here
 from workflow_scripts.graph.references import (
+    claim_findings,
     corpus_columns,
+    data_root_findings,
     encoder_findings,
     encoders_reached,
     grid_findings,
     misnamed,
     reader_findings,
     references,
+    resource_findings,
     source_corpus,
     suite_findings,
-)
-from workflow_scripts.graph.resources import (
-    claim_findings,
-    data_root_findings,
-    resource_findings,
 )
 from workflow_scripts.graph.runs import adapting_training, members_of, read_run
 from workflow_scripts.graph.schema import (

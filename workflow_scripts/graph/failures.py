@@ -1,8 +1,12 @@
-"""Jobs on the terminal: a line for each that starts, and at the very end the reason of each that failed.
+"""Jobs on the terminal: a line for each that starts, with its reason, and at the very end why each that failed did.
 
 Snakemake prints a failed job's command twice, and its whole log. Both stay in the run's own log, which is not changed.
+Of a rerun it prints the JSON of all params before and now; here each changed setting or package has its old and new
+value, and of many files two are named.
 """
 
+import ast
+import json
 import logging
 import re
 import sys
@@ -13,7 +17,7 @@ from typing import Any
 from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from workflow_scripts.graph.reasons import in_words
+from workflow_scripts.graph.slices import flat
 
 _SENTENCE = re.compile(
     r"[\w.]*(?:Error|Exception|Interrupt|Exit)\b|(?:Preempted|Interrupted)\b|slurmstepd\S*: error: |Killed$"
@@ -23,6 +27,19 @@ _REDUNDANT_MESSAGES = (
     "Exiting because a job execution failed",
     "WorkflowError:\nAt least one job did not complete",
 )
+
+_ABSENT = "(absent)"
+_SHOWN = 3
+"""Changes that a line names; of more, their number."""
+_LONGEST = 60
+_NOTHING = "<nothing exclusive>"
+_TEXT = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_SET = rf"({_TEXT}(?:,{_TEXT})*|{_NOTHING})"
+_FILES = re.compile(r"((?:output|input) files|updated by another job): ([^;]+)")
+"""How Snakemake prints files, separated by commas, before the next reason."""
+_FILES_SHOWN = 2
+_PARAMS = re.compile(rf"Params have changed since last execution: [^:]*: before: {_SET} now: {_SET} ")
+"""How Snakemake prints params: the texts before and now, each as Python writes it."""
 
 
 class Failures(logging.Filter):
@@ -89,3 +106,36 @@ def why(logs: Iterable[Path]) -> str:
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def in_words(reason: str) -> str:
+    """Snakemake's reason for a job, with keys that differ in place of the JSON of changed params, and fewer files."""
+    return _PARAMS.sub(lambda found: _changes(*found.groups()), _FILES.sub(_fewer, reason))
+
+
+def _fewer(found: re.Match[str]) -> str:
+    files = found[2].split(", ")
+    more = f", and {len(files) - _FILES_SHOWN} more" if len(files) > _FILES_SHOWN else ""
+    return f"{found[1]}: {', '.join(files[:_FILES_SHOWN])}{more}"
+
+
+def _changes(before: str, now: str) -> str:
+    old, new = _values(before), _values(now)
+    names = [name for name in old | new if old.get(name, _ABSENT) != new.get(name, _ABSENT)]
+    shown = [
+        f"{name} {_brief(old.get(name, _ABSENT))} -> {_brief(new.get(name, _ABSENT))}"
+        for name in names[:_SHOWN]
+    ]
+    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"Changed: {', '.join(shown) or 'the order of settings'}{more}"
+
+
+def _values(texts: str) -> dict[str, Any]:
+    """The entries of JSON texts, as Snakemake prints a set of params."""
+    params = () if texts == _NOTHING else ast.literal_eval(f"({texts},)")
+    return {name: value for text in params for name, value in flat(json.loads(text)).items()}
+
+
+def _brief(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

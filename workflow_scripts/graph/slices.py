@@ -48,13 +48,13 @@ def parts(thing: Callable[[Wildcards], object], *names: str, **called: str) -> C
     Args:
         thing: By a job's wildcards.
         names: Attributes that have their own names in the slice; what is empty is left out.
-        called: Attributes by their names in the slice, where these differ.
+        called: Name in the slice to dotted path from the thing, where these differ.
     """
-    attributes = dict(zip(names, names, strict=True)) | called
+    paths = dict(zip(names, names, strict=True)) | called
 
     def of(wildcards: Wildcards) -> str:
         job = thing(wildcards)
-        values = {name: getattr(job, attribute) for name, attribute in attributes.items()}
+        values = {name: at(job, path) for name, path in paths.items()}
         return as_json({name: value for name, value in values.items() if value not in (None, [], {})})
 
     return of
@@ -99,6 +99,18 @@ def at(value: Any, path: str) -> Any:
     for key in path.split("."):
         value = value[key] if isinstance(value, Mapping) else getattr(value, key)
     return value
+
+
+def flat(value: Any, place: str = "") -> dict[str, Any]:
+    """Settings with dotted keys; lists of blocks are numbered, other lists are values."""
+    blocks = isinstance(value, list) and value and all(isinstance(one, dict) for one in value)
+    inside: Mapping[Any, Any] = dict(enumerate(value)) if blocks else value
+    if not isinstance(inside, Mapping) or (place and not inside):
+        return {place: value}
+    found: dict[str, Any] = {}
+    for key, part in inside.items():
+        found |= flat(part, f"{place}.{key}" if place else str(key))
+    return found
 
 
 def one_of(names: Iterable[str]) -> str:

@@ -4,7 +4,6 @@ Each of them knows its files and what it reads, which rules, tables, figures and
 """
 
 import os
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -13,9 +12,8 @@ from typing import Any
 
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.figures.base import MODELS
-from workflow_scripts.graph.benchmarks import task_lists
 from workflow_scripts.graph.checks import checked
-from workflow_scripts.graph.references import encoders_reached, source_corpus, tasks_in
+from workflow_scripts.graph.references import encoders_reached, source_corpus, task_lists
 from workflow_scripts.graph.runs import adapting_training, all_runs, members_of, read_run
 from workflow_scripts.graph.schema import (
     AdaptedEncoder,
@@ -34,7 +32,6 @@ from workflow_scripts.settings import suites
 from workflow_scripts.settings.extraction import Show
 from workflow_scripts.settings.grids import EXTRACTION, Column, PathColumn, is_measured, paper_of
 from workflow_scripts.settings.methods import AnyMethod
-from workflow_scripts.settings.report import Significance
 from workflow_scripts.settings.training import Development, Training
 
 ENSEMBLE = "models.ensemble"
@@ -122,15 +119,6 @@ class Study:
         """Files of scores of every run."""
         return [file for run in self.runs.values() for file in run.scores]
 
-    @cached_property
-    def scores_by_run(self) -> dict[str, list[str]]:
-        """Run to files of scores: every seed, and every suite of the grids that ask for them."""
-        found = defaultdict[str, set[str]](set)
-        for grid in self.grids.values():
-            for run in grid.runs.values():
-                found[run.name].update(grid.suite_files(_SCORES, run=run))
-        return {name: sorted(files) for name, files in found.items()}
-
     @property
     def read_encoders(self) -> list[str]:
         """Encoders behind runs that are fetched or adapted."""
@@ -174,11 +162,6 @@ class Encoder:
     name: str
     block: AnyEncoder
 
-    @property
-    def label(self) -> str | None:
-        """The substitution that runs make in place of others."""
-        return self.block.label if isinstance(self.block, EncoderFromRuns) else None
-
     def members(self, seeds: Sequence[int] = (0,)) -> dict[str, asked.Run]:
         """The runs that it consists of, in order; none of one that is fetched or adapted."""
         return members_of(self.study.settings.encoders, self.name, seeds)
@@ -221,14 +204,9 @@ class Suite:
     block: suites.Suite
 
     @property
-    def tasks(self) -> dict[str, str]:
-        """Its tasks, each with the dataset that it reads."""
-        return tasks_in(self.block)
-
-    @property
     def datasets(self) -> list[str]:
         """Its datasets, each once."""
-        return [f"<results>/datasets/{name}.parquet" for name in dict.fromkeys(self.tasks.values())]
+        return [f"<results>/datasets/{name}.parquet" for name in dict.fromkeys(self.block.tasks.values())]
 
     @cached_property
     def lists(self) -> dict[str, dict[str, str]]:
@@ -239,12 +217,6 @@ class Suite:
     def fetched(self) -> list[str]:
         """Tasks of mteb whose data it needs."""
         return list(dict.fromkeys(task for tasks in self.lists.values() for task in tasks.values()))
-
-    @property
-    def benchmark(self) -> str | None:
-        """The benchmark of mteb that it consists of, if it names no lists."""
-        assert isinstance(self.block, suites.Mteb)
-        return self.block.benchmark
 
 
 @dataclass(frozen=True)
@@ -286,7 +258,7 @@ class Run:
     @property
     def labels(self) -> list[str]:
         """The substitution that it makes, if its encoder consists of runs in place of others."""
-        return [*filter(None, [self.study.encoders[self.encoder].label])]
+        return [*filter(None, [getattr(self.study.encoders[self.encoder].block, "label", None)])]
 
     @property
     def seeds(self) -> list[int]:
@@ -336,13 +308,11 @@ class Run:
 
     @property
     def scores(self) -> list[str]:
-        """Files of its scores, of every seed and suite."""
-        return self.study.scores_by_run.get(self.name, [])
-
-    @property
-    def models(self) -> list[str]:
-        """The records of its model folders, each of which vouches for its folder."""
-        return self.files(MODELS)
+        """Files of its scores: every seed, and every suite of the grids that ask for them."""
+        asking = [grid for grid in self.study.grids.values() if self.name in grid.runs]
+        return sorted(
+            {file for grid in asking for file in grid.suite_files(_SCORES, run=grid.runs[self.name])}
+        )
 
     @property
     def modules(self) -> list[str]:
@@ -367,14 +337,9 @@ class Grid:
     block: GridBlock
 
     @property
-    def experiment(self) -> asked.Experiment:
-        """The settings of its table."""
-        return self.block.experiment
-
-    @property
     def columns(self) -> Sequence[asked.AnyColumn]:
         """The columns of its table."""
-        return self.experiment.columns
+        return self.block.experiment.columns
 
     @cached_property
     def runs(self) -> dict[str, Run]:
@@ -390,8 +355,8 @@ class Grid:
     @property
     def tasks(self) -> dict[str, str]:
         """Tasks that it evaluates on, each with the dataset that it reads."""
-        named = [suite for suites in self.experiment.suites.values() for suite in suites]
-        return {key: value for name in named for key, value in self.study.suites[name].tasks.items()}
+        named = [suite for suites in self.block.suites.by_kind.values() for suite in suites]
+        return {key: value for name in named for key, value in self.study.suites[name].block.tasks.items()}
 
     @property
     def encoder_per_size(self) -> list[str]:
@@ -410,7 +375,7 @@ class Grid:
         shown = {column.suite for column in self.columns if isinstance(column, Column) and column.measured}
         filled = (
             pattern.replace("{kind}", kind).replace("{suite}", suite)
-            for kind, named in self.experiment.suites.items()
+            for kind, named in self.block.suites.by_kind.items()
             for suite in named
             if not timed or suite in shown
         )
@@ -433,11 +398,6 @@ class Grid:
         """The development set, if a column is of it."""
         dataset = self.study.settings.development.dataset
         return dataset if dataset in {getattr(column, "task", None) for column in self.columns} else None
-
-    @property
-    def significance(self) -> Significance:
-        """How its differences are tested."""
-        return self.study.settings.significance
 
     @property
     def lengths(self) -> dict[str, str] | None:
