@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workflow_scripts.config import Settings
-from workflow_scripts.settings.datasets import Below, Sha256
+from workflow_scripts.settings.datasets import File, Local, Packaged
 from workflow_scripts.settings.names import (
     AnyDataset,
     Measured,
@@ -37,28 +37,25 @@ class Averages(Wikitext):
     precision: Precision
 
 
-class LocalWords(Settings):
+class LocalWords(File, Local):
     """A text file of word2vec's format below the data root."""
 
-    kind: Literal["local"]
-    path: Below
-    sha256: Sha256 | None = Field(description="null where the file was not at hand when this was written.")
+    @property
+    def files(self) -> dict[str, File]:
+        """The file by its role."""
+        return {"vectors": self}
 
 
-class PackagedFile(Settings):
-    """A file of an installed package."""
-
-    path: Below = Field(description="Below the package.")
-    sha256: Sha256
-
-
-class PackagedWords(Settings):
+class PackagedWords(Packaged):
     """An array of vectors and the table of its words, in an installed Python package."""
 
-    kind: Literal["package"]
-    package: str = Field(pattern=r"^\w+$", description="Import name.")
-    vectors: PackagedFile = Field(description="NumPy's .npy: a row of float32 for each word.")
-    words: PackagedFile = Field(description="Parquet: one column of text, in the order of the rows.")
+    vectors: File = Field(description="NumPy's .npy: a row of float32 for each word.")
+    words: File = Field(description="Parquet: one column of text, in the order of the rows.")
+
+    @property
+    def files(self) -> dict[str, File]:
+        """Both files by their roles."""
+        return {"vectors": self.vectors, "words": self.words}
 
 
 class WordRepresentation(Settings):
