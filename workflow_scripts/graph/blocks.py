@@ -85,8 +85,7 @@ def evaluator_of(kind: str) -> str:
 
 def suite_of(settings: Configuration, kind: str) -> SuiteConfig | None:
     """The suite of one kind of score; None if the study leaves the kind out."""
-    suites = {one: suite for one, suite in settings.extraction.suites if suite}
-    name = suites.get(evaluator_of(kind))
+    name = getattr(settings.extraction.suites, evaluator_of(kind), None)
     suite = settings.suites.by_kind[evaluator_of(kind)][name] if name else None
     assert suite is None or isinstance(suite, SuiteConfig)
     return suite

@@ -10,7 +10,7 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,9 @@ class Failures(logging.Filter):
         event, text = getattr(record, "event", None), str(record.msg)
         if event == LogEvent.JOB_INFO:
             job = vars(record)
-            job |= {"rule_msg": _named(job), "reason": in_words(job["reason"])}
+            wildcards = (f"{name}={value}" for name, value in (job["wildcards"] or {}).items())
+            called = " ".join([job["rule_name"], *wildcards])  # in place of a message and all files
+            job |= {"rule_msg": called, "reason": in_words(job["reason"])}
         if event == LogEvent.JOB_FINISHED:
             self._failed.pop(vars(record)["job_id"], None)  # it was tried again
         elif event == LogEvent.JOB_ERROR:
@@ -77,12 +79,6 @@ def report_failures() -> None:
             handler.name == "DefaultStreamHandler"
         ):  # before its filter, which hides failures if --quiet hides rules
             handler.filters.insert(0, Failures())
-
-
-def _named(job: Mapping[str, Any]) -> str:
-    """Rule and wildcards, in place of a message and all files."""
-    wildcards = (f"{name}={value}" for name, value in (job["wildcards"] or {}).items())
-    return " ".join([job["rule_name"], *wildcards])
 
 
 def _sentence(logs: list[str], cause: str | None) -> str:

@@ -139,11 +139,6 @@ def read(kind: type[S], value: Any, place: str, *, partial: bool = False) -> tup
         return None, [f"{whole}{line}" if line.startswith(":") else f"{place}{line}" for line in lines]
 
 
-def mistakes(kind: type[Settings], value: Any, place: str, *, partial: bool = False) -> list[str]:
-    """Mistakes in ``value``, as in ``read``."""
-    return read(kind, value, place, partial=partial)[1]
-
-
 def _lines(errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iterator[str]:
     """A line for each mistake, those of the keys of one block together; one about ``whole`` begins with a colon."""
     missing: dict[Path, list[str]] = defaultdict(list)

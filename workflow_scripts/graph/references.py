@@ -124,18 +124,14 @@ def references(value: Any, kind: Any, path: str = "") -> Iterator[tuple[str, str
         return
     if isinstance(value, str):
         yield from ((path, value, mark) for mark in form.marks if isinstance(mark, Refers))
-    for key, part in _parts(value):
+    parts = (
+        enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, Mapping) else ()
+    )
+    for key, part in parts:
         place = path if isinstance(value, list) and isinstance(part, str) else f"{path}.{key}".lstrip(".")
         if form.plain is dict and not form.is_block:
             yield from references(key, get_args(form.kind)[0], place)
         yield from references(part, form.part(value, key), place)
-
-
-def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
-    """Keys or numbers with their parts of a value."""
-    return (
-        value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    )
 
 
 def misnamed(

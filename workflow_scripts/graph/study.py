@@ -10,9 +10,11 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.errors import one_line_errors
+from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.figures.base import MODELS
-from workflow_scripts.graph.checks import checked
+from workflow_scripts.graph.checks import read_grids, study_findings
+from workflow_scripts.graph.configuration import placed
+from workflow_scripts.graph.place import from_here
 from workflow_scripts.graph.references import encoders_reached, source_corpus, task_lists
 from workflow_scripts.graph.runs import adapting_training, all_runs, members_of, read_run
 from workflow_scripts.graph.schema import (
@@ -113,11 +115,6 @@ class Study:
     def trained(self) -> "dict[str, Run]":
         """Runs that are trained."""
         return {name: run for name, run in self.runs.items() if run.corpus}
-
-    @property
-    def scores(self) -> list[str]:
-        """Files of scores of every run."""
-        return [file for run in self.runs.values() for file in run.scores]
 
     @property
     def read_encoders(self) -> list[str]:
@@ -421,7 +418,11 @@ def open_study(
         given: Of the command line.
     """
     with one_line_errors():
-        settings, grids = checked(config, root, data_root_of(config.get("data_root")), configfiles, given)
+        plain, findings = read_grids(config, root / "config")
+        data_root = data_root_of(config.get("data_root"))
+        settings, grids, more = study_findings(config, plain, root, data_root)
+        files = [*map(from_here, configfiles)]
+        refuse(placed(finding, root, files, given or {}) for finding in [*findings, *more])
         study = Study(settings, config, grids, root)
         study.runs  # noqa: B018  (of which two may have one name)
     os.environ.update(_environment(settings))

@@ -147,29 +147,28 @@ class Plain(Settings):
     fit: Literal["task"]
 
 
-class Learnt(Settings):
+class _Fitted(Settings):
+    label: str
+    fit: FitOn
+
+
+class Learnt(_Fitted):
     """Mean and spread, or mean and principal directions."""
 
     kind: Literal["zscore", "whiten"]
-    label: str
-    fit: FitOn
 
 
-class Abtt(Settings):
+class Abtt(_Fitted):
     """All but the top principal directions."""
 
     kind: Literal["abtt"]
-    label: str
-    fit: FitOn
     directions: int = Field(ge=0, description="Principal directions to remove; the paper tried up to 100.")
 
 
-class Quantile(Settings):
+class Quantile(_Fitted):
     """Quantiles of every feature."""
 
     kind: Literal["quantile_uniform"]
-    label: str
-    fit: FitOn
     quantiles: int = Field(
         ge=2, description="Points of each feature's distribution; fewer where N is smaller."
     )
@@ -266,13 +265,9 @@ class Statistics(Settings):
     rows: list[DatasetRow] = Field(min_length=1)
 
 
-class Block(Settings):
-    """Every combination of the lists, scored by some kinds of evaluation."""
+class JobBlock(Settings):
+    """The axes of a block, every combination of which is scored."""
 
-    kinds: list[Literal["sts", "clustering", "transfer", "geometry", "isotropy"]] = Field(
-        min_length=1, description="isotropy is the IsoScore of Wikitext's sentences."
-    )
-    representations: list[Represented] = Field(min_length=1)
     mixing_weights: list[float] = Field(
         min_length=1, description="w of Equation 10: 0 for contextual states alone, 1 for static averages."
     )
@@ -283,13 +278,13 @@ class Block(Settings):
     postprocessings: list[Postprocessed] = Field(min_length=1)
 
 
-class JobBlock(Settings):
-    """The axes of a block."""
+class Block(JobBlock):
+    """Some representations, scored by some kinds of evaluation."""
 
-    mixing_weights: list[float]
-    layers: list[str]
-    weightings: list[str]
-    postprocessings: list[str]
+    kinds: list[Literal["sts", "clustering", "transfer", "geometry", "isotropy"]] = Field(
+        min_length=1, description="isotropy is the IsoScore of Wikitext's sentences."
+    )
+    representations: list[Represented] = Field(min_length=1)
 
 
 class JobSettings(Settings):
