@@ -11,7 +11,7 @@ from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.outside import check_needs, note_planned
 from workflow_scripts.graph.place import note_call
 from workflow_scripts.graph.sizes import asked
-from workflow_scripts.graph.slices import as_json, at, config_slice, filled, having, one_of, parts
+from workflow_scripts.graph.slices import as_json, at, filled, having, one_of, parts
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.targets import check_configfiles, print_lines, study_line
 from workflow_scripts.settings.suites import EVALUATORS
@@ -32,7 +32,7 @@ SETTINGS = STUDY.settings  # the checked configuration
 DATASETS = {name: corpora.Dataset(STUDY, name) for name in SETTINGS.datasets}
 
 
-settings = partial(config_slice, SETTINGS)  # parts of the configuration that a job reads, as JSON
+settings = partial(parts, lambda w: SETTINGS)  # parts of the configuration that a job reads, as JSON
 ask = partial(asked, SETTINGS)  # memory and time of a job
 block = lambda path: lambda w: at(SETTINGS, path.format(**w))  # of the configuration; wildcards in braces
 

@@ -278,7 +278,14 @@ class RunChecks:
         pool = getattr(method, "pool", None)
         if pool and (found := [*unknown(pool, self._settings.exemplars, "method.pool")]):
             return found
-        start = self._start(run, pool)
+        members = members_of(self._settings.encoders, run.encoder)
+        start = Start(
+            encoder=run.encoder,
+            sizes=self._sizes_of(run.encoder),
+            members=len(members) or None,
+            frozen=[name for name, member in members.items() if not member.corpus],
+            pool_sentences=self._settings.exemplars[pool].sentences if pool else None,
+        )
         trained = self._trained(run, merged) if run.corpus else ()
         chunked = method.unchunkable() if run.corpus and merged.training.chunk else ()
         return [*trained, *chunked, *self._origin(run, method), *method.misfits(start)]
@@ -295,17 +302,6 @@ class RunChecks:
         if not self._settings.development.dataset and not block.dev_sentences:
             found = "null, and no sentence of the corpus is held out"
             yield f"development.dataset: {found}. Name one, or set corpora.{corpus}.dev_sentences."
-
-    def _start(self, run: Run, pool: str | None) -> Start:
-        """The encoder of a run, against which its method's settings are checked."""
-        members = members_of(self._settings.encoders, run.encoder)
-        return Start(
-            encoder=run.encoder,
-            sizes=self._sizes_of(run.encoder),
-            members=len(members) or None,
-            frozen=[name for name, member in members.items() if not member.corpus],
-            pool_sentences=self._settings.exemplars[pool].sentences if pool else None,
-        )
 
     def _origin(self, run: Run, method: MethodConfig) -> Iterator[str]:
         """Encoder, corpus and teacher of a run against what its method starts from."""

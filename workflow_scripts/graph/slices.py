@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from workflow_scripts.config import Settings
 from workflow_scripts.provenance.key import canonical
 
 Config = dict[str, Any]
@@ -24,37 +23,22 @@ class Wildcards(Protocol):
         """Value of the wildcard ``name``."""
 
 
-def config_slice(settings: Settings, **sections: str) -> Callable[[Wildcards], str]:
-    """Make a param function: parts of the configuration, with their defaults, as one JSON string.
+def parts(thing: Callable[[Wildcards], object], *names: str, **called: str) -> Callable[[Wildcards], str]:
+    """Make a param function: parts of the configuration, or of a job's run or suite, with their defaults as JSON.
 
     One string with sorted keys, because Snakemake compares params as a set of their ``repr``: two
     numbers that trade places would count as unchanged, and reordered keys as a change.
 
     Args:
-        settings: The whole configuration.
-        sections: Name in the slice to dotted path in the configuration; ``{wildcards}`` are filled in.
-    """
-
-    def of(wildcards: Wildcards) -> str:
-        filled = {name: path.format(**dict(wildcards.items())) for name, path in sections.items()}
-        return as_json({name: at(settings, path) for name, path in filled.items()})
-
-    return of
-
-
-def parts(thing: Callable[[Wildcards], object], *names: str, **called: str) -> Callable[[Wildcards], str]:
-    """Make a param function: attributes of a job's run, suite or the like as JSON, as ``config_slice``.
-
-    Args:
         thing: By a job's wildcards.
         names: Attributes that have their own names in the slice; what is empty is left out.
-        called: Name in the slice to dotted path from the thing, where these differ.
+        called: Name in the slice to dotted path from the thing, where these differ; ``{wildcards}`` are filled in.
     """
     paths = dict(zip(names, names, strict=True)) | called
 
     def of(wildcards: Wildcards) -> str:
-        job = thing(wildcards)
-        values = {name: at(job, path) for name, path in paths.items()}
+        job, given = thing(wildcards), dict(wildcards.items())
+        values = {name: at(job, path.format(**given)) for name, path in paths.items()}
         return as_json({name: value for name, value in values.items() if value not in (None, [], {})})
 
     return of

@@ -258,11 +258,6 @@ class Run:
         return [*filter(None, [getattr(self.study.encoders[self.encoder].block, "label", None)])]
 
     @property
-    def seeds(self) -> list[int]:
-        """Seeds of the run."""
-        return [*self.asked.seeds]
-
-    @property
     def pool(self) -> str | None:
         """The pool of exemplars that its method reads, if any."""
         return getattr(self.method, "pool", None)
@@ -300,7 +295,9 @@ class Run:
 
     def files(self, pattern: str) -> list[str]:
         """A path for every seed; once, if it names none."""
-        filled = (pattern.replace("{run}", self.name).replace("{seed}", str(seed)) for seed in self.seeds)
+        filled = (
+            pattern.replace("{run}", self.name).replace("{seed}", str(seed)) for seed in self.asked.seeds
+        )
         return list(dict.fromkeys(filled))
 
     @property
