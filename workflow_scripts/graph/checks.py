@@ -44,7 +44,7 @@ from workflow_scripts.graph.slices import Config, as_json
 from workflow_scripts.settings.corpora import Corpus
 from workflow_scripts.settings.grids import EXTRACTION, Run, RunBlock, expand
 from workflow_scripts.settings.methods import MethodConfig
-from workflow_scripts.settings.start import Start
+from workflow_scripts.settings.readouts import Start
 from workflow_scripts.settings.training import ContinueMlm, Development, Training
 
 

@@ -17,7 +17,7 @@ from workflow_scripts.graph.runs import members_of
 from workflow_scripts.graph.schema import AdaptedEncoder, AnyEncoder, Configuration, FetchedEncoder
 from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.settings.encoders import EncoderBlock, HubEncoder
-from workflow_scripts.settings.start import BUILT_AS_BERT, Size
+from workflow_scripts.settings.readouts import BUILT_AS_BERT, Size
 
 _NAMES = (
     ("num_hidden_layers", "n_layers", "n_layer", "num_layers"),

@@ -16,9 +16,9 @@ from workflow_scripts.settings.names import (
     Refers,
     Represented,
     Sentences,
+    Template,
     Weighted,
 )
-from workflow_scripts.settings.templates import Template
 
 
 class Wikitext(Settings):
