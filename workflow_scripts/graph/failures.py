@@ -61,7 +61,9 @@ class Failures(logging.Filter):
             self._failed.pop(vars(record)["job_id"], None)  # it was tried again
         elif event == LogEvent.JOB_ERROR:
             job = vars(record)
-            self._failed[job["jobid"]] = _sentence(job["log"], job["rule_msg"])
+            cause = [f"    {job['rule_msg']}"] if job["rule_msg"] else []  # what the cluster says
+            parts = [why(map(Path, job["log"])), *cause, f"    log: {' '.join(job['log'])}"]
+            self._failed[job["jobid"]] = "\n".join(parts)
             _say(f"Failed: {job['rule_name']}, log {' '.join(job['log'])}")
             return False
         elif text.startswith(_REDUNDANT_MESSAGES[1]) and self._failed:
@@ -79,13 +81,6 @@ def report_failures() -> None:
             handler.name == "DefaultStreamHandler"
         ):  # before its filter, which hides failures if --quiet hides rules
             handler.filters.insert(0, Failures())
-
-
-def _sentence(logs: list[str], cause: str | None) -> str:
-    """Why a job ended, what the cluster says, and where the log is."""
-    return "\n".join(
-        [why(map(Path, logs)), *([f"    {cause}"] if cause else []), f"    log: {' '.join(logs)}"]
-    )
 
 
 def why(logs: Iterable[Path]) -> str:

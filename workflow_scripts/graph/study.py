@@ -422,8 +422,14 @@ def open_study(
         refuse(placed(finding, root, files, given or {}) for finding in [*findings, *more])
         study = Study(settings, config, grids, root)
         study.runs  # noqa: B018  (of which two may have one name)
-    os.environ.update(_environment(settings))
+    # These reach jobs by their environment, since they decide no result.
+    os.environ["SEMBLANCE_CACHE"] = str(Path(settings.cache).expanduser())
+    os.environ["SEMBLANCE_CACHE_GIGABYTES"] = str(settings.cache_gigabytes)
     os.environ.setdefault("SEMBLANCE_ANSWERS", settings.answers)
+    if data_root:
+        os.environ["SEMBLANCE_DATA"] = str(data_root)
+    if settings.offline:
+        os.environ["SEMBLANCE_OFFLINE"] = "1"
     return study
 
 
@@ -431,17 +437,6 @@ def data_root_of(named: object) -> Path | None:
     """The folder of local data: the setting, or else the environment variable SEMBLANCE_DATA; ~ is a home folder."""
     root = named or os.environ.get("SEMBLANCE_DATA")
     return Path(str(root)).expanduser().absolute() if root else None
-
-
-def _environment(settings: Configuration) -> dict[str, str]:
-    """Settings that reach jobs by their environment, since they decide no result."""
-    folder = data_root_of(settings.data_root)
-    root = {"SEMBLANCE_DATA": str(folder)} if folder else {}
-    cached = {
-        "SEMBLANCE_CACHE": str(Path(settings.cache).expanduser()),
-        "SEMBLANCE_CACHE_GIGABYTES": str(settings.cache_gigabytes),
-    }
-    return root | cached | ({"SEMBLANCE_OFFLINE": "1"} if settings.offline else {})
 
 
 @cache
