@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, get_args
 
 from workflow_scripts.errors import ConfigError, advice, shown, unknown
-from workflow_scripts.graph.blocks import definable_rows, tables_of
+from workflow_scripts.graph.blocks import definable_rows, not_aggregated, tables_of
 from workflow_scripts.graph.mistakes import meant_form, read
 from workflow_scripts.graph.place import read_note, write_note
 from workflow_scripts.graph.schema import (
@@ -203,8 +203,7 @@ def grid_findings(settings: Configuration, grid: GridBlock, plain: Any, place: s
         yield f"{place}: {error}"
         return
     yield from misnamed(settings, references(plain, GridBlock), f"{place}: ", _names_in(settings, grid, runs))
-    for baseline in dict.fromkeys(filter(None, baselines)):
-        yield from unknown(baseline, runs, f"{place}: baseline")
+    yield from unknown(dict.fromkeys(filter(None, baselines)), runs, f"{place}: baseline")
     yield from ambiguity_findings(settings.names, runs, place)
     yield from _findings_in_columns(settings, grid, place)
 
@@ -264,10 +263,8 @@ def column_findings(
     if not any(fnmatchcase(metric, name) for name in metrics):
         yield f"{place}.metric: suite {suite} writes no {metric} of {task}. {advice(metric, metrics)}"
         return
-    asked = sorted(pattern for pattern, name in tasks[task] if fnmatchcase(metric, name))
-    if not any(fnmatchcase(column.aggregation, pattern) for pattern in asked):
-        known = ", ".join(f'"{pattern}"' for pattern in asked)
-        yield f'{place}.aggregation: suite {suite} has no "{column.aggregation}" of {metric}. Known: {known}.'
+    asked = {pattern for pattern, name in tasks[task] if fnmatchcase(metric, name)}
+    yield from not_aggregated(column.aggregation, asked, f"{place}.aggregation: suite {suite}", metric)
 
 
 def _seed_findings(settings: Configuration, block: RunBlock, place: str) -> Iterator[str]:

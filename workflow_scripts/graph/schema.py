@@ -262,8 +262,7 @@ class GridBlock(AnyGrid):
             seen.add(column.heading)
             known = scores if isinstance(column, MeanColumn) else [*scores, *means]
             for key in COMPUTED_FROM:
-                for heading in listed(getattr(column, key, [])):
-                    yield from unknown(heading, known, f"{place}.{key}")
+                yield from unknown(listed(getattr(column, key, [])), known, f"{place}.{key}")
         if self.headline is not None:
             yield from unknown(self.headline, [column.heading for column in repeatable], "headline")
 

@@ -207,7 +207,7 @@ class Transfer(SuiteConfig):
 
     def conflicts(self) -> Iterator[str]:
         """Graded tasks are among the tasks."""
-        yield from (line for task in self.graded for line in unknown(task, self.datasets, "graded"))
+        return unknown(self.graded, self.datasets, "graded")
 
     def for_task(self, task: str) -> Self:
         """Settings that decide the scores of one task, with whether it is graded."""
