@@ -150,19 +150,17 @@ def _sections(config: Config, clean: Callable[[str], bool]) -> Configuration:
 
 def _override_findings(settings: Configuration) -> Iterator[str]:
     """Keys, types and ranges of what methods and encoders override, each by itself; runs are checked as a whole."""
-    blocks: list[tuple[str, type[Settings], Config]] = []
+    overrides: dict[str, Mapping[Any, Any]] = {}
     for name, method in settings.methods.items():
-        changed: dict[str, Any] = {f"readings.{one}.": keys for one, keys in method.readings.items()}
-        changed[""] = {"training": method.training, "development": method.development}
-        for where, keys in changed.items():
-            blocks.append((f"methods.{name}.{where}training.", Training, keys.get("training", {})))
-            blocks.append((f"methods.{name}.{where}development.", Development, keys.get("development", {})))
+        overrides[f"methods.{name}"] = {"training": method.training, "development": method.development}
+        overrides |= {f"methods.{name}.readings.{one}": keys for one, keys in method.readings.items()}
     for name, encoder in settings.encoders.items():
-        blocks.append((f"encoders.{name}.training.", Training, encoder.training))
+        overrides[f"encoders.{name}"] = {"training": encoder.training}
         if isinstance(encoder, AdaptedEncoder):
-            blocks.append((f"encoders.{name}.adapt.training.", Training, encoder.adapt.training))
-    for place, kind, overrides in blocks:
-        yield from read(kind, overrides, place, partial=True)[1]
+            overrides[f"encoders.{name}.adapt"] = {"training": encoder.adapt.training}
+    for place, changed in overrides.items():
+        yield from read(Training, changed.get("training", {}), f"{place}.training.", partial=True)[1]
+        yield from read(Development, changed.get("development", {}), f"{place}.development.", partial=True)[1]
 
 
 def _defined_runs(
