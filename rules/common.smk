@@ -8,11 +8,10 @@ from workflow_scripts.graph import corpora, reporting
 from workflow_scripts.graph.call import call, code, command
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.extraction import Extraction
-from workflow_scripts.graph.figures import Figures
 from workflow_scripts.graph.outside import check_needs, note_planned
 from workflow_scripts.graph.place import note_call
 from workflow_scripts.graph.sizes import asked
-from workflow_scripts.graph.slices import as_json, at, config_slice, filled, having, one_of, parts
+from workflow_scripts.graph.slices import as_json, at, filled, having, one_of, parts
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.targets import check_configfiles, print_lines, study_line
 from workflow_scripts.settings.suites import EVALUATORS
@@ -27,13 +26,13 @@ with one_line_errors():
         config = load_config(Path(CLONE), OVER, as_in_a_file(GIVEN))
 print_lines([study_line(config, OVER)])
 STUDY = open_study(config, Path(CLONE), OVER, GIVEN)
-EXTRACTION, FIGURES = Extraction(STUDY), Figures(STUDY)
+EXTRACTION, FIGURES = Extraction(STUDY), reporting.Figures(STUDY)
 PAGE, CLAIMS = reporting.Page(STUDY), reporting.Claims(STUDY)
 SETTINGS = STUDY.settings  # the checked configuration
 DATASETS = {name: corpora.Dataset(STUDY, name) for name in SETTINGS.datasets}
 
 
-settings = partial(config_slice, SETTINGS)  # parts of the configuration that a job reads, as JSON
+settings = partial(parts, lambda w: SETTINGS)  # parts of the configuration that a job reads, as JSON
 ask = partial(asked, SETTINGS)  # memory and time of a job
 block = lambda path: lambda w: at(SETTINGS, path.format(**w))  # of the configuration; wildcards in braces
 

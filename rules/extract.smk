@@ -7,6 +7,9 @@ wildcard_constraints:
     task="[a-z0-9_]+",
 
 
+of_study = lambda w: [SETTINGS.extraction.encoder]  # loaded by every job
+
+
 rule read_word_vectors:
     """Convert static word vectors into a table, which is empty if the file is missing."""
     input:
@@ -62,7 +65,7 @@ rule average_tokens:
     benchmark:
         "<benchmarks>/average_tokens/averages.tsv"
     resources:
-        **ask(20, hours=12, loads=EXTRACTION.loads),
+        **ask(20, hours=12, loads=of_study),
         gpu=on_gpu("extraction"),
     params:
         **call("jobs.average_tokens", settings(averages="extraction.averages")),
@@ -88,7 +91,7 @@ rule fit_wikitext:
     benchmark:
         "<benchmarks>/fit_wikitext/{representation}.tsv"
     resources:
-        **ask(32, hours=2, loads=EXTRACTION.loads),
+        **ask(32, hours=2, loads=of_study),
         gpu=on_gpu("extraction"),
     params:
         **call("extraction.study", EXTRACTION.wikitext),
@@ -116,7 +119,7 @@ rule extract_scores:
     wildcard_constraints:
         kind="sts|clustering|transfer|geometry",
     resources:
-        **ask(32, hours=12, loads=EXTRACTION.loads),
+        **ask(32, hours=12, loads=of_study),
         gpu=on_gpu("extraction"),
     params:
         **call("extraction.study", EXTRACTION.task, EXTRACTION.modules),

@@ -3,7 +3,13 @@
 The record of an experiment's figures lists its pictures, {figure}.svg, and their data, {figure}.parquet.
 """
 
-TABLE = parts(grid, "experiment", "significance", "development", trained="lengths")
+TABLE = parts(
+    grid,
+    "development",
+    experiment="block.experiment",
+    significance="study.settings.significance",
+    trained="lengths",
+)
 """The slice of a table."""
 
 

@@ -33,8 +33,8 @@ from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import METHODS, read_method
+from workflow_scripts.settings.names import Template
 from workflow_scripts.settings.readouts import READOUTS, AnyReadout, Pooling
-from workflow_scripts.settings.templates import Template
 from workflow_scripts.training.sampler import Sampler
 
 OF_A_FOLDER = {"as_published"}

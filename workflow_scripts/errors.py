@@ -101,11 +101,12 @@ def shown(value: object) -> str:
     return json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
 
 
-def unknown(name: str, names: Iterable[str], place: str) -> Iterator[str]:
-    """A finding if ``name`` is not one of ``names``."""
-    known = sorted(names)
-    if name not in known:
-        yield f"{place}: {name} is not defined. {advice(name, known)}"
+def unknown(names: str | Iterable[str], defined: Iterable[str], place: str) -> Iterator[str]:
+    """A finding for each name, of one or several, that is not defined."""
+    known = sorted(defined)
+    for name in [names] if isinstance(names, str) else names:
+        if name not in known:
+            yield f"{place}: {name} is not defined. {advice(name, known)}"
 
 
 def advice(name: str, known: Iterable[str]) -> str:

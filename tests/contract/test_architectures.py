@@ -18,8 +18,7 @@ from workflow_scripts.models.encoding import check_tells_apart
 from workflow_scripts.models.packed import packs
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import METHODS, read_method
-from workflow_scripts.settings.readouts import READOUTS
-from workflow_scripts.settings.start import Start
+from workflow_scripts.settings.readouts import READOUTS, Start
 
 PAGE = ROOT / "docs/encoders.md"
 FAMILIES = ("bert", "distilbert", "llama")

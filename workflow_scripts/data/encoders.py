@@ -22,7 +22,7 @@ from workflow_scripts.data.published import (
     read_json,
     unreadable,
 )
-from workflow_scripts.data.sources import as_pinned, data_root, first_available, source_folder, source_label
+from workflow_scripts.data.sources import as_pinned, data_root, first_available, source_folder
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
@@ -54,7 +54,7 @@ def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[
     """
 
     def find(source: EncoderSource) -> tuple[Path, dict[str, Input]]:
-        label, folder = source_label(source), source_folder(source, data_root, "model", ON_HUB)
+        label, folder = source.prefix, source_folder(source, data_root, "model", ON_HUB)
         if not isinstance(source, HubEncoder):
             label, folder = f"{label}{source.path}/", folder / source.path
         if not folder.is_dir():

@@ -12,7 +12,6 @@ import lzma
 import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -80,20 +79,20 @@ def load_planned(name: str, dataset: Dataset, data_root: Path | None, planned: s
             raise MissingError(f"{error} Planned with {planned}. {advice}") from error
         if not dataset.optional:
             raise
-        expected = ", or ".join(map(_expected, dataset.sources))
-        gap = f"{name}: {'not there' if reached else 'Hub not reached'}; expected {expected}"
+        wanted = ", or ".join(map(expected, dataset.sources))
+        gap = f"{name}: {'not there' if reached else 'Hub not reached'}; expected {wanted}"
         print(f"Gap: {error}\nGap: {gap}")  # noqa: T201
         return Loaded(Rows(FORMS[dataset.form].empty_table()), {}, gap)
     check_planned(f"datasets.{name}", planned, {file.path: file.sha256 for file in origin.values()})
     return Loaded(rows, origin)
 
 
-def _expected(source: FileSource | HubSource) -> str:
+def expected(source: Any) -> str:
     """A source in words: its files with their pinned hashes, or its repository and commit."""
     if isinstance(source, HubSource):
-        return source_label(source).removesuffix("/")
+        return source.prefix.removesuffix("/")
     files = sorted((file.path, _promised(file)) for file in source.files.values())
-    return " and ".join(f"{source_label(source)}{path} ({promised})" for path, promised in files)
+    return " and ".join(f"{source.prefix}{path} ({promised})" for path, promised in files)
 
 
 def _promised(file: File) -> str:
@@ -165,7 +164,7 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
     advice = "Put the pinned file there, or list both hashes in its sha256."
     origin = {}
     for role, file in source.files.items():
-        origin[role] = as_pinned(files[role], f"{source_label(source)}{file.path}", file.sha256, advice)
+        origin[role] = as_pinned(files[role], f"{source.prefix}{file.path}", file.sha256, advice)
         if not accepted(file.sha256):
             print(f"{files[role]}: not pinned; its sha256 is {origin[role].sha256}")  # noqa: T201
     reader = importlib.import_module(f"workflow_scripts.data.readers.{source.reader}")
@@ -184,16 +183,6 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
         raise DataError(f"{names}: not what reader {source.reader} reads: {first}. {advice}") from error
 
 
-def source_label(source: Any) -> str:
-    """The prefix of a source's file names in records."""
-    match source.kind:
-        case "local":
-            return "local:"
-        case "package":
-            return f"package:{source.package}/"
-    return f"hub:{source.repository}@{source.revision}/"
-
-
 def source_folder(source: Any, data_root: Path | None, kind: Kind, files: list[str]) -> Path:
     """The folder that contains the files of a source.
 
@@ -203,21 +192,18 @@ def source_folder(source: Any, data_root: Path | None, kind: Kind, files: list[s
     """
     if source.kind in ON_HUB:
         return download(source.repository, source.revision, kind, files)
+    if root := source.root(data_root):
+        return Path(root)
     if source.kind == "package":
-        spec = find_spec(source.package)
-        if spec is None or spec.origin is None:
-            raise MissingError(f"Python package {source.package} is not installed")
-        return Path(spec.origin).parent
-    if data_root is None:
-        raise MissingError("no data root is set (setting data_root, or environment variable SEMBLANCE_DATA)")
-    return data_root
+        raise MissingError(f"Python package {source.package} is not installed")
+    raise MissingError("no data root is set (setting data_root, or environment variable SEMBLANCE_DATA)")
 
 
 def _from_hub(source: HubSource, form: str) -> tuple[Rows, dict[str, Input]]:
     """Rows of a repository at a commit: its files are downloaded, and read locally as the repository's card says."""
     from datasets import load_dataset  # slow to import, and needed only for this kind of source
 
-    where = source_label(source).removesuffix("/")
+    where = source.prefix.removesuffix("/")
     folder = str(download(source.repository, source.revision, "dataset"))
     try:
         parts = {split: load_dataset(folder, source.name, split=split) for split in source.splits}
@@ -238,7 +224,7 @@ def _content_hash(rows: pa.Table) -> str:
 
 def _in_form(rows: pa.Table, source: HubSource, split: str, form: str) -> pa.Table:
     """Convert one split of a repository to the columns of ``form``."""
-    where = source_label(source).removesuffix("/")
+    where = source.prefix.removesuffix("/")
     for name, value in source.where.items():
         if name not in rows.column_names:
             raise DataError(

@@ -29,8 +29,7 @@ from workflow_scripts.models.encoder import max_position_embeddings
 from workflow_scripts.models.templates import PLAIN, cut, fill, most_tokens
 from workflow_scripts.models.tokens import TokenisedText, onto, tokenise
 from workflow_scripts.settings.extraction import RandomRepresentation
-from workflow_scripts.settings.names import Precision
-from workflow_scripts.settings.templates import Template
+from workflow_scripts.settings.names import Precision, Template
 
 Vectors = NDArray[np.float32]
 

@@ -5,7 +5,6 @@ every other line a word and its values. A package has an array and a table of it
 falling frequency, as in the vocabularies of X2Static and GloVe, so that the 100 most frequent words come first (F16).
 """
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +14,11 @@ from numpy.typing import NDArray
 
 from workflow_scripts.columns import WORD_VECTORS
 from workflow_scripts.data.planned import check_planned
-from workflow_scripts.data.sources import data_root
+from workflow_scripts.data.sources import as_pinned, data_root, expected
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.provenance.record import Input, sha256_of
-from workflow_scripts.settings.extraction import LocalWords, PackagedWords, WordRepresentation
+from workflow_scripts.provenance.record import Input
+from workflow_scripts.settings.extraction import WordRepresentation
 
 _AGAIN = "Get the file again."
 
@@ -32,23 +31,15 @@ def locate(
     Raises:
         DataError: if the hash of a file differs from the pinned one.
     """
-    root, label, wanted = _files(representation.source, data_root)
-    files = {role: root / file for role, (file, _) in wanted.items()} if root else {}
+    source = representation.source
+    root = source.root(data_root)
+    files = {role: root / file.path for role, file in source.files.items()} if root else {}
     if not files or not all(path.is_file() for path in files.values()):
         return {}, {}
-    origin = {}
-    for role, path in files.items():
-        (file, pinned), sha256 = wanted[role], sha256_of(path)
-        if pinned and sha256 != pinned:
-            raise DataError(f"{path}: sha256 is {sha256}, expected {pinned}. {_AGAIN}")
-        origin[role] = Input(path=f"{label}{file}", sha256=sha256)
-    return files, origin
-
-
-def expected(representation: WordRepresentation) -> str:
-    """The files of the vectors in words, with their pinned hashes."""
-    _, label, files = _files(representation.source, None)
-    return " and ".join(f"{label}{file} (sha256 {pinned or 'not pinned'})" for file, pinned in files.values())
+    return files, {
+        role: as_pinned(files[role], f"{source.prefix}{file.path}", file.sha256, _AGAIN)
+        for role, file in source.files.items()
+    }
 
 
 def read(files: dict[str, Path], drop_frequent: int) -> pa.Table:
@@ -79,21 +70,6 @@ def read(files: dict[str, Path], drop_frequent: int) -> pa.Table:
         ],
         schema=WORD_VECTORS,
     )
-
-
-def _files(
-    source: LocalWords | PackagedWords, data_root: Path | None
-) -> tuple[Path | None, str, dict[str, tuple[str, str | None]]]:
-    """The folder of the files, the prefix of their names in records, and path and pinned hash by role."""
-    if isinstance(source, LocalWords):
-        return data_root, "local:", {"vectors": (source.path, source.sha256)}
-    spec = find_spec(source.package)
-    root = Path(spec.origin).parent if spec and spec.origin else None
-    files = {"vectors": source.vectors, "words": source.words}
-    pinned: dict[str, tuple[str, str | None]] = {
-        role: (file.path, file.sha256) for role, file in files.items()
-    }
-    return root, f"package:{source.package}/", pinned
 
 
 def _read_text(path: Path) -> tuple[list[str], NDArray[np.float32]]:
@@ -128,7 +104,7 @@ def read_word_vectors(job: Job) -> None:
     files, origin = locate(representation, data_root())
     check_planned(place, job.settings["source"], {given.path: given.sha256 for given in origin.values()})
     if not files:
-        gap = f"gap: {name}: not there; expected {expected(representation)}"
+        gap = f"gap: {name}: not there; expected {expected(representation.source)}"
         job.write({"vectors": WORD_VECTORS.empty_table()}, labels=[gap])
         return
     vectors = read(files, representation.drop_frequent)

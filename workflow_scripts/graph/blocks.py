@@ -85,8 +85,7 @@ def evaluator_of(kind: str) -> str:
 
 def suite_of(settings: Configuration, kind: str) -> SuiteConfig | None:
     """The suite of one kind of score; None if the study leaves the kind out."""
-    suites = {one: suite for one, suite in settings.extraction.suites if suite}
-    name = suites.get(evaluator_of(kind))
+    name = getattr(settings.extraction.suites, evaluator_of(kind), None)
     suite = settings.suites.by_kind[evaluator_of(kind)][name] if name else None
     assert suite is None or isinstance(suite, SuiteConfig)
     return suite
@@ -297,15 +296,15 @@ def _measure_findings(settings: Configuration, measure: Measure, place: str) -> 
         cells = frozenset(cell for suite in each for task in tasks & suite.keys() for cell in suite[task])
         if kind != "geometry":
             tasks |= {name for name, block in settings.datasets.items() if block.form == form}
-        yield from _each(measure.tasks or [], tasks, f"{place}.tasks")
-    yield from _each(measure.metrics, {name for _, name in cells}, f"{place}.metrics")
-    patterns = sorted({pattern for pattern, metric in cells if metric in measure.metrics})
-    if patterns and not any(fnmatchcase(measure.aggregation, pattern) for pattern in patterns):
-        known = ", ".join(f'"{pattern}"' for pattern in patterns)
-        found = f'{kind} has no "{measure.aggregation}" of {", ".join(measure.metrics)}'
-        yield f"{place}.aggregation: {found}. Known: {known}."
+        yield from unknown(measure.tasks or [], tasks, f"{place}.tasks")
+    yield from unknown(measure.metrics, {name for _, name in cells}, f"{place}.metrics")
+    patterns = {pattern for pattern, metric in cells if metric in measure.metrics}
+    metrics = ", ".join(measure.metrics)
+    yield from not_aggregated(measure.aggregation, patterns, f"{place}.aggregation: {kind}", metrics)
 
 
-def _each(names: Iterable[str], known: Iterable[str], place: str) -> Iterator[str]:
-    for name in names:
-        yield from unknown(name, known, place)
+def not_aggregated(aggregation: str, patterns: Collection[str], who: str, metric: str) -> Iterator[str]:
+    """A finding if a metric is not written under an aggregation; none where nothing is known of the metric."""
+    if patterns and not any(fnmatchcase(aggregation, pattern) for pattern in patterns):
+        known = ", ".join(f'"{pattern}"' for pattern in sorted(patterns))
+        yield f'{who} has no "{aggregation}" of {metric}. Known: {known}.'

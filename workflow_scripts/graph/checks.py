@@ -13,26 +13,23 @@ from typing import Annotated, Any
 from pydantic import TypeAdapter
 
 from workflow_scripts.config import Settings
-from workflow_scripts.errors import ConfigError, advice, refuse, unknown
+from workflow_scripts.errors import ConfigError, advice, unknown
 from workflow_scripts.graph.blocks import block_findings, extraction_findings
-from workflow_scripts.graph.configuration import base_files, placed, read_mapping
-from workflow_scripts.graph.mistakes import mistakes, read
-from workflow_scripts.graph.place import from_here
+from workflow_scripts.graph.configuration import read_mapping
+from workflow_scripts.graph.mistakes import read
 from workflow_scripts.graph.references import (
+    claim_findings,
     corpus_columns,
+    data_root_findings,
     encoder_findings,
     encoders_reached,
     grid_findings,
     misnamed,
     reader_findings,
     references,
+    resource_findings,
     source_corpus,
     suite_findings,
-)
-from workflow_scripts.graph.resources import (
-    claim_findings,
-    data_root_findings,
-    resource_findings,
 )
 from workflow_scripts.graph.runs import adapting_training, members_of, read_run
 from workflow_scripts.graph.schema import (
@@ -47,46 +44,8 @@ from workflow_scripts.graph.slices import Config, as_json
 from workflow_scripts.settings.corpora import Corpus
 from workflow_scripts.settings.grids import EXTRACTION, Run, RunBlock, expand
 from workflow_scripts.settings.methods import MethodConfig
-from workflow_scripts.settings.start import Start
+from workflow_scripts.settings.readouts import Start
 from workflow_scripts.settings.training import ContinueMlm, Development, Training
-
-
-def checked(
-    config: Config,
-    root: Path,
-    data_root: Path | None,
-    configfiles: Iterable[str | Path] = (),
-    given: Mapping[str, Any] | None = None,
-) -> tuple[Configuration, dict[str, GridBlock]]:
-    """Check the configuration and the grids that it asks for.
-
-    Args:
-        config: The configuration, whatever it holds.
-        root: Folder of the Snakefile.
-        data_root: Folder of local data.
-        configfiles: As after --configfile.
-        given: Of the command line.
-
-    Returns:
-        The configuration, and the grids by name; the extraction study has none.
-
-    Raises:
-        ConfigError: with a line for each mistake: the key, what was found and what to do.
-    """
-    plain, findings = read_grids(config, root / "config")
-    settings, grids, more = study_findings(config, plain, root, data_root)
-    files = [*base_files(root), *(Path(from_here(file)) for file in configfiles)]
-    refuse(_placed(finding, files, given or {}, root / "config") for finding in [*findings, *more])
-    return settings, grids
-
-
-def _placed(finding: str, files: Sequence[Path], given: Mapping[str, Any], folder: Path) -> str:
-    """A finding with file and line (``configuration.placed``), of a grid in the grid's own file."""
-    grid, _, rest = finding.partition(": ")
-    if not grid.startswith("experiments/"):
-        return placed(finding, files, given)
-    there = placed(rest, [folder / grid], {}) if (folder / grid).is_file() else rest
-    return finding if there == rest else f"{grid}{there.removeprefix(str(folder / grid))}"
 
 
 def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any], list[str]]:
@@ -191,19 +150,17 @@ def _sections(config: Config, clean: Callable[[str], bool]) -> Configuration:
 
 def _override_findings(settings: Configuration) -> Iterator[str]:
     """Keys, types and ranges of what methods and encoders override, each by itself; runs are checked as a whole."""
-    blocks: list[tuple[str, type[Settings], Config]] = []
+    overrides: dict[str, Mapping[Any, Any]] = {}
     for name, method in settings.methods.items():
-        changed: dict[str, Any] = {f"readings.{one}.": keys for one, keys in method.readings.items()}
-        changed[""] = {"training": method.training, "development": method.development}
-        for where, keys in changed.items():
-            blocks.append((f"methods.{name}.{where}training.", Training, keys.get("training", {})))
-            blocks.append((f"methods.{name}.{where}development.", Development, keys.get("development", {})))
+        overrides[f"methods.{name}"] = {"training": method.training, "development": method.development}
+        overrides |= {f"methods.{name}.readings.{one}": keys for one, keys in method.readings.items()}
     for name, encoder in settings.encoders.items():
-        blocks.append((f"encoders.{name}.training.", Training, encoder.training))
+        overrides[f"encoders.{name}"] = {"training": encoder.training}
         if isinstance(encoder, AdaptedEncoder):
-            blocks.append((f"encoders.{name}.adapt.training.", Training, encoder.adapt.training))
-    for place, kind, overrides in blocks:
-        yield from mistakes(kind, overrides, place, partial=True)
+            overrides[f"encoders.{name}.adapt"] = {"training": encoder.adapt.training}
+    for place, changed in overrides.items():
+        yield from read(Training, changed.get("training", {}), f"{place}.training.", partial=True)[1]
+        yield from read(Development, changed.get("development", {}), f"{place}.development.", partial=True)[1]
 
 
 def _defined_runs(
@@ -247,7 +204,7 @@ def _run_findings(
         if isinstance(block, AdaptedEncoder):
             place = f"encoders.{encoder}.adapt."
             training = {"training": adapting_training(config, encoder)}
-            yield from mistakes(ContinueMlm, config["continue_mlm"] | training, place)
+            yield from read(ContinueMlm, config["continue_mlm"] | training, place)[1]
 
 
 _SHOWN = 2
@@ -319,7 +276,14 @@ class RunChecks:
         pool = getattr(method, "pool", None)
         if pool and (found := [*unknown(pool, self._settings.exemplars, "method.pool")]):
             return found
-        start = self._start(run, pool)
+        members = members_of(self._settings.encoders, run.encoder)
+        start = Start(
+            encoder=run.encoder,
+            sizes=self._sizes_of(run.encoder),
+            members=len(members) or None,
+            frozen=[name for name, member in members.items() if not member.corpus],
+            pool_sentences=self._settings.exemplars[pool].sentences if pool else None,
+        )
         trained = self._trained(run, merged) if run.corpus else ()
         chunked = method.unchunkable() if run.corpus and merged.training.chunk else ()
         return [*trained, *chunked, *self._origin(run, method), *method.misfits(start)]
@@ -337,28 +301,13 @@ class RunChecks:
             found = "null, and no sentence of the corpus is held out"
             yield f"development.dataset: {found}. Name one, or set corpora.{corpus}.dev_sentences."
 
-    def _is_made(self, encoder: str) -> bool:
-        """Whether an encoder consists of runs."""
-        return isinstance(self._settings.encoders[encoder], EncoderFromRuns)
-
-    def _start(self, run: Run, pool: str | None) -> Start:
-        """The encoder of a run, against which its method's settings are checked."""
-        members = members_of(self._settings.encoders, run.encoder)
-        return Start(
-            encoder=run.encoder,
-            sizes=self._sizes_of(run.encoder),
-            members=len(members) if self._is_made(run.encoder) else None,
-            frozen=[name for name, member in members.items() if not member.corpus],
-            pool_sentences=self._settings.exemplars[pool].sentences if pool else None,
-        )
-
     def _origin(self, run: Run, method: MethodConfig) -> Iterator[str]:
         """Encoder, corpus and teacher of a run against what its method starts from."""
         inner = getattr(method, "base", method)
         module, encoder = method.module, run.encoder
-        is_made, made = self._is_made(encoder), members_of(self._settings.encoders, encoder)
+        made = members_of(self._settings.encoders, encoder)
         names, members = [*made], [*made.values()]
-        count = f"{len(members)} run{'s' if len(members) != 1 else ''}" if is_made else "no runs"
+        count = f"{len(members) or 'no'} run{'s' if len(members) != 1 else ''}"
         match inner.starts_from:
             case "pair" if len(members) != 2:
                 found = f"{module} joins two different runs; {encoder} consists of {count}"
@@ -367,13 +316,13 @@ class RunChecks:
                 same = f"{' and '.join(names)} differ in nothing that decides a model"
                 found = f"{module} joins two different runs; {same}"
                 yield f"encoder: {found}. Change one in `runs` of {encoder}."
-            case "runs" if not is_made:
+            case "runs" if not members:
                 found = f"{module} adds up runs; {encoder} consists of none"
                 yield f"encoder: {found}. Name an encoder with `runs`."
             case "run" if len(members) != 1:
                 found = f"{module} pools exactly one run again; {encoder} has {count}"
                 yield f"encoder: {found}. Name an encoder with one in `runs`."
-            case "encoder" if is_made and (len(members) != 1 or not inner.columns):
+            case "encoder" if members and (len(members) != 1 or not inner.columns):
                 yield f"encoder: {module} starts from one encoder; {encoder} consists of {count}. Name another."
         yield from self._corpus(run, method)
         if method.has_teacher and not run.teacher:

@@ -6,7 +6,7 @@ what earlier files say of ``datasets``.
 
 import json
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -151,23 +151,32 @@ def read_mapping(file: Path) -> Mapping[str, Any]:
     return content
 
 
-def placed(finding: str, files: Sequence[Path], given: Mapping[str, Any]) -> str:
+def placed(finding: str, root: Path, files: Iterable[str], given: Mapping[str, Any]) -> str:
     """A finding with the place of the setting that it begins with: the last file that has it, and the line there.
 
     Args:
-        finding: Dotted path, colon, what is wrong; without a setting of any file it stays as it is.
-        files: In the order in which they are laid over each other.
+        finding: Dotted path, colon, what is wrong; without a setting of any file it stays as it is. In front, perhaps,
+            is the file of the grid that it is about.
+        root: Folder of the Snakefile.
+        files: Laid over the repository's, in order.
         given: Of the command line.
     """
-    keys = re.sub(r" \(.*?\)", "", finding.partition(": ")[0]).partition(", ")[0].split(".")
-    texts = [(str(file), file.read_text("utf-8")) for file in files]
-    texts.append(("--config", json.dumps(as_in_a_file(given), default=str)))
-    found = [(*_find_line(text, keys), name) for name, text in texts]
-    depth = max(depth for depth, *_ in found)
-    line, name = [place for at, *place in found if at == depth][-1]
+    grid, _, said = finding.partition(": ")
+    if grid.startswith("experiments/"):
+        texts = {grid: root / "config" / grid}
+    else:
+        texts, said = {str(file): file for file in [*base_files(root), *map(Path, files)]}, finding
+    keys = re.sub(r" \(.*?\)", "", said.partition(": ")[0]).partition(", ")[0].split(".")
+    found = [
+        (*_find_line(file.read_text("utf-8"), keys), name) for name, file in texts.items() if file.is_file()
+    ]
+    if said == finding:
+        found.append((*_find_line(json.dumps(as_in_a_file(given), default=str), keys), "--config"))
+    depth = max((depth for depth, *_ in found), default=0)
     if not depth or depth < len(keys) - 1:  # the last key may be one that is missing
         return finding
-    return f"{name}{'' if name == '--config' else f':{line}'}: {finding}"
+    line, name = [place for at, *place in found if at == depth][-1]
+    return f"{name}{'' if name == '--config' else f':{line}'}: {said}"
 
 
 @cache

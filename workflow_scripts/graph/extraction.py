@@ -28,10 +28,6 @@ class Extraction:
         self.encoder = f"<results>/encoders/{extraction.encoder}/record.json"
         self.biases = f"resources/tokens/{extraction.bias_list}.json"
 
-    def loads(self, _: Wildcards) -> list[str]:
-        """The encoder that every job loads."""
-        return [self._extraction.encoder]
-
     @cached_property
     def tables(self) -> list[str]:
         """Tables that the study shows."""

@@ -29,6 +29,7 @@ _TYPES = {
     bool: "true or false",
     list: "a list",
     dict: "a block of settings",
+    NoneType: "null",
 }
 _WORDS = {
     "greater_than": "is not above {gt}",
@@ -112,8 +113,7 @@ class _Found(NamedTuple):
 
     path: Path
     forms: Sequence[Form]
-    """Forms that the value may have, without null."""
-    null: bool
+    """Forms that the value may have."""
     known: Sequence[str]
     """Keys of the block that the last step is a key of."""
     value: Any
@@ -137,11 +137,6 @@ def read(kind: type[S], value: Any, place: str, *, partial: bool = False) -> tup
         ]
         lines = dict.fromkeys(_lines(errors, kind, json.loads(json.dumps(value, default=str))))
         return None, [f"{whole}{line}" if line.startswith(":") else f"{place}{line}" for line in lines]
-
-
-def mistakes(kind: type[Settings], value: Any, place: str, *, partial: bool = False) -> list[str]:
-    """Mistakes in ``value``, as in ``read``."""
-    return read(kind, value, place, partial=partial)[1]
 
 
 def _lines(errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iterator[str]:
@@ -193,10 +188,9 @@ def _located(kind: Any, error: Any, value: Any) -> _Found | None:
         elif error["type"] == "missing" and number == len(error["loc"]):
             path.append(str(step))
     forms = [*possible_forms(kind)]
-    plain = [form for form in forms if form.kind is not NoneType]
-    if error["type"].endswith("_type") and any(form.fits(value) for form in plain):
+    if error["type"].endswith("_type") and any(form.fits(value) for form in forms):
         return None
-    return _Found(tuple(path), plain, len(plain) < len(forms), known, value)
+    return _Found(tuple(path), forms, known, value)
 
 
 def _words(one: Any, found: _Found) -> Iterator[str]:
@@ -222,7 +216,7 @@ def _words(one: Any, found: _Found) -> Iterator[str]:
             yield _line(place, found, _WORDS[wrong].format(**limits))
         case wrong if wrong.endswith("_type") or wrong in ("int_from_float", "no_form"):
             names = dict.fromkeys(_TYPES[form.plain] for form in found.forms if form.plain in _TYPES)
-            yield _line(place, found, f"is not {' or '.join([*names, *['null'] * found.null])}")
+            yield _line(place, found, f"is not {' or '.join(names)}")
         case _:
             yield _line(place, found, f"cannot be read: {one['msg']}")
 

@@ -19,15 +19,22 @@ from workflow_scripts.data.published import SHARDS, WEIGHTS, encoder_folder, fil
 from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.graph.place import is_in_job, sha256_now, write_note
 from workflow_scripts.graph.schema import Configuration
-from workflow_scripts.graph.sizes import source_root
 from workflow_scripts.graph.slices import at
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.apis import ApertiumBlock
-from workflow_scripts.settings.datasets import File, FileSource, HubFiles, HubSource
+from workflow_scripts.settings.datasets import (
+    FileSource,
+    HubFiles,
+    HubSource,
+    LocalFiles,
+    Packaged,
+    PackageFiles,
+)
 from workflow_scripts.settings.encoders import HubEncoder, LocalEncoder, PackageEncoder
-from workflow_scripts.settings.extraction import LocalWords, PackagedFile, PackagedWords
+from workflow_scripts.settings.extraction import LocalWords, PackagedWords
 
-Source = FileSource | HubSource | LocalEncoder | PackageEncoder | HubEncoder | LocalWords | PackagedWords
+Words = LocalWords | PackagedWords
+Source = FileSource | HubSource | LocalEncoder | PackageEncoder | HubEncoder | Words
 """One of the places that a dataset, an encoder or word vectors may be read from."""
 OnHub = HubSource | HubFiles | HubEncoder
 S = TypeVar("S", bound=Source)
@@ -41,27 +48,23 @@ _planned: dict[Path, str] = {}
 class Here(NamedTuple):
     """A source on this machine, whether its files are there or not."""
 
+    source: LocalFiles | PackageFiles | LocalEncoder | PackageEncoder | Words
     folder: Path | None
     """That holds the files; None where there is no data root or no such package."""
     label: str
     """What the name of a file begins with."""
-    pins: Mapping[str, Pin]
-    """File below the folder to its pinned hash, if it has one."""
+    files: Mapping[str, tuple[str, Pin]]
+    """Role for the reader to the file below the folder, and its pinned hash if it has one."""
     needed: frozenset[str]
-    """Those without which the source is not available."""
-    roles: Mapping[str, str] = {}
-    """File to its role for the reader; a file that is left out has its name for a role."""
-    reading: tuple[Any, ...] = ()
-    """Reader and options."""
+    """Files without which the source is not available."""
     is_open: bool = False
     """Whether all files of the folder belong to it."""
 
     @property
     def lacks(self) -> str:
         """Why it is not available; empty where all files that are needed are there."""
-        if self.folder is None and self.label.startswith("package:"):
-            package = self.label.removeprefix("package:").partition("/")[0]
-            return f"Python package {package} is not installed"
+        if self.folder is None and isinstance(self.source, Packaged):
+            return f"Python package {self.source.package} is not installed"
         if self.folder is None:
             return "no data root is set"
         missing = next((file for file in sorted(self.needed) if not (self.folder / file).is_file()), None)
@@ -72,22 +75,23 @@ class Here(NamedTuple):
         found = {*recorded}
         if self.is_open:
             return bool(found) and all(file.startswith(self.label) for file in found)
-        needed, known = ({f"{self.label}{file}" for file in files} for files in (self.needed, self.pins))
-        return needed <= found <= known
+        return found == {f"{self.label}{file}" for file, _ in self.files.values()}
 
     def hashes(self) -> dict[str, str]:
         """Hashes of the files; a single pin is taken for one, since the job checks it."""
         folder = self.folder or Path()
         return {
             f"{self.label}{file}": pin if isinstance(pin, str) else sha256_now(folder / file)
-            for file, pin in self.pins.items()
+            for file, pin in self.files.values()
             if pin or (folder / file).is_file()
         }
 
     def contents(self) -> tuple[Any, ...]:
-        """The files that would be read, wherever they are."""
-        hashes = {name.removeprefix(self.label): sha256 for name, sha256 in self.hashes().items()}
-        return self.reading, {self.roles.get(file, file): sha256 for file, sha256 in hashes.items()}
+        """How the files that would be read are read, and their hashes by role, wherever they are."""
+        reading = (getattr(self.source, key, None) for key in ("reader", "options"))
+        hashes = self.hashes()
+        named = {role: hashes.get(f"{self.label}{file}") for role, (file, _) in self.files.items()}
+        return *reading, named
 
 
 def source_now(study: Study, artefact: str, sources: Iterable[Source], *, optional: bool = False) -> str:
@@ -150,57 +154,41 @@ def sources_read(planned: str, sources: Sequence[S]) -> list[S]:
     """The configured sources that ``planned_source`` was built from; all of them if it names none."""
     if is_here(planned):
         files = [file.partition(" sha256:")[0] for file in planned.split("; ")]
-        on_disk = [source for source in sources if not isinstance(source, OnHub)]
-        made = (
-            one for one, here in zip(on_disk, sources_here(on_disk, None), strict=True) if here.made(files)
-        )
-        if (one := next(made, None)) is not None:
-            return [one]
+        made = [one for one in sources for here in sources_here([one], None) if here.made(files)]
+        if made:
+            return made[:1]
     return [one for one in sources if planned.startswith("hub:") and isinstance(one, OnHub)] or list(sources)
 
 
 def sources_here(sources: Iterable[Source], data_root: Path | None) -> Iterator[Here]:
     """The sources on this machine, in order."""
     for source in sources:
-        if not isinstance(source, OnHub):
-            root = source_root(source, data_root)
-            label = "local:" if source.kind == "local" else f"package:{source.package}/"
-            match source:
-                case LocalEncoder() | PackageEncoder():
-                    yield _encoder_here(root, label, source)
-                case LocalWords():
-                    yield _files_here(root, label, {"vectors": source})
-                case PackagedWords():
-                    yield _files_here(root, label, {"vectors": source.vectors, "words": source.words})
-                case _:
-                    yield _files_here(root, label, source.files, (source.reader, source.options))
+        if isinstance(source, LocalEncoder | PackageEncoder):
+            yield _encoder_here(source, data_root)
+        elif not isinstance(source, OnHub):
+            files = {role: (file.path, file.sha256) for role, file in source.files.items()}
+            needed = frozenset(file for file, _ in files.values())
+            yield Here(source, source.root(data_root), source.prefix, files, needed)
 
 
-def _files_here(
-    root: Path | None,
-    label: str,
-    files: Mapping[str, File | LocalWords | PackagedFile],
-    reading: tuple[Any, ...] = (),
-) -> Here:
-    pins = {file.path: file.sha256 for file in files.values()}
-    roles = {file.path: role for role, file in files.items()}
-    return Here(root, label, pins, frozenset(pins), roles, reading)
-
-
-def _encoder_here(root: Path | None, label: str, source: LocalEncoder | PackageEncoder) -> Here:
-    folder, label = root / source.path if root else None, f"{label}{source.path}/"
+def _encoder_here(source: LocalEncoder | PackageEncoder, data_root: Path | None) -> Here:
+    root, label = source.root(data_root), f"{source.prefix}{source.path}/"
+    folder = root / source.path if root else None
     if source.sha256:
-        return Here(folder, label, source.sha256, frozenset(source.sha256))
+        pinned: dict[str, tuple[str, Pin]] = {file: (file, pin) for file, pin in source.sha256.items()}
+        return Here(source, folder, label, pinned, frozenset(pinned))
     files = files_of(folder) if folder else []
     weights = [encoder_folder(folder) / name for name in (WEIGHTS, SHARDS)] if folder else []
     needed = next((file for file in files if folder and folder / file in weights), WEIGHTS)
-    return Here(folder, label, dict.fromkeys(files), frozenset({needed}), is_open=True)
+    return Here(
+        source, folder, label, {file: (file, None) for file in files}, frozenset({needed}), is_open=True
+    )
 
 
 def _on_hub(sources: Iterable[Source], recorded: Mapping[str, str], gap_if_unreachable: bool) -> str:
     """All repositories: which of them has answered is seen only by the job."""
     asked = [source for source in sources if isinstance(source, OnHub)]
-    places = [f"hub:{source.repository}@{source.revision}" for source in asked]
+    places = [source.prefix.removesuffix("/") for source in asked]
     name = " or ".join(places) or NOTHING
     was_read = any(file.startswith(tuple(places)) for file in recorded)
     if (

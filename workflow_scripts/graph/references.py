@@ -1,14 +1,22 @@
-"""Whether every name that the configuration uses is defined, and of the form that its user reads."""
+"""Whether everything that the configuration names is there: blocks of the form that is read, tasks, files, claims.
 
+If a rule's inputs are missing but its output exists, Snakemake treats the output as a source, and a wrong name goes
+unnoticed on a finished study.
+"""
+
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from importlib.metadata import version
 from itertools import chain
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
 
 from workflow_scripts.errors import ConfigError, advice, shown, unknown
-from workflow_scripts.graph.benchmarks import task_lists
+from workflow_scripts.graph.blocks import definable_rows, not_aggregated, tables_of
 from workflow_scripts.graph.mistakes import meant_form, read
+from workflow_scripts.graph.place import read_note, write_note
 from workflow_scripts.graph.schema import (
     AdaptedEncoder,
     AnyEncoder,
@@ -17,13 +25,30 @@ from workflow_scripts.graph.schema import (
     GridBlock,
 )
 from workflow_scripts.graph.slices import at
-from workflow_scripts.settings.corpora import Corpus, RoundTripCorpus
+from workflow_scripts.settings.claims import FOLDER as CLAIMS
+from workflow_scripts.settings.claims import Claim, Comparison, claims_in, papers_in
+from workflow_scripts.settings.corpora import Corpus, LlmPool, RoundTripCorpus
 from workflow_scripts.settings.datasets import FileSource, HubSource
-from workflow_scripts.settings.grids import Column, Run, RunBlock, baselines_of, is_measured, listed, runs_of
+from workflow_scripts.settings.grids import (
+    Column,
+    MeanColumn,
+    RatioColumn,
+    Run,
+    RunBlock,
+    baselines_of,
+    is_measured,
+    listed,
+    runs_of,
+)
 from workflow_scripts.settings.names import Refers
 from workflow_scripts.settings.readers import READERS
 from workflow_scripts.settings.report import Names
-from workflow_scripts.settings.suites import Attention, Cells, Mteb, Suite, SuiteConfig
+from workflow_scripts.settings.suites import Cells, Mteb, Suite
+
+_TYPES_OF_TASKS = Path(".snakemake/benchmarks.json")
+"""Below the working directory: types of tasks by their names, by mteb's version and benchmark."""
+_CLAIMED = (Column, MeanColumn, RatioColumn)
+"""Columns that claims can be about: paths and gains are of single runs."""
 
 
 def source_corpus(settings: Configuration, corpus: str) -> str:
@@ -45,13 +70,6 @@ def corpus_columns(settings: Configuration, corpus: str) -> tuple[str, ...]:
         return ("anchor",)
     negatives = () if isinstance(settings.corpora[corpus], RoundTripCorpus) else ("negative",)
     return ("anchor", "positive", *negatives)
-
-
-def tasks_in(suite: Suite) -> dict[str, str]:
-    """Tasks of a suite of any kind, each with the dataset that it reads."""
-    if isinstance(suite, Attention):
-        return {suite.energy.dataset: suite.energy.dataset}
-    return {**suite.tasks} if isinstance(suite, SuiteConfig) else {}
 
 
 def encoders_behind(encoders: Mapping[str, AnyEncoder], name: str) -> set[str]:
@@ -106,18 +124,14 @@ def references(value: Any, kind: Any, path: str = "") -> Iterator[tuple[str, str
         return
     if isinstance(value, str):
         yield from ((path, value, mark) for mark in form.marks if isinstance(mark, Refers))
-    for key, part in _parts(value):
+    parts = (
+        enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, Mapping) else ()
+    )
+    for key, part in parts:
         place = path if isinstance(value, list) and isinstance(part, str) else f"{path}.{key}".lstrip(".")
         if form.plain is dict and not form.is_block:
             yield from references(key, get_args(form.kind)[0], place)
         yield from references(part, form.part(value, key), place)
-
-
-def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
-    """Keys or numbers with their parts of a value."""
-    return (
-        value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    )
 
 
 def misnamed(
@@ -189,8 +203,7 @@ def grid_findings(settings: Configuration, grid: GridBlock, plain: Any, place: s
         yield f"{place}: {error}"
         return
     yield from misnamed(settings, references(plain, GridBlock), f"{place}: ", _names_in(settings, grid, runs))
-    for baseline in dict.fromkeys(filter(None, baselines)):
-        yield from unknown(baseline, runs, f"{place}: baseline")
+    yield from unknown(dict.fromkeys(filter(None, baselines)), runs, f"{place}: baseline")
     yield from ambiguity_findings(settings.names, runs, place)
     yield from _findings_in_columns(settings, grid, place)
 
@@ -224,7 +237,7 @@ def _findings_in_columns(settings: Configuration, grid: GridBlock, place: str) -
             except ConfigError as error:
                 yield from str(error).splitlines()
                 continue
-            if {*tasks_in(suite).values()} <= settings.datasets.keys():
+            if {*suite.tasks.values()} <= settings.datasets.keys():
                 asked[name] = suite, lists
     for number, column in grid.numbered():
         if isinstance(column, Column) and column.suite in asked:
@@ -250,10 +263,8 @@ def column_findings(
     if not any(fnmatchcase(metric, name) for name in metrics):
         yield f"{place}.metric: suite {suite} writes no {metric} of {task}. {advice(metric, metrics)}"
         return
-    asked = sorted(pattern for pattern, name in tasks[task] if fnmatchcase(metric, name))
-    if not any(fnmatchcase(column.aggregation, pattern) for pattern in asked):
-        known = ", ".join(f'"{pattern}"' for pattern in asked)
-        yield f'{place}.aggregation: suite {suite} has no "{column.aggregation}" of {metric}. Known: {known}.'
+    asked = {pattern for pattern, name in tasks[task] if fnmatchcase(metric, name)}
+    yield from not_aggregated(column.aggregation, asked, f"{place}.aggregation: suite {suite}", metric)
 
 
 def _seed_findings(settings: Configuration, block: RunBlock, place: str) -> Iterator[str]:
@@ -319,3 +330,127 @@ def ambiguity_findings(names: Names, runs: Mapping[str, Run], place: str) -> Ite
     for name, parts in called_runs(names, runs).items():
         if (other := first.setdefault(tuple(parts), name)) != name:
             yield f"{place}: {other} and {name} are both called {', '.join(parts)}. Change names."
+
+
+# Tasks of mteb
+
+
+def task_lists(settings: Configuration, suite: str) -> dict[str, dict[str, str]]:
+    """Lists of a suite of the kind ``mteb``: those that it names, or all tasks of its benchmark and those of each type.
+
+    Raises:
+        ConfigError: if mteb does not know the benchmark.
+    """
+    block = settings.suites.mteb[suite]
+    if not block.benchmark:
+        return {name: settings.mteb.lists[name] for name in block.lists or ()}
+    lists: dict[str, dict[str, str]] = {block.benchmark: {}}
+    for task, kind in _types(block.benchmark, f"suites.mteb.{suite}").items():
+        for name in (block.benchmark, kind):
+            lists.setdefault(name, {})[task] = task
+    return lists
+
+
+def _types(benchmark: str, place: str) -> dict[str, str]:
+    """The tasks of a benchmark, with their types; noted, since mteb takes seconds to import."""
+    asked = f"mteb {version('mteb')} {benchmark}"
+    noted: dict[str, dict[str, str]] = read_note(_TYPES_OF_TASKS)
+    if asked not in noted:
+        import mteb
+
+        try:
+            tasks = mteb.get_benchmark(benchmark).tasks
+        except KeyError as error:
+            known = advice(benchmark, [one.name for one in mteb.get_benchmarks()])
+            problem = f"{place}.benchmark: mteb {mteb.__version__} has no benchmark {benchmark}"
+            raise ConfigError(f"{problem}. {known}") from error
+        noted[asked] = {task.metadata.name: task.metadata.type for task in tasks}
+        write_note(_TYPES_OF_TASKS, json.dumps(noted))
+    return noted[asked]
+
+
+# Files of the repository
+
+
+def resource_findings(settings: Configuration, grids: Mapping[str, GridBlock], root: Path) -> Iterator[str]:
+    """Names in the configuration and its grids of files below ``resources`` that are not there."""
+    folder = root / "resources"
+    yield from missing(folder / "tokens", "json", settings.extraction.bias_list, "extraction.bias_list")
+    for name, pool in settings.exemplars.items():
+        if isinstance(pool, LlmPool):
+            yield from missing(folder / "prompts", "txt", pool.prompt, f"exemplars.{name}.prompt")
+    for name, grid in grids.items():
+        for table in grid.published:
+            yield from missing(folder / "published", "csv", table, f"experiments/{name}.yaml: published")
+
+
+def missing(folder: Path, ending: str, name: str, place: str) -> Iterator[str]:
+    """A finding where a folder of ``resources`` lacks a file that is named at a place of the configuration."""
+    if not (folder / f"{name}.{ending}").exists():
+        known = sorted(file.stem for file in folder.glob(f"*.{ending}"))
+        yield f"{place}: no file resources/{folder.name}/{name}.{ending}. {advice(name, known)}"
+
+
+def data_root_findings(settings: Configuration, data_root: Path | None) -> Iterator[str]:
+    """Folders on this machine that are named and not there, or lie where nothing of a study may."""
+    if data_root is not None and not data_root.is_dir():
+        place = "data_root" if settings.data_root else "environment variable SEMBLANCE_DATA"
+        yield f"{place}: {data_root} is not a folder. Name the folder of local data, or none."
+    answers = Path(settings.answers)
+    if answers.is_absolute() or ".." in answers.parts:
+        yield (
+            f"answers: {settings.answers} is outside the study's folder. Name a path below it; "
+            "the environment variable SEMBLANCE_ANSWERS may name another place."
+        )
+
+
+def claim_findings(settings: Configuration, grids: Mapping[str, GridBlock], root: Path) -> Iterator[str]:
+    """Mistakes in the tables of claims that a study names, and in their references to its tables.
+
+    Args:
+        settings: The configuration, which is sound.
+        grids: Its grids by name, likewise.
+        root: Folder of the Snakefile.
+    """
+    known, scale = papers_in(root / CLAIMS), settings.claims.scale
+    for paper in settings.claims.papers:
+        if paper not in known:
+            yield f"claims.papers: no file {paper}.csv in {CLAIMS}. {advice(paper, known)}"
+            continue
+        try:
+            rows = claims_in(root / CLAIMS, paper, scale)
+        except ConfigError as error:
+            yield str(error)
+            continue
+        for place, row in rows.items():
+            if not row["compared"]:
+                yield f"{place}: neither {scale}_table nor {scale}_note. Name a table, or the reason why none tests it."
+                continue
+            claim, found = read(Claim, row, f"{place}: ")
+            yield from found
+            if claim and isinstance(claim.compared, Comparison):
+                yield from _cell_findings(settings, grids, root, claim.compared, f"{place}: {scale}_")
+
+
+def _cell_findings(
+    settings: Configuration, grids: Mapping[str, GridBlock], root: Path, compared: Comparison, place: str
+) -> Iterator[str]:
+    """A table that does not exist, and cells that a table of this study does not have."""
+    table, for_extraction = compared.table, tables_of(settings.extraction)
+    runs: Iterable[str]
+    if table in grids:
+        held = (column for _, column in grids[table].numbered() if not is_measured(column))
+        runs, headings = runs_of(grids[table]), {one.heading for one in held if isinstance(one, _CLAIMED)}
+    elif table in for_extraction:
+        runs, headings = definable_rows(settings.extraction, table)
+    else:
+        tables = {file.stem for file in (root / "config/experiments").glob("*.yaml")} | set(for_extraction)
+        yield from unknown(table, tables, f"{place}table")
+        return
+    for column, known in (
+        ("ours", runs),
+        ("heading", headings),
+        ("theirs", runs),
+        ("their_heading", headings),
+    ):
+        yield from unknown(getattr(compared, column), known, f"{place}{column}")

@@ -1,17 +1,170 @@
-"""Contents of the page and cards, and the study's claims."""
+"""What a study shows: figures, the page, claims and cards, with what each of them reads.
 
+Figures declare what they need (``figures.base.Declaration``).
+"""
+
+import re
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from fnmatch import fnmatchcase
+from functools import cached_property, reduce
+from itertools import product
+from typing import Any, NamedTuple
 
+from workflow_scripts.config import Settings
+from workflow_scripts.figures.base import MODELS, Declaration, all_figures
+from workflow_scripts.graph.blocks import Shown, files_of, names, tables_of
 from workflow_scripts.graph.blocks import datasets_of as extraction_datasets
-from workflow_scripts.graph.blocks import tables_of
-from workflow_scripts.graph.references import called, called_runs, corpus_datasets
-from workflow_scripts.graph.slices import Config, as_json
-from workflow_scripts.graph.study import Run, Study
+from workflow_scripts.graph.references import called, called_runs, corpus_datasets, source_corpus
+from workflow_scripts.graph.slices import Config, Wildcards, as_json, at
+from workflow_scripts.graph.study import Grid, Run, Study
 from workflow_scripts.settings.claims import FOLDER, Claim, Comparison, claims_in
 from workflow_scripts.settings.corpora import RoundTripCorpus
 from workflow_scripts.settings.encoders import EncoderBlock, HubEncoder
-from workflow_scripts.settings.grids import scored_columns
+from workflow_scripts.settings.grids import EXTRACTION, paper_of, scored_columns
+
+
+class _Figure(NamedTuple):
+    """A figure of an experiment."""
+
+    declared: Declaration
+    block: Settings
+    """Settings of the figure."""
+    runs: dict[str, Run]
+    """Runs that it reads."""
+    files: dict[str, list[str]]
+    """Files that it reads, by role."""
+
+
+class Figures:
+    """The figures of a study: those of its experiments, and those of the extraction study."""
+
+    def __init__(self, study: Study) -> None:
+        self._study, self._settings = study, study.settings
+
+    @cached_property
+    def by_experiment(self) -> dict[str, dict[str, _Figure]]:
+        """All figures by name, by the experiments that have some."""
+        declared = [one for one in all_figures().values() if not one.for_extraction]
+        found = {
+            name: {one.name: figure for one in declared if (figure := self._grid_figure(grid, one))}
+            for name, grid in self._study.grids.items()
+        }
+        shown = self._study.shown_extraction.figures
+        found[EXTRACTION] = {name: self._extraction_figure(name) for name in shown}
+        return {experiment: figures for experiment, figures in found.items() if figures}
+
+    def _grid_figure(self, grid: Grid, declared: Declaration) -> _Figure | None:
+        """A figure of an experiment; None unless its block is there and each of its inputs has a file."""
+        roots = {"report": self._settings.report, "grids": {grid.name: grid.block}}
+        block = at(roots, declared.block.format(experiment=grid.name)) if declared.block else Settings()
+        if block is None:
+            return None
+        runs = {name: run for name, run in grid.runs.items() if _is_read(run, declared)}
+        if "runs" in declared.settings.model_fields:
+            runs = {name: runs[name] for name in at(block, "runs")}
+        files = {
+            role: self._files(pattern.replace("{experiment}", grid.name), grid, runs.values(), block)
+            for role, pattern in declared.reads.items()
+        }
+        return _Figure(declared, block, runs, files) if all(files.values()) else None
+
+    def _extraction_figure(self, name: str) -> _Figure:
+        """A figure of the extraction study."""
+        block = self._settings.extraction.figures[name]
+        declared = all_figures()[block.kind]
+        (role,) = declared.reads
+        return _Figure(
+            declared, block, {}, {role: [f"<results>/{one}" for one in files_of(self._settings, block)]}
+        )
+
+    def _files(self, pattern: str, grid: Grid, runs: Iterable[Run], block: Settings) -> list[str]:
+        """Files of one input, corpus by corpus, suite by suite, run by run and seed by seed."""
+        corpora, suites = [""], [""]
+        if "{corpus}" in pattern:
+            corpora = [source_corpus(self._settings, str(run.corpus)) for run in grid.trained]
+        if kind := re.search(r"/(\w+)/\{suite\}", pattern):
+            suites = grid.block.suites.by_kind.get(kind[1], [])
+            if task := getattr(block, "task", None):
+                suites = [name for name in suites if task in self._study.suites[name].block.tasks]
+        paths = [
+            pattern.replace("{corpus}", corpus).replace("{suite}", suite)
+            for corpus, suite in product(dict.fromkeys(corpora), suites)
+        ]
+        return (
+            [file for path in paths for run in runs for file in run.files(path)]
+            if "{run}" in pattern
+            else paths
+        )
+
+    def drawn(self, paper: str | None = None) -> list[str]:
+        """The records of the figures of one paper's experiments, or of all: each vouches for a folder of pictures."""
+        shown = (name for name in self.by_experiment if paper in (None, paper_of(name)))
+        return [f"<results>/figures/{name}/record.json" for name in shown]
+
+    def encoders(self, wildcards: Wildcards) -> list[str]:
+        """Encoders that stand for those that an experiment's figures may load."""
+        grid = self._study.grids.get(wildcards.experiment)
+        return grid.encoder_per_size if grid else []
+
+    def inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """The files that an experiment's figures read, by the name of the figure and their role in it."""
+        return {
+            f"{name}.{role}": files
+            for name, figure in self.by_experiment[wildcards.experiment].items()
+            for role, files in figure.files.items()
+        }
+
+    def modules(self, wildcards: Wildcards) -> list[str]:
+        """Modules that drawing an experiment's figures imports by name: theirs, and readouts of models they load."""
+        figures = self.by_experiment[wildcards.experiment].values()
+        loaded = (figure.runs.values() for figure in figures if MODELS in figure.declared.reads.values())
+        readouts = (module for runs in loaded for run in runs for module in run.loading)
+        return sorted({*(f"figures.{figure.declared.module}" for figure in figures), *readouts})
+
+    def settings(self, wildcards: Wildcards) -> str:
+        """The part of the configuration that an experiment's figures read, as JSON."""
+        experiment = wildcards.experiment
+        figures = self.by_experiment[experiment].items()
+        return as_json(
+            {"figures": {name: self._figure_settings(experiment, figure) for name, figure in figures}}
+        )
+
+    def _figure_settings(self, experiment: str, figure: _Figure) -> Config:
+        """The settings of one figure; Snakemake does not compare the order of inputs, so runs are among them."""
+        declared, block, grid = figure.declared, figure.block, self._study.grids.get(experiment)
+        reads_runs = any("{run}" in pattern for pattern in declared.reads.values())
+        return {
+            "module": declared.module,
+            "kind": declared.name,
+            "caption": declared.caption,
+            "title": at(grid.block if grid else block, "title"),
+            "config": block,
+            "runs": list(figure.runs) if reads_runs else [],
+            "called": self._called(grid, figure) if grid else {},
+            "names": names(self._settings, block) if isinstance(block, Shown) else {},
+        }
+
+    def _called(self, grid: Grid, figure: _Figure) -> Config:
+        """Names of what a figure shows: its runs, and the data that its inputs were measured on."""
+        words, read = self._settings.names, " ".join(figure.declared.reads.values())
+        shown: Config = {"runs": called_runs(words, {n: run.asked for n, run in figure.runs.items() if read})}
+        if "/tables/" in read or "/scores/" in read:
+            tasks = grid.tasks.items()
+            shown["datasets"] = {task: words.datasets[name] for task, name in tasks if name in words.datasets}
+        return shown
+
+
+def _is_read(run: Run, declared: Declaration) -> bool:
+    """Whether a figure reads a run, as far as its training and method decide."""
+    found = ((_setting(run.method, path), wanted) for path, wanted in declared.method.items())
+    return bool(run.corpus or not declared.trained) and all(
+        fnmatchcase(str(one), wanted) for one, wanted in found
+    )
+
+
+def _setting(method: Any, path: str) -> Any:
+    """The setting of a method at a dotted path; None if the method has no such setting."""
+    return reduce(lambda part, key: getattr(part, key, None), path.split("."), method)
 
 
 class Page:

@@ -58,7 +58,15 @@ from workflow_scripts.settings.grids import (
     listed,
 )
 from workflow_scripts.settings.methods import AnyMethod, PlainMethod, ReductionBlock
-from workflow_scripts.settings.names import CorpusName, EncoderName, Name, Overrides, Refers, RunOverrides
+from workflow_scripts.settings.names import (
+    CorpusName,
+    EncoderName,
+    Name,
+    Overrides,
+    Refers,
+    RunOverrides,
+    Template,
+)
 from workflow_scripts.settings.report import Contamination, Names, Page, Significance
 from workflow_scripts.settings.suites import (
     SUITES,
@@ -72,7 +80,6 @@ from workflow_scripts.settings.suites import (
     Suite,
     Transfer,
 )
-from workflow_scripts.settings.templates import Template
 from workflow_scripts.settings.training import ContinueMlm, Development, TeacherEncoding, Training
 
 
@@ -255,8 +262,7 @@ class GridBlock(AnyGrid):
             seen.add(column.heading)
             known = scores if isinstance(column, MeanColumn) else [*scores, *means]
             for key in COMPUTED_FROM:
-                for heading in listed(getattr(column, key, [])):
-                    yield from unknown(heading, known, f"{place}.{key}")
+                yield from unknown(listed(getattr(column, key, [])), known, f"{place}.{key}")
         if self.headline is not None:
             yield from unknown(self.headline, [column.heading for column in repeatable], "headline")
 

@@ -8,7 +8,6 @@ jobs, by the size of their encoders; they decide no result, so Snakemake reruns 
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from workflow_scripts.graph.runs import members_of
 from workflow_scripts.graph.schema import AdaptedEncoder, AnyEncoder, Configuration, FetchedEncoder
 from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.settings.encoders import EncoderBlock, HubEncoder
-from workflow_scripts.settings.start import BUILT_AS_BERT, Size
+from workflow_scripts.settings.readouts import BUILT_AS_BERT, Size
 
 _NAMES = (
     ("num_hidden_layers", "n_layers", "n_layer", "num_layers"),
@@ -58,19 +57,10 @@ def parts_of(encoders: Mapping[str, AnyEncoder], encoder: str) -> list[str]:
     return [part for member in members for part in parts_of(encoders, member.encoder)] or [encoder]
 
 
-def source_root(source: Any, data_root: Path | None) -> Path | None:
-    """The folder below which a source on this machine lies; None where there is no data root or no such package."""
-    if source.kind == "local":
-        return data_root
-    spec = find_spec(source.package)
-    return Path(spec.origin).parent if spec and spec.origin else None
-
-
 def folders_of(encoder: EncoderBlock, data_root: Path | None) -> list[Path]:
     """Folders on this machine that an encoder may be fetched from, whether they are there or not."""
     in_folders = (source for source in encoder.sources if not isinstance(source, HubEncoder))
-    here = ((source, source_root(source, data_root)) for source in in_folders)
-    return [root / source.path for source, root in here if root]
+    return [root / source.path for source in in_folders if (root := source.root(data_root))]
 
 
 def _read(folder: Path) -> Size | None:

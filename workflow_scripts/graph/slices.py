@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from workflow_scripts.config import Settings
 from workflow_scripts.provenance.key import canonical
 
 Config = dict[str, Any]
@@ -24,37 +23,22 @@ class Wildcards(Protocol):
         """Value of the wildcard ``name``."""
 
 
-def config_slice(settings: Settings, **sections: str) -> Callable[[Wildcards], str]:
-    """Make a param function: parts of the configuration, with their defaults, as one JSON string.
+def parts(thing: Callable[[Wildcards], object], *names: str, **called: str) -> Callable[[Wildcards], str]:
+    """Make a param function: parts of the configuration, or of a job's run or suite, with their defaults as JSON.
 
     One string with sorted keys, because Snakemake compares params as a set of their ``repr``: two
     numbers that trade places would count as unchanged, and reordered keys as a change.
 
     Args:
-        settings: The whole configuration.
-        sections: Name in the slice to dotted path in the configuration; ``{wildcards}`` are filled in.
-    """
-
-    def of(wildcards: Wildcards) -> str:
-        filled = {name: path.format(**dict(wildcards.items())) for name, path in sections.items()}
-        return as_json({name: at(settings, path) for name, path in filled.items()})
-
-    return of
-
-
-def parts(thing: Callable[[Wildcards], object], *names: str, **called: str) -> Callable[[Wildcards], str]:
-    """Make a param function: attributes of a job's run, suite or the like as JSON, as ``config_slice``.
-
-    Args:
         thing: By a job's wildcards.
         names: Attributes that have their own names in the slice; what is empty is left out.
-        called: Attributes by their names in the slice, where these differ.
+        called: Name in the slice to dotted path from the thing, where these differ; ``{wildcards}`` are filled in.
     """
-    attributes = dict(zip(names, names, strict=True)) | called
+    paths = dict(zip(names, names, strict=True)) | called
 
     def of(wildcards: Wildcards) -> str:
-        job = thing(wildcards)
-        values = {name: getattr(job, attribute) for name, attribute in attributes.items()}
+        job, given = thing(wildcards), dict(wildcards.items())
+        values = {name: at(job, path.format(**given)) for name, path in paths.items()}
         return as_json({name: value for name, value in values.items() if value not in (None, [], {})})
 
     return of
@@ -99,6 +83,18 @@ def at(value: Any, path: str) -> Any:
     for key in path.split("."):
         value = value[key] if isinstance(value, Mapping) else getattr(value, key)
     return value
+
+
+def flat(value: Any, place: str = "") -> dict[str, Any]:
+    """Settings with dotted keys; lists of blocks are numbered, other lists are values."""
+    blocks = isinstance(value, list) and value and all(isinstance(one, dict) for one in value)
+    inside: Mapping[Any, Any] = dict(enumerate(value)) if blocks else value
+    if not isinstance(inside, Mapping) or (place and not inside):
+        return {place: value}
+    found: dict[str, Any] = {}
+    for key, part in inside.items():
+        found |= flat(part, f"{place}.{key}" if place else str(key))
+    return found
 
 
 def one_of(names: Iterable[str]) -> str:

@@ -4,18 +4,18 @@ Each of them knows its files and what it reads, which rules, tables, figures and
 """
 
 import os
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.errors import one_line_errors
+from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.figures.base import MODELS
-from workflow_scripts.graph.benchmarks import task_lists
-from workflow_scripts.graph.checks import checked
-from workflow_scripts.graph.references import encoders_reached, source_corpus, tasks_in
+from workflow_scripts.graph.checks import read_grids, study_findings
+from workflow_scripts.graph.configuration import placed
+from workflow_scripts.graph.place import from_here
+from workflow_scripts.graph.references import encoders_reached, source_corpus, task_lists
 from workflow_scripts.graph.runs import adapting_training, all_runs, members_of, read_run
 from workflow_scripts.graph.schema import (
     AdaptedEncoder,
@@ -34,7 +34,6 @@ from workflow_scripts.settings import suites
 from workflow_scripts.settings.extraction import Show
 from workflow_scripts.settings.grids import EXTRACTION, Column, PathColumn, is_measured, paper_of
 from workflow_scripts.settings.methods import AnyMethod
-from workflow_scripts.settings.report import Significance
 from workflow_scripts.settings.training import Development, Training
 
 ENSEMBLE = "models.ensemble"
@@ -118,20 +117,6 @@ class Study:
         return {name: run for name, run in self.runs.items() if run.corpus}
 
     @property
-    def scores(self) -> list[str]:
-        """Files of scores of every run."""
-        return [file for run in self.runs.values() for file in run.scores]
-
-    @cached_property
-    def scores_by_run(self) -> dict[str, list[str]]:
-        """Run to files of scores: every seed, and every suite of the grids that ask for them."""
-        found = defaultdict[str, set[str]](set)
-        for grid in self.grids.values():
-            for run in grid.runs.values():
-                found[run.name].update(grid.suite_files(_SCORES, run=run))
-        return {name: sorted(files) for name, files in found.items()}
-
-    @property
     def read_encoders(self) -> list[str]:
         """Encoders behind runs that are fetched or adapted."""
         named = {encoder for run in self.runs.values() for encoder in (run.encoder, run.teacher) if encoder}
@@ -173,11 +158,6 @@ class Encoder:
     study: Study = field(repr=False)
     name: str
     block: AnyEncoder
-
-    @property
-    def label(self) -> str | None:
-        """The substitution that runs make in place of others."""
-        return self.block.label if isinstance(self.block, EncoderFromRuns) else None
 
     def members(self, seeds: Sequence[int] = (0,)) -> dict[str, asked.Run]:
         """The runs that it consists of, in order; none of one that is fetched or adapted."""
@@ -221,14 +201,9 @@ class Suite:
     block: suites.Suite
 
     @property
-    def tasks(self) -> dict[str, str]:
-        """Its tasks, each with the dataset that it reads."""
-        return tasks_in(self.block)
-
-    @property
     def datasets(self) -> list[str]:
         """Its datasets, each once."""
-        return [f"<results>/datasets/{name}.parquet" for name in dict.fromkeys(self.tasks.values())]
+        return [f"<results>/datasets/{name}.parquet" for name in dict.fromkeys(self.block.tasks.values())]
 
     @cached_property
     def lists(self) -> dict[str, dict[str, str]]:
@@ -239,12 +214,6 @@ class Suite:
     def fetched(self) -> list[str]:
         """Tasks of mteb whose data it needs."""
         return list(dict.fromkeys(task for tasks in self.lists.values() for task in tasks.values()))
-
-    @property
-    def benchmark(self) -> str | None:
-        """The benchmark of mteb that it consists of, if it names no lists."""
-        assert isinstance(self.block, suites.Mteb)
-        return self.block.benchmark
 
 
 @dataclass(frozen=True)
@@ -286,12 +255,7 @@ class Run:
     @property
     def labels(self) -> list[str]:
         """The substitution that it makes, if its encoder consists of runs in place of others."""
-        return [*filter(None, [self.study.encoders[self.encoder].label])]
-
-    @property
-    def seeds(self) -> list[int]:
-        """Seeds of the run."""
-        return [*self.asked.seeds]
+        return [*filter(None, [getattr(self.study.encoders[self.encoder].block, "label", None)])]
 
     @property
     def pool(self) -> str | None:
@@ -331,18 +295,18 @@ class Run:
 
     def files(self, pattern: str) -> list[str]:
         """A path for every seed; once, if it names none."""
-        filled = (pattern.replace("{run}", self.name).replace("{seed}", str(seed)) for seed in self.seeds)
+        filled = (
+            pattern.replace("{run}", self.name).replace("{seed}", str(seed)) for seed in self.asked.seeds
+        )
         return list(dict.fromkeys(filled))
 
     @property
     def scores(self) -> list[str]:
-        """Files of its scores, of every seed and suite."""
-        return self.study.scores_by_run.get(self.name, [])
-
-    @property
-    def models(self) -> list[str]:
-        """The records of its model folders, each of which vouches for its folder."""
-        return self.files(MODELS)
+        """Files of its scores: every seed, and every suite of the grids that ask for them."""
+        asking = [grid for grid in self.study.grids.values() if self.name in grid.runs]
+        return sorted(
+            {file for grid in asking for file in grid.suite_files(_SCORES, run=grid.runs[self.name])}
+        )
 
     @property
     def modules(self) -> list[str]:
@@ -367,14 +331,9 @@ class Grid:
     block: GridBlock
 
     @property
-    def experiment(self) -> asked.Experiment:
-        """The settings of its table."""
-        return self.block.experiment
-
-    @property
     def columns(self) -> Sequence[asked.AnyColumn]:
         """The columns of its table."""
-        return self.experiment.columns
+        return self.block.experiment.columns
 
     @cached_property
     def runs(self) -> dict[str, Run]:
@@ -390,8 +349,8 @@ class Grid:
     @property
     def tasks(self) -> dict[str, str]:
         """Tasks that it evaluates on, each with the dataset that it reads."""
-        named = [suite for suites in self.experiment.suites.values() for suite in suites]
-        return {key: value for name in named for key, value in self.study.suites[name].tasks.items()}
+        named = [suite for suites in self.block.suites.by_kind.values() for suite in suites]
+        return {key: value for name in named for key, value in self.study.suites[name].block.tasks.items()}
 
     @property
     def encoder_per_size(self) -> list[str]:
@@ -410,7 +369,7 @@ class Grid:
         shown = {column.suite for column in self.columns if isinstance(column, Column) and column.measured}
         filled = (
             pattern.replace("{kind}", kind).replace("{suite}", suite)
-            for kind, named in self.experiment.suites.items()
+            for kind, named in self.block.suites.by_kind.items()
             for suite in named
             if not timed or suite in shown
         )
@@ -435,11 +394,6 @@ class Grid:
         return dataset if dataset in {getattr(column, "task", None) for column in self.columns} else None
 
     @property
-    def significance(self) -> Significance:
-        """How its differences are tested."""
-        return self.study.settings.significance
-
-    @property
     def lengths(self) -> dict[str, str] | None:
         """How long each run is trained, where they differ."""
         lengths = {run.name: run.length for run in self.trained}
@@ -461,11 +415,21 @@ def open_study(
         given: Of the command line.
     """
     with one_line_errors():
-        settings, grids = checked(config, root, data_root_of(config.get("data_root")), configfiles, given)
+        plain, findings = read_grids(config, root / "config")
+        data_root = data_root_of(config.get("data_root"))
+        settings, grids, more = study_findings(config, plain, root, data_root)
+        files = [*map(from_here, configfiles)]
+        refuse(placed(finding, root, files, given or {}) for finding in [*findings, *more])
         study = Study(settings, config, grids, root)
         study.runs  # noqa: B018  (of which two may have one name)
-    os.environ.update(_environment(settings))
+    # These reach jobs by their environment, since they decide no result.
+    os.environ["SEMBLANCE_CACHE"] = str(Path(settings.cache).expanduser())
+    os.environ["SEMBLANCE_CACHE_GIGABYTES"] = str(settings.cache_gigabytes)
     os.environ.setdefault("SEMBLANCE_ANSWERS", settings.answers)
+    if data_root:
+        os.environ["SEMBLANCE_DATA"] = str(data_root)
+    if settings.offline:
+        os.environ["SEMBLANCE_OFFLINE"] = "1"
     return study
 
 
@@ -473,17 +437,6 @@ def data_root_of(named: object) -> Path | None:
     """The folder of local data: the setting, or else the environment variable SEMBLANCE_DATA; ~ is a home folder."""
     root = named or os.environ.get("SEMBLANCE_DATA")
     return Path(str(root)).expanduser().absolute() if root else None
-
-
-def _environment(settings: Configuration) -> dict[str, str]:
-    """Settings that reach jobs by their environment, since they decide no result."""
-    folder = data_root_of(settings.data_root)
-    root = {"SEMBLANCE_DATA": str(folder)} if folder else {}
-    cached = {
-        "SEMBLANCE_CACHE": str(Path(settings.cache).expanduser()),
-        "SEMBLANCE_CACHE_GIGABYTES": str(settings.cache_gigabytes),
-    }
-    return root | cached | ({"SEMBLANCE_OFFLINE": "1"} if settings.offline else {})
 
 
 @cache

@@ -29,7 +29,12 @@ def check_targets(workflow: Any, study: Study) -> None:
         workflow: Snakemake's, once all rules are known.
         study: The study, whose tables and figures are what a wrong name may have meant.
     """
-    rules, targets = list(workflow.rules), _targets()
+    from snakemake.cli import get_argument_parser  # there already, since it runs this
+
+    # Snakemake does not show its Snakefile the targets of the command line. It looks for these paths.
+    words, rules = call_words(), list(workflow.rules)
+    targets: list[str] = get_argument_parser().parse_args(words).targets if words else []
+    targets = [target if Path(target).is_absolute() else os.path.relpath(target) for target in targets]
     hint = "" if workflow.overwrite_configfiles else " No --configfile is given."
     with one_line_errors():
         refuse(f"{finding}{hint}" for finding in target_findings(targets, rules, study))
@@ -53,15 +58,6 @@ def check_papers(workflow: Any, study: Study) -> list[str]:
             if workflow.is_rule(paper)
         )
     return sorted({*papers.values()})
-
-
-def _targets() -> list[str]:
-    """Targets on snakemake's command line, which it does not show its Snakefile, as the paths that it looks for."""
-    from snakemake.cli import get_argument_parser  # there already, since it runs this
-
-    words = call_words()
-    targets: list[str] = get_argument_parser().parse_args(words).targets if words else []
-    return [target if Path(target).is_absolute() else os.path.relpath(target) for target in targets]
 
 
 def target_findings(targets: Iterable[str], rules: Sequence[Any], study: Study) -> Iterator[str]:

@@ -37,7 +37,7 @@ from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, positi
 from workflow_scripts.models.templates import pieces
 from workflow_scripts.models.tokens import Packing, TokenBatch, TokenisedText, onto
 from workflow_scripts.settings.methods import PromptBERT as Config
-from workflow_scripts.settings.templates import Template
+from workflow_scripts.settings.names import Template
 from workflow_scripts.training import contrastive
 from workflow_scripts.training.data import TrainingData
 

@@ -22,9 +22,8 @@ from workflow_scripts.models.packed import FAMILIES, packed, packs
 from workflow_scripts.models.readouts import build_readout, draw_linear_layers
 from workflow_scripts.models.readouts.base import Reads
 from workflow_scripts.models.tokens import Packing, TokenBatch
-from workflow_scripts.settings.readouts import ReadoutConfig
-from workflow_scripts.settings.start import Size, Start
-from workflow_scripts.settings.templates import Template
+from workflow_scripts.settings.names import Template
+from workflow_scripts.settings.readouts import ReadoutConfig, Size, Start
 
 _LAYER_WEIGHT = re.compile(r"\blayers?\.\d+\.")
 """Part of the name of a weight of a layer."""

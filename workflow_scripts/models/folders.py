@@ -31,8 +31,8 @@ from workflow_scripts.models.encoder import (
     max_position_embeddings,
 )
 from workflow_scripts.provenance.artefacts import identity
+from workflow_scripts.settings.names import Template
 from workflow_scripts.settings.readouts import AnyReadout, ReadoutConfig
-from workflow_scripts.settings.templates import Template
 
 ENCODER_FILE, HEAD_FILE = "semblance_encoder.json", "head.safetensors"
 MODULES_FILE, CONFIG_FILE, SUM_FILE = "modules.json", "config.json", "encoder_sum.json"

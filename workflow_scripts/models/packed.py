@@ -24,7 +24,7 @@ from transformers import PreTrainedModel
 from workflow_scripts.models.dropout import Masks
 from workflow_scripts.models.readouts.base import Reads
 from workflow_scripts.models.tokens import Packing
-from workflow_scripts.settings.start import BUILT_AS_BERT
+from workflow_scripts.settings.readouts import BUILT_AS_BERT
 
 PLACES = 4
 """Places of dropout in each layer: embeddings (in the first layer only), attention weights, and both sums."""

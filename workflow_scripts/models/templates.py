@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerBase
 from workflow_scripts.errors import DataError
 from workflow_scripts.models.readouts.prompt import cut, filled
 from workflow_scripts.models.tokens import TokenisedText, tokenise
-from workflow_scripts.settings.templates import SENTENCE, Template
+from workflow_scripts.settings.names import SENTENCE, Template
 
 __all__ = ["PLAIN", "Template", "cut", "fill", "most_tokens", "pieces", "tokenise_in"]
 

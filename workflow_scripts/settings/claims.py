@@ -95,7 +95,7 @@ def claims_in(folder: Path, paper: str, scale: Scale) -> dict[str, dict[str, Any
     for line, row in _rows(folder / f"{paper}.csv", COLUMNS).items():
         place = f"{line} ({row['claim']})"
         named = [name for name in row[f"{scale}_note"].split("; ") if name]
-        refuse(one for name in named for one in unknown(name, notes, f"{place}: {scale}_note"))
+        refuse(unknown(named, notes, f"{place}: {scale}_note"))
         compared = {part: row[f"{scale}_{part}"] for part in _COMPARED}
         compared["theirs"] = compared["theirs"] or compared["ours"]
         compared["their_heading"] = compared["their_heading"] or compared["heading"]
@@ -131,7 +131,7 @@ def _rows(file: Path, columns: Sequence[str]) -> dict[str, dict[str, str]]:
         try:
             if not reader.fieldnames:
                 raise ConfigError(f"{place}: empty. Write a header, and a row for each claim.")
-            refuse(one for name in reader.fieldnames for one in unknown(name, columns, f"{place}: column"))
+            refuse(unknown(reader.fieldnames, columns, f"{place}: column"))
             rows = {f"{place}: line {reader.line_num}": row for row in reader}
         except (csv.Error, UnicodeDecodeError) as error:
             raise ConfigError(f"{place}: no CSV in UTF-8: {error}. Save it as one.") from error

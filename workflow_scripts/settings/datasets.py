@@ -1,5 +1,7 @@
-"""Blocks of ``datasets``."""
+"""Blocks of ``datasets``, and the places that data, encoders and word vectors are read from."""
 
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
@@ -14,6 +16,54 @@ Below = Annotated[
     ),
 ]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")]
+Commit = Annotated[str, Field(pattern="^[0-9a-f]{40}$")]
+
+
+class Local(Settings):
+    """A source below the data root."""
+
+    kind: Literal["local"]
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its files begin with in records."""
+        return "local:"
+
+    def root(self, data_root: Path | None) -> Path | None:
+        """The folder below which its paths are; None if it is not there."""
+        return data_root
+
+
+class Packaged(Settings):
+    """A source in an installed Python package."""
+
+    kind: Literal["package"]
+    package: str = Field(pattern=r"^\w[\w-]*$", description="Import name, without dots.")
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its files begin with in records."""
+        return f"package:{self.package}/"
+
+    def root(self, _data_root: Path | None) -> Path | None:
+        """The folder of the package; None if it is not installed."""
+        spec = find_spec(self.package)
+        return Path(spec.origin).parent if spec and spec.origin else None
+
+
+class Pinned(Settings):
+    """A repository of the Hugging Face Hub at one commit."""
+
+    repository: Repository
+    revision: Commit | None = Field(
+        default=None, description="Commit; without one, the job stops with the Hub's newest commit."
+    )
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its files begin with in records."""
+        return f"hub:{self.repository}@{self.revision}/"
 
 
 class File(Settings):
@@ -26,36 +76,18 @@ class File(Settings):
     )
 
 
-Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")]
-Commit = Annotated[str, Field(pattern="^[0-9a-f]{40}$")]
-
-
 class _Files(Settings):
     files: dict[str, File] = Field(min_length=1, description="Files by role, as the reader names them.")
     reader: str = Field(pattern="^[a-z0-9_]+$", description="Module in workflow_scripts/data/readers.")
     options: dict[str, JsonValue] = Field(default={}, description="Keyword arguments of the reader.")
 
 
-class LocalFiles(_Files):
+class LocalFiles(_Files, Local):
     """Files below the data root."""
 
-    kind: Literal["local"]
 
-
-class PackageFiles(_Files):
+class PackageFiles(_Files, Packaged):
     """Files in an installed Python package."""
-
-    kind: Literal["package"]
-    package: str = Field(pattern=r"^\w[\w-]*$", description="Import name, without dots.")
-
-
-class Pinned(Settings):
-    """A repository of the Hugging Face Hub at one commit."""
-
-    repository: Repository
-    revision: Commit | None = Field(
-        default=None, description="Commit; without one, the job stops with the Hub's newest commit."
-    )
 
 
 class HubFiles(_Files, Pinned):
@@ -67,11 +99,10 @@ class HubFiles(_Files, Pinned):
 FileSource = LocalFiles | PackageFiles | HubFiles
 
 
-class HubSource(Settings):
+class HubSource(Pinned):
     """A dataset of the Hugging Face Hub at one commit."""
 
     kind: Literal["hub"]
-    repository: Repository
     revision: Commit = Field(description="Commit; a branch would move.")
     name: str | None = Field(default=None, description="Configuration of the dataset, where it has several.")
     splits: list[str] = Field(min_length=1, description="Splits to read, one after the other.")

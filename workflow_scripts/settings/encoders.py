@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.settings.datasets import Below, Pinned, Sha256
+from workflow_scripts.settings.datasets import Below, Local, Packaged, Pinned, Sha256
 
 
 class _Source(Settings):
@@ -16,19 +16,18 @@ class _Source(Settings):
     )
 
 
-class LocalEncoder(_Source):
+class EncoderFolder(_Source):
+    """A folder on this machine."""
+
+    path: Below
+
+
+class LocalEncoder(EncoderFolder, Local):
     """A folder below the data root."""
 
-    kind: Literal["local"]
-    path: Below
 
-
-class PackageEncoder(_Source):
+class PackageEncoder(EncoderFolder, Packaged):
     """A folder in an installed Python package."""
-
-    kind: Literal["package"]
-    package: str = Field(pattern=r"^\w[\w-]*$", description="Import name, without dots.")
-    path: Below
 
 
 class HubEncoder(_Source, Pinned):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workflow_scripts.config import Settings
-from workflow_scripts.settings.datasets import Below, Sha256
+from workflow_scripts.settings.datasets import File, Local, Packaged
 from workflow_scripts.settings.names import (
     AnyDataset,
     Measured,
@@ -16,9 +16,9 @@ from workflow_scripts.settings.names import (
     Refers,
     Represented,
     Sentences,
+    Template,
     Weighted,
 )
-from workflow_scripts.settings.templates import Template
 
 
 class Wikitext(Settings):
@@ -37,28 +37,25 @@ class Averages(Wikitext):
     precision: Precision
 
 
-class LocalWords(Settings):
+class LocalWords(File, Local):
     """A text file of word2vec's format below the data root."""
 
-    kind: Literal["local"]
-    path: Below
-    sha256: Sha256 | None = Field(description="null where the file was not at hand when this was written.")
+    @property
+    def files(self) -> dict[str, File]:
+        """The file by its role."""
+        return {"vectors": self}
 
 
-class PackagedFile(Settings):
-    """A file of an installed package."""
-
-    path: Below = Field(description="Below the package.")
-    sha256: Sha256
-
-
-class PackagedWords(Settings):
+class PackagedWords(Packaged):
     """An array of vectors and the table of its words, in an installed Python package."""
 
-    kind: Literal["package"]
-    package: str = Field(pattern=r"^\w+$", description="Import name.")
-    vectors: PackagedFile = Field(description="NumPy's .npy: a row of float32 for each word.")
-    words: PackagedFile = Field(description="Parquet: one column of text, in the order of the rows.")
+    vectors: File = Field(description="NumPy's .npy: a row of float32 for each word.")
+    words: File = Field(description="Parquet: one column of text, in the order of the rows.")
+
+    @property
+    def files(self) -> dict[str, File]:
+        """Both files by their roles."""
+        return {"vectors": self.vectors, "words": self.words}
 
 
 class WordRepresentation(Settings):
@@ -150,29 +147,28 @@ class Plain(Settings):
     fit: Literal["task"]
 
 
-class Learnt(Settings):
+class _Fitted(Settings):
+    label: str
+    fit: FitOn
+
+
+class Learnt(_Fitted):
     """Mean and spread, or mean and principal directions."""
 
     kind: Literal["zscore", "whiten"]
-    label: str
-    fit: FitOn
 
 
-class Abtt(Settings):
+class Abtt(_Fitted):
     """All but the top principal directions."""
 
     kind: Literal["abtt"]
-    label: str
-    fit: FitOn
     directions: int = Field(ge=0, description="Principal directions to remove; the paper tried up to 100.")
 
 
-class Quantile(Settings):
+class Quantile(_Fitted):
     """Quantiles of every feature."""
 
     kind: Literal["quantile_uniform"]
-    label: str
-    fit: FitOn
     quantiles: int = Field(
         ge=2, description="Points of each feature's distribution; fewer where N is smaller."
     )
@@ -269,13 +265,9 @@ class Statistics(Settings):
     rows: list[DatasetRow] = Field(min_length=1)
 
 
-class Block(Settings):
-    """Every combination of the lists, scored by some kinds of evaluation."""
+class JobBlock(Settings):
+    """The axes of a block, every combination of which is scored."""
 
-    kinds: list[Literal["sts", "clustering", "transfer", "geometry", "isotropy"]] = Field(
-        min_length=1, description="isotropy is the IsoScore of Wikitext's sentences."
-    )
-    representations: list[Represented] = Field(min_length=1)
     mixing_weights: list[float] = Field(
         min_length=1, description="w of Equation 10: 0 for contextual states alone, 1 for static averages."
     )
@@ -286,13 +278,13 @@ class Block(Settings):
     postprocessings: list[Postprocessed] = Field(min_length=1)
 
 
-class JobBlock(Settings):
-    """The axes of a block."""
+class Block(JobBlock):
+    """Some representations, scored by some kinds of evaluation."""
 
-    mixing_weights: list[float]
-    layers: list[str]
-    weightings: list[str]
-    postprocessings: list[str]
+    kinds: list[Literal["sts", "clustering", "transfer", "geometry", "isotropy"]] = Field(
+        min_length=1, description="isotropy is the IsoScore of Wikitext's sentences."
+    )
+    representations: list[Represented] = Field(min_length=1)
 
 
 class JobSettings(Settings):

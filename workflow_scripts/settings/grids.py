@@ -117,7 +117,10 @@ def _expanded(grid: "AnyGrid") -> Iterator[tuple["RunBlock", str, Run, Point]]:
 
 
 def expand(block: "RunBlock", seeds: Sequence[int]) -> Iterator[tuple[str, Run, Point]]:
-    """The runs that one block asks for: name, run, and its place in the block's sweep."""
+    """The runs that one block asks for: name, run, and its place in the block's sweep.
+
+    A name ends with the values of the sweep, such as blocks3-frequencies4.
+    """
     for axes in product(*(listed(getattr(block, axis)) for axis in AXES)):
         method, encoder, corpus, reading, teacher = axes
         series = ".".join(filter(None, (*axes, block.tag)))
@@ -133,17 +136,14 @@ def expand(block: "RunBlock", seeds: Sequence[int]) -> Iterator[tuple[str, Run, 
                 seeds=tuple(seeds) if corpus or block.of_seeds else (0,),
                 teacher=teacher,
             )
-            yield ".".join([series, *_tag(point.values)]), run, point
+            swept_part = "-".join(
+                f"{setting.rsplit('.', 1)[-1]}{_shown(value)}" for setting, value in point.values.items()
+            )
+            yield ".".join(filter(None, [series, swept_part])), run, point
 
 
 def _nested(keys: Sequence[str], value: Any) -> Config:
     return {keys[0]: _nested(keys[1:], value) if len(keys) > 1 else value}
-
-
-def _tag(values: Mapping[str, Any]) -> list[str]:
-    """One readable part of a run's name, such as blocks3-frequencies4; none without a sweep."""
-    parts = [f"{setting.rsplit('.', 1)[-1]}{_shown(value)}" for setting, value in values.items()]
-    return ["-".join(parts)] if parts else []
 
 
 def _shown(value: Any) -> str:

@@ -7,10 +7,8 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings, by_tag, parse
 from workflow_scripts.errors import shown
-from workflow_scripts.settings.names import Refers
-from workflow_scripts.settings.readouts import AnyReadout, Pooling
-from workflow_scripts.settings.start import BUILT_AS_BERT, Start, layers_outside
-from workflow_scripts.settings.templates import Template
+from workflow_scripts.settings.names import Refers, Template
+from workflow_scripts.settings.readouts import BUILT_AS_BERT, AnyReadout, Pooling, Start, layers_outside
 
 StartsFrom = Literal["encoder", "pair", "runs", "run"]
 """One encoder, two runs, any number of runs, or one run."""

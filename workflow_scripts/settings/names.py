@@ -1,9 +1,13 @@
 """Names that a user of the configuration chooses, and values that several sections have."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
+
+from workflow_scripts.config import Settings
+from workflow_scripts.errors import ConfigError
 
 Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
 Defined = str | Annotated[list[str], Field(min_length=1)]
@@ -51,3 +55,36 @@ Overrides = dict[str, JsonValue]
 """Some keys of a section, laid over it for a run: what is merged is checked as a whole."""
 RunOverrides = dict[Literal["method", "training", "development"], Overrides]
 """Overrides of what a run has settings of."""
+
+SENTENCE = "[X]"
+MASK = "[MASK]"
+
+
+class Template(Settings):
+    """One prompt."""
+
+    text: str = Field(description="Exact bytes, [X] once, [MASK] any number of times.")
+    add_period: bool = Field(
+        description="Whether a sentence without a closing mark gets a full stop (PromptBERT)."
+    )
+
+    def conflicts(self) -> Iterator[str]:
+        """The sentence has one place."""
+        if (times := self.text.count(SENTENCE)) != 1:
+            yield f"text: the place of the sentence, {SENTENCE}, occurs {times} times. Write it once."
+
+    @property
+    def masks(self) -> int:
+        """Number of masks."""
+        return self.text.count(MASK)
+
+    def sides(self, mask_token: str | None) -> tuple[str, str]:
+        """The text before and after the sentence, with the tokeniser's own mask.
+
+        Raises:
+            ConfigError: if the template has masks and the tokeniser has none.
+        """
+        if self.masks and mask_token is None:
+            raise ConfigError("templates: the tokeniser has no mask. Choose a template without one.")
+        before, after = (part.replace(MASK, mask_token or "") for part in self.text.split(SENTENCE))
+        return before, after

@@ -28,6 +28,11 @@ class Suite(Settings):
     scores: ClassVar[Cells] = cells(["*"], ["*"])
     """What files of scores hold of each of its ``datasets``; everything for a kind that does not say."""
 
+    @property
+    def tasks(self) -> Mapping[str, str]:
+        """Its tasks, each with the dataset that it reads; none for a kind that reads no datasets."""
+        return {}
+
     def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
         """Tasks, and what files of scores hold of each.
 
@@ -202,7 +207,7 @@ class Transfer(SuiteConfig):
 
     def conflicts(self) -> Iterator[str]:
         """Graded tasks are among the tasks."""
-        yield from (line for task in self.graded for line in unknown(task, self.datasets, "graded"))
+        return unknown(self.graded, self.datasets, "graded")
 
     def for_task(self, task: str) -> Self:
         """Settings that decide the scores of one task, with whether it is graded."""
@@ -348,6 +353,11 @@ class Attention(Suite):
 
     energy: Energy
     maps: Maps
+
+    @property
+    def tasks(self) -> Mapping[str, str]:
+        """One task, whose sentences the energy is averaged over."""
+        return {self.energy.dataset: self.energy.dataset}
 
     def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
         """The energy of [CLS] in each layer."""

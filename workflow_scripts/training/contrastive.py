@@ -13,7 +13,7 @@ from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import SentenceEncoder, check_fit, dropout_rates
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
 from workflow_scripts.settings.methods import Contrastive
-from workflow_scripts.settings.templates import Template
+from workflow_scripts.settings.names import Template
 from workflow_scripts.training.chunks import in_chunks
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered

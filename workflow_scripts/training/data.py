@@ -15,7 +15,7 @@ from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.models.tokens import NATURAL, Shapes, TokenBatch, TokenisedText
 from workflow_scripts.provenance.artefacts import read_table
-from workflow_scripts.settings.templates import Template
+from workflow_scripts.settings.names import Template
 from workflow_scripts.training.sampler import Sampler
 
 

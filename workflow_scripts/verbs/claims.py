@@ -30,7 +30,7 @@ def listed(papers: Sequence[str]) -> list[Row]:
         ConfigError: if a paper has no table of claims, or a table is not as it should be.
     """
     known = papers_in(ROOT / FOLDER)
-    refuse(finding for paper in papers for finding in unknown(paper, known, FOLDER))
+    refuse(unknown(papers, known, FOLDER))
     rows: list[Row] = []
     for paper in papers or known:
         at = {

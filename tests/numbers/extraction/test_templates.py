@@ -14,7 +14,7 @@ from workflow_scripts.extraction.weighting import weigh, weight_tables
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.templates import cut, fill
 from workflow_scripts.settings.extraction import Masks
-from workflow_scripts.settings.templates import Template
+from workflow_scripts.settings.names import Template
 
 TEMPLATES = {
     name: Template.model_validate(block)

@@ -84,7 +84,7 @@ def block(folder):
 def test_bytes_that_are_not_pinned_are_refused(package):
     representation = WordRepresentation.parse(block(package), "toy")
     np.save(package / "data/vectors.npy", VECTORS[::-1])
-    with pytest.raises(DataError, match=r"vectors\.npy: sha256 is \w+, expected \w+"):
+    with pytest.raises(DataError, match=r"vectors\.npy: sha256 \w+; pinned \w+"):
         locate(representation, None)
 
 

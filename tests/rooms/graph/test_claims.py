@@ -9,7 +9,7 @@ import pytest
 from tests.planning import DEMO, ROOT, grids_in, merged_config, settings_with, study_in
 from workflow_scripts.data.printed import read_printed
 from workflow_scripts.graph.blocks import definable_rows, names, tables_of
-from workflow_scripts.graph.resources import claim_findings
+from workflow_scripts.graph.references import claim_findings
 from workflow_scripts.reporting.extraction import places
 from workflow_scripts.settings.claims import FOLDER, Claim, Comparison, claims_in
 

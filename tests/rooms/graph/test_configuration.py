@@ -9,7 +9,7 @@ from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.configuration import as_in_a_file, base_files, load_config
-from workflow_scripts.graph.mistakes import mistakes
+from workflow_scripts.graph.mistakes import read
 from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.verbs.schema import schema_of
 
@@ -139,7 +139,7 @@ HUB_ENCODER = {"kind": "hub", "repository": "team/model"}
 def test_a_block_of_several_forms_is_told_what_its_nearest_form_lacks(block, found):
     config = merged_config(DEMO)
     config["encoders"]["mine"] = block
-    lines = mistakes(Configuration, config, "")
+    lines = read(Configuration, config, "")[1]
     assert len(lines) == len(found)
     assert all(line.startswith(start) for line, start in zip(lines, found, strict=True))
 

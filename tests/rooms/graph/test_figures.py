@@ -6,7 +6,7 @@ import pytest
 
 from tests.planning import ROOT
 from workflow_scripts.graph.checks import read_grids
-from workflow_scripts.graph.figures import Figures
+from workflow_scripts.graph.reporting import Figures
 from workflow_scripts.graph.schema import GridBlock
 
 OF_DEMO = [

@@ -7,7 +7,7 @@ import pytest
 from snakemake.iocontainers import Wildcards
 
 from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.graph.slices import config_slice
+from workflow_scripts.graph.slices import parts
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.targets import check_configfiles
 
@@ -54,6 +54,6 @@ def test_a_slice_holds_the_defaults_of_its_settings(study):
     written = merged_config(DEMO)["suites"]["sts"]
     name = next(iter(written))
     wildcards = Wildcards(fromdict={"suite": name})
-    held = json.loads(config_slice(study.settings, suite="suites.sts.{suite}")(wildcards))["suite"]
+    held = json.loads(parts(lambda _: study.settings, suite="suites.sts.{suite}")(wildcards))["suite"]
     assert held == study.settings.suites.sts[name].model_dump(mode="json")
     assert held["text"] == "release" and "text" not in written[name]
