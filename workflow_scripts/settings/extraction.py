@@ -266,7 +266,7 @@ class Statistics(Settings):
 
 
 class JobBlock(Settings):
-    """The axes of a block, every combination of which is scored."""
+    """The axes of a block that are settings of its jobs."""
 
     mixing_weights: list[float] = Field(
         min_length=1, description="w of Equation 10: 0 for contextual states alone, 1 for static averages."
@@ -279,7 +279,7 @@ class JobBlock(Settings):
 
 
 class Block(JobBlock):
-    """Some representations, scored by some kinds of evaluation."""
+    """Every combination of the lists, scored by some kinds of evaluation."""
 
     kinds: list[Literal["sts", "clustering", "transfer", "geometry", "isotropy"]] = Field(
         min_length=1, description="isotropy is the IsoScore of Wikitext's sentences."
