@@ -5,8 +5,6 @@ from pathlib import Path
 
 import gensim
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from workflow_scripts.data.readers import class_files, lee, lines, wikitext
@@ -72,13 +70,6 @@ def test_a_published_file_is_read_as_it_is(written):
     assert not parsed.dropped
 
 
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_a_line_that_is_not_utf8_is_named(written, suffix):
-    files = written(suffix, text="gut\n\nsch\xf6n\n".encode() + "sch\xf6n\nok\n".encode("latin-1"))
-    with pytest.raises(DataError, match=rf"text{suffix}:4: byte 0xf6 is not UTF-8"):
-        lines.read(files, lines.Config())
-
-
 # Wikitext
 
 
@@ -92,12 +83,6 @@ def test_paragraphs_become_sentences_and_headings_go(written):
         ("One more , here .", 1, 0),
     ]
     assert parsed.dropped == {"blank": 2, "heading": 2, "under 10 characters": 1}
-
-
-def test_the_hubs_files_are_columns_of_lines(tmp_path):
-    pq.write_table(pa.table({"text": [f"{line}\n" for line in WIKITEXT.split("\n")]}), tmp_path / "a.parquet")
-    parsed = wikitext.read({"train": tmp_path / "a.parquet"}, wikitext.Config(unknown=None, min_characters=1))
-    assert rows(parsed)[0][0] == "The first <unk> is 1.5 m long ." and len(rows(parsed)) == 4
 
 
 # Documents with ratings
