@@ -129,13 +129,12 @@ def test_a_dataset_that_is_added_is_computed_alone_and_one_taken_out_costs_nothi
     assert set(read_table(suite.pairs, SIMILARITIES)["task"].to_pylist()) == {"three", "one"}
 
 
-def test_settings_and_data_of_a_task_compute_it_again(suite):
+def test_settings_and_data_of_a_task_compute_it_again(suite, monkeypatch):
     suite.run()
     assert suite.run(max_tokens=16)[0] == NAMES
-    TEXTS["two"].append("Another sentence.")
+    monkeypatch.setitem(TEXTS, "two", [*TEXTS["two"], "Another sentence."])
     suite.paths["two"] = pairs(suite.folder, "two")
     assert suite.run(max_tokens=16)[0] == ["two"]
-    TEXTS["two"].pop()
 
 
 def test_a_job_that_is_killed_goes_on_behind_its_finished_tasks_and_ends_in_the_same_bytes(

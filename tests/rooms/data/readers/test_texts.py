@@ -1,16 +1,12 @@
 """Readers of texts: a file per class, lines, Wikitext, and Lee's documents with their ratings."""
 
 import gzip
-from pathlib import Path
 
-import gensim
-import numpy as np
 import pytest
 
 from workflow_scripts.data.readers import class_files, lee, lines, wikitext
 from workflow_scripts.errors import DataError
 
-PACKAGE = Path(gensim.__file__).parent / "test/test_data"
 WIKITEXT = """ \n = Heading = \n \n The first <unk> is 1 @.@ 5 m long . It was well @-@ known . No .\n = = Part = = \n One more , here .\n"""
 
 
@@ -86,16 +82,6 @@ def test_paragraphs_become_sentences_and_headings_go(written):
 
 
 # Documents with ratings
-
-
-def test_the_published_ratings_are_1225_pairs_from_a_fifth_to_one():
-    files = {"documents": PACKAGE / "lee.cor", "ratings": PACKAGE / "similarities0-1.txt"}
-    table, dropped = lee.read(files, lee.Config())
-    assert len(table) == 50 * 49 // 2 == 1225 and not dropped
-    scores, matrix = table["score"].to_numpy(), np.loadtxt(files["ratings"])
-    assert (scores.min(), scores.max()) == (pytest.approx(0.2), pytest.approx(1.0))
-    assert (scores[0], scores[-1]) == (matrix[0, 1], matrix[48, 49])
-    assert table["sentence1"][0].as_py().startswith("The national executive")
 
 
 def test_the_upper_triangle_is_read_row_by_row(written):
