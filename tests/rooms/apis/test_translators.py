@@ -132,15 +132,14 @@ def test_entities_are_decoded_before_an_answer_is_judged(translate, said, found)
     assert answers([row]) == [found.replace("{}", WELL[0]) if found else "failed"]
 
 
-MISTAKES = {
-    "llms.toy: en to xx: .*Name languages it supports": ("google", ("en", "xx")),
-    "direction eng-xxx is not installed. Install both": ("apertium", ("eng", "xxx")),
-}
-
-
-@pytest.mark.parametrize(("found", "mistake"), MISTAKES.items())
-def test_mistakes_of_engines_are_named(make, found, mistake):
-    name, languages = mistake
+@pytest.mark.parametrize(
+    ("name", "languages", "found"),
+    [
+        ("google", ("en", "xx"), "llms.toy: en to xx: .*Name languages it supports"),
+        ("apertium", ("eng", "xxx"), "direction eng-xxx is not installed. Install both"),
+    ],
+)
+def test_mistakes_of_engines_are_named(make, name, languages, found):
     with pytest.raises(ApiError, match=found):
         make(name, languages=languages)
 

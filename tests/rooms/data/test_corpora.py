@@ -11,8 +11,7 @@ from workflow_scripts.settings.corpora import Corpus
 
 
 def corpus(dev_sentences=0, max_sentences=None):
-    block = {"dataset": "toy", "dev_sentences": dev_sentences, "max_sentences": max_sentences}
-    return Corpus.parse(block, "corpora.toy")
+    return Corpus(dataset="toy", dev_sentences=dev_sentences, max_sentences=max_sentences)
 
 
 def sentences(sizes, gaps=()):

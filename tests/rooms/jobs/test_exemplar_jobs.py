@@ -51,17 +51,6 @@ class Workshop(workshop.Workshop):
     def __init__(self, folder):
         super().__init__(folder, "TOY_KEY", KEY)
 
-    def fill(self):
-        folder = self.folder
-        record = job_record("count_words", settings={}, inputs={}, outputs=[])
-        texts = wikipedia_sentences(4000)
-        self.write_sentences("train.parquet", texts)
-        write_table(folder / "words.parquet", count_words(texts, Words(peak_window=20)), record)
-        with writing_model_folder(folder / "encoder", record) as encoder:
-            for name in ("tokenizer.json", "tokenizer_config.json", "config.json"):
-                shutil.copy(minilm() / name, encoder / name)
-        (folder / "prompt.txt").write_text(PROMPT)
-
     def write(self, server, **pool):
         block = {
             "base_url": f"{server.url}v1", "model": "deepseek-chat", "answers_as": ["deepseek-chat"], "key_variable": "TOY_KEY",
@@ -84,8 +73,14 @@ class Workshop(workshop.Workshop):
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("exemplars")
-    Workshop(folder).fill()
+    folder, texts = tmp_path_factory.mktemp("exemplars"), wikipedia_sentences(4000)
+    record = job_record("count_words", settings={}, inputs={}, outputs=[])
+    Workshop(folder).write_sentences("train.parquet", texts)
+    write_table(folder / "words.parquet", count_words(texts, Words(peak_window=20)), record)
+    with writing_model_folder(folder / "encoder", record) as encoder:
+        for name in ("tokenizer.json", "tokenizer_config.json", "config.json"):
+            shutil.copy(minilm() / name, encoder / name)
+    (folder / "prompt.txt").write_text(PROMPT)
     return folder
 
 
