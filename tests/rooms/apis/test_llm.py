@@ -84,9 +84,12 @@ OF_NO_USE = [
     ("<html><body>Busy</body></html>", "stop", "markup"), ("The town \ud800 is old.", "stop", "broken characters"),
     ("The town \x00 is old.", "stop", "broken characters"), ("Error 502: Bad Gateway", "stop", "error message"),
 ]  # fmt: skip
-KINDS = [(lambda asked, body=body: body, "no completion", body) for body in BODIES]
-KINDS += [
-    (chat(lambda asked, said=said: said, finish=finish), reason, None) for said, finish, reason in OF_NO_USE
+KINDS = [
+    *((lambda asked, body=body: body, "no completion", body) for body in BODIES),
+    *(
+        (chat(lambda asked, said=said: said, finish=finish), reason, None)
+        for said, finish, reason in OF_NO_USE
+    ),
 ]
 
 

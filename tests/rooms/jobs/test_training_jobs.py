@@ -12,7 +12,6 @@ from workflow_scripts.models.encoder import load_backbone
 from workflow_scripts.provenance.artefacts import read_record
 from workflow_scripts.settings.methods import read_method
 
-RULES = ("train_encoder", "continue_mlm")
 HISTORY_FILE = Path("run/history.parquet")
 
 
@@ -68,7 +67,7 @@ STOPS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", jobs.CONFIGS)
 @pytest.mark.parametrize(("changes", "damaged", "line"), STOPS.values(), ids=STOPS)
 def test_what_stops_a_training_is_one_line_and_leaves_no_model(workshop, rule, changes, damaged, line):
     jobs.make_inputs(workshop)
