@@ -39,18 +39,17 @@ def scores_in(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def sts_metadata(name, path):
-    """mteb's metadata for a task of twenty-four local pairs."""
+def gaps_of(rows: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """Tasks without a value, and why they have none."""
+    return {row["task"]: row["note"] for row in rows if row["value"] is None}
+
+
+def sts_metadata(name, path="a/b", kind=None, **more):
+    """mteb's metadata for a task of local pairs, of another kind or with other entries if they are given."""
     from mteb.abstasks.task_metadata import TaskMetadata
 
-    return TaskMetadata(
-        name=name,
-        dataset={"path": path, "revision": "first"},
-        description="Twenty-four pairs.",
-        type="STS",
-        category="t2t",
-        modalities=["text"],
-        eval_splits=["test"],
-        eval_langs=["eng-Latn"],
-        main_score="cosine_spearman",
-    )
+    usual = {
+        "dataset": {"path": path, "revision": "first"}, "description": "Pairs.", "type": "STS", "category": "t2t",
+        "modalities": ["text"], "eval_splits": ["test"], "eval_langs": ["eng-Latn"], "main_score": "cosine_spearman",
+    }  # fmt: skip
+    return (kind or TaskMetadata)(name=name, **usual | more)

@@ -34,8 +34,7 @@ class FaultServer:
     def __init__(self, proper: Callable[[dict[str, Any]], str], script: list[Step] = ()) -> None:
         self.script = list(script)
         self.requests: list[dict[str, Any]] = []
-        self.lines: list[str] = []
-        self.moments: list[float] = []
+        """Parameters of each request; besides, its ``_headers``, its ``_path`` and the ``_time`` of its arrival in seconds."""
         self._ended = threading.Event()
         outer, lock = self, threading.Lock()
 
@@ -59,41 +58,35 @@ class FaultServer:
             do_HEAD = do_GET
 
             def _answer(self, asked: dict[str, Any]) -> None:
+                sent = {name.lower(): value for name, value in self.headers.items()}
                 with lock:
-                    outer.requests.append(
-                        asked | {"_headers": {name.lower(): value for name, value in self.headers.items()}}
-                    )
-                    outer.lines.append(self.path)
-                    outer.moments.append(time.monotonic())
+                    noted = {"_headers": sent, "_path": self.path, "_time": time.monotonic()}
+                    outer.requests.append(asked | noted)
                     step = outer.script.pop(0) if outer.script else None
+                self.close_connection = step in (RESET, HANG, SHORT, DRIP)
                 if step == RESET:
-                    self.close_connection = True
                     self.connection.close()
-                    return
-                if step == HANG:
+                elif step == HANG:
                     outer._ended.wait(60)  # longer than any client waits
-                    self.close_connection = True
-                    return
-                if step == DRIP:
-                    self._drip()
-                    return
-                status, headers, text = step if isinstance(step, tuple) else (200, {}, proper(asked))
+                elif step == DRIP:
+                    self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+                    while not outer._ended.wait(0.01):  # less than any client's timeout
+                        self.wfile.write(b"a")
+                        self.wfile.flush()
+                else:
+                    self._send(
+                        *(step if isinstance(step, tuple) else (200, {}, proper(asked))), step == SHORT
+                    )
+
+            def _send(self, status: int, headers: dict[str, str], text: str, is_short: bool) -> None:
                 content = text.encode()
                 self.send_response(status)
                 for name, value in ({"Content-Type": "application/json"} | headers).items():
                     self.send_header(name, value)
-                self.send_header("Content-Length", str(len(content) * (2 if step == SHORT else 1)))
+                self.send_header("Content-Length", str(len(content) * (1 + is_short)))
                 self.end_headers()
                 self.wfile.write(content)
                 self.wfile.flush()
-                self.close_connection = step == SHORT
-
-            def _drip(self) -> None:
-                self.close_connection = True
-                self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
-                while not outer._ended.wait(0.01):  # less than any client's timeout
-                    self.wfile.write(b"a")
-                    self.wfile.flush()
 
         class Server(ThreadingHTTPServer):
             daemon_threads = True
@@ -103,10 +96,9 @@ class FaultServer:
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}/"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     def __enter__(self) -> "FaultServer":
-        self._thread.start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -117,11 +109,6 @@ class FaultServer:
 
 def _flat(query: dict[str, list[str]]) -> dict[str, Any]:
     return {name: values[0] for name, values in query.items()}
-
-
-def libretranslate(asked: dict[str, Any]) -> str:
-    """The answer of a LibreTranslate server."""
-    return translations(foreign)(asked)
 
 
 _FOREIGN = {
@@ -148,6 +135,10 @@ def translations(translate: Callable[[str, str], Any]) -> Callable[[dict[str, An
     return answer
 
 
+libretranslate = translations(foreign)
+"""A LibreTranslate server whose answers a detector takes for the language asked for."""
+
+
 def google(asked: dict[str, Any]) -> str:
     """The page of Google Translate for mobile phones."""
     return f'<html><div class="result-container">{foreign(asked["q"], asked["tl"])}</div></html>'
@@ -157,20 +148,15 @@ def chat(
     text: Callable[[dict[str, Any]], str | None] = lambda asked: "The old town is on the river.",
     *,
     model: str = "deepseek-chat",
-    usage: bool = True,
     finish: str = "stop",
 ) -> Callable[[dict[str, Any]], str]:
     """The answer of an OpenAI-compatible server."""
 
     def answer(asked: dict[str, Any]) -> str:
         message = {"role": "assistant", "content": text(asked)}
-        counted = (
-            {"usage": {"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150}} if usage else {}
-        )
         choice = {"index": 0, "message": message, "finish_reason": finish}
-        return json.dumps(
-            {"id": "1", "object": "chat.completion", "created": 0, "model": model, "choices": [choice]}
-            | counted
-        )
+        usage = {"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150}
+        about = {"id": "1", "object": "chat.completion", "created": 0, "model": model}
+        return json.dumps(about | {"choices": [choice], "usage": usage})
 
     return answer

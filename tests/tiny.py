@@ -8,20 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import (
-    BertConfig,
-    BertModel,
-    LlamaConfig,
-    LlamaModel,
-    ModernBertConfig,
-    ModernBertModel,
-    MPNetConfig,
-    MPNetModel,
-    PreTrainedModel,
-    PreTrainedTokenizerFast,
-    RobertaConfig,
-    RobertaModel,
-)
+from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerFast
 
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone
 from workflow_scripts.models.folders import save_encoder
@@ -55,7 +42,18 @@ _SIZE = {
     "num_attention_heads": 4,
     "intermediate_size": 2 * WIDTH,
 }
-
+_IDS = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "max_position_embeddings": 66}
+_OWN: dict[str, dict[str, int]] = {
+    "bert": {"max_position_embeddings": 64},
+    "roberta": _IDS | {"type_vocab_size": 1},
+    "mpnet": _IDS,
+    "modernbert": {
+        "bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 3, "sep_token_id": 3, "pad_token_id": 0,
+        "max_position_embeddings": 64, "global_attn_every_n_layers": 2, "local_attention": 8,  # one layer of each sort
+    },
+    "llama": {},
+}  # fmt: skip
+"""Settings that the kinds of encoders do not share."""
 
 TRAINING = {
     "epochs": None,
@@ -104,39 +102,14 @@ def make_tokenizer(kind: str) -> PreTrainedTokenizerFast:
 
 def make_backbone(kind: str, vocabulary: int, **settings: Any) -> PreTrainedModel:
     """A model of two layers, its weights drawn by numpy, in evaluation mode; ``llama`` is a causal decoder."""
-    size = _SIZE | settings
-    if kind == "llama":
-        model = LlamaModel(LlamaConfig(vocab_size=vocabulary, **size))
-    elif kind == "bert":
-        config = BertConfig(vocab_size=vocabulary, **{"max_position_embeddings": 64} | size)
-        model = BertModel(config)
-    elif kind in ("roberta", "mpnet"):
-        ids = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
-        size |= {"vocab_size": vocabulary, "max_position_embeddings": 66, **ids}
-        if kind == "roberta":
-            model = RobertaModel(RobertaConfig(type_vocab_size=1, **size))
-        else:
-            model = MPNetModel(MPNetConfig(**size))
-    else:
-        ids = dict.fromkeys(("bos_token_id", "cls_token_id"), 2) | dict.fromkeys(
-            ("eos_token_id", "sep_token_id"), 3
-        )
-        layers = {"global_attn_every_n_layers": 2, "local_attention": 8}  # one layer of each sort
-        config = ModernBertConfig(
-            vocab_size=vocabulary,
-            max_position_embeddings=64,
-            pad_token_id=0,
-            **ids,
-            **layers,
-            **size,
-        )
-        model = ModernBertModel(config)
+    config = AutoConfig.for_model(kind, vocab_size=vocabulary, **_SIZE | _OWN[kind] | settings)
+    model: PreTrainedModel = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
     draw = np.random.default_rng(0)
     for parameter in model.parameters():
         centre = 1.0 if parameter.dim() == 1 and parameter.mean() == 1 else 0.0  # the weights of a LayerNorm
         values = centre + draw.normal(scale=0.15, size=tuple(parameter.shape))
         parameter.data = torch.from_numpy(values).to(torch.float32)
-    return model.eval()  # type: ignore[no-any-return]
+    return model.eval()
 
 
 def write_model(folder: Path, kind: str, **settings: Any) -> Path:

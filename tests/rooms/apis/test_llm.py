@@ -84,9 +84,12 @@ OF_NO_USE = [
     ("<html><body>Busy</body></html>", "stop", "markup"), ("The town \ud800 is old.", "stop", "broken characters"),
     ("The town \x00 is old.", "stop", "broken characters"), ("Error 502: Bad Gateway", "stop", "error message"),
 ]  # fmt: skip
-KINDS = [(lambda asked, body=body: body, "no completion", body) for body in BODIES]
-KINDS += [
-    (chat(lambda asked, said=said: said, finish=finish), reason, None) for said, finish, reason in OF_NO_USE
+KINDS = [
+    *((lambda asked, body=body: body, "no completion", body) for body in BODIES),
+    *(
+        (chat(lambda asked, said=said: said, finish=finish), reason, None)
+        for said, finish, reason in OF_NO_USE
+    ),
 ]
 
 
@@ -98,8 +101,10 @@ def test_an_unusable_answer_is_paid_once_and_kept_with_the_reason(complete, serv
         assert kept in (None, row.answer) and row.cost_usd == pytest.approx(COST)
         assert complete(server) == row
         assert len(server.requests) == 1
-    (counted,) = usage_by_model([row])
-    assert (counted["calls"], counted["prompt_tokens"], counted["completion_tokens"]) == (1, 100, 50)
+    assert (
+        usage_by_model([row])[0].items()
+        >= {"calls": 1, "prompt_tokens": 100, "completion_tokens": 50}.items()
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,9 +142,7 @@ def test_costs_are_added_and_unknown_where_a_call_was_not_counted():
         "model": "m", "calls": 2, "prompt_tokens": 30, "completion_tokens": 30, "cost_usd": 0.75,
         "note": "at the prices of the days", "asked_from": "2026-01-02", "asked_to": "2026-01-05",
     }  # fmt: skip
-    other, usage = usage_by_model(
-        [*counted, row("m", None, None, "2026-01-03"), row("a", 0.1, 1, "2026-01-01")]
-    )
+    more = [row("m", None, None, "2026-01-03"), row("a", 0.1, 1, "2026-01-01")]
+    other, usage = usage_by_model([*counted, *more])
     assert (other["model"], other["cost_usd"]) == ("a", 0.1)
-    assert (usage["cost_usd"], usage["prompt_tokens"]) == (None, None)
-    assert "cost unknown" in usage["note"]
+    assert (usage["cost_usd"], usage["prompt_tokens"]) == (None, None) and "cost unknown" in usage["note"]

@@ -54,10 +54,8 @@ def test_a_text_within_another_is_contained():
         ("The old man walks home.", "the OLD man, walks home"), ("Man walks home late.", "An old man walks home."),
         ("The old man walks", "The old man walks home in the evening"),
     )  # fmt: skip
-    found = row(
-        contamination([sentences("Yesterday the old man walks home, alone.", "Old man")], {"toy": task}, 9),
-        "contained",
-    )
+    corpus = sentences("Yesterday the old man walks home, alone.", "Old man")
+    found = row(contamination([corpus], {"toy": task}, 9), "contained")
     assert found["examples"] == ["The old man walks home.", "the OLD man, walks home"]
     assert (found["texts"], found["shared_texts"], found["rows_with_all"]) == (6, 2, 1)
 
@@ -78,13 +76,7 @@ def test_texts_and_rows_are_counted_for_both_kinds_of_match():
 def test_blank_lines_match_nothing():
     blank = contamination([sentences("", "...", " ")], {"toy": labelled("", "...")}, examples=5)
     assert blank["shared_texts"].to_pylist() == blank["rows_with_all"].to_pylist() == [0, 0, 0]
-    found = row(contamination([sentences("a")], {"toy": labelled("a", "b")}, examples=5), "exact")
-    assert (found["texts"], found["shared_texts"], found["rows_with_any"], found["rows_with_all"]) == (
-        2,
-        1,
-        1,
-        1,
-    )
+    assert blank["texts"].to_pylist() == [2, 2, 2]
 
 
 @pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: the overlap of real sets is not counted")

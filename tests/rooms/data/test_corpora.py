@@ -11,8 +11,7 @@ from workflow_scripts.settings.corpora import Corpus
 
 
 def corpus(dev_sentences=0, max_sentences=None):
-    block = {"dataset": "toy", "dev_sentences": dev_sentences, "max_sentences": max_sentences}
-    return Corpus.parse(block, "corpora.toy")
+    return Corpus(dataset="toy", dev_sentences=dev_sentences, max_sentences=max_sentences)
 
 
 def sentences(sizes, gaps=()):
@@ -77,9 +76,8 @@ def test_sentences_of_pairs_join_a_corpus_once_each_and_without_scores():
     train = pa.table({"sentence": ["One.", "Two."], "document": [0, 1], "position": [0, 0]}, schema=SENTENCES)
     columns = {"subset": ["", ""], "sentence1": ["A.", "B."], "sentence2": ["B.", "C."], "score": [1.0, 1.0]}
     table = with_pair_sentences(train, pa.table(columns, schema=PAIRS))
-    rows = {name: table[name].to_pylist() for name in SENTENCES.names}
-    assert rows["sentence"] == ["One.", "Two.", "A.", "B.", "C."]
-    assert (rows["document"], rows["position"]) == ([0, 1, 2, 2, 2], [0, 0, 0, 1, 2])
+    rows = [tuple(row.values()) for row in table.to_pylist()]
+    assert rows == [("One.", 0, 0), ("Two.", 1, 0), ("A.", 2, 0), ("B.", 2, 1), ("C.", 2, 2)]
     assert corpus().labels == []
     assert "transductive" in corpus().model_copy(update={"also": "sick_r_all"}).labels[0]
 

@@ -64,19 +64,6 @@ def test_every_local_dataset_keeps_its_contract_or_is_a_known_gap(name):
     assert blank == parsed.dropped["kept: blank line"]
 
 
-@needs_data
-def test_blank_lines_and_escapes_of_the_senteval_files_are_counted():
-    counts = {
-        name: load(name, DATASETS[name], Path(DATA))[0].dropped for name in ("mr", "cr", "subj", "mpqa")
-    }
-    assert counts == {
-        "mr": {"kept: escapes of cat -v": 202},
-        "cr": {"kept: blank line": 4},
-        "subj": {"kept: escapes of cat -v": 113},
-        "mpqa": {"kept: blank line": 3},
-    }
-
-
 @pytest.mark.parametrize(
     ("name", "order"),
     [("mr", ["rt-polarity.neg", "rt-polarity.pos"]), ("cr", ["custrev.neg", "custrev.pos"]),

@@ -144,14 +144,10 @@ def test_a_prompt_with_an_unknown_or_missing_placeholder_is_a_mistake(template, 
 
 def test_every_call_has_its_own_words_in_every_run():
     def lists(**changes):
-        return [
-            prompt.split(", ")
-            for prompt in prompts("$words", tiny.WORDS, llm_pool(**changes), "exemplars.toy")
-        ]
+        found = prompts("$words", tiny.WORDS, llm_pool(**changes), "exemplars.toy")
+        return [tuple(prompt.split(", ")) for prompt in found]
 
     first = lists()
-    assert first == lists()
-    assert first != lists(seed=1)
+    assert first == lists() != lists(seed=1)
     assert all(len(set(words)) == 5 and set(words) <= set(tiny.WORDS) for words in first)
-    assert len({tuple(words) for words in first}) == 3
-    assert len(lists(words_per_call=99)[0]) == len(tiny.WORDS)
+    assert len(set(first)) == 3 and len(lists(words_per_call=99)[0]) == len(tiny.WORDS)

@@ -7,12 +7,7 @@ from hypothesis import strategies as st
 from workflow_scripts.apis.answer_checks import text_fault
 from workflow_scripts.apis.ledger import Request, Row
 from workflow_scripts.columns import ROUND_TRIPS, SENTENCES, TRIPLES
-from workflow_scripts.data.round_trips import (
-    classify_trip,
-    round_trips,
-    shard_rows,
-    to_train_on,
-)
+from workflow_scripts.data.round_trips import round_trips, shard_rows, to_train_on
 from workflow_scripts.settings.corpora import Limits, Shape
 
 LIMITS = Limits(shards=4, untranslated_share=0.8, shortened_ratio=0.5, refused_share=0.01)
@@ -30,9 +25,12 @@ def row_of(text, answer):
     return Row(request, answer, "rejected" if fault else "usable", fault or "")
 
 
-def outcome(sentence, pivot, back):
-    there = row_of(sentence, pivot)
-    return classify_trip(sentence, there, row_of(pivot, back) if there.status == "usable" else None, LIMITS)
+def trips(*rows):
+    sentences, pivots, backs = map(list, zip(*rows, strict=True))
+    there = [row_of(*pair) for pair in zip(sentences, pivots, strict=True)]
+    usable = [row.status == "usable" for row in there]
+    back = [row_of(*pair) if kept else None for *pair, kept in zip(pivots, backs, usable, strict=True)]
+    return round_trips(range(len(rows)), sentences, there, back, LIMITS)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +52,8 @@ def outcome(sentence, pivot, back):
     ],
 )
 def test_every_round_trip_has_the_outcome_that_its_texts_show(pivot, back, found):
-    assert outcome(SENTENCE, pivot, back) == found
+    table = trips((SENTENCE, pivot, back))
+    assert table.schema == ROUND_TRIPS and table["outcome"].to_pylist() == [found]
 
 
 @given(st.integers(0, 60), st.integers(1, 9))
@@ -62,16 +61,6 @@ def test_shards_take_every_row_once_in_order_and_equal_parts(rows, shards):
     parts = [shard_rows(rows, f"{number}-of-{shards}") for number in range(1, shards + 1)]
     assert [row for part in parts for row in part] == list(range(rows))
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
-
-
-def trips(*rows):
-    sentences, pivots, backs = map(list, zip(*rows, strict=True))
-    there = [row_of(*pair) for pair in zip(sentences, pivots, strict=True)]
-    usable = [row.status == "usable" for row in there]
-    back = [row_of(*pair) if kept else None for *pair, kept in zip(pivots, backs, usable, strict=True)]
-    table = round_trips(range(len(rows)), sentences, there, back, LIMITS)
-    assert table.schema == ROUND_TRIPS
-    return table
 
 
 BASE = pa.table(

@@ -53,14 +53,13 @@ def test_nothing_but_white_space_is_lost_or_added(paragraph):
     assert all(piece == piece.strip() and piece for piece in pieces)
 
 
-def kept(documents, min_words=2, max_words=4):
-    table, dropped = keep_sentences(documents, min_words, max_words)
-    assert table.schema == SENTENCES
-    return [tuple(row.values()) for row in table.to_pylist()], dict(dropped)
-
-
 def test_each_sentence_is_kept_once_with_its_place_and_drops_are_counted():
     documents = [["one", "one two", "a b c d"], [], ["one two", "a b c d e", "x  y", "one two"]]
-    rows, dropped = kept(documents)
-    assert rows == [("one two", 0, 1), ("a b c d", 0, 2), ("x  y", 2, 2)]
+    table, dropped = keep_sentences(documents, min_words=2, max_words=4)
+    assert table.schema == SENTENCES
+    assert [tuple(row.values()) for row in table.to_pylist()] == [
+        ("one two", 0, 1),
+        ("a b c d", 0, 2),
+        ("x  y", 2, 2),
+    ]
     assert dropped == {"under 2 words": 1, "over 4 words": 1, "repeated": 2}

@@ -1,18 +1,15 @@
 """Benchmarks of mteb by name: which tasks they are, what a study plans, and what a job writes of them."""
 
-import json
-
 import mteb
 import pytest
 from datasets import Dataset, DatasetDict
 from mteb.abstasks import AbsTaskSTS
 from mteb.abstasks.aggregate_task_metadata import AggregateTaskMetadata
 from mteb.abstasks.aggregated_task import AbsTaskAggregate
-from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.benchmarks.get_benchmark import _build_registry
 
 from tests import tiny
-from tests.evaluations import dataset, run, scores_in
+from tests.evaluations import dataset, gaps_of, run, scores_in, sts_metadata
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.columns import TASKS
 from workflow_scripts.graph.checks import read_grids, study_findings
@@ -20,29 +17,16 @@ from workflow_scripts.provenance.artefacts import read_record
 from workflow_scripts.settings.suites import Mteb as Config
 
 TEXTS = tiny.sentences(40, seed=7)
-SUITE = {
-    "max_tokens": 32,
-    "batch_size": 8,
-    "metrics": ["cosine_pearson"],
-}
-
-
+SUITE = {"max_tokens": 32, "batch_size": 8, "metrics": ["cosine_pearson"]}
 LOADED, BROKEN = [], []
 """Names of tasks whose data were loaded, and of those that raise."""
-
-
-def described(kind=TaskMetadata, **more):
-    return kind(
-        description="Pairs.", category="t2t", modalities=["text"], eval_splits=["test"], main_score="cosine_spearman",
-        **{"type": "STS", "eval_langs": ["eng-Latn"], "dataset": {"path": "a/b", "revision": "c"}} | more,
-    )  # fmt: skip
 
 
 def local(name, shift=0, **more):
     """A task of pairs whose scores repeat with ``shift``, of one subset or one of each of ``eval_langs``."""
 
     class Local(AbsTaskSTS):
-        metadata = described(name=name, **more)
+        metadata = sts_metadata(name, **more)
 
         def load_data(self, **_):
             LOADED.append(name)
@@ -65,10 +49,10 @@ def local(name, shift=0, **more):
 def toy(monkeypatch):
     """A benchmark Toy: a task, one of three subsets, and one that averages two, of another type."""
 
+    both = [local("Left", 1), local("Right", 2)]
+
     class Both(AbsTaskAggregate):
-        metadata = described(
-            AggregateTaskMetadata, name="Both", type="Retrieval", tasks=[local("Left", 1), local("Right", 2)]
-        )
+        metadata = sts_metadata("Both", kind=AggregateTaskMetadata, type="Retrieval", tasks=both)
 
     LOADED.clear()
     languages = {"en": ["eng-Latn"], "en-de": ["eng-Latn", "deu-Latn"], "de": ["deu-Latn"]}
@@ -116,13 +100,10 @@ def test_columns_are_held_against_what_a_benchmark_writes(tmp_path, monkeypatch)
 def evaluated(folder, model, lists, without=None):
     scores = folder / "results/demo/scores/mteb/demo/run/seed0.parquet"
     rows = [
-        {"task": name, "repository": "a/b", "revision": "c", "sha256": None, "missing": reason}
+        {"task": name, "repository": "a/b", "revision": "first", "sha256": None, "missing": reason}
         for name, reason in {"One": None, "Many": None, "Left": None, "Right": None, **(without or {})}.items()
     ]  # fmt: skip
-    settings = {
-        "suite": SUITE | {"benchmark": "Toy"},
-        "lists": lists,
-    }
+    settings = {"suite": SUITE | {"benchmark": "Toy"}, "lists": lists}
     run("evaluate_mteb", settings, model=model, tasks=dataset(folder, "tasks", TASKS, rows), scores=scores)
     return scores, scores_in(scores)
 
@@ -154,20 +135,17 @@ def test_a_benchmark_is_evaluated_and_its_results_are_those_that_mteb_reads(toy,
     assert cells == {("mean", "main_score"), ("mean_of_types", "main_score")} <= written["Toy"]
     assert read_record(scores).labels == []
 
-    folder = scores.with_suffix(".checkpoints")
-    (results,) = mteb.ResultCache(folder).load_results(tasks=["One", "Many", "Both"]).model_results
+    cache = mteb.ResultCache(scores.with_suffix(".checkpoints"))
+    (results,) = cache.load_results(tasks=["One", "Many", "Both"]).model_results
     assert results.model_name == "semblance/frozen_avg.tiny-seed0" and len(results.model_revision) == 40
     assert {one.task_name: one.get_score() for one in results.task_results} == {
         name: pytest.approx(mean[name]) for name in WHOLE["Toy"]
     }
-    (meta,) = folder.rglob("model_meta.json")
-    assert json.loads(meta.read_text())["name"] == results.model_name
-    assert {"One.json", "Many.json", "Both.json"} <= {path.name for path in meta.parent.iterdir()}
 
 
 def test_a_task_that_averages_others_is_a_gap_where_one_of_them_has_no_data(toy, model, tmp_path):
     _, rows = evaluated(tmp_path, model, WHOLE, without={"Right": "nobody has it"})
-    gaps = {row["task"]: row["note"] for row in rows if row["value"] is None}
+    gaps = gaps_of(rows)
     assert gaps["Both"] == "nobody has it"
     assert gaps["Toy"] in ("main_score of Both is not there", "the mean of Retrieval is not there")
     assert "Toy" not in main_scores(rows) and "STS" in main_scores(rows)
@@ -178,8 +156,7 @@ def test_a_task_that_raises_is_a_labelled_gap_and_tried_again(toy, model, tmp_pa
     BROKEN.append("One")
     scores, rows = evaluated(tmp_path, model, WHOLE)
     BROKEN.clear()
-    gaps = {row["task"]: row["note"] for row in rows if row["value"] is None}
-    assert "RuntimeError: no such column" in gaps["One"] and "One" not in main_scores(rows)
+    assert "RuntimeError: no such column" in gaps_of(rows)["One"] and "One" not in main_scores(rows)
     assert "task One of frozen_avg.tiny, seed 0, failed" in read_record(scores).labels[0]
     LOADED.clear()
     _, rows = evaluated(tmp_path, model, WHOLE)

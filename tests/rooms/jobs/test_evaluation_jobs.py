@@ -4,12 +4,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests import tiny
-from tests.evaluations import WILDCARDS, dataset, run, scores_in
+from tests.evaluations import WILDCARDS, dataset, gaps_of, run, scores_in
 from workflow_scripts.columns import ATTENTION, LABELLED, PAIRS, SENTENCES
-from workflow_scripts.provenance.artefacts import (
-    read_record,
-    read_table,
-)
+from workflow_scripts.provenance.artefacts import read_record, read_table
 
 TEXTS = tiny.sentences(40, seed=7)
 GONE = "no source of the dataset is available"
@@ -23,23 +20,15 @@ def classes(folder, name="classes", *, paired=False):
     return dataset(folder, name, LABELLED, rows)
 
 
-def gaps_of(rows):
-    return {row["task"]: row["note"] for row in rows if row["value"] is None}
-
-
-CLUSTERING = {"seeds": 2, "n_init": 1, "label": "two runs stand in for ten"}
-TRANSFER = {
-    "graded": [],
-    "classifier": "exact",
-    "folds": 2,
-    "seed": 1,
-}
+LABELS = {"clustering": ["two runs stand in for ten"]}
 SEARCH = {"max_pairs": None}
 SUITES = {
-    "clustering": (CLUSTERING, {"accuracy", "nmi", "v_measure"}),
-    "transfer": (TRANSFER, {"accuracy", "dev_accuracy"}),
+    "clustering": (
+        {"seeds": 2, "n_init": 1, "label": "two runs stand in for ten"}, {"accuracy", "nmi", "v_measure"},
+    ),
+    "transfer": ({"graded": [], "classifier": "exact", "folds": 2, "seed": 1}, {"accuracy", "dev_accuracy"}),
     "search": (SEARCH, {"mrr@10", "recall@1", "recall@10"}),
-}
+}  # fmt: skip
 
 
 def evaluated(kind, model, scores, datasets, **more):
@@ -55,8 +44,7 @@ def test_a_suite_scores_what_is_there_and_lists_what_is_not(kind, model, tmp_pat
     rows = evaluated(kind, model, tmp_path / "scores.parquet", [there, dataset(tmp_path, "gone", LABELLED)])
     assert gaps_of(rows) == {"gone": GONE}
     assert {row["metric"] for row in rows if row["task"] == "classes"} == SUITES[kind][1]
-    label = SUITES[kind][0].get("label")
-    assert read_record(tmp_path / "scores.parquet").labels == ([label] if label else [])
+    assert read_record(tmp_path / "scores.parquet").labels == LABELS.get(kind, [])
 
 
 def test_a_readout_of_the_suite_takes_the_place_of_the_runs_own(model, tmp_path):

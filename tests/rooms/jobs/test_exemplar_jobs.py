@@ -51,24 +51,12 @@ class Workshop(workshop.Workshop):
     def __init__(self, folder):
         super().__init__(folder, "TOY_KEY", KEY)
 
-    def fill(self):
-        folder = self.folder
-        record = job_record("count_words", settings={}, inputs={}, outputs=[])
-        texts = wikipedia_sentences(4000)
-        self.write_sentences("train.parquet", texts)
-        write_table(folder / "words.parquet", count_words(texts, Words(peak_window=20)), record)
-        with writing_model_folder(folder / "encoder", record) as encoder:
-            for name in ("tokenizer.json", "tokenizer_config.json", "config.json"):
-                shutil.copy(minilm() / name, encoder / name)
-        (folder / "prompt.txt").write_text(PROMPT)
-
-    def write(self, server, llm=(), **pool):
+    def write(self, server, **pool):
         block = {
             "base_url": f"{server.url}v1", "model": "deepseek-chat", "answers_as": ["deepseek-chat"], "key_variable": "TOY_KEY",
             "temperature": 1.0, "seed": None, "max_completion_tokens": 512, "tokens_parameter": "max_tokens", "calls": CALLS,
             "price": {"input_usd_per_million": 0.27, "output_usd_per_million": 1.1, "as_of": "2025-02-09"},
         }  # fmt: skip
-        block |= dict(llm)
         deciding = ("model", "answers_as", "temperature", "seed", "max_completion_tokens")
         settings = {"pool": LLM_POOL | pool, "llm": {name: block[name] for name in deciding}}
         files = {"words": "words.parquet", "prompt": "prompt.txt", "usage": "usage.parquet"}
@@ -82,16 +70,17 @@ class Workshop(workshop.Workshop):
         files |= {"encoder": "encoder/record.json", "exemplars": "pool.parquet", "dropped": "dropped.parquet"}
         return self.start(rule, settings, pool="toy", **files)
 
-    def dropped(self):
-        """Reasons why texts did not become sentences, with counts."""
-        rows = read_table(self.folder / "dropped.parquet", DROPPED).to_pylist()
-        return {row["reason"]: row["count"] for row in rows}
-
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("exemplars")
-    Workshop(folder).fill()
+    folder, texts = tmp_path_factory.mktemp("exemplars"), wikipedia_sentences(4000)
+    record = job_record("count_words", settings={}, inputs={}, outputs=[])
+    Workshop(folder).write_sentences("train.parquet", texts)
+    write_table(folder / "words.parquet", count_words(texts, Words(peak_window=20)), record)
+    with writing_model_folder(folder / "encoder", record) as encoder:
+        for name in ("tokenizer.json", "tokenizer_config.json", "config.json"):
+            shutil.copy(minilm() / name, encoder / name)
+    (folder / "prompt.txt").write_text(PROMPT)
     return folder
 
 
@@ -121,22 +110,18 @@ def test_a_model_writes_a_pool_that_covers_its_list(shop):
     with FaultServer(fault_server.chat(obedient)) as server:
         code, printed = finish(shop.write(server))
         assert code == 0, printed
-        calls = len(server.requests)
-        assert 13 <= calls < 120
-        pool = assert_covers(shop.folder, 300)
-        assert set(pool["source"].to_pylist()) == {"deepseek-chat"}
-        dropped = shop.dropped()
-        assert dropped["more than asked for"] == calls
-        (usage,) = read_table(shop.folder / "usage.parquet", USAGE).to_pylist()
-        assert usage["calls"] == calls
-        assert usage["cost_usd"] == pytest.approx((100 * calls * 0.27 + 50 * calls * 1.1) / 1e6)
-        assert read_record(shop.folder / "pool.parquet").labels == []
-        first = {
-            name: verify_checksum(shop.folder / name)
-            for name in ("pool.parquet", "dropped.parquet", "usage.parquet")
-        }
-        finish(shop.write(server))
-        assert len(server.requests) == calls  # all answers were there
+    calls = len(server.requests)
+    assert 13 <= calls < 120
+    pool = assert_covers(shop.folder, 300)
+    assert set(pool["source"].to_pylist()) == {"deepseek-chat"}
+    dropped = read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()
+    assert {"reason": "more than asked for", "count": calls} in dropped
+    (usage,) = read_table(shop.folder / "usage.parquet", USAGE).to_pylist()
+    assert usage["calls"] == calls
+    assert usage["cost_usd"] == pytest.approx((100 * calls * 0.27 + 50 * calls * 1.1) / 1e6)
+    assert read_record(shop.folder / "pool.parquet").labels == []
+    tables = ("pool.parquet", "dropped.parquet", "usage.parquet")
+    first = {name: verify_checksum(shop.folder / name) for name in tables}
     assert shop.holds(KEY) == []
     shop.environment["SEMBLANCE_OFFLINE"] = "1"
     del shop.environment["TOY_KEY"]

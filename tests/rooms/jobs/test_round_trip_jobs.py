@@ -16,14 +16,13 @@ LABEL = "a toy stands in for Google"
 LIMITS = {"shards": 2, "untranslated_share": 0.8, "shortened_ratio": 0.5, "refused_share": 0.05}
 
 
-def cipher(asked):
-    """Each word back to front, so that two legs give the sentence back; "town" becomes "city" on the way home."""
-    return translations(back_to_front)(asked)
-
-
 def back_to_front(text, target):
     words = " ".join(word[::-1] for word in text.split())
     return words.replace("town", "city") if target == "en" else words
+
+
+cipher = translations(back_to_front)
+"""Each word back to front, so that two legs give the sentence back; "town" becomes "city" on the way home."""
 
 
 class Workshop(workshop.Workshop):
@@ -52,18 +51,11 @@ class Workshop(workshop.Workshop):
     def translated(self, settings, item="1-of-1"):
         return finish(self.translate(settings, item))
 
-    def gather(self, items, form="pairs", unchanged="drop", max_sentences=None):
-        settings = {
-            "shape": {"form": form, "unchanged": unchanged},
-            "max_sentences": max_sentences,
-            "label": LABEL,
-        }
-        files = [f"trips/{item}.parquet" for item in items]
-        process = self.start(
-            "gather_round_trips", settings, corpus="toy_es", sentences="base.parquet", trips=files,
-            train="train.parquet", dropped="dropped.parquet",
-        )  # fmt: skip
-        return finish(process)
+    def gather(self, items):
+        settings = {"shape": {"form": "pairs", "unchanged": "drop"}, "max_sentences": None, "label": LABEL}
+        files = {"train": "train.parquet", "dropped": "dropped.parquet", "sentences": "base.parquet"}
+        trips = [f"trips/{item}.parquet" for item in items]
+        return finish(self.start("gather_round_trips", settings, corpus="toy_es", trips=trips, **files))
 
 
 @pytest.fixture
@@ -75,21 +67,19 @@ def test_two_parts_become_pairs_and_every_row_is_accounted_for(shop):
     with FaultServer(cipher) as server:
         for item in ("1-of-2", "2-of-2"):
             assert shop.translated(shop.settings(server.url), item)[0] == 0
-        asked = len(server.requests)
-    assert asked == 80  # 40 sentences, all different, both ways
+    assert len(server.requests) == 80  # 40 sentences, all different, both ways
     assert shop.gather(["2-of-2", "1-of-2"])[0] == 0  # in any order
     pairs = read_table(shop.folder / "train.parquet", TRIPLES)
-    dropped = read_table(shop.folder / "dropped.parquet", DROPPED)
     with_town = [sentence for sentence in tiny.sentences(40) if "town" in sentence]
     assert 0 < len(with_town) < 40
     assert pairs["anchor"].to_pylist() == with_town
     assert pairs["positive"].to_pylist() == [sentence.replace("town", "city") for sentence in with_town]
     assert pairs["negative"].null_count == len(pairs)
-    assert dropped.to_pylist() == [{"reason": "unchanged", "count": 40 - len(with_town)}]
-    record = read_record(shop.folder / "train.parquet")
-    assert record.labels == [LABEL]
-    trips = read_record(shop.folder / "trips/1-of-2.parquet")
-    assert trips.inputs["forth"].path == "translator:libretranslate en xx"
+    dropped = read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()
+    assert dropped == [{"reason": "unchanged", "count": 40 - len(with_town)}]
+    assert read_record(shop.folder / "train.parquet").labels == [LABEL]
+    asked = read_record(shop.folder / "trips/1-of-2.parquet").inputs["forth"].path
+    assert asked == "translator:libretranslate en xx"
 
 
 def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):
@@ -103,7 +93,7 @@ def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):
                 time.sleep(0.01)
             process.send_signal(signal.SIGKILL)
             process.communicate()
-        assert not (tmp_path / "trips").exists() or list((tmp_path / "trips").glob("*.parquet")) == []
+        assert list(tmp_path.glob("trips/*.parquet")) == []
         assert shop.translated(settings)[0] == 0
         assert 2 * 100 <= len(server.requests) <= 2 * 100 + 2  # one a kill
     assert len(read_table(tmp_path / "trips/1-of-1.parquet", ROUND_TRIPS)) == 100
@@ -121,17 +111,12 @@ def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):
     ],
     ids=["key", "portal"],
 )
-def test_a_fault_is_one_line_rows_are_kept_and_the_key_is_nowhere(shop, script, message):
+def test_a_fault_is_one_line_and_the_key_is_nowhere(shop, script, message):
     with FaultServer(cipher, script) as server:
         code, printed = shop.translated(shop.settings(server.url))
-        assert message in one_line(code, printed)
-        assert KEY not in printed
-        assert shop.holds(KEY) == []
-        assert list(shop.folder.glob("trips/*")) == []
-        server.script.clear()
-        before = len(server.requests)
-        assert shop.translated(shop.settings(server.url))[0] == 0
-        assert len(server.requests) - before == 80 - 9
+    assert message in one_line(code, printed)
+    assert KEY not in printed and shop.holds(KEY) == []
+    assert list(shop.folder.glob("trips/*")) == []
 
 
 def test_a_missing_or_foreign_part_is_noticed(shop):

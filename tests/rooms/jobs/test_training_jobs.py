@@ -4,20 +4,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
-from tests import jobs, tiny
-from workflow_scripts.errors import ConfigError
+from tests import jobs
 from workflow_scripts.methods import method_modules, simcse
 from workflow_scripts.models.encoder import load_backbone
-from workflow_scripts.provenance.artefacts import (
-    job_record,
-    read_record,
-    writing_model_folder,
-)
+from workflow_scripts.provenance.artefacts import read_record
 from workflow_scripts.settings.methods import read_method
 
-RULES = ("train_encoder", "continue_mlm")
 HISTORY_FILE = Path("run/history.parquet")
 
 
@@ -65,37 +59,22 @@ def test_seeds_give_different_encoders_and_a_seed_the_same_bytes(workshop, monke
 # What stops a training
 
 
-def spoil_weights():
-    weights = load_file("encoder/model.safetensors")
-    weights["encoder.layer.1.output.dense.weight"][0, 0] = float("nan")
-    record = job_record("count_words", settings={}, inputs={}, outputs=[])
-    with writing_model_folder(Path("encoder"), record) as place:
-        tiny.write_model(place, "bert")
-        save_file(weights, place / "model.safetensors", metadata={"format": "pt"})
-
-
-def flip_a_byte(name):
-    content = bytearray(Path(name).read_bytes())
-    content[len(content) // 2] ^= 1
-    Path(name).write_bytes(content)
-
-
 STOPS = {
-    "a loss that is not a number": (spoil_weights, r"^TrainingError: .*nan"),
-    "a small corpus": (lambda: None, r"^TrainingError: training: 7 rows, fewer than a batch of 8\. Lower batch_size\.$"),
-    "damaged weights": (lambda: flip_a_byte("encoder/model.safetensors"), r"^DataError: .*encoder/model\.safetensors"),
-    "a damaged corpus": (lambda: flip_a_byte("corpus/train.parquet"), r"^DataError: .*corpus/train\.parquet"),
+    "a loss that is not a number": ({"weight_decay": 1e30}, [], r"^TrainingError: training: .* nan at step 2\. Lower"),
+    "a small corpus": ({"batch_size": 41}, [], r"^TrainingError: training: 40 rows, fewer than a batch of 41\. Lower batch_size\.$"),
+    "damaged weights": ({}, ["encoder/model.safetensors"], r"^DataError: .*encoder/model\.safetensors"),
+    "a damaged corpus": ({}, ["corpus/train.parquet"], r"^DataError: .*corpus/train\.parquet"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("name", STOPS)
-def test_what_stops_a_training_is_one_line_and_leaves_no_model(workshop, rule, name):
-    spoil, line = STOPS[name]
-    jobs.make_inputs(workshop, **({"texts": 7} if name == "a small corpus" else {}))
-    spoil()
+@pytest.mark.parametrize("rule", jobs.CONFIGS)
+@pytest.mark.parametrize(("changes", "damaged", "line"), STOPS.values(), ids=STOPS)
+def test_what_stops_a_training_is_one_line_and_leaves_no_model(workshop, rule, changes, damaged, line):
+    jobs.make_inputs(workshop)
+    for file in damaged:
+        Path(file).write_bytes(Path(file).read_bytes() + b"\0")
     with pytest.raises(SystemExit, match=line) as left:
-        jobs.run_here(rule, jobs.config(rule))
+        jobs.run_here(rule, jobs.config(rule, **changes))
     assert "\n" not in str(left.value.code)
     assert not jobs.MODEL.exists() and not HISTORY_FILE.exists()
 
@@ -105,9 +84,16 @@ def test_what_stops_a_training_is_one_line_and_leaves_no_model(workshop, rule, n
 
 TEMPLATE = {"text": 'This sentence : "[X]" means [MASK].', "add_period": False}
 FROZEN = {"module": "frozen", "readout": {"kind": "mask_token"}, "template": TEMPLATE}
+JOBS = {
+    "train_encoder": lambda: jobs.run_here("train_encoder", jobs.config("train_encoder")),
+    "pool_encoder": lambda: jobs.call(
+        "pool_encoder", {"method": FROZEN}, method_modules(read_method(FROZEN, "methods")), run="frozen", seed="1",
+        encoder="encoder/record.json", record=jobs.MODEL / "record.json",
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("rule", ["pool_encoder", "train_encoder"])
+@pytest.mark.parametrize("rule", JOBS)
 def test_an_encoder_that_tells_no_words_apart_ends_the_job(workshop, monkeypatch, rule):
     def alike(*arguments, **settings):
         backbone = load_backbone(*arguments, **settings)
@@ -115,18 +101,7 @@ def test_an_encoder_that_tells_no_words_apart_ends_the_job(workshop, monkeypatch
         return backbone
 
     jobs.make_inputs(workshop)
-    monkeypatch.setattr("workflow_scripts.models.encoder.load_backbone", alike)
-    place = "methods.frozen" if rule == "pool_encoder" else f"jobs.{rule}"
-    monkeypatch.setattr(f"workflow_scripts.{place}.load_backbone", alike)
-    with pytest.raises((ConfigError, SystemExit), match="sentences of different words have one vector"):
-        if rule == "train_encoder":
-            jobs.run_here(rule, jobs.config(rule))
-        files = {"encoder": "encoder/record.json", "record": jobs.MODEL / "record.json"}
-        jobs.call(
-            "pool_encoder",
-            {"method": FROZEN},
-            method_modules(read_method(FROZEN, "methods")),
-            run="frozen",
-            seed="1",
-            **files,
-        )
+    for place in ("methods.frozen", "jobs.train_encoder"):
+        monkeypatch.setattr(f"workflow_scripts.{place}.load_backbone", alike)
+    with pytest.raises(SystemExit, match="sentences of different words have one vector"):
+        JOBS[rule]()

@@ -95,8 +95,8 @@ def test_sentevals_copy_of_trec_and_the_release_are_read_alike(parsed):
         assert parsed(TREC, train=content)[0] == [
             ("train", "Which city is the sisterðcity  of Athens ?", None, "LOC")
         ]
-    with pytest.raises(DataError, match="train:1: byte 0xf0 is not UTF-8"):
-        parsed(SST5, train=release.encode("latin-1"))
+    with pytest.raises(DataError, match="train:2: byte 0xf0 is not UTF-8"):
+        parsed(SST5, train=b"4 fine\n" + release.encode("latin-1"))
 
 
 TSV = "score\tsentence1\tsentence2\n"

@@ -1,18 +1,12 @@
 """Readers of texts: a file per class, lines, Wikitext, and Lee's documents with their ratings."""
 
 import gzip
-from pathlib import Path
 
-import gensim
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from workflow_scripts.data.readers import class_files, lee, lines, wikitext
 from workflow_scripts.errors import DataError
 
-PACKAGE = Path(gensim.__file__).parent / "test/test_data"
 WIKITEXT = """ \n = Heading = \n \n The first <unk> is 1 @.@ 5 m long . It was well @-@ known . No .\n = = Part = = \n One more , here .\n"""
 
 
@@ -72,13 +66,6 @@ def test_a_published_file_is_read_as_it_is(written):
     assert not parsed.dropped
 
 
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_a_line_that_is_not_utf8_is_named(written, suffix):
-    files = written(suffix, text="gut\n\nsch\xf6n\n".encode() + "sch\xf6n\nok\n".encode("latin-1"))
-    with pytest.raises(DataError, match=rf"text{suffix}:4: byte 0xf6 is not UTF-8"):
-        lines.read(files, lines.Config())
-
-
 # Wikitext
 
 
@@ -94,23 +81,7 @@ def test_paragraphs_become_sentences_and_headings_go(written):
     assert parsed.dropped == {"blank": 2, "heading": 2, "under 10 characters": 1}
 
 
-def test_the_hubs_files_are_columns_of_lines(tmp_path):
-    pq.write_table(pa.table({"text": [f"{line}\n" for line in WIKITEXT.split("\n")]}), tmp_path / "a.parquet")
-    parsed = wikitext.read({"train": tmp_path / "a.parquet"}, wikitext.Config(unknown=None, min_characters=1))
-    assert rows(parsed)[0][0] == "The first <unk> is 1.5 m long ." and len(rows(parsed)) == 4
-
-
 # Documents with ratings
-
-
-def test_the_published_ratings_are_1225_pairs_from_a_fifth_to_one():
-    files = {"documents": PACKAGE / "lee.cor", "ratings": PACKAGE / "similarities0-1.txt"}
-    table, dropped = lee.read(files, lee.Config())
-    assert len(table) == 50 * 49 // 2 == 1225 and not dropped
-    scores, matrix = table["score"].to_numpy(), np.loadtxt(files["ratings"])
-    assert (scores.min(), scores.max()) == (pytest.approx(0.2), pytest.approx(1.0))
-    assert (scores[0], scores[-1]) == (matrix[0, 1], matrix[48, 49])
-    assert table["sentence1"][0].as_py().startswith("The national executive")
 
 
 def test_the_upper_triangle_is_read_row_by_row(written):
