@@ -85,7 +85,7 @@ def make_inputs(folder):
     write_table(Path("vectors.parquet"), table, record)
     make_encoder(Path("plain"), "bert")
     make_encoder(Path("decoder"), "llama")
-    mlm = jobs.config("continue_mlm", max_steps=1)
+    mlm = jobs.config("continue_mlm", max_steps=1, warmup_steps=0)
     files = {"base": "plain/record.json", "corpus": "corpus/train.parquet", "record": "encoder/record.json"}
     jobs.call(
         "continue_mlm",

@@ -9,6 +9,7 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,26 @@ def read_yaml(path: Path) -> Any:
         raise ConfigError(f"{path}:{line}: {error.problem}. Fix the YAML.") from error
     except yaml.YAMLError as error:  # a character that YAML does not know, such as a control character
         raise ConfigError(f"{path}: {' '.join(str(error).split())}. Fix the YAML.") from error
+    if _size(content, {}) > _MOST_VALUES:
+        raise ConfigError(
+            f"{path}: its aliases stand for more than {_MOST_VALUES:,} values. Write out what is meant."
+        )
     return content
+
+
+_MOST_VALUES = 1_000_000
+"""In one file, each alias counted as a copy of what it stands for."""
+
+
+def _size(value: Any, sizes: dict[int, float]) -> float:
+    """Values in a part of a configuration; infinitely many in one that holds itself."""
+    if not isinstance(value, dict | list):
+        return 1
+    if id(value) not in sizes:
+        sizes[id(value)] = inf  # until it is counted
+        parts = value.values() if isinstance(value, dict) else value
+        sizes[id(value)] = 1 + sum(_size(part, sizes) for part in parts)
+    return sizes[id(value)]
 
 
 class _Loader(yaml.CSafeLoader):

@@ -72,6 +72,7 @@ def test_equal_numbers_have_one_form_and_text_in_quotes_stays_text(load):
     assert repr((config["b"], config["d"])) == "({'c': 0.0001}, 2)"
 
 
+LAUGHS = "a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 8))
 FILES = {
     "no such list": ([BELOW, {"mien+": ["a"]}], ["1.yaml: mien+: no earlier file has such a list. Did you mean mine?"]),
     "no such list inside": (
@@ -98,6 +99,8 @@ FILES = {
         ["a: !!python/object:os.system x\n"],
         ["0.yaml:1: could not determine a constructor for the tag"],
     ),
+    "an alias of what it is in": (["a: &a [*a]\n"], ["0.yaml: its aliases stand for more than 1,000,000 values."]),
+    "aliases of aliases": ([LAUGHS], ["0.yaml: its aliases stand for more than 1,000,000 values. Write out"]),
     "a tab": (["a:\n\t- 1\n"], ["0.yaml:2: found character that cannot start any token. Fix the YAML."]),
 }  # fmt: skip
 
