@@ -38,7 +38,6 @@ from workflow_scripts.reporting.records import RunTable, run_tables
 _SEEDS_UP_TO = 6  # runs; with more of them, lines of single seeds would hide the means
 _NAME_INCHES = 0.145
 _COLUMNS = {"run": "str", "seed": "int", "metric": "str", "step": "float", "value": "float"}
-_DIAMONDS = "A diamond marks a metric that was measured at one step only."
 
 # Training loss and development score
 
@@ -46,7 +45,7 @@ _LOG_FROM = 20.0  # a loss that falls by more than this factor gets a logarithmi
 _LOSS_INCHES = 1.9
 _HOW_DRAWN = (
     "Thick lines: means over seeds; thin lines: single seeds. The loss is averaged over equal blocks of steps. "
-    f"{_DIAMONDS}"
+    "A diamond marks a metric that was measured at one step only."
 )
 
 
@@ -155,7 +154,7 @@ def threshold_path(request: Request[Settings]) -> Drawn:
     runs, seeds = points["run"].unique(), points["seed"].unique()
     names = short_names(list(runs), request.called)
     height = max(_ROW_INCHES, _NAME_INCHES * len(seeds) + 0.6)
-    notes = [_ONE_SEED, _DIAMONDS, *names.footnotes]
+    notes = [_ONE_SEED, *names.footnotes]
     figure, panels = request.new_figure(
         height * len(runs), notes, len(runs), len(_LABELS), sharex=True, sharey="col"
     )
