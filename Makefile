@@ -46,9 +46,10 @@ demo: $(READY)  ## the whole graph on the embedded default: raw text to report, 
 	@python -m workflow_scripts lock results/demo --check config/demo.lock.json --short || test $$? = 1
 	@echo "Report: $(CURDIR)/results/demo/report.html"
 
-# The pipeline first: while one worker makes the run that whole studies share, the other plans, and waits for nothing.
+# The pipeline first: while one worker makes the run that whole studies share, the others plan. Three workers on two cores:
+# a third of the time of a test is spent waiting for processes that it has started or killed.
 # Hundreds of processes load the same modules, which are compiled once whatever the environment says.
-PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 TESTS := tests/pipeline tests/messages tests/contract tests/numbers tests/rooms
 
 test: $(READY)  ## the tests of every guarantee, in minutes
