@@ -17,6 +17,7 @@ from workflow_scripts.data.published import (
     copy_files,
     encoder_folder,
     files_of,
+    input_settings,
     published_labels,
     published_modules,
     read_json,
@@ -75,8 +76,9 @@ def usable_tokeniser(folder: Path) -> Any:
     """The tokeniser of an encoder as Transformers loads it, if the encoder can be used.
 
     Raises:
-        DataError: if the folder cannot be loaded without its own code, begins with another module, or has quantised
-            weights, an adapter, fewer shards than it names, or a token without a row in the embedding matrix.
+        DataError: if the folder cannot be loaded without its own code, begins with another module, names a tokeniser
+            outside, or has quantised weights, an adapter, fewer shards than it names, or a token without a row in the
+            embedding matrix.
     """
     from transformers import AutoConfig, AutoTokenizer  # slow to import
 
@@ -89,6 +91,10 @@ def usable_tokeniser(folder: Path) -> Any:
     if modules and modules[0].kind != "Transformer":
         problem = f"'{modules[0].kind}' is the first module, which is not supported"
         raise DataError(f"{folder / MODULES}: {problem}. Choose an encoder of Transformers.")
+    file, settings = input_settings(folder)
+    if elsewhere := settings.get("tokenizer_name_or_path"):
+        problem = f"tokenizer_name_or_path: '{elsewhere}', which is outside the folder"
+        raise DataError(f"{file}: {problem}. Put the tokeniser's files into the folder.")
     if (place / ADAPTER).exists():
         advice = "Merge it into the weights (merge_and_unload of peft) and remove its files."
         raise DataError(f"{place / ADAPTER}: an adapter, which is not applied. {advice}")

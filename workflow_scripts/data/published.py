@@ -28,7 +28,6 @@ _INPUT_SETTINGS = (
     "processor_kwargs",
     "processing_kwargs",
     "query_expansion",
-    "tokenizer_name_or_path",
 )
 """Input settings that change token ids or states, in addition to the maximum length."""
 FILES = ("*.json", "*.txt", "*.model", "*.jinja", "model*.safetensors")

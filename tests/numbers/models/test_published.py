@@ -122,6 +122,10 @@ FOR_ALL = {  # change of a folder with mean pooling, Dense and prompts, and its 
         lambda f: edited(f, "adapter_config.json", base_model_name_or_path="their/base"),
         r"adapter_config\.json: an adapter, which is not applied\. Merge it into the weights",
     ),
+    "a tokeniser elsewhere": (
+        lambda f: edited(f, SETTINGS, tokenizer_name_or_path="their/base"),
+        "tokenizer_name_or_path: 'their/base', which is outside the folder. Put the tokeniser's files",
+    ),
     "rows without a token": (
         lambda f: edited(f, "config.json", vocab_size=20),
         r"the tokeniser has ids up to \d+, and the embedding matrix has 20 rows",
@@ -215,7 +219,6 @@ def test_what_sentence_transformers_refuses_is_its_error(tmp_path):
         (EQUAL["processing"][0], "processing_kwargs: "),
         (with_settings(INPUT_FILES[3], processor_kwargs={"truncation_side": "left"}), "camembert.*: processor_kwargs: "),
         (with_settings(model_args={"attn_implementation": "eager"}), "model_args: "),
-        (with_settings(tokenizer_name_or_path="their/base"), "tokenizer_name_or_path: "),
         (with_settings(modality_config={"message": {}}), "modality_config: a chat template"),
     ],
 )  # fmt: skip
