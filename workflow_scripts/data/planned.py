@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 
 from workflow_scripts.errors import DataError
 
-ON_HUB = ("hub", "hub_files")
-"""Kinds of sources on the Hub, which are tried after those on this machine."""
 NOTHING = "none"
 Pin = str | Sequence[str] | None
 """The hash that a file must have, or a list of accepted hashes; None if the file is not pinned."""

@@ -20,12 +20,12 @@ import pyarrow.compute as pc
 
 from workflow_scripts.columns import FORMS
 from workflow_scripts.data.hub import Kind, download
-from workflow_scripts.data.planned import NOT_REACHED, ON_HUB, Pin, accepted, check_planned, is_here
+from workflow_scripts.data.planned import NOT_REACHED, Pin, accepted, check_planned, is_here
 from workflow_scripts.data.readers import Rows
 from workflow_scripts.data.tables import drop_incomplete, in_form
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.provenance.record import Input, sha256_of
-from workflow_scripts.settings.datasets import Contract, Dataset, File, FileSource, HubSource
+from workflow_scripts.settings.datasets import Contract, Dataset, File, FileSource, HubSource, Pinned
 from workflow_scripts.settings.encoders import EncoderSource
 
 S = TypeVar("S", bound=FileSource | HubSource | EncoderSource)
@@ -68,7 +68,7 @@ def load_planned(name: str, dataset: Dataset, data_root: Path | None, planned: s
         DataError: if bytes or rows contradict the configuration or the plan.
     """
     reached = not planned.startswith(NOT_REACHED)
-    sources = [source for source in dataset.sources if reached or source.kind not in ON_HUB]
+    sources = [source for source in dataset.sources if reached or not isinstance(source, Pinned)]
     try:
         rows, origin = load(name, dataset.model_copy(update={"sources": sources}), data_root)
     except MissingError as error:
@@ -132,7 +132,7 @@ def first_available(place: str, sources: Sequence[S], get: Callable[[S], T], rem
         UnreachableError: if no source is available, and at least one could not be reached; it ends with ``remedy``.
     """
     tried: list[DataError] = []
-    for source in sorted(sources, key=lambda source: source.kind in ON_HUB):
+    for source in sorted(sources, key=lambda source: isinstance(source, Pinned)):
         try:
             return get(source)
         except (MissingError, UnreachableError) as error:
@@ -178,7 +178,7 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
             raise
         names = " and ".join(map(str, files.values()))
         first = (str(error).splitlines() or [""])[0].rstrip(".")
-        again = "download the file again" if source.kind in ON_HUB else "put a complete copy there"
+        again = "download the file again" if isinstance(source, Pinned) else "put a complete copy there"
         advice = f"Name the reader of its format, or {again}."
         raise DataError(f"{names}: not what reader {source.reader} reads: {first}. {advice}") from error
 
@@ -190,7 +190,7 @@ def source_folder(source: Any, data_root: Path | None, kind: Kind, files: list[s
         MissingError: no data root is set, or the package, repository or commit does not exist.
         UnreachableError: the Hub cannot be reached.
     """
-    if source.kind in ON_HUB:
+    if isinstance(source, Pinned):
         return download(source.repository, source.revision, kind, files)
     if root := source.root(data_root):
         return Path(root)
