@@ -1,4 +1,4 @@
-"""What figures share: their declarations (settings, inputs, texts), their style, and their SVG.
+"""Shared parts of figures: declarations (settings, inputs, texts), style and SVG.
 
 A module of this package holds one figure, or several that look alike. ``@partial(Declaration, ...)`` turns a function
 into a declaration; the figure has the function's name. Planning imports these modules, so only the functions that draw

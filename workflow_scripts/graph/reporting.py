@@ -1,4 +1,4 @@
-"""What a study shows: figures, the page, claims and cards, with what each of them reads.
+"""Figures, page, claims and cards of a study, with the files that each reads.
 
 Figures declare what they need (``figures.base.Declaration``).
 """

@@ -27,7 +27,7 @@ class Local(Settings):
 
     @property
     def prefix(self) -> str:
-        """What the names of its files begin with in records."""
+        """Prefix of its files' names in records."""
         return "local:"
 
     def root(self, data_root: Path | None) -> Path | None:
@@ -43,7 +43,7 @@ class Packaged(Settings):
 
     @property
     def prefix(self) -> str:
-        """What the names of its files begin with in records."""
+        """Prefix of its files' names in records."""
         return f"package:{self.package}/"
 
     def root(self, _data_root: Path | None) -> Path | None:
@@ -62,7 +62,7 @@ class Pinned(Settings):
 
     @property
     def prefix(self) -> str:
-        """What the names of its files begin with in records."""
+        """Prefix of its files' names in records."""
         return f"hub:{self.repository}@{self.revision}/"
 
 

@@ -26,13 +26,13 @@ class Start(NamedTuple):
     """The encoder, or the finished runs, from which a run starts."""
 
     encoder: str = "the encoder"
-    """What it is called in messages."""
+    """Name of the encoder, for messages."""
     sizes: Sequence[Size] = ()
     """Known sizes of the encoder, or of the encoders of the runs that it consists of."""
     members: int | None = None
     """Number of runs that the encoder consists of; None for one that is fetched or adapted."""
     frozen: Sequence[str] = ()
-    """Those of its runs that are not trained."""
+    """Names of the untrained runs."""
     pool_sentences: int | None = None
     """Sentences of the pool of exemplars that the method names, if it names one."""
 
