@@ -29,10 +29,8 @@ CODE = (
     "workflow_scripts/models",
     "workflow_scripts/training",
 )
-DROPOUT = {"attention_dropout": 0.1, "embedding_dropout": 0.1, "mlp_dropout": 0.1}
 FAMILIES: Mapping[str, Mapping[str, float]] = {
     "mpnet": {"intermediate_size": 1536},
-    "modernbert": {"intermediate_size": 576} | DROPOUT,  # a width and a half, as in the base size
     "distilbert": {"hidden_dim": 1536},  # not on packed tokens
 }
 """Settings of each model type."""

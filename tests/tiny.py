@@ -17,7 +17,7 @@ from workflow_scripts.provenance.artefacts import job_record, writing_model_fold
 from workflow_scripts.settings.readouts import LAYERS, Pooling
 from workflow_scripts.settings.training import Training
 
-KINDS = ("bert", "roberta", "mpnet", "modernbert")
+KINDS = ("bert", "roberta", "mpnet")
 POOLERS = [pooler for pooler in LAYERS if pooler != "last_token"]
 """Those that encoders which attend both ways can be read by."""
 WIDTH = 32
@@ -35,7 +35,7 @@ _SPECIALS = {
     "bert": {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"},
     "roberta": {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"},
 }
-_SPECIALS |= {"modernbert": _SPECIALS["bert"], "mpnet": _SPECIALS["roberta"], "llama": _SPECIALS["bert"]}
+_SPECIALS |= {"mpnet": _SPECIALS["roberta"], "llama": _SPECIALS["bert"]}
 _SIZE = {
     "hidden_size": WIDTH,
     "num_hidden_layers": DEPTH,
@@ -47,10 +47,6 @@ _OWN: dict[str, dict[str, int]] = {
     "bert": {"max_position_embeddings": 64},
     "roberta": _IDS | {"type_vocab_size": 1},
     "mpnet": _IDS,
-    "modernbert": {
-        "bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 3, "sep_token_id": 3, "pad_token_id": 0,
-        "max_position_embeddings": 64, "global_attn_every_n_layers": 2, "local_attention": 8,  # one layer of each sort
-    },
     "llama": {},
 }  # fmt: skip
 """Settings that the kinds of encoders do not share."""

@@ -1,11 +1,9 @@
-"""BERT, RoBERTa, MPNet and ModernBERT over packed tokens: weights of a Transformers model, sentences end to end.
+"""BERT, RoBERTa and MPNet over packed tokens: weights of a Transformers model, sentences end to end.
 
 Only attention has rows for padding. One product makes queries, keys and values; dropout is keyed (``models.dropout``);
 if a readout uses only the first token, the last layer computes nothing else. Outputs equal those of the Transformers
 model within 1e-5. Other architectures are computed by Transformers. MPNet (Song et al. 2020,
-https://arxiv.org/abs/2004.09297) adds a bias by distance to scores; ModernBERT (Warner et al. 2024,
-https://arxiv.org/abs/2412.13663) rotates queries and keys by their positions, attends only to neighbours in most
-layers, and normalises before a map instead of after the residual.
+https://arxiv.org/abs/2004.09297) adds a bias by distance to scores.
 
 Shape suffixes: B sentences, T tokens of the longest, N tokens of all, Q queries (T, or 1 for the first token), H heads,
 E width of a head, D width.
@@ -29,8 +27,6 @@ from workflow_scripts.settings.readouts import BUILT_AS_BERT
 PLACES = 4
 """Places of dropout in each layer: embeddings (in the first layer only), attention weights, and both sums."""
 _ATTENTION, _PROJECTED, _FED = 0, 1, 2  # indices of a layer's own places, which begin with place 1
-_FAR = -1e30
-"""Added to scores of tokens outside a window, so that their weights are 0; infinities would make padding NaN."""
 
 _unpacked: list[bool] = []
 _compiling: list[bool] = []
@@ -66,7 +62,7 @@ def packs(backbone: Any) -> bool:
     family = FAMILIES.get(backbone.config.model_type)
     if _unpacked or not family or getattr(backbone.config, "is_decoder", False):
         return False
-    maps = [linear for layer in family.layers_of(backbone) for linear in family.parts(layer).maps]
+    maps = [linear for layer in backbone.encoder.layer for linear in family.parts(layer).maps]
     return all(type(linear) is nn.Linear and linear.weight.dtype.itemsize >= 4 for linear in maps)
 
 
@@ -79,9 +75,9 @@ class Parts(NamedTuple):
     """Modules of a layer's attention under common names, and their probabilities of dropout."""
 
     maps: Sequence[nn.Linear]
-    """Maps to queries, keys and values, or one map to all of them."""
+    """Maps to queries, keys and values."""
     norm: nn.Module
-    """LayerNorm of attention: after the residual, or before the maps."""
+    """LayerNorm after the residual."""
     output: nn.Linear
     p: float
     """Dropout of attention weights."""
@@ -124,10 +120,9 @@ class Layer(NamedTuple):
     keys_K: Tensor | None
     """Keys of its places of dropout; None without dropout."""
     bias_xxxT: Tensor
-    """Added to scores: minus infinity for padding, (B, H or 1, T or 1, T)."""
+    """Added to scores: minus infinity for padding, (B, 1, 1, T), or with a bias of each head, (B, H, T, T)."""
     is_masked: bool
     """Whether the bias may differ from 0."""
-    is_last: bool
 
 
 class PackedEncoder:
@@ -141,27 +136,21 @@ class PackedEncoder:
         masks: Random numbers of dropout; None for no dropout.
     """
 
-    def __init__(self, backbone: PreTrainedModel, packing: Packing, masks: Masks | None) -> None:
-        self._backbone: Any = backbone
+    def __init__(self, backbone: Any, packing: Packing, masks: Masks | None) -> None:
+        self._backbone = backbone
         self._packing = packing
         self._masks = masks
-        layers = self.layers_of(backbone)
+        bias_xxxT = self.bias()
+        is_masked = packing.padded or bias_xxxT is not packing.bias_B11T
         self._layers = [
             Layer(
                 module,
                 None if masks is None else masks.places(number * PLACES + 1, PLACES - 1),
                 bias_xxxT,
-                packing.padded or bias_xxxT is not packing.bias_B11T,
-                number + 1 == len(layers),
+                is_masked,
             )
-            for number, (module, bias_xxxT) in enumerate(zip(layers, self.biases(layers), strict=True))
+            for number, module in enumerate(backbone.encoder.layer)
         ]
-
-    @staticmethod
-    def layers_of(backbone: Any) -> Sequence[Any]:
-        """The model's layers."""
-        layers: Sequence[Any] = backbone.encoder.layer
-        return layers
 
     @staticmethod
     def parts(layer: Any) -> Parts:
@@ -170,9 +159,9 @@ class PackedEncoder:
         maps = own.query, own.key, own.value
         return Parts(maps, output.LayerNorm, output.dense, own.dropout.p, output.dropout.p)
 
-    def biases(self, layers: Sequence[Any]) -> Sequence[Tensor]:
-        """The bias that each layer adds to its scores (``Layer.bias_xxxT``)."""
-        return [self._packing.bias_B11T] * len(layers)
+    def bias(self) -> Tensor:
+        """The bias that layers add to their scores (``Layer.bias_xxxT``)."""
+        return self._packing.bias_B11T
 
     def states(self, ids_BT: Tensor, positions_BT: Tensor | None, reads: Reads) -> Iterator[Tensor]:
         """Hidden states that ``reads`` selects, padded, (B, T, D), or (B, 1, D) of the first token."""
@@ -198,12 +187,12 @@ class PackedEncoder:
         if hasattr(embeddings, "token_type_embeddings"):
             summed_ND = summed_ND + embeddings.token_type_embeddings.weight[0]
         summed_ND = summed_ND + embeddings.position_embeddings(positions_N)
-        return self._dropped(self._first_key, embeddings.dropout.p, embeddings.LayerNorm(summed_ND))
-
-    @property
-    def _first_key(self) -> Tensor | None:
-        """The key of the embeddings' dropout."""
-        return None if self._masks is None else self._masks.places(0, 1)[0]
+        state_ND: Tensor = embeddings.LayerNorm(summed_ND)
+        if self._masks is None or not embeddings.dropout.p:
+            return state_ND
+        return state_ND * self._masks.hidden(
+            self._masks.places(0, 1)[0], embeddings.dropout.p, state_ND.shape[1]
+        )
 
     def _positions(self, ids_BT: Tensor) -> Tensor:
         """Position ids: columns of the batch in BERT; in others tokens are counted from one more than padding's id."""
@@ -235,12 +224,13 @@ class PackedEncoder:
         )
 
     def _attend(self, layer: Layer, state_ND: Tensor, first: bool, weights: bool) -> Attended:
-        state_ND = self._entering(layer, state_ND)
+        maps = self._maps(layer)
         if first:
-            values = Values(self._packing.rows(state_ND), self._maps(layer))
-            scores_BHQT = self._first_scores(layer, values, state_ND)
+            values = Values(self._packing.rows(state_ND), maps)
+            scores_BHQT = self._first_scores(layer, values.rows, maps, state_ND)
         else:
-            queries_BHTE, keys_BHTE, values_BHTE = self._projections(layer, state_ND)
+            together_ND = F.linear(state_ND, maps.weight_3HED.flatten(0, 2), maps.bias_3HE.flatten())
+            queries_BHTE, keys_BHTE, values_BHTE = self._packing.heads(together_ND, 3, self._heads).unbind()
             values = Values(values_BHTE)
             if not weights and (layer.keys_K is None or not self.parts(layer.module).p):
                 bias = layer.bias_xxxT.to(values_BHTE.dtype) if layer.is_masked else None
@@ -254,8 +244,7 @@ class PackedEncoder:
 
     def values(self, number: int, state_ND: Tensor, *, first: bool = False) -> Values:
         """The values of layer ``number`` for other states than its own."""
-        layer = self._layers[number]
-        maps, state_ND = self._maps(layer), self._entering(layer, state_ND)
+        maps = self._maps(self._layers[number])
         if first:
             return Values(self._packing.rows(state_ND), maps)
         return Values(self._packing.heads(maps.of(2, state_ND), 1, self._heads)[0])
@@ -271,10 +260,6 @@ class PackedEncoder:
         context_BHE += weights_BHT.sum(dim=-1, keepdim=True) * values.maps.bias_3HE[2]
         return context_BHE.flatten(1)
 
-    def _entering(self, layer: Layer, state_ND: Tensor) -> Tensor:
-        """The input of attention's maps."""
-        return state_ND
-
     @property
     def _heads(self) -> int:
         return int(self._backbone.config.num_attention_heads)
@@ -282,15 +267,8 @@ class PackedEncoder:
     def _maps(self, layer: Layer) -> Maps:
         maps = self.parts(layer.module).maps
         weight = torch.cat([linear.weight for linear in maps])
-        has_bias = maps[0].bias is not None
-        bias = torch.cat([linear.bias for linear in maps]) if has_bias else weight.new_zeros(len(weight))
+        bias = torch.cat([linear.bias for linear in maps])
         return Maps(weight.view(3, self._heads, -1, weight.shape[1]), bias.view(3, self._heads, -1))
-
-    def _projections(self, layer: Layer, state_ND: Tensor) -> tuple[Tensor, ...]:
-        """Queries, keys and values, (B, H, T, E)."""
-        maps = self._maps(layer)
-        together_ND = F.linear(state_ND, maps.weight_3HED.flatten(0, 2), maps.bias_3HE.flatten())
-        return self._packing.heads(together_ND, 3, self._heads).unbind()
 
     def _scores(self, queries_BHTE: Tensor, keys_BHTE: Tensor, bias_xxxT: Tensor) -> Tensor:
         """Products of queries and keys over sqrt(E), plus the bias, (B, H, T, T)."""
@@ -302,22 +280,17 @@ class PackedEncoder:
         )
         return scores_xTT.view(*queries_BHTE.shape[:3], -1)
 
-    def _first_scores(self, layer: Layer, values: Values, state_ND: Tensor) -> Tensor:
+    def _first_scores(self, layer: Layer, rows_BTD: Tensor, maps: Maps, state_ND: Tensor) -> Tensor:
         """Scores of the first tokens, (B, H, 1, T), without computing keys.
 
         With a single query, q (K x + b) is (q K) x + q b. So K is applied once per sentence instead of once per token.
         """
-        rows_BTD, maps = values
-        assert maps is not None
-        queries_BHE = self._first_queries(maps, state_ND)
+        queries_BHE = maps.of(0, state_ND[self._packing.first_B]).view(-1, *maps.bias_3HE.shape[1:])
         products_BHD = torch.einsum("bhe,hed->bhd", queries_BHE, maps.weight_3HED[1])
         offsets_BH = torch.einsum("bhe,he->bh", queries_BHE, maps.bias_3HE[1])
         scale: float = queries_BHE.shape[-1] ** -0.5
         scores_BHT = (products_BHD @ rows_BTD.transpose(1, 2) + offsets_BH[..., None]) * scale
         return scores_BHT[:, :, None] + layer.bias_xxxT[:, :, :1]
-
-    def _first_queries(self, maps: Maps, state_ND: Tensor) -> Tensor:
-        return maps.of(0, state_ND[self._packing.first_B]).view(-1, *maps.bias_3HE.shape[1:])
 
     def _weights(self, layer: Layer, scores_BHQT: Tensor, first: bool) -> Tensor:
         """Attention weights of a layer after dropout."""
@@ -331,26 +304,18 @@ class PackedEncoder:
         return weights_BHQT * self._masks.attention(key, p, weights_BHQT.shape[1], first=first)
 
     def _finish(self, layer: Layer, context_ND: Tensor, state_ND: Tensor, first: bool) -> Tensor:
-        attended_ND = self.parts(layer.module).norm(self._projected(layer, context_ND, state_ND, first))
+        parts = self.parts(layer.module)
+        residual_ND = state_ND[self._packing.first_B] if first else state_ND
+        projected_ND = parts.output(context_ND)
+        attended_ND = parts.norm(
+            self._added(layer, _PROJECTED, parts.output_p, projected_ND, residual_ND, first)
+        )
         output = layer.module.output
         fed_ND = output.dense(layer.module.intermediate(attended_ND))
         finished_ND: Tensor = output.LayerNorm(
             self._added(layer, _FED, output.dropout.p, fed_ND, attended_ND, first)
         )
         return finished_ND
-
-    def _projected(self, layer: Layer, context_ND: Tensor, state_ND: Tensor, first: bool) -> Tensor:
-        """The context after the output projection, plus the residual."""
-        residual_ND = state_ND[self._packing.first_B] if first else state_ND
-        parts = self.parts(layer.module)
-        return self._added(layer, _PROJECTED, parts.output_p, parts.output(context_ND), residual_ND, first)
-
-    def _dropped(self, key: Tensor | None, p: float, state_ND: Tensor, first: bool = False) -> Tensor:
-        """A state after dropout."""
-        if key is None or not p:
-            return state_ND
-        assert self._masks is not None
-        return state_ND * self._masks.hidden(key, p, state_ND.shape[1], first=first)
 
     def _added(
         self, layer: Layer, place: int, p: float, state_ND: Tensor, residual_ND: Tensor, first: bool
@@ -372,88 +337,15 @@ class PackedMPNet(PackedEncoder):
         attention, own = layer.attention, layer.attention.attn
         return Parts((own.q, own.k, own.v), attention.LayerNorm, own.o, own.dropout.p, attention.dropout.p)
 
-    def biases(self, layers: Sequence[Any]) -> Sequence[Tensor]:
+    def bias(self) -> Tensor:
         """The bias by distance, the same for all layers, plus the bias of padding."""
         padding_B11T = self._packing.bias_B11T
         # Only the argument's shape matters.
         relative_1HTT: Tensor = self._backbone.encoder.compute_position_bias(padding_B11T[:1, 0, 0])
-        return [relative_1HTT + padding_B11T] * len(layers)
-
-
-class PackedModernBert(PackedEncoder):
-    """ModernBERT: rotary positions, windows of attention, a gated feed-forward, LayerNorm before each map."""
-
-    @staticmethod
-    def layers_of(backbone: Any) -> Sequence[Any]:
-        """The model's layers."""
-        layers: Sequence[Any] = backbone.layers
-        return layers
-
-    @staticmethod
-    def parts(layer: Any) -> Parts:
-        """Modules and dropout of a layer's attention; models without dropout have no module for it."""
-        own = layer.attn
-        p = getattr(own.out_drop, "p", 0.0)
-        return Parts((own.Wqkv,), layer.attn_norm, own.Wo, own.attention_dropout, p)
-
-    def embedded(self, ids_BT: Tensor, positions_BT: Tensor | None = None) -> Tensor:
-        """The embedding output of the tokens, (N, D); positions are columns of the batch by default."""
-        embeddings = self._backbone.embeddings
-        state_ND = embeddings.norm(embeddings.tok_embeddings(ids_BT.flatten()[self._packing.places_N]))
-        if positions_BT is None:
-            positions_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device)[None]
-        self._angles: dict[str, tuple[Tensor, Tensor]] = {
-            kind: self._backbone.rotary_emb(state_ND, positions_BT, kind)
-            for kind in dict.fromkeys(layer.module.attention_type for layer in self._layers)
-        }
-        return self._dropped(self._first_key, embeddings.drop.p, state_ND)
-
-    def _entering(self, layer: Layer, state_ND: Tensor) -> Tensor:
-        normed_ND: Tensor = self.parts(layer.module).norm(state_ND)
-        return normed_ND
-
-    def biases(self, layers: Sequence[Any]) -> Sequence[Tensor]:
-        """The bias of padding, plus that of tokens outside the window in layers that attend only to neighbours."""
-        padding_B11T, window = self._packing.bias_B11T, int(self._backbone.config.sliding_window)
-        if self._packing.width <= window + 1:
-            return [padding_B11T] * len(layers)
-        column_T = torch.arange(self._packing.width, device=padding_B11T.device)
-        window_B1TT = padding_B11T + _FAR * ((column_T[:, None] - column_T).abs() > window)
-        return [padding_B11T if layer.attention_type == "full_attention" else window_B1TT for layer in layers]
-
-    def _projections(self, layer: Layer, state_ND: Tensor) -> tuple[Tensor, ...]:
-        """Rotated queries and keys, and values, (B, H, T, E)."""
-        queries_BHTE, keys_BHTE, values_BHTE = super()._projections(layer, state_ND)
-        return self._rotated(layer, queries_BHTE), self._rotated(layer, keys_BHTE), values_BHTE
-
-    def _rotated(self, layer: Layer, vectors_BHTE: Tensor) -> Tensor:
-        """Rotate pairs of entries at distance E/2 by their angles (Su et al. 2021); T may be 1, for first tokens."""
-        cos_xTE, sin_xTE = (
-            angles[:, None, : vectors_BHTE.shape[2]] for angles in self._angles[layer.module.attention_type]
-        )
-        left, right = vectors_BHTE.chunk(2, dim=-1)
-        rotated = vectors_BHTE * cos_xTE + torch.cat([-right, left], dim=-1) * sin_xTE
-        return rotated.to(vectors_BHTE.dtype)
-
-    def _first_scores(self, layer: Layer, values: Values, state_ND: Tensor) -> Tensor:
-        """Scores of the first tokens, (B, H, 1, T); keys are rotated, so they must be computed for every token."""
-        assert values.maps is not None
-        queries_BH1E = self._rotated(layer, self._first_queries(values.maps, state_ND)[:, :, None])
-        keys_BHTE = self._packing.heads(values.maps.of(1, state_ND), 1, self._heads)[0]
-        return self._scores(queries_BH1E, self._rotated(layer, keys_BHTE), layer.bias_xxxT[:, :, :1])
-
-    def _finish(self, layer: Layer, context_ND: Tensor, state_ND: Tensor, first: bool) -> Tensor:
-        attended_ND = self._projected(layer, context_ND, state_ND, first)
-        mlp = layer.module.mlp
-        wide_NF, gate_NF = mlp.Wi(layer.module.mlp_norm(attended_ND)).chunk(2, dim=-1)
-        key = None if layer.keys_K is None else layer.keys_K[_FED]
-        gated_NF = self._dropped(key, mlp.drop.p, mlp.act(wide_NF) * gate_NF, first)
-        finished_ND: Tensor = attended_ND + mlp.Wo(gated_NF)
-        return self._backbone.final_norm(finished_ND) if layer.is_last else finished_ND
+        return relative_1HTT + padding_B11T
 
 
 FAMILIES: Mapping[str, type[PackedEncoder]] = dict.fromkeys(BUILT_AS_BERT, PackedEncoder) | {
-    "mpnet": PackedMPNet,
-    "modernbert": PackedModernBert,
+    "mpnet": PackedMPNet
 }
 """Classes for the model types of Transformers that run on packed tokens."""

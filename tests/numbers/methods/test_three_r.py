@@ -92,7 +92,7 @@ def gradients(objective, prefix=""):
 
 
 @pytest.mark.parametrize("under", BASES)
-@pytest.mark.parametrize("kind", ["bert", "modernbert"])
+@pytest.mark.parametrize("kind", ["bert", "mpnet"])
 def test_with_no_dimension_in_it_loss_and_gradients_are_those_of_the_method_underneath(
     tiny_models, kind, under
 ):

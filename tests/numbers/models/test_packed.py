@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import nn
 from transformers import ElectraConfig, ElectraModel
-from transformers.models.modernbert import modeling_modernbert
 
 from tests import tiny
 from workflow_scripts.models.dropout import keyed, keys_of
@@ -36,14 +35,8 @@ def batch(folder):
 
 
 @pytest.fixture(params=[torch.float32, torch.float64], ids=str)
-def backbone(folder, request, monkeypatch):
-    """In both precisions; ModernBERT's own rotation rounds queries and keys to single precision, which is kept out."""
-
-    def rotation(queries, keys, cos, sin, **_):
-        cos, sin = cos[:, None], sin[:, None]
-        return [x * cos + modeling_modernbert.rotate_half(x) * sin for x in (queries, keys)]
-
-    monkeypatch.setattr(modeling_modernbert, "apply_rotary_pos_emb", rotation)
+def backbone(folder, request):
+    """In both precisions."""
     return load_backbone(folder).to(request.param)
 
 
@@ -104,7 +97,6 @@ def test_dropout_acts_where_the_stock_model_drops(tiny_models, kind):
     backbone = load_backbone(tiny_models[kind], dropout=0.5).train()
     batch = tokenise(load_tokenizer(tiny_models[kind]), TEXTS, 32).batch(range(len(TEXTS)))
     drops = [(one, "p") for one in backbone.modules() if isinstance(one, nn.Dropout)]
-    drops += [(one, "attention_dropout") for one in backbone.modules() if hasattr(one, "attention_dropout")]
     assert len(drops) == 1 + 3 * tiny.DEPTH
     for place in drops:
         for one in drops:
@@ -172,7 +164,7 @@ def test_hooks_on_a_layers_norms_act(tiny_bert):
 
 
 def test_what_is_not_packed(tiny_models):
-    assert tuple(FAMILIES) == (*BUILT_AS_BERT, "mpnet", "modernbert")
+    assert tuple(FAMILIES) == (*BUILT_AS_BERT, "mpnet")
     assert not packs(ElectraModel(ElectraConfig(num_hidden_layers=1)))
     bert = load_backbone(tiny_models["bert"])
     assert not packs(load_backbone(tiny_models["bert"], dtype=torch.bfloat16))

@@ -93,7 +93,7 @@ EQUAL = {  # folder, name of a prompt
     "a named prompt": (lambda root: publish(root, [mean()], prompts=PROMPTS), "query"),
     "the default prompt": (lambda root: publish(root, [mean()], prompts=PROMPTS, default_prompt_name="query"), None),
     "last token": (lambda root: publish(root, [Pooling(D, "lasttoken"), Normalize()], kind="llama"), None),
-    "two poolings": (lambda root: publish(root, [Pooling(D, ("cls", "max")), LayerNorm(2 * D)], kind="modernbert"), None),
+    "two poolings": (lambda root: publish(root, [Pooling(D, ("cls", "max")), LayerNorm(2 * D)], kind="mpnet"), None),
     "normalize": (lambda root: publish(root, [Pooling(D, "weightedmean"), Normalize()], kind="roberta"), None),
     "a shorter input": (lambda root: publish(root, [mean()], limit=16, prompts=PROMPTS), "query"),
     "a longer input than the tokeniser's": (

@@ -57,7 +57,6 @@ CURVES = {
     "simcse cls bert": ("bert", lambda folder: simcse_objective(folder, "cls")),
     "simcse avg_first_last roberta": ("roberta", lambda folder: simcse_objective(folder, "avg_first_last")),
     "mlm bert": ("bert", mlm_objective),
-    "mlm modernbert": ("modernbert", mlm_objective),
 }
 
 
