@@ -69,6 +69,6 @@ rule fetch_tasks:
         **ask(4, hours=4),
         downloads=1,
     params:
-        **call("jobs.fetch_tasks", parts(suite, benchmark="block.benchmark", tasks="fetched")),
+        **call("jobs.fetch_tasks", parts(suite, tasks="fetched")),
     shell:
         command("fetch_tasks")

@@ -47,14 +47,12 @@ def task_names(lists: Lists, chosen: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(task for name in chosen for task in lists[name].values()))
 
 
-def find_tasks(names: Iterable[str], benchmark: str | None = None) -> list[AbsTask]:
-    """Look up tasks by name in mteb, without network; of a benchmark, all tasks with its splits and subsets.
+def find_tasks(names: Iterable[str]) -> list[AbsTask]:
+    """Look up tasks by name in mteb, without network.
 
     Raises:
         ConfigError: if this version of mteb has no task of that name.
     """
-    if benchmark:
-        return list(mteb.get_benchmark(benchmark).tasks)
     tasks = []
     for name in names:
         try:
@@ -101,8 +99,8 @@ def _files_hash(folder: Path) -> str:
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
 
 
-_SHARED_SETTINGS = {"max_tokens", "batch_size", "benchmark"}
-"""Settings that decide every task's result; a benchmark chooses splits and subsets."""
+_SHARED_SETTINGS = {"max_tokens", "batch_size"}
+"""Settings that decide every task's result."""
 
 
 def mteb_key(job: Job, config: Config, task: str) -> str:
@@ -110,7 +108,7 @@ def mteb_key(job: Job, config: Config, task: str) -> str:
     return job_key(
         job.rule,
         wildcards=job.wildcards | {"task": task},
-        settings=config.model_dump(include=_SHARED_SETTINGS, exclude_defaults=True),
+        settings=config.model_dump(include=_SHARED_SETTINGS),
         inputs={"model": job.start.inputs["model"].sha256},
         meaning=job.start.meaning,
         packages=job.start.packages,
@@ -189,14 +187,14 @@ def list_means(scores: Sequence[Score], lists: Lists, config: Config) -> list[Sc
 
     Returns:
         A score for each list, with the list's name as task, and each metric that one of its tasks has; a gap if another
-        task lacks the metric. For a benchmark also the mean over types of tasks (aggregation ``mean_of_types``).
+        task lacks the metric.
     """
     parts: dict[tuple[str, str], list[Score]] = defaultdict(list)
     for score in scores:
         if score.value is not None and ":" in score.aggregation:
             parts[score.task, score.metric].append(score)
     means: list[Score] = []
-    for name, metric in product(config.lists or lists, config.means):
+    for name, metric in product(lists, config.metrics):
         by_task = {task: parts[task, metric] for task in dict.fromkeys(lists[name].values())}
         if lacking := [task for task, values in by_task.items() if not values]:
             reason = f"{metric} of {', '.join(lacking)} is not there"
@@ -204,16 +202,7 @@ def list_means(scores: Sequence[Score], lists: Lists, config: Config) -> list[Sc
             continue
         value = fmean(fmean(float(part.value or 0) for part in values) for values in by_task.values())
         means.append(Score(name, "mean", metric, value, sum(part.n for v in by_task.values() for part in v)))
-    return means + ([_type_mean(means, lists, config.benchmark)] if config.benchmark else [])
-
-
-def _type_mean(means: Sequence[Score], lists: Lists, benchmark: str) -> Score:
-    """The mean of the means of each type of tasks, as on mteb's leaderboard."""
-    types = [score for score in means if score.metric == "main_score" and score.task != benchmark]
-    if lacking := sorted(lists.keys() - {score.task for score in types} - {benchmark}):
-        return gap(benchmark, f"the mean of {', '.join(lacking)} is not there")
-    value = fmean(float(score.value or 0) for score in types)
-    return Score(benchmark, "mean_of_types", "main_score", value, sum(score.n for score in types))
+    return means
 
 
 def _load(folder: Path, max_tokens: int, device: str) -> SentenceTransformerEncoderWrapper:

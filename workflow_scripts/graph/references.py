@@ -4,10 +4,8 @@ If a rule's inputs are missing but its output exists, Snakemake treats the outpu
 unnoticed on a finished study.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
-from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +14,6 @@ from typing import Any, get_args
 from workflow_scripts.errors import ConfigError, advice, shown, unknown
 from workflow_scripts.graph.blocks import definable_rows, not_aggregated, tables_of
 from workflow_scripts.graph.mistakes import meant_form, read
-from workflow_scripts.graph.place import read_note, write_note
 from workflow_scripts.graph.schema import (
     AdaptedEncoder,
     AnyEncoder,
@@ -43,10 +40,8 @@ from workflow_scripts.settings.grids import (
 from workflow_scripts.settings.names import Refers
 from workflow_scripts.settings.readers import READERS
 from workflow_scripts.settings.report import Names
-from workflow_scripts.settings.suites import Cells, Mteb, Suite
+from workflow_scripts.settings.suites import Cells, Suite
 
-_TYPES_OF_TASKS = Path(".snakemake/benchmarks.json")
-"""Below the working directory: types of tasks by their names, by mteb's version and benchmark."""
 _CLAIMED = (Column, MeanColumn, RatioColumn)
 """Columns that claims can be about: paths and gains are of single runs."""
 
@@ -227,23 +222,19 @@ def _names_in(settings: Configuration, grid: GridBlock, runs: Iterable[str]) -> 
 
 def _findings_in_columns(settings: Configuration, grid: GridBlock, place: str) -> Iterator[str]:
     """Columns against what their suites write."""
-    asked: dict[str, tuple[Suite, dict[str, dict[str, str]]]] = {}
+    asked: dict[str, Suite] = {}
     for kind, names in grid.suites.by_kind.items():
-        suites = settings.suites.by_kind[kind]
-        for name, suite in ((name, suites[name]) for name in names if name in suites):
-            try:
-                own = isinstance(suite, Mteb) and suite.benchmark
-                lists = task_lists(settings, name) if own else settings.mteb.lists
-            except ConfigError as error:
-                yield from str(error).splitlines()
-                continue
-            if {*suite.tasks.values()} <= settings.datasets.keys():
-                asked[name] = suite, lists
+        known = settings.suites.by_kind[kind]
+        suites = {name: known[name] for name in names if name in known}
+        asked |= {
+            name: suite
+            for name, suite in suites.items()
+            if {*suite.tasks.values()} <= settings.datasets.keys()
+        }
     for number, column in grid.numbered():
-        if isinstance(column, Column) and column.suite in asked:
-            suite, known = asked[column.suite]
+        if isinstance(column, Column) and (suite := asked.get(column.suite)):
             where = f"{place}: columns.{number} ({column.heading})"
-            yield from column_findings(column, suite.written(known), suite.timed(), where)
+            yield from column_findings(column, suite.written(settings.mteb.lists), suite.timed(), where)
 
 
 def column_findings(
@@ -330,43 +321,6 @@ def ambiguity_findings(names: Names, runs: Mapping[str, Run], place: str) -> Ite
     for name, parts in called_runs(names, runs).items():
         if (other := first.setdefault(tuple(parts), name)) != name:
             yield f"{place}: {other} and {name} are both called {', '.join(parts)}. Change names."
-
-
-# Tasks of mteb
-
-
-def task_lists(settings: Configuration, suite: str) -> dict[str, dict[str, str]]:
-    """Lists of a suite of the kind ``mteb``: those that it names, or all tasks of its benchmark and those of each type.
-
-    Raises:
-        ConfigError: if mteb does not know the benchmark.
-    """
-    block = settings.suites.mteb[suite]
-    if not block.benchmark:
-        return {name: settings.mteb.lists[name] for name in block.lists or ()}
-    lists: dict[str, dict[str, str]] = {block.benchmark: {}}
-    for task, kind in _types(block.benchmark, f"suites.mteb.{suite}").items():
-        for name in (block.benchmark, kind):
-            lists.setdefault(name, {})[task] = task
-    return lists
-
-
-def _types(benchmark: str, place: str) -> dict[str, str]:
-    """The tasks of a benchmark, with their types; noted, since mteb takes seconds to import."""
-    asked = f"mteb {version('mteb')} {benchmark}"
-    noted: dict[str, dict[str, str]] = read_note(_TYPES_OF_TASKS)
-    if asked not in noted:
-        import mteb
-
-        try:
-            tasks = mteb.get_benchmark(benchmark).tasks
-        except KeyError as error:
-            known = advice(benchmark, [one.name for one in mteb.get_benchmarks()])
-            problem = f"{place}.benchmark: mteb {mteb.__version__} has no benchmark {benchmark}"
-            raise ConfigError(f"{problem}. {known}") from error
-        noted[asked] = {task.metadata.name: task.metadata.type for task in tasks}
-        write_note(_TYPES_OF_TASKS, json.dumps(noted))
-    return noted[asked]
 
 
 # Files of the repository

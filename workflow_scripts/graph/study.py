@@ -15,7 +15,7 @@ from workflow_scripts.figures.base import MODELS
 from workflow_scripts.graph.checks import read_grids, study_findings
 from workflow_scripts.graph.configuration import placed
 from workflow_scripts.graph.place import from_here
-from workflow_scripts.graph.references import encoders_reached, source_corpus, task_lists
+from workflow_scripts.graph.references import encoders_reached, source_corpus
 from workflow_scripts.graph.runs import adapting_training, all_runs, members_of, read_run
 from workflow_scripts.graph.schema import (
     AdaptedEncoder,
@@ -205,10 +205,10 @@ class Suite:
         """Its datasets, each once."""
         return [f"<results>/datasets/{name}.parquet" for name in dict.fromkeys(self.block.tasks.values())]
 
-    @cached_property
+    @property
     def lists(self) -> dict[str, dict[str, str]]:
         """Lists of mteb's tasks that it asks for: a change of others reruns nothing."""
-        return task_lists(self.study.settings, self.name)
+        return {name: self.study.settings.mteb.lists[name] for name in getattr(self.block, "lists", ())}
 
     @property
     def fetched(self) -> list[str]:

@@ -22,7 +22,7 @@ def evaluate_mteb(job: Job) -> None:
     missing = {row["task"]: row["missing"] for row in fetched if row["missing"]}
     scores = mteb_tasks.evaluate(
         job.inputs["model"].parent,
-        mteb_tasks.find_tasks(mteb_tasks.task_names(lists, config.lists or ()), config.benchmark),
+        mteb_tasks.find_tasks(mteb_tasks.task_names(lists, config.lists)),
         config,
         results_folder=job.outputs["scores"].with_suffix(".checkpoints"),
         key_of=partial(mteb_tasks.mteb_key, job, config),

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field
 
 from workflow_scripts.config import Settings
-from workflow_scripts.errors import shown, unknown
+from workflow_scripts.errors import unknown
 from workflow_scripts.settings.names import Pairs, Refers, Texts
 from workflow_scripts.settings.readouts import Pooling
 
@@ -275,11 +275,8 @@ class MtebLists(Settings):
 class Mteb(Suite):
     """One evaluation through mteb."""
 
-    benchmark: str | None = Field(
-        default=None, description="Name of a benchmark in mteb, such as MTEB(eng, v2): all of its tasks."
-    )
-    lists: list[Annotated[str, Refers("mteb.lists")]] | None = Field(
-        default=None, min_length=1, description="Lists of config/mteb.yaml, where no benchmark is named."
+    lists: list[Annotated[str, Refers("mteb.lists")]] = Field(
+        min_length=1, description="Lists of config/mteb.yaml."
     )
     max_tokens: int = Field(gt=2, description="Longer texts are truncated; [CLS] and [SEP] count.")
     batch_size: int = Field(gt=0, description="Texts per forward pass.")
@@ -290,25 +287,11 @@ class Mteb(Suite):
         default=None, description="Substitution to print, where other tasks stand in for those of a paper."
     )
 
-    def conflicts(self) -> Iterator[str]:
-        """Tasks come from lists or from a benchmark, not from both."""
-        if bool(self.lists) == bool(self.benchmark):
-            yield f"benchmark: {shown(self.benchmark)} with lists {shown(self.lists)}. Give one of them."
-
-    @property
-    def means(self) -> list[str]:
-        """Metrics whose means over lists of tasks are written."""
-        return list(dict.fromkeys([*(["main_score"] if self.benchmark else []), *self.metrics]))
-
     def written(self, lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
-        """Splits and subsets of each task, and means over each list; a benchmark's ``lists`` are its own alone."""
+        """Splits and subsets of each task, and means over each list."""
         parts = cells(["*:*"], ("main_score", *self.metrics)) | {("mean", "main_score")}
-        chosen = self.lists or lists
-        tasks = [task for name in chosen for task in lists[name].values()]
-        means = dict.fromkeys(chosen, cells(["mean"], self.means))
-        if self.benchmark:
-            means[self.benchmark] |= {("mean_of_types", "main_score")}
-        return dict.fromkeys(tasks, parts) | means
+        tasks = [task for name in self.lists for task in lists[name].values()]
+        return dict.fromkeys(tasks, parts) | dict.fromkeys(self.lists, cells(["mean"], self.metrics))
 
 
 class Cost(Suite):
