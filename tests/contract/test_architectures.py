@@ -27,8 +27,6 @@ POOLERS = {
     "first token": "cls",
     "mean": "avg",
     "last token": "last_token",
-    "weighted": "weighted_avg",
-    "max": "max",
 }
 NAMED = {
     "S2Sent": "simcse_s2sent", "LayerAttPooler": "simcse_layerattpooler", "PromptBERT": "promptbert",

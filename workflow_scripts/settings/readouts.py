@@ -83,10 +83,8 @@ class ReadoutConfig(Settings):
         return iter(())
 
 
-Pooler = Literal[
-    "cls", "cls_before_pooler", "avg", "avg_top2", "avg_first_last", "weighted_avg", "last_token", "max"
-]
-Mode = Literal["cls", "mean", "weightedmean", "lasttoken", "max"]
+Pooler = Literal["cls", "cls_before_pooler", "avg", "avg_top2", "avg_first_last", "last_token"]
+Mode = Literal["cls", "mean", "lasttoken"]
 
 LAYERS: dict[str, tuple[int, ...]] = {
     "cls": (-1,),
@@ -94,16 +92,12 @@ LAYERS: dict[str, tuple[int, ...]] = {
     "avg": (-1,),
     "avg_top2": (-2, -1),
     "avg_first_last": (1, -1),
-    "weighted_avg": (-1,),
     "last_token": (-1,),
-    "max": (-1,),
 }
 _MODES: dict[str, Mode] = {
     "cls": "cls",
     "cls_before_pooler": "cls",
-    "weighted_avg": "weightedmean",
     "last_token": "lasttoken",
-    "max": "max",
 }
 
 
@@ -113,7 +107,7 @@ class Pooling(ReadoutConfig):
     kind: Literal["pooling"]
     pooler: Pooler = Field(
         description="cls is followed by the method's MLP head, or the encoder's own pooler where none is trained; "
-        "the others have no head. weighted_avg weighs the n-th token n times; max is that of each feature."
+        "the others have no head."
     )
     layers: tuple[int, ...] | None = Field(
         min_length=1,

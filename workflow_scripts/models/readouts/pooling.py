@@ -2,9 +2,8 @@
 
 Gao et al. 2021, https://arxiv.org/abs/2104.08821. ``avg_first_last`` averages hidden states 1 and -1, as the official
 code does since January 2022; before, it took 0 and -1 (SimCSE issue 285), which ``layers: [0, -1]`` selects. Means
-include [CLS] and [SEP], and never padding. ``weighted_avg`` is the mean of SGPT, whose weights are the positions of
-tokens, 1, 2, ..., over their sum (Muennighoff 2022, https://arxiv.org/abs/2202.08904, Eq. 3); ``last_token`` is the
-token of a decoder that attends to all others. If several layers are given, their average is pooled.
+include [CLS] and [SEP], and never padding. ``last_token`` is the token of a decoder that attends to all others. If
+several layers are given, their average is pooled.
 
 Shape suffixes: B sentences, T tokens, D width.
 """
@@ -65,9 +64,5 @@ def pool(hidden_states: Sequence[Tensor], mask_BT: Tensor, pooling: Config) -> T
         return states_BTD[:, 0]
     if pooling.mode == "lasttoken":
         return states_BTD[torch.arange(len(mask_BT), device=mask_BT.device), mask_BT.sum(dim=1) - 1]
-    if pooling.mode == "max":
-        return states_BTD.masked_fill(mask_BT.unsqueeze(-1) == 0, -torch.inf).amax(dim=1)
     weight_BT1 = mask_BT.unsqueeze(-1).to(states_BTD.dtype)
-    if pooling.mode == "weightedmean":
-        weight_BT1 = weight_BT1.cumsum(dim=1) * weight_BT1
     return (states_BTD * weight_BT1).sum(dim=1) / weight_BT1.sum(dim=1)

@@ -42,8 +42,6 @@ def test_first_and_last_are_layer_1_and_the_last_by_hand():
 MODES = {
     "cls_before_pooler": "cls",
     "avg": "mean",
-    "weighted_avg": "weightedmean",
-    "max": "max",
     "last_token": "lasttoken",
 }
 TEXTS = [*tiny.sentences(5, seed=3), "x"]
@@ -71,7 +69,7 @@ def folders(tiny_models, tmp_path_factory):
 def test_each_pooling_is_that_of_sentence_transformers_also_when_saved(
     folders, tmp_path, kind, pooler, layers
 ):
-    """Muennighoff 2022, Eq. 3, for the weighted mean; one text of one word, so that there is padding."""
+    """One text of one word, so that there is padding."""
     encoder, tokenizer = tiny.encoder(folders[kind], pooler, layers), load_tokenizer(folders[kind])
     vectors = encode(encoder, tokenizer, TEXTS, 64)
     tokens = tokenizer(TEXTS, padding=True, return_tensors="pt")
