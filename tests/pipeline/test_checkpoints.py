@@ -34,7 +34,7 @@ def test_a_training_that_is_crashed_at_a_write_ends_in_the_same_bytes(tmp_path):
     make_inputs(tmp_path / "inputs")
     training = [sys.executable, "-m", "tests.checkpointing", str(tmp_path / "inputs"), "{out}"]
     options = (
-        f"--modes before,torn,term --max-points 3 --result-file {{out}}/{MODEL}/model.safetensors".split()
+        f"--modes before,torn,term --max-points 2 --result-file {{out}}/{MODEL}/model.safetensors".split()
     )
     crashed = subprocess.run(
         [sys.executable, "-m", "ckpt_chaos", "run", *options, "--work", str(tmp_path / "work"), "--", *training],
