@@ -192,6 +192,19 @@ class State:
         self.best_score = groups["state"]["best_score"].item()
         self.best = groups["best"]
 
+    def outcome(self) -> Outcome:
+        """What a training leaves after its last step, with the weights of the best development score in the module."""
+        if self.best:
+            self.module.load_state_dict(self.best, strict=False)
+        for name, parameter in self.module.named_parameters():
+            if not torch.isfinite(torch.stack(parameter.aminmax())).all():
+                raise TrainingError(
+                    f"training: {name} is not finite after step {self.step}. Lower learning_rate."
+                )
+        values = np.array(self.metrics).reshape(self.step, len(self.metric_names))
+        paths = dict(zip(self.metric_names, values.T, strict=True))
+        return Outcome(_history(self.rows), _metrics(paths, self.step), paths)
+
 
 def train(
     objective: Objective,
@@ -257,14 +270,7 @@ def train(
                 writer.write(state.to_checkpoint())
             if stops and state.step < steps:
                 raise Preempted(f"stopped after step {state.step} of {steps}; run the job again to go on")
-    if state.best:
-        objective.module.load_state_dict(state.best, strict=False)
-    for name, parameter in objective.module.named_parameters():
-        if not torch.isfinite(torch.stack(parameter.aminmax())).all():
-            raise TrainingError(f"training: {name} is not finite after step {steps}. Lower learning_rate.")
-    values = np.array(state.metrics).reshape(steps, len(state.metric_names))
-    paths = dict(zip(state.metric_names, values.T, strict=True))
-    return Outcome(_history(state.rows), _metrics(paths, steps), paths)
+    return state.outcome()
 
 
 def _check_finite(name: str, value: float, step: int) -> None:
