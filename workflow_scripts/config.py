@@ -17,7 +17,6 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic.fields import FieldInfo
 
 from workflow_scripts.errors import ConfigError
 
@@ -51,11 +50,6 @@ class Settings(BaseModel):
         fields = type(self).model_fields.items()
         left_out = {name for name, field in fields if field.json_schema_extra == OPERATIONAL}
         return self.model_dump(mode="json", exclude=left_out)
-
-    @classmethod
-    def fields_in(cls, _block: Mapping[str, Any]) -> Mapping[str, FieldInfo]:
-        """The fields that the keys of a block in the configuration stand for, by these keys."""
-        return cls.model_fields
 
     @classmethod
     def strictly(cls, section: Any) -> Self:

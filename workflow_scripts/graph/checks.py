@@ -108,10 +108,9 @@ def study_findings(
         block, lines = read(GridBlock, grid, f"{places[name]}: ")
         found += lines
         grids |= {name: block} if block else {}
-    sections = {section: config[section] for section in parts}
-    found += misnamed(settings, references(sections, Configuration))
-    for name in grids:
-        found += misnamed(settings, references(plain[name], GridBlock), f"{places[name]}: ")
+    found += misnamed(settings, references(settings))
+    for name, block in grids.items():
+        found += misnamed(settings, references(block), f"{places[name]}: ")
     if "datasets" in parts:
         found += reader_findings(settings)
     if "encoders" in parts:
@@ -125,7 +124,7 @@ def study_findings(
         taken = "a table of the extraction study has that name. Rename the file."
         found += [f"{places[name]}: {taken}" for name in grids if name in tables]
         for name, block in grids.items():
-            found += grid_findings(settings, block, plain[name], places[name])
+            found += grid_findings(settings, block, places[name])
         if "claims" in parts:
             sound = {name: grid for name, grid in grids.items() if clean(places[name])}
             found += claim_findings(settings, sound, root)

@@ -1,8 +1,6 @@
 """A part of the configuration checked against the class that reads it, a line for each mistake.
 
-Pydantic finds the mistakes. Here they are put into words that say where it is, what was found and what to do: the path
-of a value is followed through the classes, which know its meaning, the other keys of its block and the forms that it
-may have.
+Pydantic finds the mistakes. Here they are put into words that say where it is, what was found and what to do.
 """
 
 import difflib
@@ -14,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin
 
-from pydantic import Tag, ValidationError
+from pydantic import ValidationError
 
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import advice, shown
@@ -23,14 +21,14 @@ S = TypeVar("S", bound=Settings)
 _LONGEST = 300
 """Characters of a wrong value that a message repeats."""
 _TYPES = {
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    bool: "true or false",
-    list: "a list",
-    dict: "a block of settings",
-    NoneType: "null",
+    **dict.fromkeys(("int_type", "int_from_float"), "a whole number"),
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    **dict.fromkeys(("list_type", "tuple_type"), "a list"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "a block of settings"),
 }
+"""Kind of pydantic's error to what a value is not."""
 _WORDS = {
     "greater_than": "is not above {gt}",
     "greater_than_equal": "is below {ge}",
@@ -50,73 +48,17 @@ Path = tuple[str, ...]
 """Keys and numbers that lead to a value."""
 
 
-class Form(NamedTuple):
-    """One type that a value may have."""
-
-    kind: Any
-    marks: Sequence[Any]
-    """Limits, descriptions and the key that tells forms apart."""
-
-    @property
-    def is_block(self) -> bool:
-        """Whether it is a class of settings."""
-        return isinstance(self.kind, type) and issubclass(self.kind, Settings)
-
-    @property
-    def plain(self) -> Any:
-        """The type without its arguments, as JSON has it."""
-        kind = get_origin(self.kind) or self.kind
-        return dict if self.is_block else list if kind is tuple else kind
-
-    def fits(self, value: Any) -> bool:
-        """Whether a value is meant as this form: by its type and, for classes of settings, by the key that tells."""
-        plain: Any = self.plain
-        if not isinstance(plain, type) or not isinstance(value, plain):
-            return False
-        if tags := [mark.tag for mark in self.marks if isinstance(mark, Tag)]:
-            return isinstance(value, Mapping) and tags[0] in value
-        if keys := [mark.discriminator for mark in self.marks if getattr(mark, "discriminator", None)]:
-            return isinstance(value, Mapping) and value.get(keys[0]) in get_args(
-                self.kind.model_fields[keys[0]].annotation
-            )
-        return isinstance(value, bool) == (plain is bool)
-
-    def part(self, value: Any, key: Any) -> Any:
-        """The type of one part of a value of this form; None if it has no such part."""
-        if self.is_block:
-            field = self.kind.fields_in(value).get(key)
-            return field and Annotated[field.annotation, *field.metadata, field]
-        inside = get_args(self.kind)
-        return Annotated[inside[-1 if self.plain is dict else 0], *self.marks, None] if inside else None
-
-
-def possible_forms(kind: Any) -> Iterator[Form]:
-    """The types that a value may have, null among them, each with the marks of all that it is part of."""
-    marks: list[Any] = []
-    while get_origin(kind) is Annotated:
-        kind, *more = get_args(kind)
-        marks = [*marks, *more]
-    if get_origin(kind) not in (Union, UnionType):
-        yield Form(kind, marks)
-        return
-    for part in get_args(kind):
-        yield from (form._replace(marks=[*form.marks, *marks]) for form in possible_forms(part))
-
-
-def meant_form(kind: Any, value: Any) -> Form | None:
-    """The form that a value is meant to have; None if it has none of them."""
-    return next((form for form in possible_forms(kind) if form.fits(value)), None)
-
-
 class _Found(NamedTuple):
     """Where an error is."""
 
     path: Path
-    forms: Sequence[Form]
-    """Forms that the value may have."""
+    value: Any
     known: Sequence[str]
     """Keys of the block that the last step is a key of."""
-    value: Any
+    meaning: str
+    """Description of the setting."""
+    null: Sequence[str]
+    """What null is called, if the value may be null."""
 
 
 def read(kind: type[S], value: Any, place: str, *, partial: bool = False) -> tuple[S | None, list[str]]:
@@ -141,60 +83,87 @@ def read(kind: type[S], value: Any, place: str, *, partial: bool = False) -> tup
 
 def _lines(errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iterator[str]:
     """A line for each mistake, those of the keys of one block together; one about ``whole`` begins with a colon."""
-    missing: dict[Path, list[str]] = defaultdict(list)
-    unknown: dict[Path, list[str]] = defaultdict(list)
-    known: dict[Path, Sequence[str]] = {}
-    misnamed = [one["loc"][:-1] for one in errors if one["loc"][-1:] == ("[key]",)]
-    for one in errors:
-        if (found := _located(kind, one, whole)) is None:
-            continue
-        if any(one["loc"][: len(name)] == name and one["loc"][-1] != "[key]" for name in misnamed):
-            continue  # in a block of a wrong name
-        *above, last = found.path or ("",)
+    located = [(one, _located(kind, one, whole)) for one in errors]
+    at = {found.path: found for _, found in located}
+    # What is wrong with a value, or below it, is about the form that it has: that it has no other is no mistake.
+    formed = {
+        found.path[:depth]
+        for one, found in located
+        for depth in range(len(found.path) + (one["type"] not in _TYPES))
+    }
+    missing, unknown, types = (defaultdict[Path, list[str]](list) for _ in range(3))
+    for one, found in located:
         match one["type"]:
             case "missing":
-                missing[tuple(above)].append(last)
+                missing[found.path[:-1]].append(found.path[-1])
             case "union_tag_not_found":
                 missing[found.path].append(one["ctx"]["discriminator"].strip("'"))
             case "extra_forbidden":
-                unknown[tuple(above)].append(last)
-                known[tuple(above)] = found.known
-            case _:
+                unknown[found.path[:-1]].append(found.path[-1])
+            case wrong if wrong not in _TYPES:
                 yield from _words(one, found)
+            case wrong if found.path not in formed:
+                types[found.path].append(_TYPES[wrong])
+    for path, names in types.items():
+        yield _line(at[path], f"is not {' or '.join(dict.fromkeys([*names, *at[path].null]))}")
     yield from (_without(keys, path, whole) for path, keys in missing.items())
     for path, keys in unknown.items():
-        yield from _unknown(keys, path, known[path], whole)
+        yield from _unknown(keys, path, at[(*path, keys[0])].known, whole)
 
 
-def _located(kind: Any, error: Any, value: Any) -> _Found | None:
-    """Where one of pydantic's errors is; None if it is about another form than the value has.
+def _located(kind: type[Settings], error: Any, value: Any) -> _Found:
+    """Where one of pydantic's errors is.
 
-    Its steps are keys, numbers and, where a value may have several forms, what the form is called.
+    Its steps are keys, numbers and, where a value may have several forms, what the form is called; a block's settings
+    may stand among its own keys in the configuration (``MethodBlock``).
     """
-    path: list[str] = []
-    known: list[str] = []
-    for number, step in enumerate(error["loc"], start=1):
-        forms = [form for form in possible_forms(kind) if form.kind is not NoneType]
-        if len(forms) > 1:
-            if (meant := meant_form(kind, value)) is None:
-                break
-            kind = Annotated[meant.kind, *meant.marks, None]
-        elif step in (
+    path, forms, field, null = list[str](), [kind], None, False
+    known, beside = set[str](), set[str]()
+    for step in error["loc"]:
+        blocks = [form for form in forms if isinstance(form, type) and issubclass(form, Settings)]
+        if len(blocks) > 1:
+            forms = _told(blocks, step)
+            continue
+        fields = blocks[0].model_fields if blocks else {}
+        beside.update(fields)
+        if step in (
             value if isinstance(value, Mapping) else range(len(value)) if isinstance(value, list) else ()
         ):
-            known = sorted(forms[0].kind.fields_in(value)) if forms[0].is_block else []
-            kind, value = forms[0].part(value, step), value[step]
-            path.append(str(step))
-        elif error["type"] == "missing" and number == len(error["loc"]):
-            path.append(str(step))
-    forms = [*possible_forms(kind)]
-    if error["type"].endswith("_type") and any(form.fits(value) for form in forms):
-        return None
-    return _Found(tuple(path), forms, known, value)
+            path, value, known, beside = [*path, str(step)], value[step], beside, set()
+            inside = [
+                get_args(form)[-1 if get_origin(form) is dict else 0] for form in forms if get_args(form)
+            ]
+            forms, null = [form for one in inside for form in _forms(one)], False
+        elif error["type"] == "missing" and step == error["loc"][-1]:
+            path = [*path, str(step)]
+        if step in fields:
+            beside.discard(step)
+            field = fields[step]
+            forms, null = _forms(field.annotation), NoneType in get_args(field.annotation)
+    meaning = ((field and field.description) or "").removesuffix(".")
+    return _Found(tuple(path), value, sorted(known), meaning, ["null"] * null)
+
+
+def _forms(kind: Any) -> list[Any]:
+    """The types that a value may have besides null."""
+    if get_origin(kind) is Annotated:
+        return _forms(get_args(kind)[0])
+    if get_origin(kind) in (Union, UnionType):
+        return [form for part in get_args(kind) for form in _forms(part)]
+    return [] if kind is NoneType else [kind]
+
+
+def _told(blocks: Sequence[type[Settings]], tag: str) -> list[type[Settings]]:
+    """The one of several classes that a tag stands for: by the value of a key, or else by a key."""
+    fields = {block: block.model_fields for block in blocks}
+    valued = [
+        one for one in blocks if any(tag in get_args(field.annotation) for field in fields[one].values())
+    ]
+    return valued or [one for one in blocks if tag in fields[one]]
 
 
 def _words(one: Any, found: _Found) -> Iterator[str]:
-    """One of pydantic's errors."""
+    """One of pydantic's errors that is about a value, and not about its type."""
     context, place = one.get("ctx", {}), ".".join(found.path)
     match one["type"]:
         case "value_error":  # of our own: lines that begin with the key
@@ -207,27 +176,23 @@ def _words(one: Any, found: _Found) -> Iterator[str]:
             yield f"{'.'.join((*found.path, key))}: {_not_among(context['tag'], known)}"
         case "string_pattern_mismatch" if one["loc"][-1] == "[key]":
             yield f"{place}: {_no_name(context['pattern'])}"
-        case "no_form" if isinstance(found.value, dict):
-            yield _line(place, found, one["msg"])
+        case "no_form":
+            yield _line(found, one["msg"])
         case wrong if wrong in _WORDS:
             limits = {
                 key: f"{limit:g}" if isinstance(limit, float) else limit for key, limit in context.items()
             }
-            yield _line(place, found, _WORDS[wrong].format(**limits))
-        case wrong if wrong.endswith("_type") or wrong in ("int_from_float", "no_form"):
-            names = dict.fromkeys(_TYPES[form.plain] for form in found.forms if form.plain in _TYPES)
-            yield _line(place, found, f"is not {' or '.join(names)}")
+            yield _line(found, _WORDS[wrong].format(**limits))
         case _:
-            yield _line(place, found, f"cannot be read: {one['msg']}")
+            yield _line(found, f"cannot be read: {one['msg']}")
 
 
-def _line(place: str, found: _Found, wrong: str) -> str:
+def _line(found: _Found, wrong: str) -> str:
     """A line about a value, with the description of its setting."""
     text = shown(found.value)
     text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
-    described = (getattr(mark, "description", None) for form in found.forms[:1] for mark in form.marks)
-    meaning = next(filter(None, described), "").removesuffix(".")
-    return f"{place}: {text} {wrong}{f' ({meaning})' if meaning else ''}."
+    meaning = f" ({found.meaning})" if found.meaning else ""
+    return f"{'.'.join(found.path)}: {text} {wrong}{meaning}."
 
 
 def _without(missing: Sequence[str], path: Path, whole: Any) -> str:

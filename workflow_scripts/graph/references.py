@@ -4,22 +4,25 @@ If a rule's inputs are missing but its output exists, Snakemake treats the outpu
 unnoticed on a finished study.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, advice, shown, unknown
 from workflow_scripts.graph.blocks import definable_rows, not_aggregated, tables_of
-from workflow_scripts.graph.mistakes import meant_form, read
+from workflow_scripts.graph.mistakes import read
 from workflow_scripts.graph.schema import (
     AdaptedEncoder,
     AnyEncoder,
     Configuration,
     EncoderFromRuns,
     GridBlock,
+    MethodBlock,
 )
 from workflow_scripts.graph.slices import at
 from workflow_scripts.settings.claims import FOLDER as CLAIMS
@@ -112,21 +115,38 @@ def block_form(settings: Configuration, section: str, name: str) -> str | None:
     return None
 
 
-def references(value: Any, kind: Any, path: str = "") -> Iterator[tuple[str, str, Refers]]:
-    """Every name in a part of the configuration that its class marks: where it is, and what it refers to."""
-    form = meant_form(kind, value)
-    if form is None:
-        return
-    if isinstance(value, str):
-        yield from ((path, value, mark) for mark in form.marks if isinstance(mark, Refers))
-    parts = (
-        enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, Mapping) else ()
-    )
-    for key, part in parts:
-        place = path if isinstance(value, list) and isinstance(part, str) else f"{path}.{key}".lstrip(".")
-        if form.plain is dict and not form.is_block:
-            yield from references(key, get_args(form.kind)[0], place)
-        yield from references(part, form.part(value, key), place)
+@cache
+def _marks(kind: type[Settings]) -> dict[str, list[Refers]]:
+    """The marks of the names in each setting of a class."""
+
+    def within(part: Any) -> list[Refers]:
+        return (
+            [part] if isinstance(part, Refers) else [mark for one in get_args(part) for mark in within(one)]
+        )
+
+    fields = kind.model_fields.items()
+    return {key: within(Annotated[field.annotation, *field.metadata, None]) for key, field in fields}
+
+
+def references(value: Any, path: str = "", marks: Sequence[Refers] = ()) -> Iterator[tuple[str, str, Refers]]:
+    """Every name in some settings that its class marks: where it is, and what it refers to."""
+    match value:
+        case Settings():
+            for key, part in value:
+                place = f"{path}.{key}".lstrip(".")
+                # In the configuration, the settings of a method are keys of its block.
+                place = place.removesuffix(".method") if isinstance(value, MethodBlock) else place
+                yield from references(part, place, _marks(type(value))[key])
+        case str():
+            yield from ((path, value, mark) for mark in marks)
+        case Mapping():
+            for key, part in value.items():
+                yield from ((f"{path}.{key}", key, mark) for mark in marks)
+                yield from references(part, f"{path}.{key}")
+        case list() | tuple():
+            for number, part in enumerate(value):
+                place = path if isinstance(part, str) else f"{path}.{number}"
+                yield from references(part, place, marks)
 
 
 def misnamed(
@@ -181,13 +201,12 @@ def suite_findings(settings: Configuration) -> Iterator[str]:
             yield from misnamed(settings, named)
 
 
-def grid_findings(settings: Configuration, grid: GridBlock, plain: Any, place: str) -> Iterator[str]:
+def grid_findings(settings: Configuration, grid: GridBlock, place: str) -> Iterator[str]:
     """Names in a grid that refer to nothing in it, two runs of one name, and columns that no suite writes.
 
     Args:
         settings: The configuration.
         grid: The grid.
-        plain: The grid as its file has it.
         place: Its file.
     """
     for number, block in enumerate(grid.runs):
@@ -197,7 +216,7 @@ def grid_findings(settings: Configuration, grid: GridBlock, plain: Any, place: s
     except ConfigError as error:
         yield f"{place}: {error}"
         return
-    yield from misnamed(settings, references(plain, GridBlock), f"{place}: ", _names_in(settings, grid, runs))
+    yield from misnamed(settings, references(grid), f"{place}: ", _names_in(settings, grid, runs))
     yield from unknown(dict.fromkeys(filter(None, baselines)), runs, f"{place}: baseline")
     yield from ambiguity_findings(settings.names, runs, place)
     yield from _findings_in_columns(settings, grid, place)

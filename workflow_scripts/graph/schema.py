@@ -5,9 +5,8 @@ from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, model_validator
-from pydantic.fields import FieldInfo
 
-from workflow_scripts.config import OPERATIONAL, Settings, by_tag, told_by
+from workflow_scripts.config import OPERATIONAL, Settings, told_by
 from workflow_scripts.errors import unknown
 from workflow_scripts.figures.cosine_density import CosineDensity
 from workflow_scripts.figures.curves import LearningCurves, WordFrequencies
@@ -153,7 +152,6 @@ def _in_tuples(value: Any) -> Any:
 
 
 AnyMethodBlock = Annotated[PlainMethod | ReductionBlock, Field(discriminator="module")]
-METHOD_BLOCKS: dict[str, type[Settings]] = by_tag(AnyMethodBlock)
 
 
 class MethodBlock(Settings):
@@ -166,13 +164,6 @@ class MethodBlock(Settings):
     training: Overrides = Field(default={}, description="Overrides of the shared training settings.")
     development: Overrides = Field(default={}, description="Overrides of how checkpoints are chosen.")
     readings: dict[Name, RunOverrides] = Field(default={}, description="Named changes to this block.")
-
-    @classmethod
-    def fields_in(cls, block: Mapping[str, Any]) -> Mapping[str, FieldInfo]:
-        """Fields of the block and of its method."""
-        method = METHOD_BLOCKS.get(str(block.get("module")))
-        own = {name: field for name, field in cls.model_fields.items() if name != "method"}
-        return own | (method.model_fields if method else {})
 
     @model_validator(mode="before")
     @classmethod

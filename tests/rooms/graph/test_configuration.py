@@ -131,7 +131,7 @@ HUB_ENCODER = {"kind": "hub", "repository": "team/model"}
     [
         ({"fetch": {"sources": [HUB_ENCODER], "licence": "MIT"}}, []),
         ({"sources": [HUB_ENCODER]}, ["encoders.mine: {'sources': [{'kind': 'hub', 'repository': 'team/model'}]} is not a block with fetch or adapt or runs."]),
-        (5, ["encoders.mine: 5 is not a block of settings."]),
+        (5, ["encoders.mine: 5 is not a block with fetch or adapt or runs."]),
         ({"runs": [{"method": "simcse", "encoder": "a", "corpus": "b"}], "lable": "x"}, ["encoders.mine: without label", "encoders.mine.lable: unknown key. Did you mean label"]),
         ({"fetch": {"sources": [{"kind": "hub"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0: without repository"]),
         ({"fetch": {"sources": [{"kind": "hubb"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.kind: 'hubb' is not one of hub, local"]),
