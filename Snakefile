@@ -4,9 +4,8 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
-from workflow_scripts.graph.failures import report_failures
+from workflow_scripts.graph.console import check_papers, check_targets, report_failures
 from workflow_scripts.graph.place import clone_folder, open_place
-from workflow_scripts.graph.targets import check_papers, check_targets
 
 min_version("9.25")
 CLONE = clone_folder(workflow)  # which need not be the working directory
@@ -41,7 +40,7 @@ rule all:
         extracted=EXTRACTION.shown,
 
 
-for paper in check_papers(workflow, STUDY):
+for paper in check_papers(workflow, SETTINGS.experiments):
 
     rule:
         """Tables and figures of one paper."""
@@ -57,5 +56,5 @@ for paper in check_papers(workflow, STUDY):
 
 
 if workflow.modifier.is_main_snakefile():  # targets are else those of the workflow around this one
-    check_targets(workflow, STUDY)
+    check_targets(workflow, STUDY.folder)
     report_failures()

@@ -7,13 +7,13 @@ from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph import corpora, reporting
 from workflow_scripts.graph.call import call, code, command
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
+from workflow_scripts.graph.console import check_configfiles, print_study
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.outside import check_needs, note_planned
 from workflow_scripts.graph.place import note_call
 from workflow_scripts.graph.sizes import asked
 from workflow_scripts.graph.slices import as_json, at, filled, having, one_of, parts
 from workflow_scripts.graph.study import open_study
-from workflow_scripts.graph.targets import check_configfiles, print_lines, study_line
 from workflow_scripts.settings.suites import EVALUATORS
 
 check_configfiles()
@@ -24,7 +24,7 @@ with one_line_errors():
     else:
         OVER, GIVEN = workflow.overwrite_configfiles, workflow.config_settings.config
         config = load_config(Path(CLONE), OVER, as_in_a_file(GIVEN))
-print_lines([study_line(config, OVER)])
+print_study(config, OVER)
 STUDY = open_study(config, Path(CLONE), OVER, GIVEN)
 EXTRACTION, FIGURES = Extraction(STUDY), reporting.Figures(STUDY)
 PAGE, CLAIMS = reporting.Page(STUDY), reporting.Claims(STUDY)

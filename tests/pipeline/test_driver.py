@@ -12,7 +12,7 @@ import pytest
 from tests.planning import ROOT
 
 SNAKEFILE = """
-from workflow_scripts.graph.failures import report_failures
+from workflow_scripts.graph.console import report_failures
 
 report_failures()
 

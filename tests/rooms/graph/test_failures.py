@@ -1,12 +1,12 @@
-"""A failed job leaves one sentence on the terminal, and it is the last."""
+"""A failed job leaves one sentence on the terminal, and it is the last; a changed setting leaves no JSON there."""
 
 import pytest
 
 from tests.planning import ROOT, run
-from workflow_scripts.graph.failures import why
+from workflow_scripts.graph.console import why
 
 SNAKEFILE = """
-from workflow_scripts.graph.failures import report_failures
+from workflow_scripts.graph.console import report_failures
 
 report_failures()
 
@@ -70,3 +70,30 @@ def test_of_several_logs_the_first_that_says_why_is_quoted(tmp_path, own, cluste
     (tmp_path / "cluster.log").write_text(cluster)
     assert why([tmp_path / "own.log", tmp_path / "cluster.log"]) == line
     assert why([tmp_path / "none.log"]).startswith("The job was ended from outside")
+
+
+PARAMS = """
+from workflow_scripts.graph.console import report_failures
+
+report_failures()
+
+rule made:
+    output: "made.txt"
+    params: settings=config["settings"]
+    shell: "touch {output}"
+"""
+
+
+def test_a_changed_setting_is_a_reason_without_the_json_of_all_params(tmp_path):
+    (tmp_path / "Snakefile").write_text(PARAMS)
+    for settings, options, reason in (
+        ("before", (), "Missing output files: made.txt"),
+        (
+            "now",
+            ("-n",),
+            "Params have changed since last execution (python -m workflow_scripts stale names them)",
+        ),
+    ):
+        words = ("--cores", "1", "--config", f"settings={settings}", *options)
+        ended = run(tmp_path, "-m", "snakemake", *words, PYTHONPATH=str(ROOT))
+        assert f"Reason: {reason}\n" in ended.stdout + ended.stderr

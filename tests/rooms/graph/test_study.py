@@ -7,9 +7,9 @@ import pytest
 from snakemake.iocontainers import Wildcards
 
 from tests.planning import DEMO, ROOT, merged_config
+from workflow_scripts.graph.console import check_configfiles
 from workflow_scripts.graph.slices import parts
 from workflow_scripts.graph.study import open_study
-from workflow_scripts.graph.targets import check_configfiles
 
 
 def test_a_twin_reads_the_models_of_its_members_in_their_order_at_its_own_seed(study):
