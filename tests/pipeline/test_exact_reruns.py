@@ -72,7 +72,6 @@ FROM_TEXT = AVERAGED | COUNTED
 
 READERS: dict[str, dict[str, int]] = {
     "data_root": NOTHING,  # where a file lies decides nothing: its bytes are pinned
-    "unreachable": NOTHING,  # all that the demo reads is on this machine
     "training": TRAINED,
     "training.batch_size": NOT_S2SENT,
     "training.learning_rate": NOT_S2SENT,
@@ -225,7 +224,6 @@ OTHER_VALUES: dict[str, Any] = {
     "about.url": "https://elsewhere.example/",
     "fetch.size": "huge",
     "unit": "pieces",
-    "unreachable": "gap",
     "generator": None,
     "engine": None,  # another engine has other keys
     "unchanged": "drop",

@@ -58,7 +58,6 @@ def study(data: Path) -> dict:
         "name": "toy",
         "experiments": ["toy"],
         "data_root": str(data),
-        "unreachable": "gap",
         "contamination": None,
         "datasets": DATASETS,
         "suites": {"sts": {name: {"datasets": [name], "max_tokens": 64} for name in TOYS}},
@@ -146,7 +145,3 @@ def test_a_disk_that_is_not_mounted_reruns_nothing(finished):
     finally:
         (finished / "data").rmdir()
         (finished / "away").rename(finished / "data")
-
-
-def test_a_set_that_was_not_reached_is_tried_where_the_hub_is_not_to_be_waived(finished):
-    assert planned_jobs(finished, "--config", "unreachable=stop", configfile=STUDY) == READ_ANEW

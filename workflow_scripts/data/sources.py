@@ -116,8 +116,7 @@ def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Rows, dic
             return _from_hub(source, dataset.form)
         return _from_files(source, data_root)
 
-    alternative = "set unreachable: gap" if dataset.optional else "name another source"
-    remedy = f"Go online, put the file there, {alternative}, or leave the set out."
+    remedy = "Go online, put the file there, name another source, or leave the set out."
     rows, origin = first_available(f"datasets.{name}", dataset.sources, read, remedy)
     table, incomplete = drop_incomplete(rows.table)
     check_contract(name, dataset, table, incomplete)

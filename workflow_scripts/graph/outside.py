@@ -24,11 +24,11 @@ from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.apis import ApertiumBlock
 from workflow_scripts.settings.datasets import (
     FileSource,
-    HubFiles,
     HubSource,
     LocalFiles,
     Packaged,
     PackageFiles,
+    Pinned,
 )
 from workflow_scripts.settings.encoders import HubEncoder, LocalEncoder, PackageEncoder
 from workflow_scripts.settings.extraction import LocalWords, PackagedWords
@@ -36,7 +36,6 @@ from workflow_scripts.settings.extraction import LocalWords, PackagedWords
 Words = LocalWords | PackagedWords
 Source = FileSource | HubSource | LocalEncoder | PackageEncoder | HubEncoder | Words
 """One of the places that a dataset, an encoder or word vectors may be read from."""
-OnHub = HubSource | HubFiles | HubEncoder
 S = TypeVar("S", bound=Source)
 
 NOTES = Path(".snakemake/sources")
@@ -109,10 +108,9 @@ def source_now(study: Study, artefact: str, sources: Iterable[Source], *, option
     if is_in_job() and note.is_file():
         return note.read_text("utf-8")
     made = Path(study.folder, artefact)
-    root, gap = study.data_root, optional and study.settings.unreachable == "gap"
-    name = planned_source(sources, recorded_files(made), root, gap_if_unreachable=gap)
+    name = planned_source(sources, recorded_files(made), study.data_root, optional=optional)
     if not is_here(name) and not made.exists():  # a job that failed took it away: no gap comes in its place
-        name = planned_source(sources, _noted(note), root, gap_if_unreachable=gap)
+        name = planned_source(sources, _noted(note), study.data_root, optional=optional)
     if not is_in_job():
         _planned[note] = name
     return name
@@ -129,7 +127,7 @@ def planned_source(
     recorded: Mapping[str, str],
     data_root: Path | None,
     *,
-    gap_if_unreachable: bool,
+    optional: bool,
 ) -> str:
     """The name of what would be read now.
 
@@ -137,7 +135,7 @@ def planned_source(
         sources: Of a dataset or an encoder, as configured.
         recorded: Files that it was read from, if it has been, each with its hash.
         data_root: Folder of local data.
-        gap_if_unreachable: Whether it is a gap while the Hub does not answer.
+        optional: Whether it is a gap while the Hub, which alone has it, does not answer.
     """
     sources = list(sources)
     here = list(sources_here(sources, data_root))
@@ -147,7 +145,12 @@ def planned_source(
             return text_of(recorded if source.lacks else source.hashes())
         if not source.lacks and not (read and not read.lacks and read.contents() == source.contents()):
             return text_of(source.hashes())
-    return _on_hub(sources, recorded, gap_if_unreachable)
+    on_hub = [source for source in sources if isinstance(source, Pinned)]
+    places = [source.prefix.removesuffix("/") for source in on_hub]
+    name = " or ".join(places) or NOTHING  # all of them: which has answered is seen only by the job
+    was_read = any(file.startswith(tuple(places)) for file in recorded)
+    is_there = not optional or not on_hub or was_read or may_be_had(on_hub, "dataset")
+    return name if is_there else f"{NOT_REACHED}{name}"
 
 
 def sources_read(planned: str, sources: Sequence[S]) -> list[S]:
@@ -157,7 +160,8 @@ def sources_read(planned: str, sources: Sequence[S]) -> list[S]:
         made = [one for one in sources for here in sources_here([one], None) if here.made(files)]
         if made:
             return made[:1]
-    return [one for one in sources if planned.startswith("hub:") and isinstance(one, OnHub)] or list(sources)
+    hub = "hub:"
+    return [one for one in sources if planned.startswith(hub) and one.prefix.startswith(hub)] or list(sources)
 
 
 def sources_here(sources: Iterable[Source], data_root: Path | None) -> Iterator[Here]:
@@ -165,7 +169,7 @@ def sources_here(sources: Iterable[Source], data_root: Path | None) -> Iterator[
     for source in sources:
         if isinstance(source, LocalEncoder | PackageEncoder):
             yield _encoder_here(source, data_root)
-        elif not isinstance(source, OnHub):
+        elif not isinstance(source, Pinned):
             files = {role: (file.path, file.sha256) for role, file in source.files.items()}
             needed = frozenset(file for file, _ in files.values())
             yield Here(source, source.root(data_root), source.prefix, files, needed)
@@ -185,26 +189,10 @@ def _encoder_here(source: LocalEncoder | PackageEncoder, data_root: Path | None)
     )
 
 
-def _on_hub(sources: Iterable[Source], recorded: Mapping[str, str], gap_if_unreachable: bool) -> str:
-    """All repositories: which of them has answered is seen only by the job."""
-    asked = [source for source in sources if isinstance(source, OnHub)]
-    places = [source.prefix.removesuffix("/") for source in asked]
-    name = " or ".join(places) or NOTHING
-    was_read = any(file.startswith(tuple(places)) for file in recorded)
-    if (
-        not asked
-        or was_read
-        or not gap_if_unreachable
-        or any(is_kept(source, "dataset") for source in asked)
-        or answers()
-    ):
-        return name
-    return f"{NOT_REACHED}{name}"
-
-
-def is_kept(source: OnHub, kind: Kind) -> bool:
-    """Whether the Hub's client has a copy of a repository on this machine."""
-    return bool(source.revision) and snapshot(source.repository, str(source.revision), kind).is_dir()
+def may_be_had(on_hub: Iterable[Pinned], kind: Kind) -> bool:
+    """Whether the Hub's client has a copy of one of the repositories on this machine, or else the Hub answers."""
+    pinned = ((source.repository, source.revision) for source in on_hub)
+    return any(commit and snapshot(name, commit, kind).is_dir() for name, commit in pinned) or answers()
 
 
 def recorded_files(artefact: Path) -> dict[str, str]:
@@ -303,21 +291,16 @@ def _source_findings(
     tried = [one.lacks for one in sources_here(sources, data_root)]
     if "" in tried:
         return
-    on_hub = [source for source in sources if isinstance(source, OnHub)]
-    if on_hub and (
-        any(is_kept(source, kind) for source in on_hub) or answers()
-    ):  # whose job asks what it has
-        return
-    tried += [f"hub:{source.repository}: {hub()[1]}" for source in on_hub]
-    first = f"Run make fetch on a machine that reaches {hub()[0]}, put" if on_hub else "Put"
-    advice = f"{first} it there, set data_root or SEMBLANCE_DATA, or name another source."
+    on_hub = [source for source in sources if isinstance(source, Pinned)]
+    put = "Put"
+    if on_hub:
+        if may_be_had(on_hub, kind):  # its job asks what it has
+            return
+        from huggingface_hub.constants import ENDPOINT, HF_HUB_OFFLINE  # slow to import
+
+        none = f"no network from this machine to {ENDPOINT}, which does not answer"
+        why = "HF_HUB_OFFLINE is set, so that the Hub is not asked" if HF_HUB_OFFLINE else none
+        tried += [f"hub:{source.repository}: {why}" for source in on_hub]
+        put = f"Run make fetch on a machine that reaches {ENDPOINT}, put"
+    advice = f"{put} it there, set data_root or SEMBLANCE_DATA, or name another source."
     yield f"{place}: no source is there: {'; '.join(tried)}. {advice}"
-
-
-def hub() -> tuple[str, str]:
-    """The address of the Hub, and why it gives nothing here where it does not answer."""
-    from huggingface_hub.constants import ENDPOINT, HF_HUB_OFFLINE  # slow to import
-
-    if HF_HUB_OFFLINE:
-        return ENDPOINT, "HF_HUB_OFFLINE is set, so that the Hub is not asked"
-    return ENDPOINT, f"no network from this machine to {ENDPOINT}, which does not answer"

@@ -325,9 +325,6 @@ class Configuration(Settings):
 
     name: Name = Field(description="Folder below results, logs and benchmarks.")
     data_root: str | None = Field(description="Folder of local data sets; null takes SEMBLANCE_DATA.")
-    unreachable: Literal["stop", "gap"] = Field(
-        description="When an optional dataset exists only on the Hub and the Hub is unreachable: stop, or leave a gap."
-    )
     experiments: list[Name] = Field(
         min_length=1, description="Grids in config/experiments; extraction: the extraction study."
     )

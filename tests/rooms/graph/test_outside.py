@@ -60,7 +60,7 @@ def typed(source):
 
 def now(sources, root, recorded=None, gap=False):
     sources = [typed(source) for source in sources]
-    return planned_source(sources, recorded or {}, root, gap_if_unreachable=gap)
+    return planned_source(sources, recorded or {}, root, optional=gap)
 
 
 KEPT = {"local:a": PIN, "local:b": PIN}
@@ -167,8 +167,7 @@ def write(path, **foreign):
 def test_no_gap_comes_in_the_place_of_data_that_a_failed_job_has_taken_away(root, monkeypatch):
     """The last plan stays as long as no source is there; a gap that a job has written may be another's."""
     monkeypatch.setattr(outside, "_planned", {})
-    settings = SimpleNamespace(unreachable="gap")
-    study = SimpleNamespace(settings=settings, data_root=root, folder="results/toy")
+    study = SimpleNamespace(data_root=root, folder="results/toy")
 
     def asked(*sources):
         return source_now(study, "datasets/toy.parquet", [typed(source) for source in sources])
@@ -184,8 +183,7 @@ def test_no_gap_comes_in_the_place_of_data_that_a_failed_job_has_taken_away(root
 
 def test_a_job_that_runs_elsewhere_is_told_what_was_planned(root, monkeypatch):
     monkeypatch.setattr(outside, "_planned", {})
-    settings = SimpleNamespace(unreachable="stop")
-    study = SimpleNamespace(settings=settings, data_root=root, folder="results/toy")
+    study = SimpleNamespace(data_root=root, folder="results/toy")
     asked = ("datasets/toy.parquet", [typed(local("a"))])
     assert source_now(study, *asked) == named(a="a")
     assert not outside.NOTES.exists()  # a dry run
