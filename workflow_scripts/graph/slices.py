@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from workflow_scripts.provenance.key import canonical
@@ -103,25 +104,14 @@ def one_of(names: Iterable[str]) -> str:
     Common prefixes are factored out. For hundreds of runs the pattern is a quarter as long, and Snakemake, which
     matches it with every file of every job, does so ten times as fast.
     """
-    tree: _Tree = {}
-    for name in names:
-        branch = tree
-        for letter in name:
-            branch = branch.setdefault(letter, {})
-        branch[_END] = {}
-    return _pattern(tree) if tree else "(?!)"
+    return _pattern([*names]) or "(?!)"
 
 
-_Tree = dict[str, "_Tree"]
-"""Next letters of some names, each with what may follow it."""
-_END = ""
-"""In the place of a letter: a name ends here."""
-
-
-def _pattern(tree: _Tree) -> str:
-    """A regular expression for the names in a tree."""
-    branches = [re.escape(letter) + _pattern(after) for letter, after in tree.items() if letter != _END]
-    if not branches:
-        return ""
-    joined = branches[0] if len(branches) == 1 and _END not in tree else f"(?:{'|'.join(branches)})"
-    return f"{joined}?" if _END in tree else joined
+def _pattern(names: Sequence[str]) -> str:
+    """A regular expression for the ends of names that begin alike."""
+    ends = defaultdict[str, list[str]](list)
+    for name in filter(None, names):
+        ends[name[0]].append(name[1:])
+    branches = [re.escape(letter) + _pattern(after) for letter, after in ends.items()]
+    joined = branches[0] if len(branches) == 1 and "" not in names else f"(?:{'|'.join(branches)})"
+    return "" if not branches else f"{joined}?" if "" in names else joined
