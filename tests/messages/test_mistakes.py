@@ -100,6 +100,10 @@ WIDE = put("encoders/large_one", {"adapt": {
     "from_scratch": {"layers": 12, "width": 768, "heads": 12, "feed_forward": 3072},
 }})  # fmt: skip
 """An encoder of BERT-base's size, which is known before it is made."""
+NARROW = {"adapt": {
+    "base": "minilm", "corpus": "wiki_extract", "label": "odd",
+    "from_scratch": {"layers": 6, "width": 24, "heads": 4, "feed_forward": 48},
+}}  # fmt: skip
 HELD_OUT = put("development/dataset", "lee")
 """For runs on corpora that hold no sentences out for choosing checkpoints."""
 
@@ -325,6 +329,17 @@ MISTAKES = {
     "more blocks than layers": (
         method_of("simcse_s2sent", readout={"blocks": 12}),
         "method.readout.blocks: 12; minilm_mlm has 6 layers. Lower it.",
+    ),
+    "a bottleneck of no feature": (
+        method_of("simcse_s2sent", readout={"reduction": 385}),
+        "method.readout.reduction: 385; minilm_mlm has a width of 384. Lower it.",
+    ),
+    "frequencies among which the width cannot be divided": (
+        both(
+            put("encoders/narrow", NARROW),
+            run("simcse_s2sent", encoder="narrow", overrides={"method": {"readout": {"frequencies": 16}}}),
+        ),
+        "method.readout.frequencies: 16; the width of narrow, 24, is no multiple of it. Lower it.",
     ),
     "a layer that the encoder lacks": (
         method_of("simcse", readout={"pooler": "avg", "layers": [0, 12]}),

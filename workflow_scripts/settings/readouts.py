@@ -244,10 +244,16 @@ class S2Sent(ReadoutConfig):
             yield "batch_norm: true with squeeze none, where it is not defined. Set it to false."
 
     def misfits(self, start: Start) -> Iterator[str]:
-        """The encoder has the blocks."""
+        """The encoder has the blocks, and its width can be reduced and divided among the frequencies."""
         for depth in start.depths[:1]:
             if self.blocks > depth:
                 yield f"readout.blocks: {self.blocks}; {start.encoder} has {depth} layers. Lower it."
+        for width in sorted({size.width for size in start.sizes if size.width})[:1]:
+            if self.reduction > width:
+                yield f"readout.reduction: {self.reduction}; {start.encoder} has a width of {width}. Lower it."
+            if self.squeeze == "dct" and width % self.frequencies:
+                found = f"{self.frequencies}; the width of {start.encoder}, {width}, is no multiple of it"
+                yield f"readout.frequencies: {found}. Lower it."
 
 
 class MaskToken(ReadoutConfig):
