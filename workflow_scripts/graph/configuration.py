@@ -183,41 +183,38 @@ def placed(finding: str, root: Path, files: Iterable[str], given: Mapping[str, A
     """
     grid, _, said = finding.partition(": ")
     if grid.startswith("experiments/"):
-        texts = {grid: root / "config" / grid}
+        layers = {grid: root / "config" / grid}
     else:
-        texts, said = {str(file): file for file in [*base_files(root), *map(Path, files)]}, finding
-    keys = re.sub(r" \(.*?\)", "", said.partition(": ")[0]).partition(", ")[0].split(".")
-    found = [
-        (*_find_line(file.read_text("utf-8"), keys), name) for name, file in texts.items() if file.is_file()
-    ]
+        layers, said = {str(file): file for file in [*base_files(root), *map(Path, files)]}, finding
+    texts = {name: file.read_text("utf-8") for name, file in layers.items() if file.is_file()}
     if said == finding:
-        found.append((*_find_line(json.dumps(as_in_a_file(given), default=str), keys), "--config"))
-    depth = max((depth for depth, *_ in found), default=0)
-    if not depth or depth < len(keys) - 1:  # the last key may be one that is missing
-        return finding
-    line, name = [place for at, *place in found if at == depth][-1]
-    return f"{name}{'' if name == '--config' else f':{line}'}: {said}"
+        texts["--config"] = json.dumps(as_in_a_file(given), default=str)
+    keys = re.sub(r" \(.*?\)", "", said.partition(": ")[0]).partition(", ")[0].split(".")
+    above = [".".join(keys[:depth]) for depth in (len(keys), len(keys) - 1)]  # the last key may be missing
+    for path in filter(None, above):
+        for name, text in reversed(texts.items()):
+            if line := _lines(text).get(path):
+                return f"{name}{'' if name == '--config' else f':{line}'}: {said}"
+    return finding
 
 
 @cache
-def _composed(text: str) -> Any:
-    return yaml.compose(text, Loader=yaml.CSafeLoader)
+def _lines(text: str) -> dict[str, int]:
+    """The line of every setting in a text of YAML, by its dotted path."""
+    found: dict[str, int] = {}
 
-
-def _find_line(text: str, keys: Iterable[str]) -> tuple[int, int]:
-    """Leading keys of a path that a text of YAML has, and the line of the last of them."""
-    depth, line, node = 0, 0, _composed(text)
-    for key in keys:
-        parts = node.value if node and not isinstance(node, yaml.ScalarNode) else []
+    def note(node: yaml.Node | None, path: str) -> None:
         if isinstance(node, yaml.SequenceNode):
-            inside = {str(number): (part, part) for number, part in enumerate(parts)}
+            parts = [(str(number), part, part) for number, part in enumerate(node.value)]
         else:
-            inside = {name.value.removesuffix(_ADD): (name, part) for name, part in parts}
-        if key not in inside:
-            break
-        mark, node = inside[key]
-        depth, line = depth + 1, mark.start_mark.line + 1
-    return depth, line
+            pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+            parts = [(str(key.value).removesuffix(_ADD), key, part) for key, part in pairs]
+        for name, mark, part in parts:
+            found[f"{path}{name}"] = mark.start_mark.line + 1
+            note(part, f"{path}{name}.")
+
+    note(yaml.compose(text, Loader=yaml.CSafeLoader), "")
+    return found
 
 
 def _lay_over(config: Config, above: Mapping[str, Any], whole: Config, path: str = "") -> Iterator[str]:

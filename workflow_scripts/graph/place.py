@@ -73,9 +73,8 @@ def call_words() -> list[str]:
 
 STUDIES = Path(".snakemake/studies")
 """Below the working directory: the configuration with which each study was run last."""
-HASHES = Path(".snakemake/hashes.jsonl")
-"""A line for each file outside the repository: name, size, date, inode, and sha256, which is computed again if another
-value differs."""
+HASHES = Path(".snakemake/hashes.json")
+"""Size, date, inode and sha256 of files outside the repository; it is computed again if one of the others differs."""
 UNREADABLE = "unreadable"
 _SETTLED_SECONDS = 2.0
 """A file that was written this recently may be written again under the same date."""
@@ -146,17 +145,10 @@ def sha256_now(path: Path) -> str:
     if time.time() - stat.st_mtime > _SETTLED_SECONDS:
         hashes[name] = [*state, found]
         with suppress(OSError):  # then it is hashed again next time
-            HASHES.parent.mkdir(exist_ok=True)
-            with HASHES.open("a", encoding="utf-8") as notes:
-                notes.write("\n" + json.dumps([name, *hashes[name]]))  # behind a line that was cut off
+            write_note(HASHES, json.dumps(hashes))
     return found
 
 
 @cache
 def _noted_hashes(notes: Path) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
-    for line in notes.read_text("utf-8").splitlines() if notes.exists() else ():
-        with suppress(ValueError, TypeError):  # cut off: its writer was killed
-            name, *noted = json.loads(line)
-            found[name] = noted
-    return found
+    return read_note(notes)
