@@ -20,7 +20,6 @@ from workflow_scripts.provenance.closure import ROOT
 
 CODE = (
     "workflow_scripts/data",
-    "workflow_scripts/jobs/read_dataset.py",
     "workflow_scripts/provenance/artefacts.py",
 )
 PEER = """

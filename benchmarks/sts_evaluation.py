@@ -21,7 +21,7 @@ from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimil
 
 from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import minilm
-from workflow_scripts.data.sources import load
+from workflow_scripts.data.datasets import load
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.task_by_task import SharedTexts
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer

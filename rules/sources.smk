@@ -35,7 +35,7 @@ rule fetch_encoder:
 rule read_dataset:
     """One dataset in its form, checked against its contract."""
     input:
-        code=code("jobs.read_dataset", readers),
+        code=code("data.datasets", readers),
     output:
         table="<results>/datasets/{dataset}.parquet",
         dropped="<results>/datasets/{dataset}.dropped.parquet",
@@ -49,7 +49,7 @@ rule read_dataset:
         downloads=1,
         contract=lambda w: dataset(w).contract,
     params:
-        **call("jobs.read_dataset", lambda w: dataset(w).settings, readers),
+        **call("data.datasets", lambda w: dataset(w).settings, readers),
     shell:
         command("read_dataset")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import yaml
 
-from workflow_scripts.data.sources import load
+from workflow_scripts.data.datasets import load
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.datasets import DatasetBlock
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from workflow_scripts.data.sources import load
+from workflow_scripts.data.datasets import load
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.datasets import Dataset
 

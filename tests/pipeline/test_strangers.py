@@ -107,7 +107,7 @@ def test_no_value_of_a_job_is_read_by_its_shell(tmp_path):
     line, *call, end = text.splitlines()
     assert line.endswith("<<'END'") and end == "END" and re.findall(r"\{([^}]*)\}", line) == ["log:q"]
     nasty = {"a": "$(touch broken) `touch broken` 'END' \\ \" \n END\nEND\n {settings}"}
-    given = {"module": "jobs.read_dataset", "settings": json.dumps(nasty), "packages": "{}", "files": "{}"}
+    given = {"module": "data.datasets", "settings": json.dumps(nasty), "packages": "{}", "files": "{}"}
     filled = "\n".join(call).format(params=SimpleNamespace(**given))
     said = subprocess.check_output(["bash", "-c", f"cat <<'END'\n{filled}\nEND\n"], cwd=tmp_path, text=True)
     assert json.loads(said)["settings"] == nasty and list(tmp_path.iterdir()) == []

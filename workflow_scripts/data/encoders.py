@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.data.planned import check_planned
 from workflow_scripts.data.published import (
     ADAPTER,
     CONFIG,
@@ -23,7 +22,7 @@ from workflow_scripts.data.published import (
     read_json,
     unreadable,
 )
-from workflow_scripts.data.sources import as_pinned, data_root, first_available, source_folder
+from workflow_scripts.data.sources import as_pinned, check_planned, data_root, first_available, source_folder
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job

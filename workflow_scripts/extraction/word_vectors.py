@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from workflow_scripts.columns import WORD_VECTORS
-from workflow_scripts.data.planned import check_planned
-from workflow_scripts.data.sources import as_pinned, data_root, expected
+from workflow_scripts.data.sources import as_pinned, check_planned, data_root, expected
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input

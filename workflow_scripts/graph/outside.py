@@ -1,6 +1,6 @@
 """Present sources of datasets and encoders: outside data as inputs of the graph.
 
-The job that reads a dataset or fetches an encoder has the name of its source among its settings (``data.planned``).
+The job that reads a dataset or fetches an encoder has the name of its source among its settings (``data.sources``).
 It runs again when a file appears or changes, or when a source that is listed earlier becomes available. What has been
 read stays as it is when its file is not there any more: a disk that is not mounted reruns nothing. The name is the
 same before and after the job, so that a finished study stays finished.
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from workflow_scripts.apis.ledger import is_offline
 from workflow_scripts.data.hub import Kind, answers, snapshot
-from workflow_scripts.data.planned import NOT_REACHED, NOTHING, Pin, is_here, text_of
 from workflow_scripts.data.published import SHARDS, WEIGHTS, encoder_folder, files_of
+from workflow_scripts.data.sources import NOT_REACHED, NOTHING, Pin, is_here, text_of
 from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.graph.place import is_in_job, sha256_now, write_note
 from workflow_scripts.graph.schema import Configuration

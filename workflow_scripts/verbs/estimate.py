@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from workflow_scripts.data.planned import NOTHING
+from workflow_scripts.data.sources import NOTHING
 from workflow_scripts.graph.schema import AdaptedEncoder, Configuration
 from workflow_scripts.graph.sizes import folders_of, parts_of
 from workflow_scripts.graph.slices import at

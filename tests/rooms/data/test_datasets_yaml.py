@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 import pytest
 import yaml
 
-from workflow_scripts.data.sources import load
+from workflow_scripts.data.datasets import load
 from workflow_scripts.errors import MissingError
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.datasets import DatasetBlock, FileSource, HubSource

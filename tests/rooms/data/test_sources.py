@@ -8,8 +8,8 @@ import pytest
 from workflow_scripts.columns import LABELLED, PAIRS
 from workflow_scripts.config import ConfigError
 from workflow_scripts.data import sources
-from workflow_scripts.data.planned import NOT_REACHED, text_of
-from workflow_scripts.data.sources import check_contract, load, load_planned
+from workflow_scripts.data.datasets import check_contract, load, load_planned
+from workflow_scripts.data.sources import NOT_REACHED, text_of
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.settings.datasets import Dataset
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter
 
-from workflow_scripts.data.planned import NOT_REACHED
+from workflow_scripts.data.sources import NOT_REACHED
 from workflow_scripts.graph import outside, place
 from workflow_scripts.graph.outside import planned_source, source_now, sources_read
 from workflow_scripts.provenance.artefacts import job_record, write_table

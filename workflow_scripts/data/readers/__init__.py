@@ -3,11 +3,11 @@
 A reader has a function ``read(files, options)``. It gets files by role (the keys of the source's ``files``, with
 checked hashes) and the source's ``options``, parsed by ``Config``, which is of ``settings.readers``. It returns
 ``Rows`` of a form that ``Config`` names, and raises a DataError with file and line, the actual and the expected
-contents. It need not catch a library's exceptions for damaged files: ``sources.load`` adds the file's name.
+contents. It need not catch a library's exceptions for damaged files: ``datasets.load`` adds the file's name.
 
 Lines of text end at a line feed, with or without carriage returns: ``str.splitlines`` would also split at characters
 that occur inside texts (U+0085, U+2028). A file whose name ends in ``.gz`` is decompressed. Pairs without a score and
-triples with an empty text are not dropped here: ``sources.load`` drops and counts them.
+triples with an empty text are not dropped here: ``datasets.load`` drops and counts them.
 """
 
 import gzip

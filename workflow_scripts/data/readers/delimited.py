@@ -18,7 +18,7 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.settings.readers import PARTS
 from workflow_scripts.settings.readers import Delimited as Config
 
-csv.field_size_limit(2**31 - 1)  # sources.check_contract limits the length of texts
+csv.field_size_limit(2**31 - 1)  # datasets.check_contract limits the length of texts
 
 
 def read(files: Files, options: Config) -> Rows:

@@ -1,0 +1,260 @@
+"""Datasets, read from the first available source and checked against a contract.
+
+The sources are a ``local`` file below the data root, a file in an installed ``package``, or the Hugging Face ``hub`` at
+a pinned revision. The rows of any source must meet the same contract. Bytes are pinned by sha256, so the location of a
+file on a machine is not part of any result.
+"""
+
+import hashlib
+import importlib
+import lzma
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workflow_scripts.columns import DROPPED, FORMS
+from workflow_scripts.data.readers import Rows
+from workflow_scripts.data.sources import (
+    NOT_REACHED,
+    accepted,
+    as_pinned,
+    check_planned,
+    data_root,
+    expected,
+    first_available,
+    is_here,
+    promised,
+    source_folder,
+)
+from workflow_scripts.data.tables import drop_incomplete, in_form, table_of
+from workflow_scripts.errors import DataError, MissingError
+from workflow_scripts.provenance.job import Job
+from workflow_scripts.provenance.record import Input
+from workflow_scripts.settings.datasets import Contract, Dataset, FileSource, HubSource, Pinned
+
+_DAMAGE = (pa.ArrowException, UnicodeError, SyntaxError, EOFError, lzma.LZMAError, zlib.error, OSError)
+"""Exceptions of readers and their libraries for files that are truncated, of another format, or not text."""
+_MAX_TEXT = 500_000  # characters; a longer text is a file without line ends, or of another format
+_MAY_BE_NULL = ("text2", "negative", "subset", "split")
+
+
+class Loaded(NamedTuple):
+    """A dataset's rows and their origin, or the reason for a gap."""
+
+    rows: Rows
+    origin: dict[str, Input]
+    """Role to file or revision; empty for a gap."""
+    gap: str | None = None
+    """Reason why there are no rows."""
+
+
+def load_planned(name: str, dataset: Dataset, data_root: Path | None, planned: str) -> Loaded:
+    """Read ``dataset`` from its planned source, or give the reason why an optional one is a gap.
+
+    Args:
+        name: Name of the dataset in the configuration.
+        dataset: Its block.
+        data_root: Folder of local data.
+        planned: The source string (``planned``).
+
+    Raises:
+        MissingError: if no source is available, and the dataset is not optional or was available during planning.
+        UnreachableError: if the Hub cannot be reached.
+        DataError: if bytes or rows contradict the configuration or the plan.
+    """
+    reached = not planned.startswith(NOT_REACHED)
+    sources = [source for source in dataset.sources if reached or not isinstance(source, Pinned)]
+    try:
+        rows, origin = load(name, dataset.model_copy(update={"sources": sources}), data_root)
+    except MissingError as error:
+        if is_here(planned):
+            advice = (
+                "Put it back; or delete the dataset's table and .snakemake/sources, to continue without it."
+            )
+            raise MissingError(f"{error} Planned with {planned}. {advice}") from error
+        if not dataset.optional:
+            raise
+        wanted = ", or ".join(map(expected, dataset.sources))
+        gap = f"{name}: {'not there' if reached else 'Hub not reached'}; expected {wanted}"
+        print(f"Gap: {error}\nGap: {gap}")  # noqa: T201
+        return Loaded(Rows(FORMS[dataset.form].empty_table()), {}, gap)
+    check_planned(f"datasets.{name}", planned, {file.path: file.sha256 for file in origin.values()})
+    return Loaded(rows, origin)
+
+
+def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Rows, dict[str, Input]]:
+    """Read ``dataset`` from the first available source, and check it against its contract.
+
+    Returns:
+        The rows with counts of dropped ones, and the files or revision that they came from.
+
+    Raises:
+        MissingError: if no source is available.
+        UnreachableError: if no source is available, and at least one could not be reached.
+        DataError: if bytes or rows contradict the configuration.
+    """
+
+    def read(source: FileSource | HubSource) -> tuple[Rows, dict[str, Input]]:
+        if isinstance(source, HubSource):
+            return _from_hub(source, dataset.form)
+        return _from_files(source, data_root)
+
+    remedy = "Go online, put the file there, name another source, or leave the set out."
+    rows, origin = first_available(f"datasets.{name}", dataset.sources, read, remedy)
+    table, incomplete = drop_incomplete(rows.table)
+    check_contract(name, dataset, table, incomplete)
+    return Rows(table, rows.dropped + incomplete), origin
+
+
+def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[str, Input]]:
+    root = source_folder(source, data_root, "dataset", [file.path for file in source.files.values()])
+    files = {role: root / file.path for role, file in source.files.items()}
+    for role, path in files.items():
+        if not path.is_file():
+            raise MissingError(f"{path} does not exist ({promised(source.files[role])})")
+    advice = "Put the pinned file there, or list both hashes in its sha256."
+    origin = {}
+    for role, file in source.files.items():
+        origin[role] = as_pinned(files[role], f"{source.prefix}{file.path}", file.sha256, advice)
+        if not accepted(file.sha256):
+            print(f"{files[role]}: not pinned; its sha256 is {origin[role].sha256}")  # noqa: T201
+    reader = importlib.import_module(f"workflow_scripts.data.readers.{source.reader}")
+    options = reader.Config.parse(source.options, f"options of reader {source.reader}")
+    try:
+        return reader.read(files, options), origin
+    except _DAMAGE as error:
+        if (
+            getattr(error, "errno", None) is not None
+        ):  # an error of this machine; Arrow's errors have no errno
+            raise
+        names = " and ".join(map(str, files.values()))
+        first = (str(error).splitlines() or [""])[0].rstrip(".")
+        again = "download the file again" if isinstance(source, Pinned) else "put a complete copy there"
+        advice = f"Name the reader of its format, or {again}."
+        raise DataError(f"{names}: not what reader {source.reader} reads: {first}. {advice}") from error
+
+
+def _from_hub(source: HubSource, form: str) -> tuple[Rows, dict[str, Input]]:
+    """Rows of a repository at a commit: its files are downloaded, and read locally as the repository's card says."""
+    from datasets import load_dataset  # slow to import, and needed only for this kind of source
+
+    where = source.prefix.removesuffix("/")
+    folder = str(source_folder(source, None, "dataset", None))
+    try:
+        parts = {split: load_dataset(folder, source.name, split=split) for split in source.splits}
+    except (ValueError, FileNotFoundError) as error:
+        raise DataError(f"{where}: {str(error).splitlines()[0].rstrip('. ')}. Correct the block.") from error
+    tables = [_in_form(part.with_format("arrow")[:], source, split, form) for split, part in parts.items()]
+    rows = pa.concat_tables(tables)
+    return Rows(rows), {"hub": Input(path=where, sha256=_content_hash(rows))}
+
+
+def _content_hash(rows: pa.Table) -> str:
+    """Hash of a table's cells, independent of their chunks: it identifies data of the Hub."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows.combine_chunks())
+    return hashlib.sha256(sink.getvalue()).hexdigest()
+
+
+def _in_form(rows: pa.Table, source: HubSource, split: str, form: str) -> pa.Table:
+    """Convert one split of a repository to the columns of ``form``."""
+    where = source.prefix.removesuffix("/")
+    for name, value in source.where.items():
+        if name not in rows.column_names:
+            raise DataError(
+                f"{where}: no column {name!r}; has {rows.column_names}. Correct the block's where."
+            )
+        rows = rows.filter(pc.equal(rows[name].cast(pa.string()), value))
+    constants = {"split": source.split_names.get(split)} | source.constants
+    return in_form(rows, form, source.columns, constants, where)
+
+
+def check_contract(
+    name: str, dataset: Dataset, table: pa.Table, incomplete: Mapping[str, int] | None = None
+) -> None:
+    """Check ``table`` against the dataset's contract.
+
+    Args:
+        name: Name of the dataset in the configuration.
+        dataset: Its block.
+        table: Its rows.
+        incomplete: Number of dropped rows by reason, for the message.
+
+    Raises:
+        DataError: naming the dataset, the expected and the actual value.
+    """
+    contract = dataset.contract
+    for what, (wanted, actual) in _comparisons(dataset.form, contract, table).items():
+        if wanted not in (None, actual):
+            dropped = (incomplete or {}).items()
+            without = "".join(f", {count} more left out for {reason}" for reason, count in dropped)
+            mismatch = f"{what} {actual}{without}; its contract says {wanted}"
+            raise DataError(f"datasets.{name}: {mismatch}. This is not {name}; get the right file.")
+    _check_texts(name, table)
+    if len(table) < contract.min_rows:
+        raise DataError(
+            f"datasets.{name}: {len(table)} rows; its contract says at least {contract.min_rows}."
+        )
+    if dataset.form == "pairs" and (row := pc.index(pc.is_finite(table["score"]), False).as_py()) >= 0:
+        raise DataError(f"datasets.{name}: row {row + 1}: score is not finite. Correct the file.")
+    if contract.score_range and len(table):
+        low, high = pc.min_max(table["score"]).as_py().values()
+        if low < contract.score_range[0] or high > contract.score_range[1]:
+            problem = f"scores from {low} to {high}; its contract says {contract.score_range}"
+            raise DataError(f"datasets.{name}: {problem}.")
+
+
+def _comparisons(form: str, contract: Contract, table: pa.Table) -> dict[str, tuple[Any, Any]]:
+    """Expected values of a contract (None: any value), and actual values of a table.
+
+    Rows of each group (a subset or split) are compared only if the source names groups.
+    """
+    groups = pc.value_counts(table["subset" if form == "pairs" else "split"]) if contract.groups else []
+    counts = {group["values"].as_py(): group["counts"].as_py() for group in groups}
+    labels = len(pc.unique(table["label"])) if contract.labels else None
+    return {
+        "columns": (FORMS[form].names, table.column_names),
+        "rows": (contract.rows, len(table)),
+        "groups": (contract.groups if counts.keys() - {None} else None, counts),
+        "labels": (contract.labels, labels),
+    }
+
+
+def _check_texts(name: str, table: pa.Table) -> None:
+    """Check for missing texts, and for texts of damaged or binary files.
+
+    Raises:
+        DataError: naming column and row of the first text that is missing, contains a null character, begins with a
+            byte order mark, or is too long.
+    """
+    for field in table.schema:
+        if not pa.types.is_string(field.type):
+            continue
+        texts = table[field.name].combine_chunks()
+        checks = {
+            "is missing": pc.is_null(texts),
+            "holds a null character (UTF-16?)": pc.match_substring(texts, "\0"),
+            "begins with a byte order mark": pc.starts_with(texts, "\ufeff"),
+            f"is longer than {_MAX_TEXT} characters": pc.greater(pc.utf8_length(texts), _MAX_TEXT),
+        }
+        if field.name in _MAY_BE_NULL and texts.null_count in (0, len(texts)):
+            del checks["is missing"]
+        for problem, faulty in checks.items():
+            row = pc.index(faulty, True).as_py()
+            if row >= 0:
+                place = f"datasets.{name}: row {row + 1}: {field.name}"
+                raise DataError(f"{place} {problem}. Mend the file, or get it again.")
+
+
+def read_dataset(job: Job) -> None:
+    """Read one dataset from the first of its sources that is available (rule read_dataset)."""
+    name, planned = job.wildcards["dataset"], job.settings["source"]
+    dataset = Dataset.parse(job.operational["contract"], f"datasets.{name}")
+    (table, counts), origin, gap = load_planned(name, dataset, data_root(), planned)
+    tables = {"table": table.cast(FORMS[dataset.form]), "dropped": table_of(counts.items(), DROPPED)}
+    job.write(tables, foreign=origin, labels=[f"gap: {gap}"] if gap else [])
