@@ -17,7 +17,7 @@ rule translate_shard:
     """Translate one part of a corpus into another language and back."""
     input:
         sentences=lambda w: f"<results>/corpora/{trip(w).corpus}/train.parquet",
-        code=code("jobs.translate_shard"),
+        code=code("data.round_trips"),
     output:
         trips="<results>/corpora/{corpus}/round_trip/{scatteritem}.parquet",
     log:
@@ -32,7 +32,7 @@ rule translate_shard:
         api_calls=1,
         service=lambda w: corpora.translation_service(SETTINGS, w.corpus),
     params:
-        **call("jobs.translate_shard", lambda w: corpora.translation(SETTINGS, w.corpus)),
+        **call("data.round_trips", lambda w: corpora.translation(SETTINGS, w.corpus)),
     shell:
         command("translate_shard")
 
@@ -42,7 +42,7 @@ rule gather_round_trips:
     input:
         sentences=lambda w: f"<results>/corpora/{trip(w).corpus}/train.parquet",
         trips=gather.round_trip("<results>/corpora/{{corpus}}/round_trip/{scatteritem}.parquet"),
-        code=code("jobs.gather_round_trips"),
+        code=code("data.round_trip_corpora"),
     output:
         train="<results>/corpora/{corpus}/train.parquet",
         dropped="<results>/corpora/{corpus}/dropped.parquet",
@@ -55,7 +55,7 @@ rule gather_round_trips:
     resources:
         **ask(4, minutes=15),
     params:
-        **call("jobs.gather_round_trips", lambda w: corpora.round_trips(SETTINGS, w.corpus)),
+        **call("data.round_trip_corpora", lambda w: corpora.round_trips(SETTINGS, w.corpus)),
     shell:
         command("gather_round_trips")
 

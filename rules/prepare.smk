@@ -28,7 +28,7 @@ rule count_words:
     """Word frequencies of the training text."""
     input:
         sentences="<results>/corpora/{corpus}/train.parquet",
-        code=code("jobs.count_words"),
+        code=code("data.words"),
     output:
         counts="<results>/corpora/{corpus}/words.parquet",
     log:
@@ -38,6 +38,6 @@ rule count_words:
     resources:
         **ask(4, minutes=15),
     params:
-        **call("jobs.count_words", settings(words="words")),
+        **call("data.words", settings(words="words")),
     shell:
         command("count_words")

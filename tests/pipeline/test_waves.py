@@ -16,7 +16,7 @@ from tests.smoke import CONFIGS, plan
 from workflow_scripts.provenance.artefacts import identity, read_record, read_seal
 from workflow_scripts.provenance.job import cache_key
 
-SCRIPT = Path("workflow_scripts/jobs/count_words.py")
+SCRIPT = Path("workflow_scripts/data/words.py")
 EXEMPLARS = "results/demo/exemplars/wiki_extract_extractive.parquet"
 COUNTS = Path("results/demo/corpora/wiki_extract/words.parquet")
 READERS = {"pick_exemplars": 1, "train_encoder": 1, "make_table": 1, "judge_claims": 1, "write_report": 1}

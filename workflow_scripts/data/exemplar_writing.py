@@ -29,7 +29,7 @@ from workflow_scripts.data.exemplars import (
     word_tuple,
 )
 from workflow_scripts.data.tables import table_of
-from workflow_scripts.data.words import top_words
+from workflow_scripts.data.word_lists import top_words
 from workflow_scripts.errors import ApiError, ConfigError
 from workflow_scripts.progress import Progress
 from workflow_scripts.provenance.job import Job

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 
 from workflow_scripts.columns import EXEMPLARS
 from workflow_scripts.data.tables import table_of
-from workflow_scripts.data.words import cleaned, spoken
+from workflow_scripts.data.word_lists import cleaned, spoken
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.corpora import Pool
 

@@ -1,4 +1,4 @@
-"""Round-trip translations: their outcomes, and their forms as training text.
+"""Round-trip translations of the parts of a corpus, with their outcomes.
 
 A translator may return a text unchanged, lose half of it or return nothing. Every row has an outcome:
 
@@ -10,24 +10,25 @@ A translator may return a text unchanged, lose half of it or return nothing. Eve
     shortened     much of the text is lost
     lengthened    as much is added
     paraphrase    anything else
-
-Paraphrases are positives. ``unchanged`` rows are kept or dropped as configured for the corpus, since a rule-based
-engine leaves one sentence in thirty unchanged. All other rows are dropped and counted, as are rows with a translation
-that several different sentences got.
 """
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
-from workflow_scripts.apis.answer_checks import repeated
-from workflow_scripts.apis.ledger import Row
-from workflow_scripts.columns import ROUND_TRIPS, SENTENCES, TRIPLES
+from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
+from workflow_scripts.apis.translators import Direction, Translator, make_translator, translate_all
+from workflow_scripts.columns import ROUND_TRIPS, SENTENCES
 from workflow_scripts.data.tables import table_of
-from workflow_scripts.settings.corpora import Limits, Shape
+from workflow_scripts.provenance.job import Job
+from workflow_scripts.provenance.record import Input
+from workflow_scripts.settings.apis import TranslatorSlice
+from workflow_scripts.settings.corpora import Limits, Translation
 
 
 def classify_trip(sentence: str, pivot: Row, back: Row | None, limits: Limits) -> str:
@@ -85,30 +86,38 @@ def usable_answers(rows: Sequence[Row | None]) -> list[str | None]:
     return [row.answer if row is not None and row.status == "usable" else None for row in rows]
 
 
-def to_train_on(trips: pa.Table, base: pa.Table, shape: Shape) -> tuple[pa.Table, Counter[str]]:
-    """Select the rows for training, in the requested form.
+def translate_shard(job: Job) -> None:
+    """Translate one part of a corpus and translate it back (rule translate_shard).
 
-    Args:
-        trips: Columns of ``columns.ROUND_TRIPS``.
-        base: The corpus that was translated, columns of ``columns.SENTENCES``.
-        shape: The form, and the treatment of unchanged rows.
-
-    Returns:
-        Triples without negatives, or sentences at the positions of the base sentences (``columns``); and the
-        number of dropped rows by outcome. Of equal sentences, the first is kept.
+    Only what is not in the ledger is translated; every row is written with its outcome.
     """
-    rows = trips.to_pandas()
-    wanted = ["paraphrase", "unchanged"] if shape.unchanged == "keep" else ["paraphrase"]
-    usable = rows[rows["outcome"].isin(wanted)]
-    dropped = Counter(rows["outcome"].drop(usable.index))
-    forth, back = (repeated(zip(usable["sentence"], usable[leg], strict=True)) for leg in ("pivot", "back"))
-    own = usable[~usable["pivot"].isin(forth) & ~usable["back"].isin(back)]
-    dropped["rejected: given to several different sentences"] += len(usable) - len(own)
-    if shape.form == "pairs":
-        negatives = pa.nulls(len(own), pa.string())
-        return pa.table([own["sentence"], own["back"], negatives], schema=TRIPLES), +dropped
-    texts = pd.concat([rows["sentence"], own["back"]]) if shape.form == "expanded" else own["back"]
-    distinct = texts.drop_duplicates()
-    dropped["repeated"] += len(texts) - len(distinct)
-    origins = base.take(pa.array(rows["row"][distinct.index]))
-    return pa.table([distinct, origins["document"], origins["position"]], schema=SENTENCES), +dropped
+    settings = Translation.parse(job.settings["translation"], f"corpora.{job.wildcards['corpus']}.round_trip")
+    limits = Limits.parse(job.operational["service"]["limits"] | job.settings["limits"], "round_trip")
+    base = job.read("sentences", SENTENCES, ["sentence"]).slice(0, settings.max_sentences)
+    rows = shard_rows(len(base), job.wildcards["scatteritem"])
+    sentences = base["sentence"].slice(rows.start, len(rows)).to_pylist()
+    max_unanswered = int(limits.refused_share * len(sentences))
+    there = Direction(place=f"translators.{settings.translator}", source=settings.source, target=settings.via)
+    offline = is_offline()
+    with Ledger(ledger_path(), read_only=offline and ledger_path().exists()) as ledger:
+        forth, back = (_translator(job, direction, ledger) for direction in (there, there.back))
+        translate = partial(translate_all, ledger=ledger, offline=offline, max_unanswered=max_unanswered)
+        pivots = translate(sentences, forth)
+        backs = translate(usable_answers(pivots), back)
+    origin = {"forth": _source(forth, pivots), "back": _source(back, backs)}
+    job.write({"trips": round_trips(rows, sentences, pivots, backs, limits)}, foreign=origin)
+
+
+def _translator(job: Job, direction: Direction, ledger: Ledger) -> Translator:
+    block = TranslatorSlice.parse(
+        {"translator": job.operational["service"]["translator"] | job.settings["translator"]}, direction.place
+    ).translator
+    return make_translator(block, direction, ledger)
+
+
+def _source(translator: Translator, rows: list[Row | None]) -> Input:
+    """The record's entry for an engine, with the hash of its answers."""
+    direction = translator.direction
+    name = " ".join(filter(None, [translator.name, translator.model, direction.source, direction.target]))
+    digest = hashlib.sha256(json.dumps(usable_answers(rows)).encode()).hexdigest()
+    return Input(path=f"translator:{name}", sha256=digest)

@@ -1,6 +1,5 @@
-"""Word frequencies of a corpus, and lists of the most frequent ones."""
+"""Word frequencies of a corpus."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -8,19 +7,18 @@ import numpy as np
 import pyarrow as pa
 
 from workflow_scripts.columns import WORD_COUNTS
-from workflow_scripts.errors import DataError
+from workflow_scripts.data.tables import read_dataset_table, texts_of
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.corpora import Words
 
-_AROUND_WORDS = re.compile(r"^[\W_]+|[\W_]+$")
 
-
-def count_words(sentences: Iterable[str], words: Words) -> pa.Table:
+def word_counts(texts: Iterable[str], words: Words) -> pa.Table:
     """Count words separated by white space, with case and punctuation (3R lists "York" and "King").
 
     Returns:
         Columns of ``columns.WORD_COUNTS``, most frequent first, equal counts in alphabetical order.
     """
-    counts = Counter(word for sentence in sentences for word in sentence.split())
+    counts = Counter(word for text in texts for word in text.split())
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     rates = change_rates(np.array([count for _, count in ordered], dtype=np.int64))
     columns = {
@@ -57,37 +55,8 @@ def local_peaks(rates: np.ndarray, window: int) -> np.ndarray:
     return peaks
 
 
-def spoken(word: str) -> str:
-    """A word in lower case, without the punctuation around it.
-
-    ASSUME: "The", "the" and "the," are the same word of a list. An uncased tokeniser sees no case, and 3R underlines
-    words in its examples regardless of case and punctuation.
-    """
-    return _AROUND_WORDS.sub("", word).casefold()
-
-
-def cleaned(words: Iterable[str]) -> list[str]:
-    """The distinct words in lower case without punctuation; punctuation alone is dropped."""
-    return list(dict.fromkeys(word for word in map(spoken, words) if word))
-
-
-def top_words(counts: pa.Table, length: int, *, drop_capitalised: bool) -> list[str]:
-    """The ``length`` most frequent words.
-
-    Args:
-        counts: Columns of ``columns.WORD_COUNTS``.
-        length: Number of words on the list.
-        drop_capitalised: Drop "The" if "the" is more frequent. The ten words that 3R prints lack "The", which is ninth
-            in the first 11,914 lines of its corpus; "York" is kept, since "york" is not a word.
-
-    Raises:
-        DataError: if the corpus has fewer words.
-    """
-    words: list[str] = counts["word"].to_pylist()
-    if drop_capitalised:
-        rank = {word: index for index, word in enumerate(words)}
-        words = [word for index, word in enumerate(words) if rank.get(word.lower(), index) >= index]
-    if len(words) < length:
-        problem = f"the corpus has {len(words)} different words; the list asks for {length}"
-        raise DataError(f"words: {problem}. Shorten the list.")
-    return words[:length]
+def count_words(job: Job) -> None:
+    """Count the words of one corpus (rule count_words)."""
+    settings = Words.parse(job.settings["words"], "words")
+    texts = texts_of(read_dataset_table(job.inputs["sentences"]))
+    job.write({"counts": word_counts(texts, settings)})

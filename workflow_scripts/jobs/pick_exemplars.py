@@ -3,7 +3,7 @@
 from workflow_scripts.columns import DROPPED, SENTENCES, WORD_COUNTS
 from workflow_scripts.data.exemplars import Validator, greedy_cover, lacks, pool_table, token_counter
 from workflow_scripts.data.tables import table_of
-from workflow_scripts.data.words import top_words
+from workflow_scripts.data.word_lists import top_words
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.corpora import ExtractivePool

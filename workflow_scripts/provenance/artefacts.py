@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO, Literal, NamedTuple
 from uuid import uuid4
 
@@ -30,7 +31,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workflow_scripts.errors import DataError, how_to_make, how_to_repair
-from workflow_scripts.provenance.closure import meanings, packages
 from workflow_scripts.provenance.key import canonical
 from workflow_scripts.provenance.record import Input, Record, current_origin, sha256_of
 from workflow_scripts.provenance.snapshot import check_code
@@ -49,6 +49,7 @@ _NEAR_BYTES = 64 << 10  # the seal follows the record, and is seldom further tha
 _TAIL_BYTES = 4 << 20  # far more than a Parquet footer or a closing comment, which hold record and seal
 _CHUNK_BYTES = 1 << 20
 FolderFault = Literal["missing", "changed", "foreign"]
+_NONE: Mapping[str, Any] = MappingProxyType({})
 _DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -58,22 +59,22 @@ def job_record(
     settings: Mapping[str, Any],
     inputs: Mapping[str, Path],
     outputs: Iterable[Path],
-    wildcards: Mapping[str, str] | None = None,
-    meaning: Mapping[str, str] | None = None,
-    versions: Mapping[str, str] | None = None,
-    foreign: Mapping[str, Input] | None = None,
+    wildcards: Mapping[str, str] = _NONE,
+    meaning: Mapping[str, str] = _NONE,
+    versions: Mapping[str, str] = _NONE,
+    foreign: Mapping[str, Input] = _NONE,
     labels: Iterable[str] = (),
 ) -> Record:
     """The record of a job, with its key; labels of the inputs are inherited.
 
     Args:
-        rule: Name of the rule and of its entry script.
+        rule: Name of the rule.
         settings: The job's slice of the configuration.
         inputs: Role to artefact; a model folder stands for its record.
         outputs: Every artefact the job writes.
         wildcards: Values that distinguish this job from others of its rule.
-        meaning: Hashes of the syntax trees of its code, by file; by default of the code of the rule's script.
-        versions: Versions of packages that can change its numbers; by default of the packages of the rule's script.
+        meaning: Hashes of the syntax trees of its code, by file.
+        versions: Versions of packages that can change its numbers.
         foreign: Role to a source from outside the pipeline (a package's file, a Hub revision).
         labels: Substitutions made by this job itself.
 
@@ -86,11 +87,11 @@ def job_record(
     made = Record(
         rule=rule,
         key="",
-        wildcards=dict(wildcards or {}),
+        wildcards=dict(wildcards),
         settings=canonical(settings),
-        meaning=dict(meaning if meaning is not None else meanings(f"jobs.{rule}")),
-        packages=dict(versions if versions is not None else packages(f"jobs.{rule}")),
-        inputs=used | dict(foreign or {}),
+        meaning=dict(meaning),
+        packages=dict(versions),
+        inputs=used | dict(foreign),
         outputs=sorted(path.as_posix() for path in outputs),
         labels=sorted(inherited.union(labels)),
         origin=current_origin(),

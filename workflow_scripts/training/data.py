@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.columns import EXEMPLARS, SENTENCES, TEACHER, TRIPLES, WORD_COUNTS
-from workflow_scripts.data.words import cleaned, top_words
+from workflow_scripts.data.word_lists import cleaned, top_words
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.models.tokens import NATURAL, Shapes, TokenBatch, TokenisedText

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from workflow_scripts.apis.answer_checks import text_fault
 from workflow_scripts.apis.ledger import Request, Row
 from workflow_scripts.columns import ROUND_TRIPS, SENTENCES, TRIPLES
-from workflow_scripts.data.round_trips import round_trips, shard_rows, to_train_on
+from workflow_scripts.data.round_trip_corpora import to_train_on
+from workflow_scripts.data.round_trips import round_trips, shard_rows
 from workflow_scripts.settings.corpora import Limits, Shape
 
 LIMITS = Limits(shards=4, untranslated_share=0.8, shortened_ratio=0.5, refused_share=0.01)

@@ -6,7 +6,8 @@ import pytest
 
 from workflow_scripts.columns import WORD_COUNTS
 from workflow_scripts.data.exemplars import Validator
-from workflow_scripts.data.words import change_rates, count_words, local_peaks, top_words
+from workflow_scripts.data.word_lists import top_words
+from workflow_scripts.data.words import change_rates, local_peaks, word_counts
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.settings.corpora import ExtractivePool, Words
@@ -22,7 +23,7 @@ WIKI1M = Path(DATA or "/nonexistent", "corpus/wiki1m_for_simcse.txt")
 
 
 def test_the_most_frequent_word_comes_first_and_ties_are_alphabetical():
-    table = count_words(["b a b", "c  a\tb", "York york"], WORDS)
+    table = word_counts(["b a b", "c  a\tb", "York york"], WORDS)
     assert table.schema == WORD_COUNTS
     counted = [[1, 2, 3, 4, 5], ["b", "a", "York", "c", "york"], [3, 2, 1, 1, 1]]
     assert [table[name].to_pylist() for name in ("rank", "word", "count")] == counted
@@ -52,7 +53,7 @@ def test_a_peak_is_higher_than_all_within_its_window(rates, window, peaks):
 
 
 def test_a_list_is_as_long_as_asked_and_may_leave_out_capitalised_doubles():
-    counts = count_words(["the the the The The of of of of York York of"], WORDS)
+    counts = word_counts(["the the the The The of of of of York York of"], WORDS)
     assert top_words(counts, 4, drop_capitalised=False) == ["of", "the", "The", "York"]
     assert top_words(counts, 3, drop_capitalised=True) == ["of", "the", "York"]
     with pytest.raises(DataError, match="has 3 different words; the list asks for 4"):
@@ -61,7 +62,7 @@ def test_a_list_is_as_long_as_asked_and_may_leave_out_capitalised_doubles():
 
 def test_methods_read_the_list_that_pools_read(tmp_path):
     """Without "The" next to "the", punctuation, and second spellings."""
-    counts = count_words(["the the the of of The - - of the, the, king King king King king"], WORDS)
+    counts = word_counts(["the the the of of The - - of the, the, king King king King king"], WORDS)
     record = job_record("count_words", settings={}, inputs={}, outputs=[])
     write_table(tmp_path / "words.parquet", counts, record)
     assert counts["word"].to_pylist() == ["king", "of", "the", "-", "King", "the,", "The"]
@@ -74,7 +75,7 @@ def test_methods_read_the_list_that_pools_read(tmp_path):
 def test_the_counts_of_the_whole_corpus_are_those_of_3r():
     """O-69."""
     with WIKI1M.open(encoding="utf-8") as lines:
-        counts = count_words(lines, WORDS)
+        counts = word_counts(lines, WORDS)
     published = {
         "the": 1437106, "of": 678338, "in": 583691, "and": 568586, "a": 413817,
         "to": 408457, "was": 250346, "is": 186236, "on": 170559, "as": 169463, "Road": 5765,

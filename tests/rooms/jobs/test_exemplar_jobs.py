@@ -11,7 +11,8 @@ from tests import fault_server, workshop
 from tests.fault_server import FaultServer
 from tests.workshop import CALLS, finish, one_line
 from workflow_scripts.columns import DROPPED, EXEMPLARS, SENTENCES, USAGE, WORD_COUNTS
-from workflow_scripts.data.words import count_words, spoken, top_words
+from workflow_scripts.data.word_lists import spoken, top_words
+from workflow_scripts.data.words import word_counts
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.provenance.artefacts import (
     job_record,
@@ -76,7 +77,7 @@ def filled(tmp_path_factory):
     folder, texts = tmp_path_factory.mktemp("exemplars"), wikipedia_sentences(4000)
     record = job_record("count_words", settings={}, inputs={}, outputs=[])
     Workshop(folder).write_sentences("train.parquet", texts)
-    write_table(folder / "words.parquet", count_words(texts, Words(peak_window=20)), record)
+    write_table(folder / "words.parquet", word_counts(texts, Words(peak_window=20)), record)
     with writing_model_folder(folder / "encoder", record) as encoder:
         for name in ("tokenizer.json", "tokenizer_config.json", "config.json"):
             shutil.copy(minilm() / name, encoder / name)

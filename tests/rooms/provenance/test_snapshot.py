@@ -16,12 +16,12 @@ from pathlib import Path
 import workflow_scripts.jobs
 from workflow_scripts.data import words
 
-before = words.count_words
+before = words.word_counts
 def meanwhile(*arguments, **options):
     file = Path({file!r})
     file.write_bytes(file.read_bytes() + {addition!r})
     return before(*arguments, **options)
-words.count_words = meanwhile
+words.word_counts = meanwhile
 sys.argv = ["jobs", *{arguments!r}]
 runpy.run_module("workflow_scripts.jobs", run_name="__main__")
 """

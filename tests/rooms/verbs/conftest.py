@@ -37,8 +37,8 @@ def made_by(rule, outputs, *, settings=None, inputs=None, **others):
     """A record as a job of ``rule`` writes it; the code is that of a module which is there."""
     return job_record(
         rule,
-        meaning=meanings("jobs.count_words"),
-        versions=packages("jobs.count_words"),
+        meaning=meanings("data.words"),
+        versions=packages("data.words"),
         settings=settings or {},
         inputs={role: place(path) for role, path in (inputs or {}).items()},
         outputs=[place(path) for path in outputs],
