@@ -15,7 +15,7 @@ from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.columns import PAIRS
 from workflow_scripts.evaluation import sts
 from workflow_scripts.extraction import postprocess
-from workflow_scripts.extraction.averages import passes
+from workflow_scripts.extraction.passes import passes
 from workflow_scripts.extraction.representations import EncoderVectors
 from workflow_scripts.extraction.study import JobSettings, Opened, evaluate, plan, texts_of
 from workflow_scripts.extraction.vocabulary import count_documents, read_vocabulary

@@ -4,11 +4,16 @@ from collections.abc import Iterator
 
 from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
-from workflow_scripts.extraction.averages import passes, sum_states
+from workflow_scripts.extraction.averages import sum_states
+from workflow_scripts.extraction.passes import passes
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 
-CODE = ("workflow_scripts/extraction/averages.py", "workflow_scripts/models")
+CODE = (
+    "workflow_scripts/extraction/averages.py",
+    "workflow_scripts/extraction/passes.py",
+    "workflow_scripts/models",
+)
 
 
 def measure(timing: Timing) -> Iterator[Measured]:

@@ -59,7 +59,7 @@ rule evaluate_search:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=lambda w: suite(w).datasets,
-        code=code("jobs.evaluate_search", loading),
+        code=code("evaluation.search_times", loading),
     output:
         table="<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.times.parquet",
     log:
@@ -70,7 +70,7 @@ rule evaluate_search:
         **ask(16, hours=1, loads=of_run),
         gpu=on_gpu("search"),
     params:
-        **call("jobs.evaluate_search", settings(suite="suites.search.{suite}"), loading),
+        **call("evaluation.search_times", settings(suite="suites.search.{suite}"), loading),
     shell:
         command("evaluate_search")
 
@@ -101,7 +101,7 @@ rule map_attention:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         dataset=filled("<results>/datasets/{dataset}.parquet", block("suites.attention.{suite}.energy")),
-        code=code("jobs.map_attention", loading),
+        code=code("evaluation.attention", loading),
     output:
         scores="<results>/scores/attention/{suite}/{run}/seed{seed}.parquet",
         maps="<results>/scores/attention/{suite}/{run}/seed{seed}.maps.parquet",
@@ -112,7 +112,7 @@ rule map_attention:
     resources:
         **ask(8, minutes=30, loads=of_run),
     params:
-        **call("jobs.map_attention", settings(suite="suites.attention.{suite}"), loading),
+        **call("evaluation.attention", settings(suite="suites.attention.{suite}"), loading),
     shell:
         command("map_attention")
 

@@ -57,7 +57,7 @@ rule average_tokens:
     input:
         encoder=EXTRACTION.encoder,
         sentences=filled("<results>/datasets/{dataset}.parquet", block("extraction.averages")),
-        code=code("jobs.average_tokens"),
+        code=code("extraction.averages"),
     output:
         averages="<results>/extraction/averages.parquet",
     log:
@@ -68,7 +68,7 @@ rule average_tokens:
         **ask(20, hours=12, loads=of_study),
         gpu=on_gpu("extraction"),
     params:
-        **call("jobs.average_tokens", settings(averages="extraction.averages")),
+        **call("extraction.averages", settings(averages="extraction.averages")),
     shell:
         command("average_tokens")
 

@@ -36,7 +36,7 @@ rule pool_encoder:
     """A frozen encoder as a run: only a readout is added."""
     input:
         encoder=lambda w: run(w).start(w.seed),
-        code=code("jobs.pool_encoder", modules),
+        code=code("methods.frozen", modules),
     output:
         "<results>/runs/{run}/seed{seed}/model/modules.json",
         record="<results>/runs/{run}/seed{seed}/model/record.json",
@@ -49,7 +49,7 @@ rule pool_encoder:
     resources:
         **ask(8, minutes=15, loads=of_run),
     params:
-        **call("jobs.pool_encoder", parts(run, "method", "members", "labels"), modules),
+        **call("methods.frozen", parts(run, "method", "members", "labels"), modules),
     shell:
         command("pool_encoder")
 

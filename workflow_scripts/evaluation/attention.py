@@ -9,36 +9,23 @@ concatenated, before the output projection (JTCSE, Equation 6 and section VI-B).
 Shape suffixes: B sentences, T tokens, D width, H heads.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from workflow_scripts.columns import ATTENTION
+from workflow_scripts.data.tables import read_dataset_table, texts_of
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.evaluation.base import Score
+from workflow_scripts.evaluation.base import Score, gap, score_table
+from workflow_scripts.evaluation.recording import context_projections, recorded_inputs
+from workflow_scripts.models.folders import load_encoder
+from workflow_scripts.provenance.job import Job
+from workflow_scripts.settings.suites import Attention as Config
 from workflow_scripts.settings.suites import Energy, Maps
-
-
-def context_projections(model: nn.Module) -> list[nn.Module]:
-    """Modules whose input is the context tensor of a self-attention layer, in the order of the layers."""
-    return [module for name, module in model.named_modules() if name.endswith("attention.output.dense")]
-
-
-@contextmanager
-def recorded_inputs(modules: Sequence[nn.Module]) -> Iterator[list[tuple[Any, Tensor]]]:
-    """Record the calls of modules inside the block: each module with its first input."""
-    calls: list[tuple[Any, Tensor]] = []
-    with ExitStack() as hooks:
-        for module in modules:
-            hook = module.register_forward_pre_hook(lambda module, inputs: calls.append((module, inputs[0])))
-            hooks.enter_context(hook)
-        yield calls
 
 
 def cls_energy(
@@ -139,3 +126,21 @@ def _map_table(sentence: str, layer: int, heads: int, tokens: list[str], weights
         weights.ravel(),
     ]
     return pa.table(columns, schema=ATTENTION)
+
+
+def map_attention(job: Job) -> None:
+    """Map one run's attention: weights over configured sentences, energy of [CLS] (rule map_attention)."""
+    config = Config.parse(job.settings["suite"], f"suites.attention.{job.wildcards['suite']}")
+    encoder, tokenizer = load_encoder(job.inputs["model"].parent)
+    if encoder.tokenizers:
+        raise ConfigError(
+            f"suites: {job.wildcards['run']} joins encoders of several tokenisers. Leave attention out of its grid."
+        )
+    sentences = list(dict.fromkeys(texts_of(read_dataset_table(job.inputs["dataset"]))))
+    backbones = [leaf.backbone for leaf in encoder.leaves]
+    if sentences:
+        scores = cls_energy(backbones, tokenizer, sentences, config.energy)
+    else:
+        scores = [gap(config.energy.dataset, "no source of the dataset is available")]
+    maps = attention_maps(backbones, tokenizer, config.maps)
+    job.write({"scores": score_table(scores, **job.wildcards), "maps": maps})

@@ -21,8 +21,8 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from workflow_scripts.evaluation.attention import context_projections, recorded_inputs
 from workflow_scripts.evaluation.base import Score, score_table
+from workflow_scripts.evaluation.recording import context_projections, recorded_inputs
 from workflow_scripts.models.encoder import hidden_states, load_backbone
 from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.models.packed import unpacked

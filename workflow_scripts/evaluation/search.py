@@ -18,7 +18,6 @@ processors, and a time is the work of one query.
 Shape suffixes: Q queries, K hits, N corpus texts, D width.
 """
 
-import time
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -130,16 +129,6 @@ def nearest(queries_QD: Vectors, index: faiss.Index, hits: int) -> NDArray[np.in
     with threadpool_limits(limits=1):
         rows_QK: NDArray[np.int64] = index.search(_unit_length(queries_QD), hits)[1]
     return rows_QK
-
-
-def query_time(task: str, queries_QD: Vectors, corpus_ND: Vectors, inverted: InvertedIndex | None) -> Score:
-    """``retrieval_ms`` of a query, the mean over one batch of all queries; it differs from run to run."""
-    index = index_of(corpus_ND, inverted)
-    nearest(queries_QD[:HITS], index, HITS + 1)  # warm-up: the first search of a process also loads code
-    start = time.perf_counter()
-    nearest(queries_QD, index, HITS + 1)
-    milliseconds = 1000 * (time.perf_counter() - start)
-    return Score(task, "", "retrieval_ms", milliseconds / len(queries_QD), len(queries_QD), "cpu, 1 thread")
 
 
 def _unit_length(vectors_ND: Vectors) -> Vectors:

@@ -1,4 +1,4 @@
-"""Hidden states of texts, and static token vectors: means of a token's contextual vectors in every layer ("Avg.").
+"""Static token vectors: means of a token's contextual vectors in every layer ("Avg.").
 
 Sums are exact, so that they do not depend on the order of addition, which a GPU does not guarantee:
 
@@ -16,58 +16,23 @@ tokens that occur.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from workflow_scripts.columns import TOKEN_AVERAGES
+from workflow_scripts.columns import SENTENCES, TOKEN_AVERAGES
 from workflow_scripts.errors import DataError
-from workflow_scripts.models.devices import mixed_precision
-from workflow_scripts.models.encoder import hidden_states
-from workflow_scripts.models.encoding import batches_by_length
-from workflow_scripts.models.tokens import TokenBatch, TokenisedText
+from workflow_scripts.extraction.passes import passes
+from workflow_scripts.models.devices import granted_device
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.tokens import TokenisedText, tokenise
+from workflow_scripts.provenance.artefacts import writing_table
+from workflow_scripts.provenance.job import Job
+from workflow_scripts.settings.extraction import Averages
 from workflow_scripts.settings.names import Precision
-
-
-class States(NamedTuple):
-    """One batch: row numbers of the texts, their tokens, and hidden states (B, T, D) for each layer from 0."""
-
-    rows_B: NDArray[np.int64]
-    batch: TokenBatch
-    layers: tuple[Tensor, ...]
-
-
-TOKENS_PER_BATCH = {"cpu": 4096, "cuda": 16_384}
-"""Tokens of a batch, padding included; larger than for encoding, as every cell of the study takes calls per batch."""
-
-
-def passes(
-    backbone: PreTrainedModel, text: TokenisedText, precision: Precision, block: int | None = None
-) -> Iterator[States]:
-    """Yield the states of every text once; a batch's states are released when the next one is requested.
-
-    Args:
-        backbone: The encoder, in evaluation mode, on the device to use.
-        text: The texts.
-        precision: Precision of the encoder's matrix products; states are returned in float32.
-        block: Number of texts that are sorted by length together; None for all.
-    """
-    lengths = text.lengths
-    size = block or max(1, len(text))
-    for start in range(0, len(text), size):
-        budget = TOKENS_PER_BATCH[backbone.device.type]
-        for rows in batches_by_length(lengths[start : start + size], budget):
-            batch = text.batch(start + rows).to(backbone.device)
-            with torch.inference_mode(), mixed_precision(precision, backbone.device):
-                layers = hidden_states(backbone, batch, "all")
-            yield States(start + rows, batch, tuple(states.float() for states in layers))
-
 
 _STEP = 2.0**-24
 _LIMIT = 2.0**29
@@ -135,17 +100,15 @@ def _rows(ids_O: Tensor, counts_O: Tensor, means_OLD: Tensor) -> pa.Table:
     return pa.table(columns, schema=TOKEN_AVERAGES)
 
 
-def tables_of(averages: pa.Table, vocabulary: int) -> tuple[list[NDArray[np.float32]], NDArray[np.bool_]]:
-    """The averages as one table (V, D) per layer, with unseen tokens filled in; and a mask of seen tokens."""
-    layers = 1 + pc.max(averages["layer"]).as_py()
-    ids_O = averages["token_id"].to_numpy()[::layers]
-    seen_V = np.zeros(vocabulary, dtype=np.bool_)
-    seen_V[ids_O] = True
-    vectors = averages["vector"].combine_chunks().flatten().to_numpy().reshape(len(ids_O), layers, -1)
-    tables = []
-    for layer in range(layers):
-        mean_D = vectors[:, layer].mean(axis=0, dtype=np.float64).astype(np.float32)
-        table_VD = np.tile(mean_D, (vocabulary, 1))
-        table_VD[ids_O] = vectors[:, layer]
-        tables.append(table_VD)
-    return tables, seen_V
+def average_tokens(job: Job) -> None:
+    """Average every token's hidden states over a corpus, in every layer (rule average_tokens)."""
+    settings = Averages.parse(job.settings["averages"], "extraction.averages")
+    table = job.read("sentences", SENTENCES, ["sentence"]).slice(0, settings.max_sentences)
+    folder = job.inputs["encoder"].parent
+    backbone = load_backbone(folder).to(granted_device(job.operational["gpu"]))  # type: ignore[arg-type]
+    text = tokenise(load_tokenizer(folder), table["sentence"].to_pylist(), settings.max_tokens)
+    sums = sum_states(backbone, text, settings.block, settings.precision)
+    record = job.record(labels=[settings.label])
+    with writing_table(job.outputs["averages"], TOKEN_AVERAGES, record, split_bytes=True) as writer:
+        for part in sums.means():
+            writer.write_table(part)

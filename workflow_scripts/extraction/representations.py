@@ -16,14 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from workflow_scripts.extraction.averages import passes, tables_of
 from workflow_scripts.extraction.layers import STATIC, parse_layers
+from workflow_scripts.extraction.passes import passes
 from workflow_scripts.extraction.weighting import Weights
 from workflow_scripts.models.encoder import max_position_embeddings
 from workflow_scripts.models.templates import PLAIN, cut, fill, most_tokens
@@ -123,6 +124,22 @@ class EncoderVectors:
             mean_VD = sum((by_layer[layer] for layer in layers[1:]), by_layer[layers[0]]) / len(layers)
             means[name] = (mean_VD.astype(np.float32), seen_V)
         return means
+
+
+def tables_of(averages: pa.Table, vocabulary: int) -> tuple[list[NDArray[np.float32]], NDArray[np.bool_]]:
+    """The averages as one table (V, D) per layer, with unseen tokens filled in; and a mask of seen tokens."""
+    layers = 1 + pc.max(averages["layer"]).as_py()
+    ids_O = averages["token_id"].to_numpy()[::layers]
+    seen_V = np.zeros(vocabulary, dtype=np.bool_)
+    seen_V[ids_O] = True
+    vectors = averages["vector"].combine_chunks().flatten().to_numpy().reshape(len(ids_O), layers, -1)
+    tables = []
+    for layer in range(layers):
+        mean_D = vectors[:, layer].mean(axis=0, dtype=np.float64).astype(np.float32)
+        table_VD = np.tile(mean_D, (vocabulary, 1))
+        table_VD[ids_O] = vectors[:, layer]
+        tables.append(table_VD)
+    return tables, seen_V
 
 
 class TableVectors:

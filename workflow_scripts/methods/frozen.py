@@ -11,7 +11,11 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from workflow_scripts.data.published import ALONE, published_modules
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.readouts import load_published
+from workflow_scripts.models.encoding import check_tells_apart
+from workflow_scripts.models.folders import save_encoder
+from workflow_scripts.models.readouts import load_published, set_mask_token
+from workflow_scripts.provenance.artefacts import writing_model_folder
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.methods import Frozen as Config
 
 
@@ -50,3 +54,15 @@ def other_pooling(config: Config, folder: Path) -> Iterator[str]:
             modes = [pooling.pooling_mode] if isinstance(pooling.pooling_mode, str) else pooling.pooling_mode
             if [*modes] != [getattr(config.readout, "mode", None)]:
                 yield f"the encoder was published with {' and '.join(modes)} pooling, applied by {ALONE}"
+
+
+def pool_encoder(job: Job) -> None:
+    """Make a run from an encoder without training, by adding only a readout (rule pool_encoder)."""
+    config = Config.parse(job.settings["method"], "methods")
+    folder = job.inputs["encoder"].parent
+    encoder, tokenizer = load(config, folder)
+    set_mask_token(encoder, tokenizer)
+    check_tells_apart(encoder, tokenizer)
+    record = job.record(labels=[*config.labels, *other_pooling(config, folder)])
+    with writing_model_folder(job.outputs["record"].parent, record) as place:
+        save_encoder(place, encoder, tokenizer)

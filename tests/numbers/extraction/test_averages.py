@@ -5,8 +5,8 @@ import torch
 
 from tests.tiny import DEPTH
 from workflow_scripts.errors import DataError
-from workflow_scripts.extraction.averages import TokenSums, sum_states, tables_of
-from workflow_scripts.extraction.representations import mixed
+from workflow_scripts.extraction.averages import TokenSums, sum_states
+from workflow_scripts.extraction.representations import mixed, tables_of
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 
