@@ -122,7 +122,7 @@ rule evaluate_mteb:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         tasks="<results>/mteb/{suite}.parquet",
-        code=code("jobs.evaluate_mteb"),
+        code=code("evaluation.mteb_scores"),
     output:
         scores="<results>/scores/mteb/{suite}/{run}/seed{seed}.parquet",
     log:
@@ -133,7 +133,7 @@ rule evaluate_mteb:
         **ask(32, hours=24, loads=of_run),
         gpu=on_gpu("mteb"),
     params:
-        **call("jobs.evaluate_mteb", parts(suite, "lists", suite="block")),
+        **call("evaluation.mteb_scores", parts(suite, "lists", suite="block")),
     shell:
         command("evaluate_mteb")
 

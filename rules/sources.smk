@@ -57,7 +57,7 @@ rule read_dataset:
 rule fetch_tasks:
     """Data of mteb's tasks in the cache of the Hub's client, each at the commit that mteb names; a job per suite."""
     input:
-        code=code("jobs.fetch_tasks"),
+        code=code("evaluation.mteb_data"),
     output:
         tasks="<results>/mteb/{suite}.parquet",
     log:
@@ -69,6 +69,6 @@ rule fetch_tasks:
         **ask(4, hours=4),
         downloads=1,
     params:
-        **call("jobs.fetch_tasks", parts(suite, tasks="fetched")),
+        **call("evaluation.mteb_data", parts(suite, tasks="fetched")),
     shell:
         command("fetch_tasks")

@@ -20,7 +20,7 @@ from tests.evaluations import sts_metadata
 from tests.planning import DEMO, ROOT, merged_config, run_alone
 from workflow_scripts.columns import EXEMPLARS, PAIRS, SCORES, TEACHER, TRIPLES, WORD_COUNTS
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation import mteb_tasks, sts
+from workflow_scripts.evaluation import mteb_scores, sts
 from workflow_scripts.evaluation.correlation import cosine, spearman
 from workflow_scripts.graph.runs import run_settings
 from workflow_scripts.methods import load_method
@@ -286,8 +286,8 @@ def test_every_method_and_every_readout_of_the_project_is_among_them():
 def scored(folder, task, max_tokens, cache):
     """The first value that mteb gives of a task, its main score."""
     settings = {"lists": ["none"], "max_tokens": max_tokens, "batch_size": 8, "metrics": []}
-    config = mteb_tasks.Config(**settings)
-    found, *_ = mteb_tasks.evaluate(
+    config = mteb_scores.Config(**settings)
+    found, *_ = mteb_scores.evaluate(
         folder, [task], config, results_folder=cache, key_of=str, lost=lost, missing={}
     )
     return found.value

@@ -11,7 +11,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from tests import tiny
 from workflow_scripts.columns import LABELLED, PAIRS
-from workflow_scripts.evaluation import attention, cost, mteb_tasks
+from workflow_scripts.evaluation import attention, cost, mteb_scores
 from workflow_scripts.graph.references import column_findings
 from workflow_scripts.settings.grids import Column
 from workflow_scripts.settings.suites import SUITES, Attention
@@ -149,9 +149,9 @@ def test_an_mteb_suite_writes_what_is_declared_and_nothing_else():
     suite = {"lists": ["mine"], "metrics": ["cosine_spearman"]}
     lists = {"mine": {"STS22": "STS22.v2"}}
     more = {"max_tokens": 16, "batch_size": 1}
-    scores = mteb_tasks._scores(task, result, suite["metrics"])
-    means = mteb_tasks.list_means(scores, lists, mteb_tasks.Config(**suite, **more))
-    held_against([*scores, *means], mteb_tasks.Config(**suite, **more).written(lists))
+    scores = mteb_scores._scores(task, result, suite["metrics"])
+    means = mteb_scores.list_means(scores, lists, mteb_scores.Config(**suite, **more))
+    held_against([*scores, *means], mteb_scores.Config(**suite, **more).written(lists))
 
 
 def test_every_kind_of_suite_is_declared():

@@ -1,0 +1,224 @@
+"""Evaluation of a saved model folder by tasks of mteb, resumable after each task.
+
+The results of a finished task, mteb's own JSON, are cached under a key of model, settings, code and packages; mteb's
+version, which is one of these packages, fixes the revisions of all data. mteb does not distinguish local models and
+would reuse the scores of another one, so each job begins with an empty folder of results.
+
+mteb's JSON contains times and dates; the scores returned here do not.
+"""
+
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import product
+from math import isfinite
+from pathlib import Path
+from statistics import fmean
+from types import MappingProxyType
+from typing import Any
+
+import mteb
+from mteb import ResultCache, TaskResult
+from mteb.abstasks import AbsTask
+from mteb.models import ModelMeta, SentenceTransformerEncoderWrapper
+from sentence_transformers import SentenceTransformer
+
+from workflow_scripts.columns import TASKS
+from workflow_scripts.errors import DataError
+from workflow_scripts.evaluation.base import Failures, Score, gap, score_table
+from workflow_scripts.evaluation.mteb_tasks import find_tasks, leaves, load_data
+from workflow_scripts.models.devices import granted_device
+from workflow_scripts.provenance import cache
+from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
+from workflow_scripts.provenance.job import Job
+from workflow_scripts.provenance.key import job_key
+from workflow_scripts.settings.suites import Mteb as Config
+
+Lists = Mapping[str, Mapping[str, str]]
+"""Lists by name; each maps names of tasks in a paper to their names in mteb."""
+
+
+def task_names(lists: Lists, chosen: Sequence[str]) -> list[str]:
+    """The distinct names in mteb of the tasks of the ``chosen`` lists."""
+    return list(dict.fromkeys(task for name in chosen for task in lists[name].values()))
+
+
+_SHARED_SETTINGS = {"max_tokens", "batch_size"}
+"""Settings that decide every task's result."""
+
+
+def _key(job: Job, config: Config, task: str) -> str:
+    """A hash of everything that decides the results of a task."""
+    return job_key(
+        job.rule,
+        wildcards=job.wildcards | {"task": task},
+        settings=config.model_dump(include=_SHARED_SETTINGS),
+        inputs={"model": job.start.inputs["model"].sha256},
+        meaning=job.start.meaning,
+        packages=job.start.packages,
+    )
+
+
+def evaluate(
+    folder: Path,
+    tasks: Sequence[AbsTask],
+    config: Config,
+    *,
+    results_folder: Path,
+    key_of: Callable[[str], str],
+    lost: Callable[[str, Exception], Score],
+    missing: Mapping[str, str],
+    named: Mapping[str, str] = MappingProxyType({}),
+    device: str = "cpu",
+) -> list[Score]:
+    """Run an encoder on tasks, except cached ones.
+
+    Args:
+        folder: A model folder that SentenceTransformer can load.
+        tasks: Tasks of mteb, or of classes with the same base class.
+        config: Lengths, batches, and the metrics to keep.
+        results_folder: Folder of mteb's own JSON, which is emptied first.
+        key_of: The key of a task (``_key``).
+        lost: Returns the gap of a task that raised an error.
+        missing: Tasks with unavailable data, and the reasons; the data of all others are on this machine.
+        named: ``name`` and ``revision`` of the model in mteb's files, instead of those of its folder.
+        device: Where to compute.
+
+    Returns:
+        Per task the ``mean`` of main scores over splits and subsets, and for every split and subset (aggregation
+        ``test:en``) the main score and the chosen metrics. ``n`` is mteb's count of samples, or 0 if it has none.
+
+    Raises:
+        DataError: if the data of a task are not on this machine.
+    """
+    encoder = _load(folder, config.max_tokens, device)
+    encoder.mteb_model_meta = encoder.mteb_model_meta.model_copy(update=named)
+    shutil.rmtree(results_folder, ignore_errors=True)
+    results = ResultCache(results_folder)
+    progress: dict[str, Any] = {"show_progress_bar": False}
+    options = progress | {"encode_kwargs": progress | {"batch_size": config.batch_size}, "co2_tracker": False}
+    scores: list[Score] = []
+    for task in tasks:
+        name, parts = task.metadata.name, leaves(task)
+        files = _files(results, encoder.mteb_model_meta, name, *(part.metadata.name for part in parts))
+        if not cache.restore(key_of(name), files):
+            if reason := next(filter(None, (missing.get(part.metadata.name) for part in parts)), None):
+                scores.append(gap(name, reason))
+                continue
+            if reason := next(filter(None, (load_data(part, offline=True) for part in parts)), None):
+                raise DataError(f"mteb {name}: {reason}. Fetch it (snakemake --forcerun fetch_tasks).")
+            try:
+                mteb.evaluate(encoder, task, cache=results, **options)
+            except Exception as error:  # any error fails this task only
+                scores.append(lost(name, error))
+                continue
+            for part in parts:
+                part.unload_data()
+            cache.put(key_of(name), files)
+        result = results.load_task_result(name, encoder.mteb_model_meta)  # rounded by mteb
+        assert result is not None
+        scores += _scores(task, result, config.metrics)
+    return scores
+
+
+def list_means(scores: Sequence[Score], lists: Lists, config: Config) -> list[Score]:
+    """The mean of each chosen metric over the tasks of each list; a task's value is the mean over its parts.
+
+    Args:
+        scores: Scores of all tasks of the lists.
+        lists: Lists by name.
+        config: Names the lists and metrics.
+
+    Returns:
+        A score for each list, with the list's name as task, and each metric that one of its tasks has; a gap if another
+        task lacks the metric.
+    """
+    parts: dict[tuple[str, str], list[Score]] = defaultdict(list)
+    for score in scores:
+        if score.value is not None and ":" in score.aggregation:
+            parts[score.task, score.metric].append(score)
+    means: list[Score] = []
+    for name, metric in product(lists, config.metrics):
+        by_task = {task: parts[task, metric] for task in dict.fromkeys(lists[name].values())}
+        if lacking := [task for task, values in by_task.items() if not values]:
+            reason = f"{metric} of {', '.join(lacking)} is not there"
+            means += [gap(name, reason)] if len(lacking) < len(by_task) else []
+            continue
+        value = fmean(fmean(float(part.value or 0) for part in values) for values in by_task.values())
+        means.append(Score(name, "mean", metric, value, sum(part.n for v in by_task.values() for part in v)))
+    return means
+
+
+def _load(folder: Path, max_tokens: int, device: str) -> SentenceTransformerEncoderWrapper:
+    """Load any folder that sentence-transformers loads; only code of this project's model folders is run."""
+    ours = (folder / RECORD_FILE).exists()
+    if ours:  # its code is a copy of this project's, which ``identity`` checks against the record
+        identity(folder)
+    model = SentenceTransformer(str(folder), device=device, trust_remote_code=ours)
+    model.max_seq_length = max_tokens
+    return SentenceTransformerEncoderWrapper(model)
+
+
+def _files(results: ResultCache, meta: ModelMeta, *tasks: str) -> dict[str, Path]:
+    """The files of tasks' results that mteb writes, by name."""
+    paths = [results.get_task_result_path(task, meta) for task in tasks]
+    return {path.name: path for path in (*paths, paths[0].with_name("model_meta.json"))}
+
+
+def _scores(task: AbsTask, result: TaskResult, metrics: Sequence[str]) -> list[Score]:
+    name, note = result.task_name, f"mteb {result.mteb_version}, data {result.dataset_revision}"
+    parts = {
+        (split, subset["hf_subset"]): subset for split, subsets in result.scores.items() for subset in subsets
+    }
+    samples = {part: _samples(task, *part) for part in sorted(parts)}
+    scores = [
+        _score(name, ":".join(part), metric, parts[part][metric], n, note)
+        for part, n in samples.items()
+        for metric in dict.fromkeys(["main_score", *metrics])
+        if metric in parts[part]
+    ]
+    return [_score(name, "mean", "main_score", result.get_score(), sum(samples.values()), note), *scores]
+
+
+def _score(task: str, aggregation: str, metric: str, value: Any, n: int, note: str) -> Score:
+    number = float(value)
+    if isfinite(number):
+        return Score(task, aggregation, metric, number, n, note)
+    return Score(task, aggregation, metric, None, 0, f"{note}; not a finite number")
+
+
+def _samples(task: AbsTask, split: str, subset: str) -> int:
+    """Number of samples in a split or subset, according to mteb."""
+    statistics: Mapping[str, Any] = (task.metadata.descriptive_stats or {}).get(split, {})
+    by_subset = statistics.get("hf_subset_descriptive_stats") or {}
+    return int(by_subset.get(subset, statistics).get("num_samples", 0))
+
+
+def evaluate_mteb(job: Job) -> None:
+    """Score one run on lists of tasks of mteb (rule evaluate_mteb).
+
+    What is finished can be read and submitted by mteb's ``ResultCache``, under the name of run and seed.
+    """
+    config = Config.parse(job.settings["suite"], f"suites.mteb.{job.wildcards['suite']}")
+    lists, failures = job.settings["lists"], Failures(job)
+    job.record()  # checks the model, which mteb would load unchecked
+    fetched = job.read("tasks", TASKS).to_pylist()
+    missing = {row["task"]: row["missing"] for row in fetched if row["missing"]}
+    scores = evaluate(
+        job.inputs["model"].parent,
+        find_tasks(task_names(lists, config.lists)),
+        config,
+        results_folder=job.outputs["scores"].with_suffix(".checkpoints"),
+        key_of=partial(_key, job, config),
+        lost=failures.add,
+        missing=missing,
+        named={
+            "name": f"semblance/{job.wildcards['run']}-seed{job.wildcards['seed']}",
+            "revision": job.start.inputs["model"].sha256[:40],
+        },
+        device=granted_device(job.operational["gpu"]).type,
+    )
+    scores += list_means(scores, lists, config)
+    table = score_table(scores, **job.wildcards)
+    job.write({"scores": table}, labels=[config.label, *failures.labels(table)])
