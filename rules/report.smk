@@ -114,7 +114,7 @@ rule draw_figures:
     """All figures of an experiment, or of the extraction study, each with the data that it shows."""
     input:
         unpack(FIGURES.inputs),
-        code=code("jobs.draw_figures", FIGURES.modules),
+        code=code("figures.drawing", FIGURES.modules),
     output:
         figures="<results>/figures/{experiment}/record.json",
     log:
@@ -126,7 +126,7 @@ rule draw_figures:
     resources:
         **ask(4, minutes=30, loads=FIGURES.encoders),
     params:
-        **call("jobs.draw_figures", FIGURES.settings, FIGURES.modules),
+        **call("figures.drawing", FIGURES.settings, FIGURES.modules),
     shell:
         command("draw_figures")
 

@@ -1,19 +1,15 @@
-"""Shared parts of figures: declarations (settings, inputs, texts), style and SVG.
+"""Shared parts of figures: declarations (settings, inputs, texts) and style.
 
 A module of this package holds one figure, or several that look alike. ``@partial(Declaration, ...)`` turns a function
 into a declaration; the figure has the function's name. Planning imports these modules, so only the functions that draw
-import matplotlib, PyTorch and other heavy packages. The SVG has the same bytes every time, and its text stays text, so
-it can be searched and read aloud.
+import matplotlib, PyTorch and other heavy packages.
 """
 
 from __future__ import annotations
 
 import importlib
-import io
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import cache
-from html import escape
 from pathlib import Path
 from textwrap import wrap
 from types import MappingProxyType
@@ -154,12 +150,6 @@ class Declaration(NamedTuple):
         return (self.block or "").startswith("extraction.")
 
 
-def load_figure(module: str, name: str) -> Declaration:
-    """Import one figure."""
-    declaration: Declaration = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), name)
-    return declaration
-
-
 @cache
 def all_figures() -> dict[str, Declaration]:
     """Every figure by its name; imports all modules of this package."""
@@ -202,42 +192,6 @@ _LETTER = {"title": 0.64, "text": 0.55, "small": 0.59}
 
 _PANELS_SHARE = 0.75  # of a figure's width; the rest is for names next to the panels, scales and gaps
 _BELOW_AXIS_INCHES = 0.5  # part of a panel's height that ticks and the horizontal axis's label take
-
-_RC: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so text is equally wide on every machine
-    "font.size": POINTS["text"],
-    "axes.labelsize": POINTS["text"],
-    "axes.titlesize": POINTS["text"],
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.linewidth": 0.6,
-    "text.color": INK,
-    "text.parse_math": False,  # names may contain a dollar sign
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.labelsize": POINTS["small"],
-    "ytick.labelsize": POINTS["small"],
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "grid.color": INK,
-    "grid.alpha": 0.13,
-    "grid.linewidth": 0.5,
-    "lines.linewidth": 1.6,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "semblance",  # ids are random otherwise
-}
-
-
-def figure_style() -> AbstractContextManager[None]:
-    """A context that draws in the project's style, and ignores the user's matplotlibrc."""
-    from matplotlib import style
-
-    context: AbstractContextManager[None] = style.context(["default", _RC])
-    return context
 
 
 def line_look(index: int) -> dict[str, Any]:
@@ -362,21 +316,3 @@ def name_lines(axes: Axes) -> None:
     if named:
         ordered = sorted(named, key=lambda line: -np.asarray(line.get_ydata())[-1])
         axes.legend(handles=ordered, **LEGEND_AT_RIGHT)
-
-
-def to_svg(figure: Figure, name: str, title: str, description: str) -> str:
-    """Write a figure as SVG text.
-
-    Args:
-        figure: Made by ``new_figure`` in ``figure_style``.
-        name: Prefix of the ids of title and description.
-        title: Text that screen readers read in place of the picture.
-        description: A longer text for screen readers.
-    """
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-    spoken = f'<title id="{name}-title">{escape(title)}</title>\n <desc id="{name}-desc">{escape(description)}</desc>'
-    opening = f'role="img" aria-labelledby="{name}-title {name}-desc" version="1.1">'
-    start, version, rest = buffer.getvalue().partition('version="1.1">')
-    assert version, "matplotlib writes another opening tag than it did"
-    return f"{start}{opening}\n {spoken}{rest}"

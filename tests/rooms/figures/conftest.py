@@ -13,7 +13,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from tests.rooms.reporting.conftest import finished
-from workflow_scripts.figures.base import Request, all_figures, figure_style, to_svg
+from workflow_scripts.figures.base import Request, all_figures
+from workflow_scripts.figures.drawing import figure_style, to_svg
 from workflow_scripts.provenance.artefacts import job_record, write_table
 
 __all__ = ["finished"]

@@ -6,7 +6,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from tests.rooms.figures.conftest import texts
-from workflow_scripts.figures.base import Request, figure_style, short_names, to_svg
+from workflow_scripts.figures.base import Request, short_names
+from workflow_scripts.figures.drawing import figure_style, to_svg
 from workflow_scripts.provenance.artefacts import check_model_folder
 from workflow_scripts.settings.report import Called
 
