@@ -1,29 +1,35 @@
-"""Logs are read as logs: few lines, each whole."""
+"""Logs are read as logs: few lines, each whole; a terminal has a bar."""
 
-import pytest
+import sys
 
-from workflow_scripts import progress
-from workflow_scripts.progress import Progress
+import tqdm.std
 
-
-@pytest.fixture
-def clock(monkeypatch):
-    """A clock that goes only when it is told to."""
-    seconds = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: seconds[0])
-
-    def wait(more):
-        seconds[0] += more
-
-    return wait
+from workflow_scripts.progress import progress
 
 
-def test_a_log_of_fifteen_thousand_steps_is_eleven_lines(clock, capsys):
-    with Progress(15_625, "train", "step") as shown:
-        for step in range(15_625):
-            clock(0.3)
-            shown.update(note=f"loss {1 / (step + 1):.4f}")
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 10 and all(len(line) < 100 and "\r" not in line for line in lines)
-    assert lines[0] == "train: 1,563 of 15,625 steps, 469 s, loss 0.0006"
-    assert lines[-1] == "train: 15,625 of 15,625 steps, 4688 s, loss 0.0001"
+def shown(monkeypatch, capsys, steps, **options):
+    """What a training of some steps prints, of which each takes a third of a second."""
+    seconds = [1e9]
+    monkeypatch.setattr(tqdm.std, "time", lambda: seconds[0])
+    with progress(steps, "train", "step", **options) as bar:
+        for step in range(steps):
+            seconds[0] += 0.3
+            bar.set_postfix_str(f"loss {1 / (step + 1):.4f}", refresh=False)
+            bar.update()
+    return capsys.readouterr().err
+
+
+def test_a_log_of_fifteen_thousand_steps_has_a_line_a_minute(monkeypatch, capsys):
+    lines = shown(monkeypatch, capsys, 15_625).splitlines()
+    assert len(lines) == 79 and all(len(line) < 100 and "\r" not in line for line in lines)
+    assert lines[1] == "train: 201 of 15,625 steps, 60 s, loss 0.0050"
+    assert lines[-1] == "train: 15,625 of 15,625 steps, 4687 s, loss 0.0001"
+
+
+def test_short_work_says_nothing(monkeypatch, capsys):
+    assert shown(monkeypatch, capsys, 10, delay=5) == ""
+
+
+def test_a_terminal_has_a_bar(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert "100%" in shown(monkeypatch, capsys, 10).split("\r")[-1]

@@ -29,7 +29,7 @@ from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted
 from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.apis.wrappers import decoded
 from workflow_scripts.errors import ApiError
-from workflow_scripts.progress import Progress
+from workflow_scripts.progress import progress
 from workflow_scripts.settings.apis import (
     ApertiumBlock,
     Calls,
@@ -331,10 +331,8 @@ def translate_all(
     requests = [None if text is None else translator.request(text) for text in sentences]
     distinct = {request.key: request for request in requests if request is not None}
     watch = Watch(translator.place, max_unanswered)
-    with Progress(len(distinct), " to ".join(translator.direction[1:]), "sentence") as progress:
-        rows = collect_answers(
-            distinct.values(), ledger, translator, watch, offline=offline, tell=progress.update
-        )
+    with progress(len(distinct), " to ".join(translator.direction[1:]), "sentence") as bar:
+        rows = collect_answers(distinct.values(), ledger, translator, watch, offline=offline, tell=bar.update)
     usable = [row for row in rows.values() if row.status == "usable"]
     shared = repeated((row.request.text, row.answer or "") for row in usable)
     late = [row._replace(status="rejected", reason=REPEATED) for row in usable if row.answer in shared]

@@ -31,7 +31,7 @@ from workflow_scripts.data.exemplars import (
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.data.word_lists import top_words
 from workflow_scripts.errors import ApiError, ConfigError
-from workflow_scripts.progress import Progress
+from workflow_scripts.progress import progress
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.apis import LlmBlock
 from workflow_scripts.settings.corpora import LlmPool
@@ -115,7 +115,7 @@ def write_pool(
     waiting = prompts(template, words, pool, place)
     problem = None
     useless: list[Row] = []
-    with Progress(pool.max_calls, "exemplars", "call") as progress:
+    with progress(pool.max_calls, "exemplars", "call") as bar:
         while batch := [llm.request(prompt) for prompt in islice(waiting, _least_calls(pool, candidates))]:
             rows = collect_answers(batch, ledger, llm, watch, offline=offline)
             for request in batch:
@@ -127,7 +127,10 @@ def write_pool(
                 candidates += new
                 candidates = validator.without_canned(candidates)
                 cover = greedy_cover(candidates, validator.listed, pool)
-                progress.update(1, f"{len(candidates)} sentences, {len(cover.lacking)} words to go")
+                bar.set_postfix_str(
+                    f"{len(candidates)} sentences, {len(cover.lacking)} words to go", refresh=False
+                )
+                bar.update()
                 problem = lacks(cover, validator.listed, pool)
                 if problem is None:
                     return Written([candidates[index] for index in cover.chosen], calls)

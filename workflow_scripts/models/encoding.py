@@ -15,7 +15,7 @@ from workflow_scripts.models.encoder import TextEncoder
 from workflow_scripts.models.packed import compiled
 from workflow_scripts.models.templates import PLAIN, pieces, tokenise_in
 from workflow_scripts.models.tokens import TokenisedText
-from workflow_scripts.progress import Progress
+from workflow_scripts.progress import progress
 
 TOKENS_PER_BATCH = 1024
 """Budget on a CPU, whose caches then hold the states: 4096 take 1.2 times as long (MiniLM, one thread, STS-B)."""
@@ -60,7 +60,7 @@ def encode_tokens(encoder: TextEncoder, text: TokenisedText) -> NDArray[np.float
     with (
         torch.inference_mode(),
         compiled() if compiles else nullcontext(),
-        Progress(len(text), "encode", "sentence", hidden=len(text) < 1000, brief=True) as progress,
+        progress(len(text), "encode", "sentence", disable=len(text) < 1000, delay=5) as bar,
     ):
         last: tuple[NDArray[np.int64], Tensor] | None = None  # a batch that a GPU may not have finished
         for rows in batches_by_length(text.lengths, budget):
@@ -68,7 +68,7 @@ def encode_tokens(encoder: TextEncoder, text: TokenisedText) -> NDArray[np.float
             if last is not None:
                 vectors[last[0]] = last[1].cpu().numpy()
             last = rows, vectors_BD
-            progress.update(len(rows))
+            bar.update(len(rows))
         if last is not None:
             vectors[last[0]] = last[1].cpu().numpy()
     encoder.train(was_training)

@@ -35,7 +35,7 @@ from workflow_scripts.models.encoder import TextEncoder
 from workflow_scripts.models.encoding import encode_tokens
 from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.models.tokens import NATURAL, Shapes
-from workflow_scripts.progress import Progress
+from workflow_scripts.progress import progress
 from workflow_scripts.settings.training import Training
 from workflow_scripts.training import ranks
 from workflow_scripts.training.checkpoints import (
@@ -248,7 +248,7 @@ def train(
     with (
         _stop_requests() as stop_requested,
         _Writer(checkpoints, fingerprint, settings.checkpoint_minutes) as writer,
-        Progress(steps, "train", "step", done=state.step, hidden=ranks.rank() > 0) as progress,
+        progress(steps, "train", "step", initial=state.step, disable=ranks.rank() > 0) as bar,
         closing(ahead(partial(host_half, objective, seed), state.device, state.step, steps)) as inputs,
     ):
         while state.step < steps:
@@ -265,7 +265,8 @@ def train(
             if scored:
                 assert development
                 state.score(development[1]())
-            progress.update(note=state.note())
+            bar.set_postfix_str(state.note(), refresh=False)
+            bar.update()
             if (stops or is_due) and state.step < steps:
                 writer.write(state.to_checkpoint())
             if stops and state.step < steps:
