@@ -94,7 +94,7 @@ rule pick_exemplars:
         sentences=filled("<results>/corpora/{corpus}/train.parquet", block("exemplars.{pool}")),
         words=filled("<results>/corpora/{corpus}/words.parquet", block("exemplars.{pool}")),
         encoder=filled("<results>/encoders/{encoder}/record.json", block("exemplars.{pool}")),
-        code=code("jobs.pick_exemplars"),
+        code=code("data.exemplar_picking"),
     output:
         exemplars="<results>/exemplars/{pool}.parquet",
         dropped="<results>/exemplars/{pool}.dropped.parquet",
@@ -107,6 +107,6 @@ rule pick_exemplars:
     resources:
         **ask(4, minutes=15),
     params:
-        **call("jobs.pick_exemplars", settings(pool="exemplars.{pool}")),
+        **call("data.exemplar_picking", settings(pool="exemplars.{pool}")),
     shell:
         command("pick_exemplars")

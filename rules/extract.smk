@@ -37,7 +37,7 @@ rule count_tokens:
             lambda w: w.vocabulary != "pieces",
             then="<results>/extraction/words/{vocabulary}.parquet",
         ),
-        code=code("jobs.count_tokens"),
+        code=code("extraction.documents"),
     output:
         documents="<results>/extraction/documents/{vocabulary}.parquet",
     log:
@@ -47,7 +47,7 @@ rule count_tokens:
     resources:
         **ask(4, minutes=15),
     params:
-        **call("jobs.count_tokens", settings(wikitext="extraction.wikitext")),
+        **call("extraction.documents", settings(wikitext="extraction.wikitext")),
     shell:
         command("count_tokens")
 

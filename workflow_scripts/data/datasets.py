@@ -5,13 +5,15 @@ a pinned revision. The rows of any source must meet the same contract. Bytes are
 file on a machine is not part of any result.
 """
 
+import functools
 import hashlib
 import importlib
 import lzma
 import zlib
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,7 +32,7 @@ from workflow_scripts.data.sources import (
     promised,
     source_folder,
 )
-from workflow_scripts.data.tables import drop_incomplete, in_form, table_of
+from workflow_scripts.data.tables import in_form, table_of
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input
@@ -42,24 +44,19 @@ _MAX_TEXT = 500_000  # characters; a longer text is a file without line ends, or
 _MAY_BE_NULL = ("text2", "negative", "subset", "split")
 
 
-class Loaded(NamedTuple):
-    """A dataset's rows and their origin, or the reason for a gap."""
-
-    rows: Rows
-    origin: dict[str, Input]
-    """Role to file or revision; empty for a gap."""
-    gap: str | None = None
-    """Reason why there are no rows."""
-
-
-def load_planned(name: str, dataset: Dataset, data_root: Path | None, planned: str) -> Loaded:
+def load_planned(
+    name: str, dataset: Dataset, data_root: Path | None, planned: str
+) -> tuple[Rows, dict[str, Input], str | None]:
     """Read ``dataset`` from its planned source, or give the reason why an optional one is a gap.
 
     Args:
         name: Name of the dataset in the configuration.
         dataset: Its block.
         data_root: Folder of local data.
-        planned: The source string (``planned``).
+        planned: The source string (``data.sources``).
+
+    Returns:
+        The rows; the file or revision of each role, none for a gap; and the reason of a gap.
 
     Raises:
         MissingError: if no source is available, and the dataset is not optional or was available during planning.
@@ -81,9 +78,9 @@ def load_planned(name: str, dataset: Dataset, data_root: Path | None, planned: s
         wanted = ", or ".join(map(expected, dataset.sources))
         gap = f"{name}: {'not there' if reached else 'Hub not reached'}; expected {wanted}"
         print(f"Gap: {error}\nGap: {gap}")  # noqa: T201
-        return Loaded(Rows(FORMS[dataset.form].empty_table()), {}, gap)
+        return Rows(FORMS[dataset.form].empty_table()), {}, gap
     check_planned(f"datasets.{name}", planned, {file.path: file.sha256 for file in origin.values()})
-    return Loaded(rows, origin)
+    return rows, origin, None
 
 
 def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Rows, dict[str, Input]]:
@@ -105,7 +102,7 @@ def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Rows, dic
 
     remedy = "Go online, put the file there, name another source, or leave the set out."
     rows, origin = first_available(f"datasets.{name}", dataset.sources, read, remedy)
-    table, incomplete = drop_incomplete(rows.table)
+    table, incomplete = _complete(rows.table)
     check_contract(name, dataset, table, incomplete)
     return Rows(table, rows.dropped + incomplete), origin
 
@@ -151,6 +148,20 @@ def _from_hub(source: HubSource, form: str) -> tuple[Rows, dict[str, Input]]:
     tables = [_in_form(part.with_format("arrow")[:], source, split, form) for split, part in parts.items()]
     rows = pa.concat_tables(tables)
     return Rows(rows), {"hub": Input(path=where, sha256=_content_hash(rows))}
+
+
+def _complete(table: pa.Table) -> tuple[pa.Table, Counter[str]]:
+    """The rows but for pairs without a score and triples with an empty text, and the number of these by reason."""
+    if "score" in table.column_names:
+        reason, incomplete = "no score", pc.is_null(table["score"], nan_is_null=True)
+    elif "anchor" in table.column_names:
+        filled = [column for column in table.columns if column.null_count < len(table)]
+        empty = [pc.equal(pc.utf8_trim_whitespace(texts.fill_null("")), "") for texts in filled]
+        reason, incomplete = "empty text", functools.reduce(pc.or_, empty, pc.is_null(table["anchor"]))
+    else:
+        return table, Counter()
+    kept = table.filter(pc.invert(incomplete))
+    return kept, +Counter({reason: len(table) - len(kept)})
 
 
 def _content_hash(rows: pa.Table) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
 from string import Template
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -73,13 +72,6 @@ class ModelValidator(Validator):
         return likely_language(" ".join(self.listed))
 
 
-class Written(NamedTuple):
-    """The sentences of a pool, and the calls whose answers they were chosen from."""
-
-    chosen: list[Candidate]
-    calls: list[Row]
-
-
 def write_pool(
     llm: Llm,
     ledger: Ledger,
@@ -90,7 +82,7 @@ def write_pool(
     place: str,
     *,
     offline: bool,
-) -> Written:
+) -> tuple[list[Candidate], list[Row]]:
     """Ask for sentences until ``pool`` is full and every word is used often enough.
 
     The number of concurrent calls is the smallest that can give the missing sentences. Answers are used in the order of
@@ -105,6 +97,9 @@ def write_pool(
         pool: Required contents of the pool, and the maximum number of calls.
         place: Block of the configuration, for messages.
         offline: Use stored answers only.
+
+    Returns:
+        The sentences of the pool, and the calls whose answers they were chosen from.
 
     Raises:
         ApiError: if the model cannot be used, or ``max_calls`` calls did not suffice.
@@ -133,7 +128,7 @@ def write_pool(
                 bar.update()
                 problem = lacks(cover, validator.listed, pool)
                 if problem is None:
-                    return Written([candidates[index] for index in cover.chosen], calls)
+                    return [candidates[index] for index in cover.chosen], calls
     raise ApiError(
         f"{place}: after {pool.max_calls} calls with {len(candidates)} usable sentences, {problem}; "
         f"refused: {dict(validator.refused)}. Raise max_calls; answers are kept."
@@ -212,10 +207,10 @@ def write_exemplars(job: Job) -> None:
     template, offline = job.inputs["prompt"].read_text("utf-8"), is_offline()
     with Ledger(ledger_path(), read_only=offline and ledger_path().exists()) as ledger:
         llm = Llm(block, f"llms.{pool.llm}", ledger)
-        written = write_pool(llm, ledger, template, words, validator, pool, place, offline=offline)
+        chosen, calls = write_pool(llm, ledger, template, words, validator, pool, place, offline=offline)
     tables = {
-        "exemplars": pool_table(written.chosen),
+        "exemplars": pool_table(chosen),
         "dropped": table_of(sorted(validator.refused.items()), DROPPED),
-        "usage": pa.Table.from_pylist(usage_by_model(written.calls), schema=USAGE),
+        "usage": pa.Table.from_pylist(usage_by_model(calls), schema=USAGE),
     }
     job.write(tables, labels=[pool.label])

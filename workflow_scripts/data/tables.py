@@ -1,13 +1,10 @@
 """Tables from rows, and tables of datasets and corpora in any form."""
 
-import functools
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from workflow_scripts.columns import FORMS
@@ -57,20 +54,6 @@ def in_form(
             problem = f"column {columns[field.name]!r} cannot be read as {field.type}: {error}"
             raise DataError(f"{place}: {problem}. Correct the column, or name another.") from error
     return pa.table(made, schema=FORMS[form])
-
-
-def drop_incomplete(table: pa.Table) -> tuple[pa.Table, Counter[str]]:
-    """Drop pairs without a score and triples with an empty text; returns the rest and the counts by reason."""
-    if "score" in table.column_names:
-        reason, incomplete = "no score", pc.is_null(table["score"], nan_is_null=True)
-    elif "anchor" in table.column_names:
-        filled = [column for column in table.columns if column.null_count < len(table)]
-        empty = [pc.equal(pc.utf8_trim_whitespace(texts.fill_null("")), "") for texts in filled]
-        reason, incomplete = "empty text", functools.reduce(pc.or_, empty, pc.is_null(table["anchor"]))
-    else:
-        return table, Counter()
-    kept = table.filter(pc.invert(incomplete))
-    return kept, +Counter({reason: len(table) - len(kept)})
 
 
 def texts_of(table: pa.Table) -> Iterator[str]:

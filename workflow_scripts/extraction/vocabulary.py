@@ -12,7 +12,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
-from workflow_scripts.columns import TOKEN_DOCUMENTS
 from workflow_scripts.models.tokens import TokenisedText
 
 Integers = NDArray[np.int64]
@@ -112,21 +111,8 @@ def count_documents(text: TokenisedText, vocabulary: int, times_U: Integers | No
     return Counts(int(times_U.sum()), int(times_U @ text.lengths), documents_V)
 
 
-def counts_table(counts: Counts, tokens: Sequence[str]) -> pa.Table:
-    """Document frequencies as a table with the columns of ``columns.TOKEN_DOCUMENTS``."""
-    ids = np.flatnonzero(counts.documents_V)
-    columns = [
-        ids.astype(np.int32),
-        pa.array([tokens[number] for number in ids.tolist()], pa.string()),
-        counts.documents_V[ids],
-        np.full(len(ids), counts.documents),
-        np.full(len(ids), counts.tokens),
-    ]
-    return pa.table(columns, schema=TOKEN_DOCUMENTS)
-
-
 def read_counts(table: pa.Table, vocabulary: int) -> Counts:
-    """Document frequencies from a table of ``counts_table``."""
+    """Document frequencies from a table with the columns of ``columns.TOKEN_DOCUMENTS``."""
     documents_V = np.zeros(vocabulary, dtype=np.int64)
     documents_V[table["token_id"].to_numpy()] = table["documents"].to_numpy()
     return Counts(table["all_documents"][0].as_py(), table["all_tokens"][0].as_py(), documents_V)

@@ -204,7 +204,7 @@ def test_a_gap_names_file_source_and_hash(tmp_path, hub_that, capsys, error, pla
 def test_data_that_were_available_during_planning_never_become_a_gap(root):
     planned = text_of({"local:toy.tsv": sha256(root / "toy.tsv")})
     block = dataset(local(), optional=True)
-    assert load_planned("toy", block, root, planned).gap is None
+    assert load_planned("toy", block, root, planned)[2] is None
     (root / "toy.tsv").write_text(TSV + "A\t1\te\tf\n", "utf-8")
     with pytest.raises(DataError, match=f"toy: read from local:toy.tsv .*, but planned with {planned}"):
         load_planned("toy", block, root, planned)

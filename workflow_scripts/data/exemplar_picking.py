@@ -1,4 +1,4 @@
-"""Pick one pool of redundant exemplars from a corpus, in place of a language model's (rule pick_exemplars)."""
+"""Exemplars picked from the corpus itself, in place of a language model's."""
 
 from workflow_scripts.columns import DROPPED, SENTENCES, WORD_COUNTS
 from workflow_scripts.data.exemplars import Validator, greedy_cover, lacks, pool_table, token_counter
@@ -8,11 +8,11 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.corpora import ExtractivePool
 
-BATCH = 2000  # sentences checked at once; the first ones that qualify are enough
+_BATCH = 2000  # sentences checked at once
 
 
 def pick_exemplars(job: Job) -> None:
-    """Read sentences until there are enough candidates, choose, write the pool and what was refused."""
+    """Pick one pool of redundant exemplars from the first sentences of a corpus that qualify (rule pick_exemplars)."""
     place = f"exemplars.{job.wildcards['pool']}"
     pool = ExtractivePool.parse(job.settings["pool"], place)
     counts = job.read("words", WORD_COUNTS)
@@ -20,8 +20,8 @@ def pick_exemplars(job: Job) -> None:
     validator = Validator(pool, words, token_counter(job.inputs["encoder"].parent))
     sentences = job.read("sentences", SENTENCES, ["sentence"])["sentence"]
     candidates = []
-    for start in range(0, len(sentences), BATCH):
-        batch = sentences.slice(start, BATCH).to_pylist()
+    for start in range(0, len(sentences), _BATCH):
+        batch = sentences.slice(start, _BATCH).to_pylist()
         candidates += validator.accept(batch, pool.corpus, range(start, start + len(batch)))
         if len(candidates) >= pool.max_candidates:
             break
