@@ -1,4 +1,4 @@
-"""Entry scripts, one per rule and named after it; no other module imports them."""
+"""The start of every job, and functions of rules, a module each; no other module imports them."""
 
 import sys
 
