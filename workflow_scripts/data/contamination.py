@@ -47,9 +47,10 @@ def contamination(
     """
     trained = {text for table in training for text in texts_of(table)}
     evaluated = {text for table in evaluation.values() for text in texts_of(table)}
+    known = {normalised(text) for text in trained} - {""}
     shared = {
         "exact": {text for text in evaluated & trained if exact(text)},
-        "normalised": _alike(evaluated, trained),
+        "normalised": {text for text in evaluated if normalised(text) in known},
         "contained": contained(trained, evaluated),
     }
     rows = [
@@ -72,12 +73,6 @@ def normalised(text: str) -> str:
 
 def _folded(text: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-
-
-def _alike(evaluated: Iterable[str], trained: Iterable[str]) -> set[str]:
-    """Evaluation texts whose normalised form equals that of a training text."""
-    known = {normalised(text) for text in trained} - {""}
-    return {text for text in evaluated if normalised(text) in known}
 
 
 def contained(trained: Iterable[str], evaluated: Iterable[str]) -> set[str]:

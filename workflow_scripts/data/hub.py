@@ -20,10 +20,6 @@ _SECONDS = 5
 _LOCAL_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS}
 
 
-class NotAllowedError(UnreachableError):
-    """The Hub denies this user access."""
-
-
 def find(repository: str, revision: str | None, kind: Kind) -> str | None:
     """Check once, with a short timeout, that a repository has a commit; the libraries would try for half a minute.
 
@@ -105,7 +101,7 @@ def reaching(place: str) -> Iterator[None]:
         problem = f"{place}: {type(causes[-1]).__name__}: {message}"
         if status in (401, 403):
             advice = "not allowed: ask for access, then log in with hf auth login"
-            raise NotAllowedError(f"{problem} ({advice})") from error
+            raise UnreachableError(f"{problem} ({advice})") from error
         if status == 404:
             raise MissingError(problem) from error
         raise UnreachableError(f"{problem} (not reached)") from error

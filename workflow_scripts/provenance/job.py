@@ -36,7 +36,7 @@ _STDOUT = 1
 
 
 class Job(NamedTuple):
-    """Everything that a rule passes to its entry script."""
+    """Everything that a rule passes to its function."""
 
     start: Record
     """The record of its artefacts before the job begins."""
