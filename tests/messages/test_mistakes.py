@@ -214,7 +214,7 @@ MISTAKES = {
     ),
     "a reading with a section that nobody reads": (
         both(put("methods/simcse/readings/odd", {"mehtod": {"dropout": 0.1}}), run("simcse", reading="odd")),
-        "readings.odd.mehtod: 'mehtod' is not one of method, training, development. Did you mean method?",
+        "readings.odd.mehtod: unknown key. Did you mean method?",
     ),
     "a mistake in the runs behind an encoder": (
         twin(SIMCSE, OTHER | {"overrides": {"training": {"max_step": 5}}}),

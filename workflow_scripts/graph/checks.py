@@ -45,7 +45,7 @@ from workflow_scripts.settings.corpora import Corpus
 from workflow_scripts.settings.grids import EXTRACTION, Run, RunBlock, expand
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.readouts import Start
-from workflow_scripts.settings.training import ContinueMlm, Development, Training
+from workflow_scripts.settings.training import ContinueMlm
 
 
 def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any], list[str]]:
@@ -98,9 +98,6 @@ def study_findings(
         return not any(line.startswith(starts) for line in found)
 
     settings = whole or _sections(config, clean)
-    if settings.model_fields_set >= {"methods", "encoders"} and (more := [*_override_findings(settings)]):
-        found += more
-        settings = _sections(config, clean)
     parts = settings.model_fields_set
     places = {name: f"experiments/{name}.yaml" for name in plain}
     grids: dict[str, GridBlock] = {}
@@ -145,21 +142,6 @@ def _sections(config: Config, clean: Callable[[str], bool]) -> Configuration:
             kind: Any = Annotated[field.annotation, field]
             parts[name] = TypeAdapter(kind).validate_json(json.dumps(config[name], default=str), strict=True)
     return Configuration.model_construct(_fields_set={*parts}, **parts)
-
-
-def _override_findings(settings: Configuration) -> Iterator[str]:
-    """Keys, types and ranges of what methods and encoders override, each by itself; runs are checked as a whole."""
-    overrides: dict[str, Mapping[Any, Any]] = {}
-    for name, method in settings.methods.items():
-        overrides[f"methods.{name}"] = {"training": method.training, "development": method.development}
-        overrides |= {f"methods.{name}.readings.{one}": keys for one, keys in method.readings.items()}
-    for name, encoder in settings.encoders.items():
-        overrides[f"encoders.{name}"] = {"training": encoder.training}
-        if isinstance(encoder, AdaptedEncoder):
-            overrides[f"encoders.{name}.adapt"] = {"training": encoder.adapt.training}
-    for place, changed in overrides.items():
-        yield from read(Training, changed.get("training", {}), f"{place}.training.", partial=True)[1]
-        yield from read(Development, changed.get("development", {}), f"{place}.development.", partial=True)[1]
 
 
 def _defined_runs(

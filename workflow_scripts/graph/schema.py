@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import AfterValidator, Field, JsonValue, Tag, model_validator
 
 from workflow_scripts.config import OPERATIONAL, Settings, told_by
 from workflow_scripts.errors import unknown
@@ -14,6 +14,7 @@ from workflow_scripts.figures.extraction import LayerLines, MixingMap, VariantSc
 from workflow_scripts.figures.maps import AttentionMaps, LayerAttention, TokenSimilarity
 from workflow_scripts.figures.modulus_surface import ModulusSurface
 from workflow_scripts.figures.tables import AlignmentUniformity, Scatter, Sweep
+from workflow_scripts.graph.mistakes import read
 from workflow_scripts.settings.apis import LlmBlock, TranslatorBlock
 from workflow_scripts.settings.claims import Config as Claims
 from workflow_scripts.settings.corpora import (
@@ -63,7 +64,6 @@ from workflow_scripts.settings.names import (
     Name,
     Overrides,
     Refers,
-    RunOverrides,
     Template,
 )
 from workflow_scripts.settings.report import Contamination, Names, Page, Significance
@@ -82,6 +82,21 @@ from workflow_scripts.settings.suites import (
 from workflow_scripts.settings.training import ContinueMlm, Development, TeacherEncoding, Training
 
 
+def _keys_of(kind: type[Settings]) -> AfterValidator:
+    """The check of some keys of a section, by themselves: what they are merged into is checked as a whole."""
+
+    def check(keys: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        if lines := read(kind, keys, "", partial=True)[1]:
+            raise ValueError("\n".join(lines))
+        return keys
+
+    return AfterValidator(check)
+
+
+TrainingOverrides = Annotated[Overrides, _keys_of(Training)]
+DevelopmentOverrides = Annotated[Overrides, _keys_of(Development)]
+
+
 class Adapt(Settings):
     """An encoder made by masked-language-model training: from another one, or from scratch."""
 
@@ -92,13 +107,13 @@ class Adapt(Settings):
         default=None,
         description="Sizes of an encoder with random weights; of the base, tokeniser and architecture are taken.",
     )
-    training: Overrides = Field(
+    training: TrainingOverrides = Field(
         default={}, description="Overrides of continue_mlm.training while it is made."
     )
 
 
 class _Encoder(Settings):
-    training: Overrides = Field(default={}, description="Overrides of training for every run on it.")
+    training: TrainingOverrides = Field(default={}, description="Overrides of training for every run on it.")
 
 
 class FetchedEncoder(_Encoder):
@@ -154,6 +169,14 @@ def _in_tuples(value: Any) -> Any:
 AnyMethodBlock = Annotated[PlainMethod | ReductionBlock, Field(discriminator="module")]
 
 
+class Reading(Settings):
+    """Changes to a method's block."""
+
+    method: Overrides = Field(default={}, description="Of the method itself.")
+    training: TrainingOverrides = Field(default={}, description="Of the training.")
+    development: DevelopmentOverrides = Field(default={}, description="Of how checkpoints are chosen.")
+
+
 class MethodBlock(Settings):
     """A block of ``methods``: settings of its module, overrides of training, and readings."""
 
@@ -161,9 +184,11 @@ class MethodBlock(Settings):
     base: Annotated[Name, Refers("methods", ("methods without a base",))] | None = Field(
         default=None, description="Block of the method underneath."
     )
-    training: Overrides = Field(default={}, description="Overrides of the shared training settings.")
-    development: Overrides = Field(default={}, description="Overrides of how checkpoints are chosen.")
-    readings: dict[Name, RunOverrides] = Field(default={}, description="Named changes to this block.")
+    training: TrainingOverrides = Field(default={}, description="Overrides of the shared training settings.")
+    development: DevelopmentOverrides = Field(
+        default={}, description="Overrides of how checkpoints are chosen."
+    )
+    readings: dict[Name, Reading] = Field(default={}, description="Named changes to this block.")
 
     @model_validator(mode="before")
     @classmethod
