@@ -98,39 +98,29 @@ def study_findings(
         return not any(line.startswith(starts) for line in found)
 
     settings = whole or _sections(config, clean)
-    parts = settings.model_fields_set
-    places = {name: f"experiments/{name}.yaml" for name in plain}
     grids: dict[str, GridBlock] = {}
     for name, grid in plain.items():
-        block, lines = read(GridBlock, grid, f"{places[name]}: ")
+        block, lines = read(GridBlock, grid, f"experiments/{name}.yaml: ")
         found += lines
         grids |= {name: block} if block else {}
     found += misnamed(settings, references(settings))
     for name, block in grids.items():
-        found += misnamed(settings, references(block), f"{places[name]}: ")
-    if "datasets" in parts:
-        found += reader_findings(settings)
-    if "encoders" in parts:
-        found += encoder_findings(settings)
-    if parts >= {"suites", "datasets"}:
-        found += suite_findings(settings)
-    if parts >= _OF_EXTRACTION:
-        found += extraction_findings(settings)
-    if parts >= _OF_GRIDS:
-        tables = {*settings.extraction.tables, *settings.extraction.statistics}
-        taken = "a table of the extraction study has that name. Rename the file."
-        found += [f"{places[name]}: {taken}" for name in grids if name in tables]
-        for name, block in grids.items():
-            found += grid_findings(settings, block, places[name])
-        if "claims" in parts:
-            sound = {name: grid for name, grid in grids.items() if clean(places[name])}
-            found += claim_findings(settings, sound, root)
-    if parts >= _OF_RUNS and clean(*_OF_RUNS):
+        found += misnamed(settings, references(block), f"experiments/{name}.yaml: ")
+    for sections, check in (
+        ({"datasets"}, reader_findings(settings)),
+        ({"encoders"}, encoder_findings(settings)),
+        ({"suites", "datasets"}, suite_findings(settings)),
+        (_OF_EXTRACTION, extraction_findings(settings)),
+        (_OF_GRIDS, grid_findings(settings, grids)),
+        ({"data_root", "answers"}, data_root_findings(settings, data_root)),
+        ({"extraction", "exemplars"}, resource_findings(settings, grids, root)),
+    ):
+        found += check if settings.model_fields_set >= sections else ()
+    if settings.model_fields_set >= {*_OF_GRIDS, "claims"}:
+        sound = {name: grid for name, grid in grids.items() if clean(f"experiments/{name}.yaml")}
+        found += claim_findings(settings, sound, root)
+    if settings.model_fields_set >= _OF_RUNS and clean(*_OF_RUNS):
         found += _run_findings(config, settings, grids, data_root)
-    if parts >= {"data_root", "answers"}:
-        found += data_root_findings(settings, data_root)
-    if parts >= {"extraction", "exemplars"}:
-        found += resource_findings(settings, grids, root)
     return settings, grids, found
 
 

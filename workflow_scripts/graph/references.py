@@ -201,25 +201,23 @@ def suite_findings(settings: Configuration) -> Iterator[str]:
             yield from misnamed(settings, named)
 
 
-def grid_findings(settings: Configuration, grid: GridBlock, place: str) -> Iterator[str]:
-    """Names in a grid that refer to nothing in it, two runs of one name, and columns that no suite writes.
-
-    Args:
-        settings: The configuration.
-        grid: The grid.
-        place: Its file.
-    """
-    for number, block in enumerate(grid.runs):
-        yield from _seed_findings(settings, block, f"{place}: runs.{number}")
-    try:
-        runs, baselines = runs_of(grid), baselines_of(grid).values()
-    except ConfigError as error:
-        yield f"{place}: {error}"
-        return
-    yield from misnamed(settings, references(grid), f"{place}: ", _names_in(settings, grid, runs))
-    yield from unknown(dict.fromkeys(filter(None, baselines)), runs, f"{place}: baseline")
-    yield from ambiguity_findings(settings.names, runs, place)
-    yield from _findings_in_columns(settings, grid, place)
+def grid_findings(settings: Configuration, grids: Mapping[str, GridBlock]) -> Iterator[str]:
+    """Names in grids that refer to nothing in them, two runs of one name, and columns that no suite writes."""
+    for name, grid in grids.items():
+        place = f"experiments/{name}.yaml"
+        if name in (*settings.extraction.tables, *settings.extraction.statistics):
+            yield f"{place}: a table of the extraction study has that name. Rename the file."
+        for number, block in enumerate(grid.runs):
+            yield from _seed_findings(settings, block, f"{place}: runs.{number}")
+        try:
+            runs, baselines = runs_of(grid), baselines_of(grid).values()
+        except ConfigError as error:
+            yield f"{place}: {error}"
+            continue
+        yield from misnamed(settings, references(grid), f"{place}: ", _names_in(settings, grid, runs))
+        yield from unknown(dict.fromkeys(filter(None, baselines)), runs, f"{place}: baseline")
+        yield from ambiguity_findings(settings.names, runs, place)
+        yield from _findings_in_columns(settings, grid, place)
 
 
 def _names_in(settings: Configuration, grid: GridBlock, runs: Iterable[str]) -> dict[str, Iterable[str]]:
