@@ -5,14 +5,13 @@ from pathlib import Path
 
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph import corpora, reporting
-from workflow_scripts.graph.call import call, code, command
+from workflow_scripts.graph.call import as_json, at, call, code, command, filled, having, one_of, parts
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.console import check_configfiles, print_study
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.outside import check_needs, note_planned
 from workflow_scripts.graph.place import note_call
 from workflow_scripts.graph.sizes import asked
-from workflow_scripts.graph.slices import as_json, at, filled, having, one_of, parts
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.settings.suites import EVALUATORS
 

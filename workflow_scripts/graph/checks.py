@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, advice, unknown
 from workflow_scripts.graph.blocks import block_findings, extraction_findings
+from workflow_scripts.graph.call import Config, as_json
 from workflow_scripts.graph.configuration import read_mapping
 from workflow_scripts.graph.mistakes import read
 from workflow_scripts.graph.references import (
@@ -40,7 +41,6 @@ from workflow_scripts.graph.schema import (
     RunSettings,
 )
 from workflow_scripts.graph.sizes import Sizes
-from workflow_scripts.graph.slices import Config, as_json
 from workflow_scripts.settings.corpora import Corpus
 from workflow_scripts.settings.grids import EXTRACTION, Run, RunBlock, expand
 from workflow_scripts.settings.methods import MethodConfig

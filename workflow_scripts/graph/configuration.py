@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from workflow_scripts.errors import ConfigError, advice, refuse, shown
-from workflow_scripts.graph.slices import Config
+from workflow_scripts.graph.call import Config
 from workflow_scripts.provenance.key import canonical
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from workflow_scripts.config import Settings
+from workflow_scripts.graph.call import as_json
 from workflow_scripts.graph.outside import source_now, sources_read
 from workflow_scripts.graph.schema import Configuration
-from workflow_scripts.graph.slices import as_json
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.corpora import Shape, Translation
 from workflow_scripts.settings.datasets import DatasetBlock, FileSource, HubSource

@@ -13,8 +13,8 @@ from workflow_scripts.graph.blocks import (
     tasks_of,
     wikitext_settings,
 )
+from workflow_scripts.graph.call import Wildcards, as_json
 from workflow_scripts.graph.outside import source_now
-from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.extraction import Idf, JobSettings, WordRepresentation
 

@@ -17,9 +17,9 @@ from workflow_scripts.data.hub import Kind, answers, snapshot
 from workflow_scripts.data.published import SHARDS, WEIGHTS, encoder_folder, files_of
 from workflow_scripts.data.sources import NOT_REACHED, NOTHING, Pin, is_here, text_of
 from workflow_scripts.errors import one_line_errors, refuse
+from workflow_scripts.graph.call import at
 from workflow_scripts.graph.place import is_in_job, sha256_now, write_note
 from workflow_scripts.graph.schema import Configuration
-from workflow_scripts.graph.slices import at
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.apis import ApertiumBlock
 from workflow_scripts.settings.datasets import (

@@ -15,6 +15,7 @@ from typing import Annotated, Any, get_args
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, advice, shown, unknown
 from workflow_scripts.graph.blocks import definable_rows, not_aggregated, tables_of
+from workflow_scripts.graph.call import at
 from workflow_scripts.graph.mistakes import read
 from workflow_scripts.graph.schema import (
     AdaptedEncoder,
@@ -24,7 +25,6 @@ from workflow_scripts.graph.schema import (
     GridBlock,
     MethodBlock,
 )
-from workflow_scripts.graph.slices import at
 from workflow_scripts.settings.claims import FOLDER as CLAIMS
 from workflow_scripts.settings.claims import Claim, Comparison, claims_in, papers_in
 from workflow_scripts.settings.corpora import Corpus, LlmPool, RoundTripCorpus

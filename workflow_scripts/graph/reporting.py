@@ -14,8 +14,8 @@ from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import MODELS, Declaration, all_figures
 from workflow_scripts.graph.blocks import Shown, files_of, names, tables_of
 from workflow_scripts.graph.blocks import datasets_of as extraction_datasets
+from workflow_scripts.graph.call import Config, Wildcards, as_json, at
 from workflow_scripts.graph.references import called, called_runs, corpus_datasets, source_corpus
-from workflow_scripts.graph.slices import Config, Wildcards, as_json, at
 from workflow_scripts.graph.study import Grid, Run, Study
 from workflow_scripts.settings.claims import FOLDER, Claim, Comparison, claims_in
 from workflow_scripts.settings.corpora import RoundTripCorpus

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.call import Config, as_json
 from workflow_scripts.graph.mistakes import read
 from workflow_scripts.graph.schema import AnyEncoder, EncoderFromRuns, GridBlock, RunSettings
-from workflow_scripts.graph.slices import Config, as_json
 from workflow_scripts.settings.grids import Run, expand, merged, runs_of
 
 _OVERRIDABLE = ("training", "development")

@@ -13,9 +13,9 @@ from typing import Any
 
 from workflow_scripts.data.published import encoder_folder
 from workflow_scripts.errors import DataError
+from workflow_scripts.graph.call import Wildcards
 from workflow_scripts.graph.runs import members_of
 from workflow_scripts.graph.schema import AdaptedEncoder, AnyEncoder, Configuration, FetchedEncoder
-from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.settings.encoders import EncoderBlock, HubEncoder
 from workflow_scripts.settings.readouts import BUILT_AS_BERT, Size
 

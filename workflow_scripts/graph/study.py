@@ -12,6 +12,7 @@ from typing import Any
 
 from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.figures.base import MODELS
+from workflow_scripts.graph.call import Config
 from workflow_scripts.graph.checks import read_grids, study_findings
 from workflow_scripts.graph.configuration import placed
 from workflow_scripts.graph.place import from_here
@@ -26,7 +27,6 @@ from workflow_scripts.graph.schema import (
     GridBlock,
 )
 from workflow_scripts.graph.sizes import parts_of
-from workflow_scripts.graph.slices import Config
 from workflow_scripts.methods import method_modules, readout_modules
 from workflow_scripts.provenance.closure import code_files
 from workflow_scripts.settings import grids as asked

@@ -7,8 +7,8 @@ import pytest
 from snakemake.iocontainers import Wildcards
 
 from tests.planning import DEMO, ROOT, merged_config
+from workflow_scripts.graph.call import parts
 from workflow_scripts.graph.console import check_configfiles
-from workflow_scripts.graph.slices import parts
 from workflow_scripts.graph.study import open_study
 
 
