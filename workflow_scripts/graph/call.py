@@ -10,10 +10,10 @@ import json
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from workflow_scripts.graph.place import read_note, write_note
 from workflow_scripts.provenance.closure import meanings, packages, read_before
@@ -22,17 +22,8 @@ from workflow_scripts.provenance.key import canonical
 Config = dict[str, Any]
 
 
-class Wildcards(Protocol):
-    """A job's wildcards, by attribute, and their values in order."""
-
-    def __iter__(self) -> Iterator[str]:
-        """Values of all wildcards."""
-
-    def items(self) -> Iterable[tuple[str, str]]:
-        """Names and values."""
-
-    def __getattr__(self, name: str) -> str:
-        """Value of the wildcard ``name``."""
+Wildcards = Any
+"""A job's wildcards: their values by attribute and in order; ``items()`` has names and values."""
 
 
 def parts(thing: Callable[[Wildcards], object], *names: str, **called: str) -> Callable[[Wildcards], str]:
@@ -137,12 +128,8 @@ CALLS = re.compile(r"-m workflow_scripts\.jobs (\w+) [^\n]*<<'END'\n(.*?)\nEND$"
 """Entry script and JSON of every job in a text of commands."""
 
 
-class Named(Protocol):
-    """Files of a job by role."""
-
-    def items(self) -> Iterable[tuple[str, Any]]:
-        """Role, and a path or several; files without a role are waited for, and not handed over."""
-
+Named = Any
+"""Files of a job: ``items()`` has roles, each with a path or several; files without one are waited for alone."""
 
 _COMMAND = """python -m workflow_scripts.jobs RULE >{log:q} 2>&1 <<'END'
 {{"module": "{params.module}",

@@ -70,28 +70,25 @@ def corpus_columns(settings: Configuration, corpus: str) -> tuple[str, ...]:
     return ("anchor", "positive", *negatives)
 
 
-def encoders_behind(encoders: Mapping[str, AnyEncoder], name: str) -> set[str]:
-    """All ancestors of an encoder; includes the encoder itself if its definition is circular."""
-    found: set[str] = set()
-    pending = [name]
-    while pending:
-        match encoders.get(pending.pop()):
-            case AdaptedEncoder(adapt=adapt):
-                starts = {adapt.base}
-            case EncoderFromRuns(runs=runs):
-                axes = (listed(axis) for run in runs for axis in (run.encoder, run.teacher))
-                starts = {one for several in axes for one in several if one}
-            case _:
-                starts = set()
-        pending += starts - found
-        found |= starts
-    return found
+def _starts(encoder: AnyEncoder | None) -> set[str]:
+    """Encoders that one is made from."""
+    match encoder:
+        case AdaptedEncoder(adapt=adapt):
+            return {adapt.base}
+        case EncoderFromRuns(runs=runs):
+            return {
+                name for run in runs for axis in (run.encoder, run.teacher) for name in listed(axis) if name
+            }
+    return set()
 
 
 def encoders_reached(encoders: Mapping[str, AnyEncoder], names: Iterable[str]) -> set[str]:
-    """Encoders, and all behind them."""
-    names = set(names)
-    return names.union(*(encoders_behind(encoders, name) for name in names))
+    """Encoders, and all that they are made from."""
+    found, pending = set[str](), {*names}
+    while pending:
+        found |= pending
+        pending = set().union(*(_starts(encoders.get(name)) for name in pending)) - found
+    return found
 
 
 def block_form(settings: Configuration, section: str, name: str) -> str | None:
@@ -182,7 +179,7 @@ def encoder_findings(settings: Configuration) -> Iterator[str]:
     for name, encoder in settings.encoders.items():
         for number, block in enumerate(encoder.runs if isinstance(encoder, EncoderFromRuns) else ()):
             yield from _seed_findings(settings, block, f"encoders.{name}.runs.{number}")
-        if name in encoders_behind(settings.encoders, name):
+        if name in encoders_reached(settings.encoders, _starts(encoder)):
             yield f"encoders.{name}: it starts from itself, by way of its runs or base. Name another."
 
 

@@ -104,7 +104,8 @@ class Study:
         for name, run in runs.items():
             merged, mistakes = read_run(self.plain, run)
             assert merged, mistakes
-            found[name] = Run(self, name, run, merged.method, merged.training, merged.development)
+            starts = run.encoder, run.corpus, run.teacher
+            found[name] = Run(self, name, run, *starts, merged.method, merged.training, merged.development)
         return found
 
     def per_run(self, pattern: str) -> list[str]:
@@ -223,24 +224,15 @@ class Run:
     study: Study = field(repr=False)
     name: str
     asked: asked.Run
+    encoder: str
+    """The encoder that it starts from."""
+    corpus: str | None
+    """The corpus that it trains on."""
+    teacher: str | None
+    """The encoder whose vectors it learns."""
     method: AnyMethod
     training: Training
     development: Development
-
-    @property
-    def encoder(self) -> str:
-        """The encoder that it starts from."""
-        return self.asked.encoder
-
-    @property
-    def corpus(self) -> str | None:
-        """The corpus that it trains on."""
-        return self.asked.corpus
-
-    @property
-    def teacher(self) -> str | None:
-        """The encoder whose vectors it learns."""
-        return self.asked.teacher
 
     @property
     def decides(self) -> Config:
