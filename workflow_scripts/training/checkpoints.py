@@ -1,40 +1,25 @@
 """Checkpoints that are either complete or absent, and belong to exactly one training.
 
-A checkpoint is a folder ``step00000100`` with safetensors and a manifest, ``COMPLETE.json``. The manifest is written
-last; it contains the sha256 of every other file, the fingerprint of the training and its own checksum. Folders with an
-invalid manifest, or with another fingerprint (other settings, data, code or seed), are ignored.
+A checkpoint is a folder ``step00000100`` with safetensors and ``COMPLETE.json``, which is written last: the fingerprint
+of the training, and the sha256 of every other file. A folder whose files are others, or with another fingerprint (other
+settings, data, code or seed), is ignored. So every bit of a checkpoint is compared with something else.
 """
 
-import hashlib
+import json
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from workflow_scripts.config import Settings
 from workflow_scripts.provenance.artefacts import atomic
 from workflow_scripts.provenance.record import sha256_of
 
 MANIFEST = "COMPLETE.json"
 Tensors = dict[str, Tensor]
-
-
-class Manifest(Settings):
-    """The files of a complete checkpoint."""
-
-    fingerprint: str
-    """Hash of everything that the training depends on."""
-    files: dict[str, str]
-    """Name of each other file to its sha256."""
-    checksum: str = ""
-
-    def checksummed(self) -> "Manifest":
-        """The manifest with the hash of its other entries as its checksum."""
-        content = self.model_copy(update={"checksum": ""}).model_dump_json()
-        return self.model_copy(update={"checksum": hashlib.sha256(content.encode()).hexdigest()})
 
 
 class Checkpoint(NamedTuple):
@@ -52,10 +37,8 @@ def save_checkpoint(folder: Path, fingerprint: str, checkpoint: Checkpoint) -> N
     for name, tensors in checkpoint.groups.items():
         with atomic(own / f"{name}.safetensors") as temporary:
             save_file(tensors, temporary)
-    hashes = {path.name: sha256_of(path) for path in sorted(own.iterdir())}
-    manifest = Manifest(fingerprint=fingerprint, files=hashes).checksummed()
     with atomic(own / MANIFEST) as temporary:
-        temporary.write_text(manifest.model_dump_json(), "utf-8")
+        temporary.write_text(json.dumps(_contents(own, fingerprint)), "utf-8")
     for other in folder.glob("step*"):
         if other != own:
             shutil.rmtree(other, ignore_errors=True)
@@ -69,18 +52,14 @@ def in_host_memory(tensors: Mapping[str, Tensor]) -> Tensors:
 def load_checkpoint(folder: Path, fingerprint: str) -> Checkpoint | None:
     """The newest complete checkpoint of this training; None if there is none."""
     for own in sorted(folder.glob("step*"), reverse=True):
-        manifest = _intact_manifest(own)
-        if manifest and manifest.fingerprint == fingerprint:
-            groups = {Path(name).stem: load_file(own / name) for name in manifest.files}
-            return Checkpoint(int(own.name.removeprefix("step")), groups)
+        with suppress(OSError, ValueError):  # the writer was killed, or the file was damaged later
+            if json.loads((own / MANIFEST).read_text("utf-8")) == _contents(own, fingerprint):
+                groups = {file.stem: load_file(file) for file in own.glob("*.safetensors")}
+                return Checkpoint(int(own.name.removeprefix("step")), groups)
     return None
 
 
-def _intact_manifest(folder: Path) -> Manifest | None:
-    """The manifest of a checkpoint; None unless it is valid, and every file is as it says."""
-    try:
-        manifest = Manifest.model_validate_json((folder / MANIFEST).read_text("utf-8"))
-        files = {name: sha256_of(folder / name) for name in manifest.files}
-    except (OSError, ValueError):  # the writer was killed, or the file was damaged later
-        return None
-    return manifest if manifest == manifest.checksummed() and manifest.files == files else None
+def _contents(folder: Path, fingerprint: str) -> dict[str, Any]:
+    """What a folder holds: the fingerprint of its training, and each file with its hash."""
+    files = {file.name: sha256_of(file) for file in sorted(folder.glob("*.safetensors"))}
+    return {"fingerprint": fingerprint, "files": files}
