@@ -33,7 +33,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 RECIPES = sorted(ROOT.glob("docs/adding/*.md"))
 READ_LANGUAGES = {"text"}
 _FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_PLANNED = {"make": "--dry-run", "snakemake": "--dry-run --quiet all"}
+_PLANNED = {"make": "--dry-run", "snakemake": "--dry-run --quiet all", "sqlite3": "-version"}
 """What makes a program say what it would do, and do nothing."""
 
 Use = Literal["write", "append", "edit", "run", "plan", "script", "untried", "read"]

@@ -22,7 +22,6 @@ VERBS = {
     "rebuild": "rebuild a file elsewhere, and compare",
     "lock": "write a study's hashes and numbers to a lock file, or compare with one",
     "schema": "print a JSON Schema of the configuration, or of a reader's options",
-    "answers": "list requests to translators and language models, and their answers",
 }
 """Modules of ``verbs``, imported when they are called, and what each does."""
 

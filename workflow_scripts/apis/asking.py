@@ -1,12 +1,14 @@
 """Ask an engine for the answers that the ledger lacks: claims, concurrent requests, and a stop if the engine fails.
 
 An answer in the ledger survives any end of the process. A process that is killed loses the answers in flight, at most
-``workers`` requests; the next process takes over its claims.
+``workers`` requests; the next process sends them again when their claims have expired.
 
 Stored answers are judged again with the current rules whenever they are read.
 """
 
 import json
+import shlex
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +17,15 @@ from typing import Any
 
 from workflow_scripts.apis.answer_checks import language_detector, text_fault
 from workflow_scripts.apis.calls import Client, NoAnswer, without_keys
-from workflow_scripts.apis.ledger import Ledger, Request, Row, Status
+from workflow_scripts.apis.ledger import (
+    CLAIM_SECONDS,
+    RENEWAL_SECONDS,
+    Ledger,
+    Request,
+    Row,
+    Status,
+    ledger_path,
+)
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.apis import Calls
 
@@ -23,7 +33,9 @@ IN_A_ROW = 5
 """Requests in a row without a usable answer after which the engine, not the requests, is considered broken."""
 _SUSPICIOUS_ROW = 3  # unusable answers in a row at the end of a job; the next job asks for them again
 _POLL_SECONDS = 0.2  # between checks of requests that another process has claimed
+_WAITING = f"waiting for another job's answers; if it was killed, its claims expire within {CLAIM_SECONDS} s"
 _MAX_SHOWN = 120  # characters of an answer
+_LIST_OTHERS = "SELECT text, status, reason, answer FROM requests WHERE status <> 'usable'"
 REPEATED = "given to several different sentences"
 _FINAL_REASONS = (REPEATED, "garbled", "no completion", "broken characters")
 """Reasons that cannot be checked again from the stored answer alone."""
@@ -141,8 +153,8 @@ class Watch:
         for last in self.unusable[-1:]:
             answer = " ".join((last.answer or "").split())[:_MAX_SHOWN]
             problem += f"; the last was {last.status}, {last.reason}{f': {answer!r}' if answer else ''}"
-        advice = "list the others with python -m workflow_scripts answers show."
-        raise ApiError(f"{self._place}: {problem}. Usable answers are kept; {advice}")
+        others = shlex.join(["sqlite3", "-line", str(ledger_path()), _LIST_OTHERS])
+        raise ApiError(f"{self._place}: {problem}. Usable answers are kept; list the others: {others}")
 
 
 def collect_answers(
@@ -194,6 +206,7 @@ def _ask_all(
     answered: dict[bytes, Row] = {}
     waiting = deque(requests)
     in_flight: set[Future[list[Row]]] = set()
+    has_waited = False
 
     def note(rows: Sequence[Row]) -> None:
         answered.update((row.request.key, row) for row in rows)
@@ -206,22 +219,29 @@ def _ask_all(
                 calls, size = engine.calls.workers if watch.engine_works else 1, engine.at_once
                 room = (calls - len(in_flight)) * size
                 part = [waiting.popleft() for _ in range(min(room, len(waiting)))]
-                granted = ledger.claim(part, engine.calls.longest_seconds)
+                granted = ledger.claim(part)
                 waiting.extend(granted.busy)
                 note([*granted.known.values()])
                 for start in range(0, len(granted.mine), size):
                     in_flight.add(pool.submit(engine.ask, granted.mine[start : start + size]))
                 if granted.busy and not in_flight:
+                    if not has_waited:
+                        print(f"{engine.place}: {_WAITING}", file=sys.stderr)  # noqa: T201
+                    has_waited = True
                     time.sleep(_POLL_SECONDS)
-                done, in_flight = wait(in_flight, _POLL_SECONDS if granted.busy else None, FIRST_COMPLETED)
+                seconds = _POLL_SECONDS if granted.busy else RENEWAL_SECONDS
+                done, in_flight = wait(in_flight, seconds, FIRST_COMPLETED)
                 note(ledger.save(_finished_rows(done)))
                 for future in done:
                     future.result()  # raises its error, now that all other answers are saved
                 watch.check()
-        except BaseException:  # requests in flight are paid: save their answers
-            done, _ = wait({future for future in in_flight if not future.cancel()})
+        except BaseException:
+            in_flight = {future for future in in_flight if not future.cancel()}
+            while in_flight:  # they are paid: save their answers
+                done, in_flight = wait(in_flight, RENEWAL_SECONDS, FIRST_COMPLETED)
+                ledger.save(_finished_rows(done))
             suspicious = watch.unusable if len(watch.unusable) >= _SUSPICIOUS_ROW else []
-            ledger.save([*_finished_rows(done), *(row._replace(status="failed") for row in suspicious)])
+            ledger.save(row._replace(status="failed") for row in suspicious)
             ledger.release()
             raise
     return answered

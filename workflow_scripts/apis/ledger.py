@@ -12,8 +12,8 @@ decide the answer), its answer and its status:
 The first three are final; the next job sends failed requests again. The server's address and the client are attributes
 of a row and decide nothing.
 
-A request is claimed before it is sent, so that two processes never pay for it twice. A claim ends with its process,
-which is identified by its number and start time on this machine; a claim of another machine expires. Rates and daily
+A request is claimed before it is sent, so that two processes never pay for it twice. A process renews its claims as
+long as it asks, and releases them at its end; those of a killed process expire after ``CLAIM_SECONDS``. Rates and daily
 budgets of providers are in the same file, so that all jobs share them.
 
 Each row has a checksum of all its columns. If damage hid a row, its request would be sent, and paid, again unnoticed;
@@ -29,7 +29,6 @@ locks, let one machine ask at a time.
 import hashlib
 import json
 import os
-import socket
 import sqlite3
 import threading
 import time
@@ -57,6 +56,10 @@ _MACHINE_ERRORS = (
 )  # fmt: skip
 _KEYS_PER_QUERY = 500  # SQLite allows 32,766 variables, older versions 999
 _BUSY_SECONDS = 120  # longest wait for another writer's transaction, which takes milliseconds
+RENEWAL_SECONDS = 30
+"""Longest time from one renewal of claims to the beginning of the next."""
+CLAIM_SECONDS = RENEWAL_SECONDS + _BUSY_SECONDS + 30
+"""Time after which a claim expires that its process does not renew."""
 
 
 class Request(NamedTuple):
@@ -160,7 +163,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         self.path = path
         self._checked = False
         self._lock = threading.RLock()
-        self._owner = f"{_process_namespace()} {os.getpid()} {_started(os.getpid())} {uuid.uuid4().hex[:8]}"
+        self._owner = uuid.uuid4().hex
         self.read_only = read_only or (path.exists() and not os.access(path, os.W_OK))
         if not self.read_only:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -227,26 +230,14 @@ class Ledger(AbstractContextManager["Ledger"]):
         with self._reading():
             for start in range(0, len(keys), _KEYS_PER_QUERY):
                 part = keys[start : start + _KEYS_PER_QUERY]
-                chosen = self._rows(f"WHERE key IN ({','.join('?' * len(part))})", part)
-                rows |= {row.request.key: row for row in chosen}
+                query = f"SELECT {_COLUMNS} FROM requests WHERE key IN ({','.join('?' * len(part))})"
+                for packed in self._database.execute(query, part):
+                    if (row := _unpacked(packed)) is None:
+                        raise self._damaged("a row has a wrong checksum")
+                    rows[row.request.key] = row
             if len(rows) < len(keys):
                 self._check_pages()
         return rows
-
-    def rows(self) -> Iterator[Row]:
-        """Every row in the order of the requests' hashes.
-
-        Raises:
-            DataError: if one of them is damaged.
-        """
-        with self._reading():
-            yield from self._rows("ORDER BY key")
-
-    def _rows(self, which: str, values: Sequence[Any] = ()) -> Iterator[Row]:
-        for packed in self._database.execute(f"SELECT {_COLUMNS} FROM requests {which}", values):
-            if (row := _unpacked(packed)) is None:
-                raise self._damaged("a row has a wrong checksum")
-            yield row
 
     def _check_pages(self) -> None:
         """Read the whole file and compare its indices with its tables.
@@ -260,20 +251,10 @@ class Ledger(AbstractContextManager["Ledger"]):
                 raise self._damaged(result)
             self._checked = True
 
-    def spent(self) -> list[tuple[str, str, int]]:
-        """For each provider its name, the last day (UTC) with a request, and the number of requests on that day."""
-        with self._reading():
-            return list(self._database.execute("SELECT name, day, sent FROM providers ORDER BY name"))
-
     # Writing
 
-    def claim(self, requests: Sequence[Request], seconds: float) -> Granted:
-        """Claim requests for this process, all in one transaction.
-
-        Args:
-            requests: Distinct requests.
-            seconds: Duration of the claim on machines that cannot see whether this process has ended.
-        """
+    def claim(self, requests: Sequence[Request]) -> Granted:
+        """Claim distinct requests for this process, all in one transaction."""
         granted = Granted([], {}, [])
         if not requests:
             return granted
@@ -286,20 +267,17 @@ class Ledger(AbstractContextManager["Ledger"]):
                 elif self._is_busy(request.key):
                     granted.busy.append(request)
                 else:
-                    claimed = (request.key, self._owner, time.time() + seconds)
+                    claimed = (request.key, self._owner, time.time() + CLAIM_SECONDS)
                     self._database.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", claimed)
                     granted.mine.append(request)
         return granted
 
     def _is_busy(self, key: bytes) -> bool:
-        claim = self._database.execute("SELECT owner, until FROM claims WHERE key = ?", (key,)).fetchone()
-        if claim is None or claim[0] == self._owner or claim[1] < time.time():
-            return False
-        host, process, started, _ = claim[0].split(" ")
-        return bool(host != _process_namespace() or _started(int(process)) == started)
+        claimed = "SELECT 1 FROM claims WHERE key = ? AND owner != ? AND until >= ?"
+        return self._database.execute(claimed, (key, self._owner, time.time())).fetchone() is not None
 
     def save(self, rows: Iterable[Row], *, overwrite_usable: bool = False) -> list[Row]:
-        """Write rows and end their claims, all or none.
+        """Write rows and end their claims, all or none; other claims of this process are renewed.
 
         Args:
             rows: Rows of requests.
@@ -310,9 +288,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         """
         dated = [row if row.asked_at else row._replace(asked_at=now()) for row in rows]
         packed = [_packed(row) for row in dated]
-        if not packed:
-            return dated
-        keys, values = [row[:1] for row in packed], ", ".join("?" * len(packed[0]))
+        keys, values = [row[:1] for row in packed], ", ".join("?" * (_COLUMNS.count(",") + 1))
         only = "" if overwrite_usable else " AND status != 'usable'"
         with self._writing():
             self._database.executemany(f"DELETE FROM requests WHERE key = ?{only}", keys)
@@ -320,6 +296,8 @@ class Ledger(AbstractContextManager["Ledger"]):
                 f"INSERT OR IGNORE INTO requests ({_COLUMNS}) VALUES ({values})", packed
             )
             self._database.executemany("DELETE FROM claims WHERE key = ?", keys)
+            renewed = (time.time() + CLAIM_SECONDS, self._owner)
+            self._database.execute("UPDATE claims SET until = ? WHERE owner = ?", renewed)
         return dated
 
     def release(self) -> None:
@@ -353,17 +331,3 @@ class Ledger(AbstractContextManager["Ledger"]):
     def __exit__(self, *error: object) -> None:
         """Close the file."""
         self._database.close()
-
-
-def _process_namespace() -> str:
-    """The machine and container in which process numbers are unique."""
-    return f"{socket.gethostname()}/{Path('/proc/self/ns/pid').readlink()}"
-
-
-def _started(process: int) -> str:
-    """Start time of a process of this machine in clock ticks; empty if there is no such process."""
-    try:
-        stat = Path(f"/proc/{process}/stat").read_text("ascii", "replace")
-    except OSError:
-        return ""
-    return stat.rpartition(")")[2].split()[19]

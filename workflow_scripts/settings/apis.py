@@ -33,11 +33,6 @@ class Calls(Settings):
         """No attempt takes longer, whatever a server sends; waiting for its turn is not counted."""
         return self.timeout_seconds + 60
 
-    @property
-    def longest_seconds(self) -> float:
-        """No request takes longer, with all its attempts and the waits between them."""
-        return self.attempts * (self.attempt_seconds + self.longest_wait_seconds)
-
 
 class Price(Settings):
     """Prices of a model on one day."""

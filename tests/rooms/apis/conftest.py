@@ -71,6 +71,12 @@ def ask(ledger):
     return rows
 
 
+def statuses(ledger):
+    """The statuses of all rows."""
+    with sqlite3.connect(ledger.path) as database:
+        return [status for (status,) in database.execute("SELECT status FROM requests")]
+
+
 def forget(ledger, which="1"):
     """Take rows out, by a condition of SQL."""
     with sqlite3.connect(ledger.path) as database:

@@ -6,7 +6,7 @@ import pytest
 
 from tests import fault_server, tiny
 from tests.fault_server import DRIP, HANG, RESET, SHORT, FaultServer, fault, patience
-from tests.rooms.apis.conftest import HTML, KEY, PROPER, TEXTS, WELL, answers
+from tests.rooms.apis.conftest import HTML, KEY, PROPER, TEXTS, WELL, answers, statuses
 from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.apis import Calls
@@ -29,7 +29,7 @@ def test_a_temporary_fault_leaves_no_trace(make, ask, name, ledger, step, times)
     with FaultServer(PROPER[name], [None, *[step] * times]) as server:
         assert answers(ask(make(name, server, **patience(step)))) == WELL
         assert len(server.requests) == len(TEXTS) + times
-    assert {row.status for row in ledger.rows()} == {"usable"}
+    assert {*statuses(ledger)} == {"usable"}
 
 
 @pytest.mark.parametrize("step", [fault(429), fault(502), RESET, HANG], ids=str)
@@ -40,7 +40,7 @@ def test_a_lasting_fault_ends_the_job_and_keeps_finished_answers(make, ask, name
             match=r"llms\.toy: http://127\.0\.0\.1:\d+: .*3 attempts in a row\. Finished answers are kept",
         ):
             ask(make(name, server, **patience(step)))
-        assert (len([*ledger.rows()]), len(server.requests)) == (5, 8)
+        assert (len(statuses(ledger)), len(server.requests)) == (5, 8)
         assert answers(ask(make(name, server))) == WELL  # it is back
         assert len(server.requests) == 8 + len(TEXTS) - 5
 
@@ -66,9 +66,9 @@ def test_a_server_that_refuses_all_is_asked_once(make, ask, name, ledger, step, 
             ask(engine)
         assert len(server.requests) == 1
     assert KEY not in str(stopped.value)
-    assert len([*ledger.rows()]) == 0
+    assert len(statuses(ledger)) == 0
     with Ledger(ledger.path) as another:  # for whom nothing is claimed any more
-        assert another.claim([engine.request(TEXTS[0])], 60).busy == []
+        assert another.claim([engine.request(TEXTS[0])]).busy == []
 
 
 def test_an_answer_without_an_end_ends_the_job(make, ask, name, monkeypatch):
@@ -83,7 +83,7 @@ def test_answers_in_flight_are_saved_when_a_job_ends(make, ask, name, ledger):
     with FaultServer(PROPER[name], [None] * 30 + [fault(401)] * 99) as server:
         with pytest.raises(ApiError, match="key is wrong"):
             ask(make(name, server, workers=8), tiny.sentences(60))
-        assert len([*ledger.rows()]) == 30 and len(server.requests) <= 30 + 8
+        assert len(statuses(ledger)) == 30 and len(server.requests) <= 30 + 8
 
 
 SAYS = f"The key {KEY} is on the river."

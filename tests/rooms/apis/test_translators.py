@@ -7,7 +7,7 @@ import pytest
 from benchmarks.material import wikipedia_sentences
 from tests import fault_server, tiny
 from tests.fault_server import FaultServer, fault
-from tests.rooms.apis.conftest import HTML, KEY, TEXTS, WELL, answers, forget
+from tests.rooms.apis.conftest import HTML, KEY, TEXTS, WELL, answers, forget, statuses
 from workflow_scripts.apis import translators
 from workflow_scripts.apis.ledger import Row
 from workflow_scripts.apis.translators import translate_all
@@ -91,7 +91,7 @@ def test_wrong_answers_are_unusable_and_asked_again(translate, ledger, wrong, sh
             with pytest.raises(ApiError, match=re.escape(ends)):
                 translate(server, sentences)
             assert len(server.requests) <= (60 if ends == "the same one" else 5 * 3)
-            assert "usable" not in {row.status for row in ledger.rows()}
+            assert "usable" not in statuses(ledger)
     # What several sentences were given nobody can tell from translations before the end.
     forget(ledger, "reason LIKE 'given to several%'")
     with FaultServer(fault_server.libretranslate) as server:
@@ -117,8 +117,9 @@ KEPT = [
 @pytest.mark.parametrize(("said", "status", "reason"), KEPT)
 @pytest.mark.parametrize("kept", [("usable", ""), ("rejected", "chatter")])
 def test_a_stored_answer_is_judged_again_when_it_is_read(translate, make, ledger, said, status, reason, kept):
-    ledger.save([Row(make("libretranslate").request(TEXTS[0]), said, *kept)])
-    for rows in (translate(None, TEXTS[:1], offline=True), ledger.rows()):
+    request = make("libretranslate").request(TEXTS[0])
+    ledger.save([Row(request, said, *kept)])
+    for rows in (translate(None, TEXTS[:1], offline=True), ledger.find([request]).values()):
         assert [(row.status, row.reason, row.answer) for row in rows] == [(status, reason, said)]
 
 
@@ -180,4 +181,4 @@ def test_programs_that_misbehave_end_in_one_line(
     monkeypatch.setattr(translators, "MODES", tmp_path)
     with pytest.raises(ApiError, match=message):
         translate(None, name="apertium", languages=("eng", "spa"), timeout_seconds=seconds)
-    assert len([*ledger.rows()]) == 0
+    assert len(statuses(ledger)) == 0
