@@ -14,8 +14,6 @@ from workflow_scripts.settings.names import Name
 FOLDER = "config/claims"
 _NOTES = "notes"
 """The table of sentences that others name."""
-UNTESTED = "no comparison at this scale"
-"""Reason of a row that has neither a table nor a note; a study refuses it at its own scale."""
 Expects = Literal["higher", "lower", "same"]
 Scale = Literal["paper", "laboratory", "demo"]
 _TEXTS, _NUMBERS = ("claim", "place", "says", "expects"), ("margin", "printed_ours", "printed_theirs")

@@ -1,6 +1,6 @@
-"""The papers' claims, with their numbers and the tables that test each; with --study, a study's verdicts.
+"""A study's verdicts on the papers' claims, with the numbers of both.
 
-A study is the folder of its results, such as results/demo. --markdown prints its verdicts as tables of Markdown.
+The claims are the tables of config/claims. --markdown prints tables of Markdown.
 
   python -m workflow_scripts claims jtcse --study results/demo
 """
@@ -8,51 +8,17 @@ A study is the folder of its results, such as results/demo. --markdown prints it
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
 
 from workflow_scripts.columns import CLAIMS, NOT_RUN
-from workflow_scripts.errors import ConfigError, DataError, refuse, unknown
+from workflow_scripts.errors import DataError, refuse
 from workflow_scripts.provenance.artefacts import read_table
-from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.cells import brief, p_text, printed_sides
-from workflow_scripts.settings.claims import FOLDER, UNTESTED, Claim, Comparison, Scale, claims_in, papers_in
+from workflow_scripts.settings.claims import FOLDER
 from workflow_scripts.settings.grids import PAPERS
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, markdown_table
 from workflow_scripts.verbs.records import study_folder
 
 VERDICTS = ("supported", "contradicted", "undecided", NOT_RUN)
-
-
-def listed(papers: Sequence[str]) -> list[Row]:
-    """Claims of some papers, or of all, with the table that each is compared in at each scale.
-
-    Raises:
-        ConfigError: if a paper has no table of claims, or a table is not as it should be.
-    """
-    known = papers_in(ROOT / FOLDER)
-    refuse(unknown(papers, known, FOLDER))
-    rows: list[Row] = []
-    for paper in papers or known:
-        at = {
-            scale: [
-                Claim.parse(row | {"compared": row["compared"] or UNTESTED}, place)
-                for place, row in claims_in(ROOT / FOLDER, paper, scale).items()
-            ]
-            for scale in get_args(Scale)
-        }
-        for claim, *tested in zip(at["paper"], *at.values(), strict=True):
-            tables = [one.compared.table if isinstance(one.compared, Comparison) else "-" for one in tested]
-            rows.append(
-                {
-                    "paper": PAPERS.get(paper, paper),
-                    "place": claim.place,
-                    "claim": claim.says,
-                    "expects": claim.expects if claim.margin is None else f"same, within {claim.margin:g}",
-                    "printed": printed_sides(claim.model_dump()),
-                }
-                | dict(zip(("paper scale", *list(at)[1:]), tables, strict=True))
-            )
-    return rows
 
 
 def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:
@@ -124,18 +90,15 @@ ARGUMENTS = (
     argument(
         "papers", nargs="*", metavar="PAPER", help=f"tables in {FOLDER}, such as jtcse; all if left out"
     ),
-    argument("--study", type=study_folder, help="folder of a study's results, such as results/demo"),
-    argument("--markdown", action="store_true", help="print verdicts as tables of Markdown"),
+    argument(
+        "--study", type=study_folder, required=True, help="folder of a study's results, such as results/demo"
+    ),
+    argument("--markdown", action="store_true", help="print tables of Markdown"),
 )
 
 
-def answer(papers: list[str], study: Path | None, markdown: bool) -> Answer:
-    """The claims, or a study's verdicts on them."""
-    if markdown and not study:
-        raise ConfigError("--markdown: verdicts alone are printed so. Give --study results/<study>.")
-    claimed = listed(papers)
-    if not study:
-        return Answer(parts=[Rows("what the papers claim", claimed)])
+def answer(papers: list[str], study: Path, markdown: bool) -> Answer:
+    """A study's verdicts on the papers' claims."""
     rows = verdicts(study, papers)
     counts, here = counted(rows), compared(rows)
     if markdown:

@@ -1,4 +1,4 @@
-"""The listed claims of the papers, and the verdicts of a study."""
+"""The verdicts of a study on the papers' claims."""
 
 import pyarrow as pa
 import pytest
@@ -62,17 +62,9 @@ def test_verdicts_are_counted_by_paper_and_printed_as_markdown(study):
     ]
 
 
-def test_the_papers_claims_are_listed_with_the_scales_at_which_they_are_tested():
-    rows = data("claims", "jtcse")[1]["what the papers claim"]
-    assert list(rows[0])[-3:] == ["paper scale", "laboratory", "demo"]
-    assert "lab_twins" in {row["laboratory"] for row in rows}
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--markdown"], r"Give --study results/<study>\."),
-        (["jtsce"], r"config/claims: jtsce is not defined\. Did you mean jtcse\?"),
         (["--study", "{study}/none"], r"Give the folder of a finished study, results/<study>\."),
         (["jtcse", "s2sent", "--study", "{study}"], r"s2sent: .* compares none of its claims"),
     ],
