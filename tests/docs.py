@@ -14,20 +14,21 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pandas as pd
+import yaml
 
 from tests import ledger
 from tests.forks import programs
 from tests.planning import ROOT
+from workflow_scripts.evaluation.significance import detectable_difference, half_width
 from workflow_scripts.settings.grids import PAPERS
 from workflow_scripts.verbs.printing import markdown_table
 from workflow_scripts.verbs.schema import schema_of
-from workflow_scripts.verbs.show import systems
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 RECIPES = sorted(ROOT.glob("docs/adding/*.md"))
@@ -214,9 +215,31 @@ def decided_table() -> str:
     return "\n".join(line for line in compared.splitlines() if not line.endswith("| undecided |"))
 
 
-def systems_table() -> str:
-    """All systems beside their baselines."""
-    return markdown_table(systems(CLAIMS.parent)).rstrip()
+def systems_table(folder: Path = CLAIMS.parent) -> str:
+    """The systems that ``systems.yaml`` lists: mean over seeds, and gain over the own baseline, paired by seed."""
+    listed = yaml.safe_load((folder / "systems.yaml").read_text("utf-8"))
+    tables = {one["table"] for one in listed.values()}
+    cells = pd.concat({table: pd.read_csv(folder / f"{table}.csv") for table in tables})
+    means = cells[cells["heading"] == "mean"].droplevel(1).set_index("run", append=True)
+    names = {one["run"]: name for name, one in listed.items()}
+    rows = [
+        {"system": name, **_gain(means.loc[(one["table"], one["run"])], names), "cost": one["cost"]}
+        for name, one in listed.items()
+    ]
+    return markdown_table(rows).rstrip()
+
+
+def _gain(row: "pd.Series[Any]", names: Mapping[str, str]) -> dict[str, str]:
+    """A mean over seeds, and its difference to the baseline with the 95% interval, not corrected."""
+    mean = f"{row['mean']:.2f}" + ("" if pd.isna(row["sd"]) else f" ± {row['sd']:.2f}")
+    if pd.isna(row["sd"]) or pd.isna(row["baseline"]):
+        return {"mean": mean, "gain (95%)": "", "over": ""}
+    # The detectable difference is a multiple of the spread of differences between seeds, which the table has not.
+    seeds, difference = int(row["seeds"]), row["difference"]
+    spread = row["detectable"] / detectable_difference(1.0, seeds, alpha=0.05, power=0.8)
+    reach = half_width(spread, seeds, alpha=0.05)
+    gain = f"{difference:+.2f} ({difference - reach:.1f} to {difference + reach:.1f})"
+    return {"mean": mean, "gain (95%)": gain, "over": names[row["baseline"]]}
 
 
 def scores_table(table: str, headings: Sequence[str], runs: str = "") -> str:

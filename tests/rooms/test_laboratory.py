@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 import yaml
 
+from tests.docs import systems_table
 from tests.planning import ROOT
-from tests.verbs import printed
 from workflow_scripts.evaluation.significance import detectable_difference
 
 OVERLAY = yaml.safe_load((ROOT / "config/minilm.yaml").read_text("utf-8"))
@@ -88,8 +88,7 @@ def test_an_interval_follows_from_the_differences_of_the_seeds(tmp_path):
         "b,STS-B,60.00,0.20,5,,,",
     ]
     (tmp_path / "t.csv").write_text("\n".join(lines))
-    _, shown = printed("show", tmp_path, "--markdown")
-    assert rows_of(shown) == {
+    assert rows_of(systems_table(tmp_path)) == {
         "new": ["71.00 ± 0.30", "+1.00 (0.4 to 1.6)", "old", "1"],
         "old": ["70.00 ± 0.20", "", "", "1"],
     }

@@ -1,8 +1,7 @@
 """Print tables or scores: of a study, results/<study>, all tables, or the files that are named.
 
 --csv has the numbers of tables, rounded and without times, or of scores as they are; --markdown and --latex have a
-table's cells as they are printed; LaTeX needs booktabs. The laboratory's kept tables (resources/laboratory) are shown
-as systems with their baselines, gains and 95% intervals.
+table's cells as they are printed; LaTeX needs booktabs.
 
 Exit code 1 if a table of the study is missing.
 
@@ -10,21 +9,17 @@ Exit code 1 if a table of the study is missing.
 """
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import RenderableType
 
 from workflow_scripts.columns import SCORES, TABLE
 from workflow_scripts.errors import DataError, how_to_make
-from workflow_scripts.evaluation.significance import detectable_difference, half_width
-from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.provenance.artefacts import CHECKSUMMED_SUFFIXES, read_seal, read_table
 from workflow_scripts.reporting.cells import GAP
 from workflow_scripts.reporting.records import record_of, split_labels
@@ -36,11 +31,9 @@ from workflow_scripts.reporting.sheets import (
     sheet_of,
     to_csv,
 )
-from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, markdown_table
+from workflow_scripts.verbs.printing import Answer, Rows, argument, markdown_table
 from workflow_scripts.verbs.records import REPORT, artefact_at, missing_file, study_folder
 
-SYSTEMS = "systems.yaml"
-"""In a folder of kept tables: name of a system to its table, run and cost."""
 _REMEDY = "Give a study, or files of its tables or scores."
 
 
@@ -90,32 +83,6 @@ def score_text(value: float | None) -> str:
     return f"{value:,.0f}" if value.is_integer() and abs(value) >= 1000 else f"{value:.6g}"
 
 
-def systems(folder: Path) -> list[Row]:
-    """The systems that a folder of kept tables lists, each with its gain over its own baseline."""
-    listed = read_yaml(folder / SYSTEMS)
-    tables = {one["table"] for one in listed.values()}
-    cells = pd.concat({table: pd.read_csv(folder / f"{table}.csv") for table in tables})
-    means = cells[cells["heading"] == "mean"].droplevel(1).set_index("run", append=True)
-    names = {one["run"]: name for name, one in listed.items()}
-    return [
-        {"system": name, **_gain(means.loc[(one["table"], one["run"])], names), "cost": one["cost"]}
-        for name, one in listed.items()
-    ]
-
-
-def _gain(row: "pd.Series[Any]", names: Mapping[str, str]) -> Row:
-    """A mean over seeds, and its difference to the baseline, paired by seed and not corrected."""
-    mean = f"{row['mean']:.2f}" + ("" if pd.isna(row["sd"]) else f" ± {row['sd']:.2f}")
-    if pd.isna(row["sd"]) or pd.isna(row["baseline"]):
-        return {"mean": mean, "gain (95%)": "", "over": ""}
-    # The detectable difference is a multiple of the spread of differences between seeds, which the table has not.
-    seeds, difference = int(row["seeds"]), row["difference"]
-    spread = row["detectable"] / detectable_difference(1.0, seeds, alpha=0.05, power=0.8)
-    reach = half_width(spread, seeds, alpha=0.05)
-    gain = f"{difference:+.2f} ({difference - reach:.1f} to {difference + reach:.1f})"
-    return {"mean": mean, "gain (95%)": gain, "over": names[row["baseline"]]}
-
-
 ARGUMENTS = (
     argument("paths", nargs="+", type=study_folder, metavar="PATH", help="results/<study>, tables or scores"),
     *(
@@ -134,9 +101,6 @@ ARGUMENTS = (
 
 def answer(paths: list[Path], form: str | None) -> Answer:
     """Every file, one below the other."""
-    if len(paths) == 1 and (paths[0] / SYSTEMS).is_file():
-        rows = systems(paths[0])
-        return Answer(parts=[markdown_table(rows).rstrip() if form == "markdown" else Rows("systems", rows)])
     given = [tables_in(path) if path.is_dir() else ([path], []) for path in paths]
     files, lost = ([one for part in parts for one in part] for parts in zip(*given, strict=True))
     scores = [path for path in files if holds_scores(path)]
