@@ -193,7 +193,6 @@ class Page:
             "dropped": _paths("datasets/{}.dropped.parquet", self.datasets),
             "train": _paths("corpora/{}/train.parquet", corpora),
             "lost": _paths("corpora/{}/dropped.parquet", trips),
-            "words": _paths("corpora/{}/words.parquet", corpora),
             "contamination": _paths("contamination/{}.parquet", overlaps),
             "exemplars": _paths("exemplars/{}.parquet", study.asked_pools),
             "development": sorted({run.dev for run in study.trained.values()}),

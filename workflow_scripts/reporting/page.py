@@ -9,9 +9,8 @@ import os
 import re
 import xml.etree.ElementTree as ET
 from base64 import b64encode
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from math import ceil, floor, log10
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -28,8 +27,6 @@ from workflow_scripts.columns import (
     EXEMPLARS,
     HISTORY,
     NOT_RUN,
-    PAIRS,
-    WORD_COUNTS,
 )
 from workflow_scripts.evaluation.significance import half_width
 from workflow_scripts.provenance.artefacts import read_table, write_page
@@ -41,7 +38,6 @@ from workflow_scripts.reporting.sheets import Sheet, sheet_of
 from workflow_scripts.settings.grids import PAPERS
 from workflow_scripts.settings.report import Called
 from workflow_scripts.settings.report import Page as Config
-from workflow_scripts.settings.training import LastBatch, batches
 
 Shown = dict[str, Any]
 """Values of the template, by the names that it uses."""
@@ -65,7 +61,7 @@ def page(job: Job) -> str:
         comparison=compare_runs(led["sheet"], led["headline"]) if led else {},
         sections=made,
         datasets=_datasets(job),
-        corpora=_corpora(job, config.top_words),
+        corpora=_corpora(job),
         pools=_pools(job),
         development=_development(job),
         claims=_claims(job),
@@ -89,16 +85,7 @@ def _rows_of(path: Path) -> int:
     return int(pq.read_metadata(path).num_rows)
 
 
-def ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Three to six round values from ``low`` to ``high``, with their texts."""
-    wanted = (high - low) / 6
-    unit = 10.0 ** floor(log10(wanted))
-    step = next(unit * by for by in (1, 2, 5, 10) if unit * by >= wanted)
-    counts, digits = range(ceil(low / step), floor(high / step) + 1), max(0, -floor(log10(step)))
-    return [(count * step, number(count * step, digits)) for count in counts]
-
-
-def compare_runs(sheet: Sheet, heading: str) -> dict[str, Any]:
+def compare_runs(sheet: Sheet, heading: str) -> Shown:
     """The runs of a table by one of its columns, as the template draws them: a dot and an interval each.
 
     The interval of a mean over seeds is Student's, at one less the level of the table's tests; one seed has none.
@@ -108,44 +95,36 @@ def compare_runs(sheet: Sheet, heading: str) -> dict[str, Any]:
         heading: Of the column.
 
     Returns:
-        Nothing where no run has a value.
+        Nothing where no run has a value. Places are in percent of the picture's width, from the left.
     """
-    alpha, column = sheet.alpha, sheet.headings.index(heading)
-    rows = [line["cells"][column] for line in sheet.lines]
-    reaches = [0 if row["sd"] is None else half_width(row["sd"], row["seeds"], alpha) for row in rows]
-    ends = [
-        (row["mean"] - reach, row["mean"] + reach) if row["mean"] is not None else (None, None)
-        for row, reach in zip(rows, reaches, strict=True)
-    ]
-    values = [end for pair in ends for end in pair if end is not None]
-    if not values:
+    column = sheet.headings.index(heading)
+    cells = [line["cells"][column] for line in sheet.lines]
+    drawn = [_ends(row, sheet.alpha) for row in cells]
+    if not any("mean" in one for one in drawn):
         return {}
-    printed = [row["published"] for row in rows if row["published"] is not None]
-    low, high = min(values + printed), max(values + printed)
+    values = [value for one in drawn for value in one.values()]
+    low, high = min(values), max(values)
     air = (high - low or 1.0) / 20
-    low, high = low - air, high + air
-
-    def place(value: float | None) -> float | None:
-        """In percent of the picture's width from the left."""
-        return None if value is None else round(100 * (value - low) / (high - low), 2)
-
+    places = [
+        {end: round(100 * (value - low + air) / (high - low + 2 * air), 2) for end, value in one.items()}
+        for one in drawn
+    ]
+    of_run = dict(zip((row["run"] for row in cells), places, strict=True))
     return {
         "head": sheet.heads[column],
-        "level": f"{1 - alpha:.0%}",
-        "base": place(next((row["mean"] for row in rows if row["run"] == sheet.only_baseline), None)),
-        "ticks": [(place(value), text) for value, text in ticks(low, high)],
-        "printed": bool(printed),
-        "runs": [
-            {
-                "line": line,
-                "cell": row,
-                "at": place(row["mean"]),
-                "ends": [place(end) for end in pair],
-                "printed_at": place(row["published"]),
-            }
-            for line, row, pair in zip(sheet.lines, rows, ends, strict=True)
-        ],
+        "level": f"{1 - sheet.alpha:.0%}",
+        "base": of_run.get(sheet.only_baseline, {}).get("mean"),
+        "printed": any("published" in one for one in drawn),
+        "runs": [*zip(sheet.lines, cells, places, strict=True)],
     }
+
+
+def _ends(row: Row, alpha: float) -> dict[str, float]:
+    """Mean, ends of its interval, and the paper's value of a cell, as far as they are known."""
+    mean, printed = row["mean"], row["published"]
+    reach = 0.0 if row["sd"] is None else half_width(row["sd"], row["seeds"], alpha)
+    measured = {} if mean is None else {"low": mean - reach, "mean": mean, "high": mean + reach}
+    return measured | ({} if printed is None else {"published": printed})
 
 
 def _sections(job: Job, called: Called) -> list[Shown]:
@@ -190,20 +169,13 @@ def _section(
 
 
 def _training(job: Job, run: str, histories: Sequence[Path]) -> Shown:
-    """The training of one run: steps, sentences read, passes over the corpus, checkpoints kept."""
-    record = record_of(histories[0])
-    training, corpus = record.settings["training"], record.inputs["corpus"].path
+    """The training of one run: steps, sentences a step, rate, checkpoints kept."""
+    training = record_of(histories[0]).settings["training"]
     tables = {path: read_table(path, HISTORY) for path in histories}
-    counts = [steps(table) for table in tables.values()]
-    rows = next((_rows_of(path) for path in job.many("train") if path.as_posix() == corpus), None)
-    read = sentences(max(counts), rows, training["batch_size"], training["last_batch"])
     return {
         "run": run,
-        "corpus": Path(corpus).parent.name,
-        "steps": between(counts),
+        "steps": between([steps(table) for table in tables.values()]),
         "batch": training["batch_size"],
-        "sentences": read,
-        "passes": read / rows if rows else None,
         "tokens": training["max_tokens"],
         "rate": f"{training['learning_rate']:.2g}",
         "kept": [
@@ -216,15 +188,6 @@ def _training(job: Job, run: str, histories: Sequence[Path]) -> Shown:
             for step, score in [kept(table)]
         ],
     }
-
-
-def sentences(trained_steps: int, rows: int | None, batch_size: int, last_batch: LastBatch) -> int:
-    """Number of sentences that some steps read; if the corpus's rows are not known, all batches count as whole."""
-    if rows is None or rows < batch_size:
-        return trained_steps * batch_size
-    per_epoch = batches(rows, batch_size, last_batch)
-    epochs, more = divmod(trained_steps, per_epoch)
-    return epochs * min(rows, per_epoch * batch_size) + more * batch_size
 
 
 def _drawing(job: Job, path: Path, record: Record) -> Shown:
@@ -256,15 +219,14 @@ def _datasets(job: Job) -> list[Shown]:
     ]
 
 
-def _corpora(job: Job, top_words: int) -> list[Shown]:
-    """Size, most frequent words, lost round trips and overlap with evaluation sets of each corpus."""
+def _corpora(job: Job) -> list[Shown]:
+    """Size, lost round trips and overlap with evaluation sets of each corpus."""
     page = job.outputs["report"]
-    words, overlaps, lost = (_by(job, role, "corpus") for role in ("words", "contamination", "lost"))
+    overlaps, lost = (_by(job, role, "corpus") for role in ("contamination", "lost"))
     return [
         {
             "name": name,
             "sentences": _rows_of(path),
-            "words": _rows(words[name], WORD_COUNTS)[:top_words],
             "lost": _rows(lost[name], DROPPED) if name in lost else [],
             "overlap": _overlap(overlaps[name]) if name in overlaps else [],
             "overlap_file": _linked(overlaps[name], page) if name in overlaps else None,
@@ -308,11 +270,11 @@ def _pools(job: Job) -> list[Shown]:
 
 
 def _development(job: Job) -> list[Shown]:
-    """The number of pairs in each subset of each development set."""
+    """The number of pairs in each development set."""
     return [
         {
             "name": found["dataset"] if "dataset" in found else f"of corpus {found['corpus']}",
-            "subsets": Counter(read_table(path, PAIRS, ["subset"])["subset"].to_pylist()),
+            "pairs": _rows_of(path),
             "file": _linked(path, job.outputs["report"]),
         }
         for path in job.many("development")

@@ -62,7 +62,6 @@ class Called(Settings):
 class Page(Settings):
     """Settings of the page."""
 
-    top_words: int = Field(ge=0, description="Number of most frequent words of each corpus to print.")
     shows: str | None = Field(description="What the study can show, for readers; null prints nothing.")
     cannot_show: str | None = Field(description="What it cannot show; null prints nothing.")
 

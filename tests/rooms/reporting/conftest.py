@@ -21,7 +21,6 @@ from workflow_scripts.columns import (
     PAIRS,
     SENTENCES,
     SIMILARITIES,
-    WORD_COUNTS,
 )
 from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.figures.base import all_figures
@@ -36,7 +35,7 @@ REPORT = {
     "learning_curves": {"loss_blocks": 40},
     "cosine_density": {"task": "stsb_test", "edges": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "bandwidth": 0.03},
     "alignment_uniformity": {"task": "space"},
-    "page": {"top_words": 4, "shows": "That it runs.", "cannot_show": "Which method is better."},
+    "page": {"shows": "That it runs.", "cannot_show": "Which method is better."},
 }
 STS = {"suite": "sts", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
 GRID = {
@@ -67,7 +66,7 @@ CALLED = {
     "datasets": {"stsb_test": "STS-B, test part"},
     "corpora": {"wiki_extract": "Wikipedia"},
 }
-TRAINING = {"batch_size": 64, "last_batch": "drop", "max_tokens": 32, "learning_rate": 3e-5}
+TRAINING = {"batch_size": 64, "max_tokens": 32, "learning_rate": 3e-5}
 RUNS = [(name, seed) for name, run in runs_of(Experiment.parse(GRID, "grid")).items() for seed in run.seeds]
 TRAINED = [(name, seed) for name, seed in RUNS if seed]
 
@@ -98,7 +97,6 @@ class Study:
 
     root: Path = Path("results/demo")
     labels: tuple[str, ...] = (ADAPTED, STAND_IN)
-    words: tuple[str, ...] = ("the", "of", "and", "in", "to", "a")
     gap_reason: str = "no source of the dataset is available"
     drawn: tuple[str, ...] = ("learning_curves", "cosine_density", "alignment_uniformity")
 
@@ -153,16 +151,8 @@ class Study:
         return score_table(found, run=run, seed=str(seed), suite="sts")
 
     def corpus(self) -> dict[str, Path]:
-        """Dataset, corpus, words and development set, by their roles in the report."""
+        """Dataset, corpus and development set, by their roles in the report."""
         sentences = pa.table([["A sentence."] * 15402, [0] * 15402, range(15402)], schema=SENTENCES)
-        count = len(self.words)
-        words = [
-            range(1, count + 1),
-            self.words,
-            range(60000, 60000 - count, -1),
-            [None] * count,
-            [False] * count,
-        ]
         pool = [
             ["The town is old.", "It is in the north."],
             [6, 8],
@@ -192,9 +182,6 @@ class Study:
                 pa.table([["rejected: not in en", "unchanged"], [20, 480]], schema=DROPPED),
                 "gather_round_trips",
                 **corpus,
-            ),
-            "words": self.write(
-                f"{path}/words.parquet", pa.table(words, schema=WORD_COUNTS), "count_words", **corpus
             ),
             "contamination": self.write(
                 "contamination/wiki_extract.parquet", self.overlap(), "measure_contamination", **corpus

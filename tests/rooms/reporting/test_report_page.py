@@ -10,7 +10,7 @@ import pytest
 
 from tests.rooms.reporting.conftest import finish
 from workflow_scripts.columns import TABLE
-from workflow_scripts.reporting.page import compare_runs, sentences
+from workflow_scripts.reporting.page import compare_runs
 from workflow_scripts.reporting.sheets import Sheet
 
 HOSTILE = (
@@ -100,15 +100,14 @@ def test_the_page_shows_scores_differences_data_and_substitutions(finished):
         "spearman of stsb_test (all), times 100, n 1,379",
         "fewer than 5 words: 5,210; more than 50 words: 811; seen before: 95",
         "15,4026,116",
-        "The 4 most frequent words",
         "STS-B, test partstsb_test2,5521251 (2.00%)3357",
         "sts16no source of the dataset is available",
-        "4 pairs, by which runs choose their checkpoints (neighbours: 2, strangers: 2)",
+        "4 pairs, by which runs choose their checkpoints.",
         "2 substitutions: not what the papers used",
         "It shows: That it runs. It cannot show: Which method is better.",
         "SimCSE, adapted MiniLM, Wikipediaa bsimcse.minilm_mlm.wiki_extract",
         "differs from Frozen [CLS], adapted MiniLM with p < .05",
-        "150649,6000.644323e-05seed 1: step 125 (0.744), seed 2:",
+        "15064323e-05seed 1: step 125 (0.744), seed 2:",
         "How to read the numbers",
         "SimCSE is better than nothing.JTCSE, Table Isupported76.25 against not printed"
         "2.50 higher (2.25 to 2.75) over 3 seeds<.001 / .012",
@@ -145,8 +144,8 @@ def test_tables_and_figures_can_be_read_aloud(page):
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
-    """The page of a study whose labels, words and reasons would act, were they not escaped."""
-    changes = {"labels": (HOSTILE,), "words": (HOSTILE, "=cmd()", "the"), "gap_reason": f"no {HOSTILE}"}
+    """The page of a study whose labels and reasons would act, were they not escaped."""
+    changes = {"labels": (HOSTILE,), "gap_reason": f"no {HOSTILE}"}
     return finish(tmp_path_factory.mktemp("hostile"), **changes) / "report.html"
 
 
@@ -156,17 +155,7 @@ def test_hostile_data_stays_text(page, hostile):
     assert found.all("b") == [] and found.scripts == page.scripts and len(found.all("script")) == 1
     assert not [a for _, a in found.tags if any(name.startswith("on") for name in a)]
     assert len(found.all("img")) == 3 and len(found.all("style")) == len(page.all("style"))
-    assert found.text.count(HOSTILE) >= 4  # substitutions, their footnote, the gap's note, the word
-
-
-@pytest.mark.parametrize(
-    ("last_batch", "expected"), [("keep", [4, 8, 11, 15, 19, 22]), ("drop", [4, 8, 12, 16, 20, 24])]
-)
-def test_a_training_reads_as_many_sentences_as_its_batches_hold(last_batch, expected):
-    """Eleven rows by four: 4, 4 and 3 an epoch, or 4 and 4; nine leave one, which is no batch."""
-    assert [sentences(steps, 11, 4, last_batch) for steps in range(1, 7)] == expected
-    assert [sentences(steps, 9, 4, last_batch) for steps in (2, 3)] == [8, 12]
-    assert sentences(3, None, 4, last_batch) == 12
+    assert found.text.count(HOSTILE) >= 3  # substitutions, their footnote, the gap's note
 
 
 def test_runs_are_drawn_with_students_interval_the_baseline_and_the_papers_value():
@@ -181,11 +170,13 @@ def test_runs_are_drawn_with_students_interval_the_baseline_and_the_papers_value
         for heading in ("x", "STS")
     ]
     drawn = compare_runs(Sheet("t", "", "", 0.05, "", rows, ["x", "STS"]), "STS")
-    first, second, third = drawn["runs"]
-    assert drawn["base"] == first["at"] == 4.55 and first["ends"] == [4.55, 4.55]
-    assert (second["at"], second["printed_at"]) == (None, 95.45)
-    assert third["ends"] == pytest.approx([50 - 100 * 2.483 / 22, 50 + 100 * 2.483 / 22], abs=0.01)
-    assert drawn["printed"] and [one["cell"]["task"] for one in drawn["runs"]] == ["STS"] * 3
+    _lines, cells, (first, second, third) = zip(*drawn["runs"], strict=True)
+    assert first == dict.fromkeys(("low", "mean", "high"), drawn["base"]) and drawn["base"] == 4.55
+    assert second == {"published": 95.45}
+    assert [third["low"], third["high"]] == pytest.approx(
+        [50 - 100 * 2.483 / 22, 50 + 100 * 2.483 / 22], abs=0.01
+    )
+    assert drawn["printed"] and [cell["task"] for cell in cells] == ["STS"] * 3
     assert drawn["head"]["measure"] == "m of STS, n 1"
     nothing = [row | {"mean": None, "published": None} for row in rows]
     assert compare_runs(Sheet("t", "", "", 0.05, "", nothing, ["x", "STS"]), "STS") == {}
