@@ -23,7 +23,7 @@ from rich.text import Text
 
 from workflow_scripts.columns import SCORES, TABLE
 from workflow_scripts.provenance.artefacts import read_table
-from workflow_scripts.reporting.cells import GAP, Row, between, text_of
+from workflow_scripts.reporting.cells import Row, between, text_of
 from workflow_scripts.reporting.extraction import shown
 from workflow_scripts.reporting.records import Labels, record_of, split_labels
 from workflow_scripts.settings.extraction import ExtractionTable, Names
@@ -157,6 +157,11 @@ class Sheet:
         return f"{self.alpha:g}".replace("0.", ".", 1)
 
     @property
+    def has_bases(self) -> bool:
+        """Whether rows are compared with different runs, so that each must say with which."""
+        return self.any_difference and self.only_baseline is None
+
+    @property
     def only_baseline(self) -> str | None:
         """The baseline of all rows, where they share one."""
         return next(iter(self.baselines)) if len(self.baselines) == 1 else None
@@ -232,54 +237,48 @@ def _measure(cells: pd.DataFrame) -> str:
     return "; ".join(parts)
 
 
-def _grid(
-    sheet: Sheet, named: Callable[[Row], str], cell: Callable[[Row], str], *, bases: bool
-) -> list[list[str]]:
-    """A table in one form, its heading first.
+def _grid(sheet: Sheet, cell: Callable[[Row], str]) -> list[list[str]]:
+    """The texts of a table, its heading first; ``cell`` gives those of its cells.
 
-    Args:
-        sheet: The table.
-        named: A run or heading, with its marks.
-        cell: One cell.
-        bases: Whether a column says what each row is compared with.
+    Where rows are compared with different runs, a column says by letter with which; a letter in brackets is that of a
+    run which is only a baseline of others.
     """
+
+    def named(one: Row) -> str:
+        return _signed(sheet.named(one["name"]), one)
+
+    def base(line: Row) -> str:
+        own = f"({sheet.baselines[line['name']]})" if line["baseline"] else ""
+        return sheet.baselines[line["against"]] if line["against"] else own
+
+    bases = sheet.has_bases
     head = ["run", *["base"] * bases, *sheet.facts, *map(named, sheet.heads)]
-    before = (
-        [named(line), *[_base_text(sheet, line)] * bases, *line["facts"].values()] for line in sheet.lines
+    rows = (
+        [named(line), *[base(line)] * bases, *line["facts"].values(), *map(cell, line["cells"])]
+        for line in sheet.lines
     )
-    return [head, *([*one, *map(cell, line["cells"])] for one, line in zip(before, sheet.lines, strict=True))]
+    return [head, *rows]
 
 
-def _has_bases(sheet: Sheet) -> bool:
-    """Whether rows are compared with different runs, so that each must say with which."""
-    return sheet.any_difference and sheet.only_baseline is None
-
-
-def _base_text(sheet: Sheet, line: Row) -> str:
-    """Letter of the run that a row is compared with; in brackets, its own, if it is only a baseline of others."""
-    if line["against"]:
-        return sheet.baselines[line["against"]]
-    return f"({sheet.baselines[line['name']]})" if line["baseline"] else ""
+def _signed(text: str, one: Row) -> str:
+    """A text with the signs of its footnotes."""
+    marks = [f"({','.join(one['marks'])})"] if one.get("marks") else []
+    return " ".join([text, *marks, *(f"[{note}]" for note in one.get("notes", ()))])
 
 
 def footnotes(sheet: Sheet) -> Iterator[str]:
     """The lines below a table: how to read its signs, notes, and all labels."""
-    yield from (f"{sign} {text}".lstrip() for sign, text in _explained(sheet, "below it"))
-
-
-def _explained(sheet: Sheet, place: str) -> Iterator[tuple[str, str]]:
-    """Signs, empty where none is needed, and what they mean; differences stand at ``place``."""
     to = sheet.only_baseline or "the run that column base names"
-    difference = f"; {place} the difference to {to}" if sheet.any_difference else ""
-    yield "", f"mean ± standard deviation over seeds{difference}"
-    if _has_bases(sheet):
-        yield "", "base: " + ", ".join(f"{letter} is {run}" for run, letter in sheet.baselines.items())
+    difference = f", and the difference to {to}" if sheet.any_difference else ""
+    yield f"mean ± standard deviation over seeds{difference}"
+    if sheet.has_bases:
+        yield "base: " + ", ".join(f"{letter} is {run}" for run, letter in sheet.baselines.items())
     if sheet.any_significant:
         tested = "two-sided t-test over seeds, not corrected for the number of comparisons"
-        yield "*", f"p < {sheet.level}, {tested}"
-    yield from ((f"[{number}]", note) for note, number in sheet.notes.items())
-    yield from ((f"({letter})", label) for label, letter in sheet.substitutions.items())
-    yield from (("", f"gap: {gap}") for gap in sheet.labels.gaps)
+        yield f"* p < {sheet.level}, {tested}"
+    yield from (f"[{number}] {note}" for note, number in sheet.notes.items())
+    yield from (f"({letter}) {label}" for label, letter in sheet.substitutions.items())
+    yield from (f"gap: {gap}" for gap in sheet.labels.gaps)
 
 
 # Terminal
@@ -287,46 +286,37 @@ def _explained(sheet: Sheet, place: str) -> Iterator[tuple[str, str]]:
 
 def _printed(sheet: Sheet, start: int, end: int) -> Table:
     """All rows of some columns."""
-
-    def named(one: Row) -> str:
-        marks = f" ({','.join(one['marks'])})" if one["marks"] else ""
-        return sheet.named(one["name"]) + marks + _numbers(one.get("notes", ()))
-
-    def cell(row: Row) -> str:
-        star = "" if row["score"] == GAP else row["star"] or " "
-        difference = ", ".join(filter(None, (row["difference_text"], row["p_text"])))
-        lines = (difference, f"paper {row['paper']}" if row["paper"] else "")
-        return "\n".join(
-            [f"{row['score']}{_numbers(row['notes'])}{star}", *(f"{one} " for one in lines if one)]
-        )
-
-    bases = _has_bases(sheet)
-    (head, *rows), before = _grid(sheet, named, cell, bases=bases), 1 + bases + len(sheet.facts)
-    shown = [*range(1, before), *range(before + start, min(before + end, len(head)))]
+    head, *rows = _grid(sheet, _in_lines)
+    before = len(head) - len(sheet.heads)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("run", overflow="fold")
+    shown = [*range(1, before), *range(before + start, min(before + end, len(head)))]
     for place in shown:
         table.add_column(Text(head[place]), justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(Text(row[0]), *(Text(row[place]) for place in shown))
+        table.add_row(*(Text(row[place]) for place in (0, *shown)))
     return table
 
 
-def _numbers(notes: Sequence[int]) -> str:
-    return "".join(f" [{note}]" for note in notes)
+def _in_lines(row: Row) -> str:
+    """A cell, its difference and the paper's value; where no star ends a line, a space keeps its place."""
+    difference = ", ".join(filter(None, (row["difference_text"], row["p_text"])))
+    paper = row["paper"] and f"paper {row['paper']}"
+    first = _signed(row["score"], row) + (row["star"] or " ")
+    return "\n".join([first, *(f"{line} " for line in (difference, paper) if line)])
 
 
 # Markdown, LaTeX and CSV
 
 
-def markdown_rows(sheet: Sheet) -> list[Row]:
-    """A table's cells as text, a row a run; a star marks what the footnotes explain."""
+def in_rows(sheet: Sheet) -> list[dict[str, str]]:
+    """A table's cells in one line each, a row a run, by heading."""
 
     def cell(row: Row) -> str:
         difference = row["difference_text"] and f" ({row['difference_text']})"
-        return f"{row['score']}{row['star']}{difference}"
+        return _signed(row["score"], row) + row["star"] + difference
 
-    head, *rows = _grid(sheet, lambda one: sheet.named(one["name"]), cell, bases=False)
+    head, *rows = _grid(sheet, cell)
     return [dict(zip(head, row, strict=True)) for row in rows]
 
 
@@ -356,17 +346,10 @@ def latex(sheet: Sheet, command: str) -> str:
         sheet: The table.
         command: What printed it, for a comment.
     """
-
-    def named(one: Row) -> str:
-        text = _in_latex(sheet.named(one["name"])) + _raised(*one["marks"], *one.get("notes", ()))
-        return rf"\textit{{{text}}}" if one.get("baseline") else text
-
-    def cell(row: Row) -> str:
-        difference = row["difference_text"] and f" ({_in_latex(row['difference_text'])})"
-        return _in_latex(row["score"]) + _raised(row["star"] and "{*}", *row["notes"]) + difference
-
-    bases = _has_bases(sheet)
-    head, *body = (rf"{' & '.join(row)} \\" for row in _grid(sheet, named, cell, bases=bases))
+    rows = in_rows(sheet)
+    head, *body = (
+        rf"{' & '.join(map(_in_latex, row))} \\" for row in (rows[0], *(row.values() for row in rows))
+    )
     # Paragraphs of a small box, because a footnote of a floating table would be lost.
     return "\n".join(
         [
@@ -375,7 +358,7 @@ def latex(sheet: Sheet, command: str) -> str:
             r"\centering",
             rf"\caption{{{_in_latex(f'{sheet.title} ({sheet.source})')}}}",
             rf"\label{{tab:{sheet.name}}}",
-            rf"\begin{{tabular}}{{l{'c' if bases else ''}{'r' * (len(sheet.facts) + len(sheet.heads))}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(rows[0]) - 1)}}}",
             r"\toprule",
             head,
             r"\midrule",
@@ -383,10 +366,7 @@ def latex(sheet: Sheet, command: str) -> str:
             r"\bottomrule",
             r"\end{tabular}",
             r"\begin{minipage}{\linewidth}\footnotesize\medskip",
-            *(
-                f"{_raised(sign.strip('[]()').replace('*', '{*}'))}{_in_latex(text)}\\par"
-                for sign, text in _explained(sheet, "in brackets")
-            ),
+            *(rf"{_in_latex(line)}\par" for line in footnotes(sheet)),
             r"\end{minipage}",
             r"\end{table}",
         ]
@@ -396,11 +376,6 @@ def latex(sheet: Sheet, command: str) -> str:
 def _in_latex(text: str) -> str:
     """Text that LaTeX prints unchanged, in one line; letters of any alphabet stay, as UTF-8."""
     return " ".join(text.split()).translate(_IN_LATEX)
-
-
-def _raised(*signs: object) -> str:
-    shown = ",".join(map(str, filter(None, signs)))
-    return rf"\textsuperscript{{{shown}}}" if shown else ""
 
 
 _CSV_FIELDS = [

@@ -25,8 +25,8 @@ from workflow_scripts.reporting.cells import GAP
 from workflow_scripts.reporting.records import record_of, split_labels
 from workflow_scripts.reporting.sheets import (
     footnotes,
+    in_rows,
     latex,
-    markdown_rows,
     scores_csv,
     sheet_of,
     to_csv,
@@ -129,7 +129,7 @@ def _printed(tables: Sequence[Path], form: str | None) -> Iterable[RenderableTyp
     if form == "csv":
         return [to_csv(map(sheet_of, tables)).rstrip("\n")]
     if form == "markdown":
-        return ["\n- ".join([f"{markdown_table(markdown_rows(one))}\n", *footnotes(one)]) for one in sheets]
+        return ["\n- ".join([f"{markdown_table(in_rows(one))}\n", *footnotes(one)]) for one in sheets]
     if form == "latex":
         calls = [f"python -m workflow_scripts show {quote(str(path))} --latex" for path in tables]
         return map(latex, sheets, calls)

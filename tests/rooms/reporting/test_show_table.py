@@ -69,19 +69,19 @@ TWO_BASELINES = [
     row(RUNS[0]), row(RUNS[1]), row(OTHERS[0], baseline=None, difference=None, p_value=None),
     row(OTHERS[1], baseline=OTHERS[0], difference=-1.0),
 ]  # fmt: skip
-LOST = row(RUNS[1], mean=None, sd=None, seeds=0, note="STS16 is not there", difference=None)
+LOST = row(RUNS[1], mean=None, sd=None, seeds=0, note="STS16 is not there", difference=None, p_value=None)
 LABELS = ["MiniLM for BERT", "gap: datasets.sts16: no source is available"]
 READ = {
     "score, star, difference, p and seeds": (
         None, 0.05,
         ["58.10 ± 0.14*", "+8.12, p = .042", "* p < .05, two-sided", f" {RUNS[1]} 2 ",
-         f"below it the difference to {RUNS[0]}"],
+         f"and the difference to {RUNS[0]}"],
         ["base"],
     ),
     "a star follows alpha": (None, 0.01, ["58.10 ± 0.14"], ["*"]),
     "rows with different baselines name theirs by letter": (
         TWO_BASELINES, 0.05,
-        [f"base: A is {RUNS[0]}, B is {OTHERS[0]}", "below it the difference to the run that column base names",
+        [f"base: A is {RUNS[0]}, B is {OTHERS[0]}", "and the difference to the run that column base names",
          f" {RUNS[0]} (A) ", f" {RUNS[1]} A ", f" {OTHERS[0]} (B) ", f" {OTHERS[1]} B "],
         [],
     ),
@@ -141,15 +141,15 @@ def test_a_study_shows_its_tables_in_every_form(finished):
     assert len(printed("show", finished, "--csv")[1].splitlines()) == 1 + 4 * 4
     assert data("show", finished)[1]["lab"][0]["run"]
     markdown = printed("show", table, "--markdown")[1]
-    assert "| run | seeds | STS12 | STS16 | STS-B | Avg. |" in markdown.splitlines()[:3]
-    assert len(re.findall(rf"^\| {SIMCSE} \| 3 \| .* ± .* \|$", markdown, re.MULTILINE)) == 1
+    assert "| run | seeds | STS12 | STS16 [1] | STS-B | Avg. |" in markdown.splitlines()[:3]
+    assert len(re.findall(rf"^\| {SIMCSE} \(a,b\) \| 3 \| .* ± .* \|$", markdown, re.MULTILINE)) == 1
     assert "\n\n- mean ± standard deviation" in markdown
     text = printed("show", finished, "--latex")[1]
     comment = text.splitlines()[0]
     assert comment == f"% python -m workflow_scripts show {table} --latex"
     assert printed("show", *comment.split()[5:])[1] == text
-    assert r"run & seeds & STS12 & STS16\textsuperscript{1} & STS-B & Avg. \\" in text
-    assert re.search(r" & \d+\.\d\d \$\\pm\$ 0\.\d\d\\textsuperscript{{\*}} \(\+", text)
+    assert r"run & seeds & STS12 & STS16 {[}1{]} & STS-B & Avg. \\" in text
+    assert re.search(r" & \d+\.\d\d \$\\pm\$ 0\.\d\d{\*} \(\+", text)
 
 
 HOSTILE = r"[a] 50% & {x}_$1^2~#\*"
@@ -180,7 +180,9 @@ def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_p
         begin_here(*command(rule, settings, experiment="t", scores=[file], published=[], table=output))
     text = printed("show", table)[1]
     assert "1.25 " in text and "50.00" in text and "[1] measured on this machine" in text
-    assert "| run | seeds | ms | A |" in printed("show", table, "--markdown")[1]  # in the order of the grid
+    assert (
+        "| run | seeds | ms [1] | A |" in printed("show", table, "--markdown")[1]
+    )  # in the order of the grid
     kept = csv.DictReader(io.StringIO(printed("show", table, "--csv")[1]))
     assert [row["heading"] for row in kept] == ["A"]
 
