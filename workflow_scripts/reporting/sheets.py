@@ -302,7 +302,7 @@ def _in_lines(row: Row) -> str:
     """A cell, its difference and the paper's value; where no star ends a line, a space keeps its place."""
     difference = ", ".join(filter(None, (row["difference_text"], row["p_text"])))
     paper = row["paper"] and f"paper {row['paper']}"
-    first = _signed(row["score"], row) + (row["star"] or " ")
+    first = f"{_signed(row['score'], row)}{row['star'] or ' '}"
     return "\n".join([first, *(f"{line} " for line in (difference, paper) if line)])
 
 
@@ -314,7 +314,7 @@ def in_rows(sheet: Sheet) -> list[dict[str, str]]:
 
     def cell(row: Row) -> str:
         difference = row["difference_text"] and f" ({row['difference_text']})"
-        return _signed(row["score"], row) + row["star"] + difference
+        return f"{_signed(row['score'], row)}{row['star']}{difference}"
 
     head, *rows = _grid(sheet, cell)
     return [dict(zip(head, row, strict=True)) for row in rows]

@@ -135,16 +135,10 @@ def _column(name: str, a: pa.Array, b: pa.Array) -> Difference:
     while nested(a.type) and nested(b.type) and pc.list_value_length(a).equals(pc.list_value_length(b)):
         a, b = a.flatten(), b.flatten()
     if number(a.type) and number(b.type):
-        return _difference(name, [(_floats(a), _floats(b))])
+        floats = (one.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) for one in (a, b))
+        return _difference(name, [tuple(floats)])
     differing = sum(one != other for one, other in zip(a.to_pylist(), b.to_pylist(), strict=True))
     return Difference(name, differing, len(a), None, None)
-
-
-def _floats(column: pa.Array) -> Floats:
-    """Values in double precision; an empty cell is infinite, so that it differs from 0."""
-    filled = pc.if_else(pc.is_null(column), float("inf"), column.cast(pa.float64(), safe=False))
-    values: Floats = filled.to_numpy(zero_copy_only=False)
-    return values
 
 
 def _tensors(a: Path, b: Path) -> Iterator[tuple[Floats, Floats]]:

@@ -5,8 +5,8 @@ names settings, code and packages; the hash under "contents" leaves the record o
 results are the same.
 
 With --check FILE, nothing is written, and the artefacts are compared with those of an earlier lock. Each artefact that
-was added, removed or changed is listed with what in its making differs: settings, code, packages, sources, inputs, or
-if none of these does, the machine. If nothing differs, the file was edited and sealed again, or its job is not
+was added, removed or changed is listed with the first of these that differs in its making: settings, code, packages,
+sources, inputs, the machine. If nothing differs, the file was edited and sealed again, or its job is not
 deterministic. With --short, one line says whether the printed numbers are those of the lock.
 
 Exit code 1 if any artefact was added or removed, or has other contents or settings.
@@ -18,7 +18,6 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,10 +32,11 @@ from workflow_scripts.provenance.record import Origin, Record
 from workflow_scripts.reporting.cells import number
 from workflow_scripts.verbs.plan import FOLDERS, audited_folders
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
-from workflow_scripts.verbs.records import Change, Facts, Records, compare, contents_hash
+from workflow_scripts.verbs.records import Facts, Records, compare, contents_hash
 
 LOCK = Path("results/provenance.lock.json")
 """Default path of the lock: the one file below results/ that Git tracks."""
+ANOTHER_MACHINE = "another machine:"
 UNEXPLAINED = "nothing in its making differs: edited and sealed again, or its job is not deterministic"
 Hashes = dict[str, str]
 
@@ -131,8 +131,6 @@ class Comparison(NamedTuple):
     """Number of artefacts with the contents and settings in the lock, whatever commit made them."""
     differences: Sequence[Row]
     """The other artefacts: path, kind and why."""
-    elsewhere: list[str]
-    """Differences between the machines that made the artefacts of lock and tree."""
     numbers: dict[str, tuple[str, str | None]]
     """Printed numbers that differ, by table and cell: that of the lock, and that of the tree."""
     compared: int
@@ -150,20 +148,17 @@ def check(studies: list[Path], was: Lock) -> Comparison:
         for name in here
         if (was.contents[name], was.settings.get(name)) != (now.contents[name], now.settings[name])
     }
-    moved = {
-        name: f"another machine: {was.made_on.get(name)} -> {now.made_on[name]}"
-        for name in here
-        if was.made_on.get(name) != now.made_on[name]
-    }
-    kinds = {
-        "damaged": dict.fromkeys(study.damage, "its checksum is broken; see verify"),
-        "added": dict.fromkeys(now.contents.keys() - wanted, "not in the lock"),
-        "changed": {
-            name: _why(was, study, name, changed) or moved.get(name) or UNEXPLAINED for name in changed
-        },
-        "removed": dict.fromkeys(wanted - now.contents.keys() - study.damage.keys(), "in the lock alone"),
-    }
-    rows = sorted((name, kind, why) for kind, found in kinds.items() for name, why in found.items())
+    rows = sorted(
+        [
+            *((name, "damaged", "its checksum is broken; see verify") for name in study.damage),
+            *((name, "added", "not in the lock") for name in now.contents.keys() - wanted),
+            *((name, "changed", _why(was, study, name, changed)) for name in changed),
+            *(
+                (name, "removed", "in the lock alone")
+                for name in wanted - now.contents.keys() - study.damage.keys()
+            ),
+        ]
+    )
     printed = {
         f"{name}: {cell}": (text, now.printed.get(name, {}).get(cell))
         for name in sorted(wanted)
@@ -172,37 +167,37 @@ def check(studies: list[Path], was: Lock) -> Comparison:
     return Comparison(
         len(here - changed),
         [dict(zip(("path", "kind", "why"), row, strict=True)) for row in rows],
-        sorted({*moved.values()}),
         {cell: (text, found) for cell, (text, found) in printed.items() if text != found},
         len(printed),
     )
 
 
 def _why(was: Lock, study: Records, name: str, changed: set[str]) -> str:
-    """Differences in an artefact's making; inputs that differ are named, since they explain themselves."""
+    """The first section of an artefact's making that differs; inputs that differ explain themselves."""
     record = study.by_file[name]
-    now: Facts = {
-        "settings": {"": settings_hash(record)},
-        "code": record.meaning,
-        "package": record.packages,
-        "source": sources(study, record),
-        "made from": {one.path: one.path not in changed for one in record.inputs.values()},
-    }
     pools: Facts = {
         "settings": {"": was.settings.get(name)},
         "code": was.code,
         "package": was.packages,
         "source": was.sources,
-        "made from": dict.fromkeys(now["made from"], True),
+        "made from": {one.path: True for one in record.inputs.values()},
+        ANOTHER_MACHINE: {"": was.made_on.get(name)},
     }
-    then = {kind: {key: pool.get(key) for key in now[kind]} for kind, pool in pools.items()}
-    found = groupby(compare(then, now), key=lambda change: change.section)
-    return "; ".join(_words(*changes) for _, changes in found)
-
-
-def _words(first: Change, *more: Change) -> str:
-    values = f" {first.a} -> {first.b}" if first.section == "package" else ""
-    return f"{first.section} {first.key}".rstrip() + values + f" and {len(more)} more" * bool(more)
+    now: Facts = {
+        "settings": {"": settings_hash(record)},
+        "code": record.meaning,
+        "package": record.packages,
+        "source": sources(study, record),
+        "made from": {path: path not in changed for path in pools["made from"]},
+        ANOTHER_MACHINE: {"": machine(record.origin)},
+    }
+    then = {section: {key: pools[section].get(key) for key in now[section]} for section in now}
+    changes = compare(then, now)
+    for section, key, a, b in changes[:1]:
+        more = sum(change.section == section for change in changes) - 1
+        values = f" {a} -> {b}" if section in ("package", ANOTHER_MACHINE) else ""
+        return f"{section} {key}".rstrip() + values + f" and {more} more" * bool(more)
+    return UNEXPLAINED
 
 
 def read_lock(file: Path) -> Lock:
@@ -270,7 +265,7 @@ def answer(
     return Answer(
         _in_short(found, f"`{shlex.join(words)}` for details") if short else said,
         not found.differences,
-        [] if short else [Rows("differences", found.differences), *found.elsewhere],
+        [] if short else [Rows("differences", found.differences)],
         {"equal": found.same, "numbers": found.numbers},
     )
 
@@ -286,5 +281,6 @@ def _in_short(found: Comparison, details: str) -> str:
         first = next((f", such as {cell}: {was} -> {now}" for cell, (was, now) in found.numbers.items()), "")
         counted = f"{len(found.numbers)} of {found.compared} numbers" if found.compared else "artefacts"
         return f"Not as published: {counted} differ{first}; {details}."
-    where = ", as on another machine" if found.elsewhere else ""
+    moved = any(one["why"].startswith(ANOTHER_MACHINE) for one in found.differences)
+    where = ", as on another machine" if moved else ""
     return f"Same numbers as published; bytes differ{where}: {details}."
