@@ -106,19 +106,6 @@ class Engine:
         return row._replace(status="rejected" if fault else "usable", reason=fault or "")
 
 
-def probe(engine: Engine, question: str = "The old town is on the river.") -> Row:
-    """Ask an engine one question, once, without storing the answer.
-
-    A probe costs one request of the daily budget and a few tokens. The row's status is the judgement of the answer.
-
-    Raises:
-        ApiError: if the engine cannot be used: one line with its block, its address and the reason.
-    """
-    if hasattr(engine, "client"):
-        engine.client.attempts = 1
-    return engine.ask([engine.request(question)])[0]
-
-
 class Watch:
     """Counts unusable answers of all requests of a job, to stop if the engine is broken."""
 

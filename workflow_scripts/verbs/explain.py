@@ -20,7 +20,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.text import Text
 from rich.tree import Tree
@@ -163,17 +162,17 @@ def selected_rows(path: Path, cell: Mapping[str, str]) -> list[Row]:
         raise DataError(f"{path}: not a table, so it has no cells. Name a .parquet file, or omit --cell.")
     artefact_at(path)
     identity(path)
-    rows = pq.read_table(path)
+    table = pq.read_table(path)
+    rows: list[Row] = table.to_pylist()
     for column, wanted in cell.items():
-        if column not in rows.column_names:
-            raise DataError(f"{path}: no column {column!r}; it has {rows.column_names}. Correct --cell.")
-        present = ["" if value is None else str(value) for value in rows[column].to_pylist()]
-        rows = rows.filter(pa.array([value == wanted for value in present]))
-        if not rows.num_rows:
-            values = ", ".join(sorted(set(present))[:10])
+        if column not in table.column_names:
+            raise DataError(f"{path}: no column {column!r}; it has {table.column_names}. Correct --cell.")
+        texts = ["" if row[column] is None else str(row[column]) for row in rows]
+        rows = [row for row, text in zip(rows, texts, strict=True) if text == wanted]
+        if not rows:
+            values = ", ".join(sorted({*texts})[:10])
             raise DataError(f"{path}: no row with {column}={wanted}; it has {values}. Correct --cell.")
-    found: list[Row] = rows.to_pylist()
-    return found
+    return rows
 
 
 def agreement(rows: Sequence[Row], settings: Mapping[str, Any]) -> Agrees:
@@ -203,7 +202,8 @@ def agreement(rows: Sequence[Row], settings: Mapping[str, Any]) -> Agrees:
 def _sources(row: Row, settings: Mapping[str, Any]) -> Iterator[Row]:
     """Wildcards of the files that a row comes from."""
     if "experiment" in settings:
-        for run, column in product(_runs(row), _columns(row, settings)):  # a path of a metric has no suite
+        columns = scored_columns(settings["experiment"]["columns"], row["heading"])
+        for run, column in product(_runs(row), columns):  # a path of a metric has no suite
             yield {"run": run} | {key: column[key] for key in ("suite", "task") if key in column}
     elif "names" in settings and "heading" in row:
         models = settings["names"]["models"]
@@ -218,11 +218,6 @@ def _sources(row: Row, settings: Mapping[str, Any]) -> Iterator[Row]:
 def _runs(row: Row) -> list[str]:
     """The run of a row, and its baseline."""
     return [run for run in (row["run"], row.get("baseline")) if run is not None]
-
-
-def _columns(row: Row, settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The columns behind a row's heading: several where it is a mean, a ratio or a gain of others."""
-    return scored_columns(settings["experiment"]["columns"], row["heading"])
 
 
 def scores_behind(rows: Sequence[Row], settings: Mapping[str, Any], files: Iterable[str]) -> list[Row]:
@@ -248,7 +243,9 @@ def scores_behind(rows: Sequence[Row], settings: Mapping[str, Any], files: Itera
         (run != row["run"], column["heading"], run, score["seed"]): score["value"]
         and score["value"] * column["scale"]
         for row in rows
-        for run, column in product(_runs(row), _columns(row, settings))
+        for run, column in product(
+            _runs(row), scored_columns(settings["experiment"]["columns"], row["heading"])
+        )
         for score in scores
         if score["run"] == run
         and all(score[key] == column.get(key) for key in ("suite", "task", "aggregation", "metric"))

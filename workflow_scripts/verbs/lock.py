@@ -1,8 +1,7 @@
-"""Write down the checksum and contents of every artefact of a study, and the code, packages and sources behind them.
+"""Write down the contents of every artefact of a study, and the settings, code, packages and sources behind them.
 
-The file is sorted, and small enough to commit together with the numbers of a study. A checksum covers the record, which
-names settings, code and packages; the hash under "contents" leaves the record out, so that it is the same wherever the
-results are the same.
+The file is sorted, and small enough to commit together with the numbers of a study. The hash of an artefact's contents
+leaves its record out, so that it is the same wherever the results are the same.
 
 With --check FILE, nothing is written, and the artefacts are compared with those of an earlier lock. Each artefact that
 was added, removed or changed is listed with the first of these that differs in its making: settings, code, packages,
@@ -44,8 +43,6 @@ Hashes = dict[str, str]
 class Lock(Settings, extra="ignore"):
     """Contents of a lock; an older lock may have more keys."""
 
-    artefacts: Hashes
-    """Hashes of whole files, records among them."""
     contents: Hashes
     """Hashes of artefacts without their records."""
     settings: Hashes
@@ -77,7 +74,7 @@ def machine(origin: Origin) -> str:
 
 
 def lock(studies: Iterable[Path]) -> Lock:
-    """Checksums and contents of all artefacts of ``studies``, and the code, packages and sources in their records.
+    """Contents of all artefacts of ``studies``, and the settings, code, packages and sources in their records.
 
     Raises:
         DataError: if an artefact is damaged or gone.
@@ -94,7 +91,6 @@ def locked(study: Records) -> Lock:
     """Facts about the artefacts of some studies, damaged ones left out."""
     records = study.by_file.values()
     return Lock(
-        artefacts={name: str(study.inspections[name].checksum) for name in study.by_file},
         contents={name: contents_hash(Path(name), record) for name, record in study.by_file.items()},
         settings={name: settings_hash(record) for name, record in study.by_file.items()},
         code={file: sha256 for record in records for file, sha256 in record.meaning.items()},
@@ -252,7 +248,7 @@ def answer(
         content = lock(audited_folders(studies, configfile, config))
         with atomic(to) as temporary:
             temporary.write_text(json.dumps(content.model_dump(), indent=1, sort_keys=True) + "\n", "utf-8")
-        return Answer(f"{to}: {len(content.artefacts)} artefacts")
+        return Answer(f"{to}: {len(content.contents)} artefacts")
     was = read_lock(locked)
     if not (studies or configfile or config):
         studies = [

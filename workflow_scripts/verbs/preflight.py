@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from rich.text import Text
 
-from workflow_scripts.apis.asking import Engine, probe
+from workflow_scripts.apis.asking import Engine
 from workflow_scripts.apis.ledger import Ledger, is_offline
 from workflow_scripts.apis.llm import Llm
 from workflow_scripts.apis.translators import Direction, make_translator
@@ -147,7 +147,9 @@ def engine_answers(settings: Configuration, jobs: Iterable[PlannedJob]) -> Itera
 
 
 def _answer_check(engine: Engine) -> Check:
-    row = probe(engine, SENTENCE)
+    if hasattr(engine, "client"):
+        engine.client.attempts = 1
+    (row,) = engine.ask([engine.request(SENTENCE)])
     said = repr(" ".join((row.answer or "").split())[:60])
     if row.status == "usable":
         return True, f"{engine.place}: answers, {said}"

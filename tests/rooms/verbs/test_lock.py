@@ -11,7 +11,7 @@ from tests.rooms.verbs.conftest import STUDY, flip_a_byte, reseal
 from tests.verbs import data, printed
 from workflow_scripts.columns import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.provenance.artefacts import read_record, read_seal
+from workflow_scripts.provenance.artefacts import read_record
 from workflow_scripts.verbs.lock import LOCK, UNEXPLAINED, machine
 
 TABLE = "tables/main.parquet"
@@ -23,8 +23,7 @@ def test_a_lock_names_every_artefact_and_every_source_and_lies_below_results(roo
     found = json.loads(text)
     assert text == json.dumps(found, indent=1, sort_keys=True) + "\n"
     tables = {path.as_posix() for path in Path(STUDY).rglob("*.parquet")}
-    assert tables and tables < set(found["artefacts"])
-    assert all(found["artefacts"][name] == read_seal(Path(name)).checksum for name in tables)
+    assert tables and tables < set(found["contents"]) == set(found["settings"])
     assert "hub:owner/stsb@0123456789" in found["sources"] and "resources/prompt.txt" in found["sources"]
     assert printed("lock", "--to", "again.json")[0] == 0 and Path("again.json").read_text() == text
 
@@ -134,7 +133,7 @@ def test_by_default_the_studies_of_the_lock_are_compared(root, locked, study, mo
 
 
 def test_a_file_that_is_not_a_lock_is_one_line(root):
-    Path("lock.json").write_text('{"artefacts": {}, "contents": {}}')
+    Path("lock.json").write_text('{"contents": {}}')
     for place, found in (("lock.json", "not a lock"), ("absent.json", ".* Write a lock")):
         with pytest.raises(DataError, match=f"{place}: {found}"):
             printed("lock", "--check", place)
