@@ -50,6 +50,12 @@ CREATE TABLE requests (key BLOB PRIMARY KEY, engine TEXT NOT NULL, model TEXT NO
 CREATE TABLE claims (key BLOB PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL);
 CREATE TABLE providers (name TEXT PRIMARY KEY, free_at REAL NOT NULL, day TEXT NOT NULL, sent INTEGER NOT NULL);
 """
+_CLAIM = """
+INSERT INTO claims VALUES (?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET owner = excluded.owner, until = excluded.until
+    WHERE owner = excluded.owner OR until < ?
+"""
+"""Inserts or takes over a claim; changes no row if another process has it."""
 _VERSION = 2  # PRAGMA user_version; SQLite's own is 0
 _MACHINE_ERRORS = (
     "SQLITE_FULL", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM",
@@ -256,25 +262,14 @@ class Ledger(AbstractContextManager["Ledger"]):
     def claim(self, requests: Sequence[Request]) -> Granted:
         """Claim distinct requests for this process, all in one transaction."""
         granted = Granted([], {}, [])
-        if not requests:
-            return granted
         with self._writing():
-            known = self.find(requests)
+            granted.known.update((key, row) for key, row in self.find(requests).items() if row.is_final)
             for request in requests:
-                row = known.get(request.key)
-                if row and row.is_final:
-                    granted.known[request.key] = row
-                elif self._is_busy(request.key):
-                    granted.busy.append(request)
-                else:
-                    claimed = (request.key, self._owner, time.time() + CLAIM_SECONDS)
-                    self._database.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", claimed)
-                    granted.mine.append(request)
+                if request.key not in granted.known:
+                    values = (request.key, self._owner, time.time() + CLAIM_SECONDS, time.time())
+                    is_mine = self._database.execute(_CLAIM, values).rowcount
+                    (granted.mine if is_mine else granted.busy).append(request)
         return granted
-
-    def _is_busy(self, key: bytes) -> bool:
-        claimed = "SELECT 1 FROM claims WHERE key = ? AND owner != ? AND until >= ?"
-        return self._database.execute(claimed, (key, self._owner, time.time())).fetchone() is not None
 
     def save(self, rows: Iterable[Row], *, overwrite_usable: bool = False) -> list[Row]:
         """Write rows and end their claims, all or none; other claims of this process are renewed.
