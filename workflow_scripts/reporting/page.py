@@ -52,6 +52,7 @@ def page(job: Job) -> str:
     led = next((section for section in made if section["headline"]), {})
     templates = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     templates.filters["policy_hash"] = _policy_hash
+    templates.filters["link"] = lambda path: quote(os.path.relpath(path, report.parent))
     return templates.from_string(job.inputs["template"].read_text("utf-8")).render(
         study=job.settings["name"],
         config=config,
@@ -65,7 +66,7 @@ def page(job: Job) -> str:
         pools=_pools(job),
         development=_development(job),
         claims=_claims(job),
-        file=_linked(report, report),
+        file=report,
     )
 
 
@@ -73,11 +74,6 @@ def _policy_hash(script: str) -> str:
     """The hash by which a content security policy names an inline script."""
     digest = hashlib.sha256(str(script).encode()).digest()
     return f"'sha256-{b64encode(digest).decode()}'"
-
-
-def _linked(path: Path, page: Path) -> Shown:
-    """The path of an artefact, and its link relative to the folder of ``page``."""
-    return {"path": path.as_posix(), "link": quote(os.path.relpath(path, page.parent))}
 
 
 def _rows_of(path: Path) -> int:
@@ -134,7 +130,7 @@ def _sections(job: Job, called: Called) -> list[Shown]:
         record = record_of(path)
         for name, told in record.settings["figures"].items():
             below = told["config"].get("below", record.wildcards["experiment"])
-            figures[below].append(_drawing(job, path.with_name(f"{name}.svg"), record))
+            figures[below].append(_drawing(path.with_name(f"{name}.svg"), record))
     for path in job.many("histories"):
         histories[wildcard(path, "run")].append(path)
     return [
@@ -162,13 +158,13 @@ def _section(
     return {
         "sheet": sheet,
         "headline": experiment and experiment.headline_column().heading,
-        "table": _linked(path, job.outputs["report"]),
-        "trainings": [_training(job, run, paths) for run, paths in trained.items()],
+        "table": path,
+        "trainings": [_training(run, paths) for run, paths in trained.items()],
         "drawings": figures.get(sheet.name, ()),
     }
 
 
-def _training(job: Job, run: str, histories: Sequence[Path]) -> Shown:
+def _training(run: str, histories: Sequence[Path]) -> Shown:
     """The training of one run: steps, sentences a step, rate, checkpoints kept."""
     training = record_of(histories[0]).settings["training"]
     tables = {path: read_table(path, HISTORY) for path in histories}
@@ -182,7 +178,7 @@ def _training(job: Job, run: str, histories: Sequence[Path]) -> Shown:
             (
                 wildcard(path, "seed"),
                 f"step {step:,}" if score is None else f"step {step:,} ({number(score, 3)})",
-                _linked(path, job.outputs["report"]),
+                path,
             )
             for path, table in tables.items()
             for step, score in [kept(table)]
@@ -190,17 +186,17 @@ def _training(job: Job, run: str, histories: Sequence[Path]) -> Shown:
     }
 
 
-def _drawing(job: Job, path: Path, record: Record) -> Shown:
+def _drawing(path: Path, record: Record) -> Shown:
     """A figure as an image, which runs and fetches nothing, with its caption and its data."""
-    svg, page = path.read_bytes(), job.outputs["report"]
+    svg = path.read_bytes()
     caption: str = record.settings["figures"][path.stem]["caption"]
     spoken = [node for node in ET.fromstring(svg) if re.search(r"}(title|desc)$", node.tag)]
     return {
         "image": f"data:image/svg+xml;base64,{b64encode(svg).decode()}",
         "spoken": " ".join("".join(node.itertext()) for node in spoken),
         "caption": caption.format(figure=path.stem, **record.wildcards).split("\n\n"),
-        "file": _linked(path, page),
-        "data": _linked(path.with_suffix(".parquet"), page),
+        "file": path,
+        "data": path.with_suffix(".parquet"),
     }
 
 
@@ -213,7 +209,7 @@ def _datasets(job: Job) -> list[Shown]:
             "rows": _rows_of(path),
             "dropped": _rows(dropped[name], DROPPED),
             "labels": record_of(path).labels,
-            "file": _linked(path, job.outputs["report"]),
+            "file": path,
         }
         for name, path in _by(job, "datasets", "dataset").items()
     ]
@@ -221,7 +217,6 @@ def _datasets(job: Job) -> list[Shown]:
 
 def _corpora(job: Job) -> list[Shown]:
     """Size, lost round trips and overlap with evaluation sets of each corpus."""
-    page = job.outputs["report"]
     overlaps, lost = (_by(job, role, "corpus") for role in ("contamination", "lost"))
     return [
         {
@@ -229,8 +224,8 @@ def _corpora(job: Job) -> list[Shown]:
             "sentences": _rows_of(path),
             "lost": _rows(lost[name], DROPPED) if name in lost else [],
             "overlap": _overlap(overlaps[name]) if name in overlaps else [],
-            "overlap_file": _linked(overlaps[name], page) if name in overlaps else None,
-            "file": _linked(path, page),
+            "overlap_file": overlaps.get(name),
+            "file": path,
         }
         for name, path in _by(job, "train", "corpus").items()
     ]
@@ -262,7 +257,7 @@ def _pools(job: Job) -> list[Shown]:
             "sentences": len(pool),
             "listed_share": pc.sum(pool["listed_words"]).as_py() / pc.sum(pool["words"]).as_py(),
             "sources": sorted(set(pool["source"].to_pylist())),
-            "file": _linked(path, job.outputs["report"]),
+            "file": path,
         }
         for path in job.many("exemplars")
         for pool in [read_table(path, EXEMPLARS)]
@@ -275,7 +270,7 @@ def _development(job: Job) -> list[Shown]:
         {
             "name": found["dataset"] if "dataset" in found else f"of corpus {found['corpus']}",
             "pairs": _rows_of(path),
-            "file": _linked(path, job.outputs["report"]),
+            "file": path,
         }
         for path in job.many("development")
         for found in [record_of(path).wildcards]
@@ -296,7 +291,7 @@ def _claims(job: Job) -> Shown:
         ]
         compared = [row for row in rows if row["verdict"] != NOT_RUN]
         others = [row for row in rows if row["verdict"] == NOT_RUN]
-        return {"lines": compared, "others": others, "file": _linked(path, job.outputs["report"])}
+        return {"lines": compared, "others": others, "file": path}
     return {}
 
 
