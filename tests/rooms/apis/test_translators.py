@@ -9,7 +9,7 @@ from tests import fault_server, tiny
 from tests.fault_server import FaultServer, fault
 from tests.rooms.apis.conftest import HTML, KEY, TEXTS, WELL, answers, forget, statuses
 from workflow_scripts.apis import translators
-from workflow_scripts.apis.ledger import Row
+from workflow_scripts.apis.ledger import Ledger, Row
 from workflow_scripts.apis.translators import translate_all
 from workflow_scripts.errors import ApiError
 
@@ -50,6 +50,18 @@ def test_every_attempt_takes_its_turn_and_waits_as_long_as_the_server_says(trans
         assert second - first >= 0.3
         with pytest.raises(ApiError, match="the 3 requests a day of per_day are sent"):
             translate(server, per_day=3)
+
+
+def test_what_a_killed_job_had_claimed_is_asked_after_a_while_and_a_line_says_so(
+    translate, make, ledger, monkeypatch, capsys
+):
+    monkeypatch.setattr("workflow_scripts.apis.ledger.CLAIM_SECONDS", 0.5)
+    with Ledger(ledger.path) as killed:
+        killed.claim([make("libretranslate").request(TEXTS[0])])
+    with FaultServer(fault_server.libretranslate) as server:
+        assert answers(translate(server)) == WELL
+        assert server.requests[-1]["q"] == TEXTS[0] and len(server.requests) == len(TEXTS)
+    assert capsys.readouterr().err.count("llms.toy: waiting for another job's answers") == 1
 
 
 # Wrong answers: what the server says, and how often it says so of the sentences of one job; how the job ends, how many
