@@ -284,8 +284,7 @@ def atomic(path: Path) -> Iterator[Path]:
     with claimed(path, Path.touch) as temporary:
         yield temporary
         _sync(temporary)
-        temporary.replace(path)
-        _sync(path.parent)
+        put_in_place(temporary, path)
 
 
 @contextmanager
