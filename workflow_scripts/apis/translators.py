@@ -19,15 +19,10 @@ import deep_translator.google
 import deep_translator.libre
 import httpx2
 
-from workflow_scripts.apis.answer_checks import (
-    error_text,
-    repeated,
-    translation_fault,
-)
+from workflow_scripts.apis.answer_checks import decoded, error_text, repeated, translation_fault
 from workflow_scripts.apis.asking import REPEATED, Engine, Watch, collect_answers
 from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted
 from workflow_scripts.apis.ledger import Ledger, Request, Row
-from workflow_scripts.apis.wrappers import decoded
 from workflow_scripts.errors import ApiError
 from workflow_scripts.progress import progress
 from workflow_scripts.settings.apis import (

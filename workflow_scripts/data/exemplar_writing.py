@@ -11,12 +11,19 @@ from string import Template
 import numpy as np
 import pyarrow as pa
 
-from workflow_scripts.apis.answer_checks import broken_off, is_in, likely_language, service_fault, text_fault
+from workflow_scripts.apis.answer_checks import (
+    broken_off,
+    is_in,
+    items_in,
+    leftover,
+    likely_language,
+    service_fault,
+    text_fault,
+)
 from workflow_scripts.apis.asking import IN_A_ROW, Watch, collect_answers
 from workflow_scripts.apis.calls import redacted
 from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
 from workflow_scripts.apis.llm import Llm, usage_by_model
-from workflow_scripts.apis.wrappers import items_in, leftover
 from workflow_scripts.columns import DROPPED, USAGE, WORD_COUNTS
 from workflow_scripts.data.exemplars import (
     Candidate,

@@ -8,8 +8,15 @@ import pytest
 
 from benchmarks.material import wikipedia_sentences
 from tests.rooms.data.test_exemplars import llm_pool
-from workflow_scripts.apis.answer_checks import completion_fault, repeated, service_fault, translation_fault
-from workflow_scripts.apis.wrappers import decoded, items_in, leftover
+from workflow_scripts.apis.answer_checks import (
+    completion_fault,
+    decoded,
+    items_in,
+    leftover,
+    repeated,
+    service_fault,
+    translation_fault,
+)
 from workflow_scripts.data.exemplar_writing import ModelValidator
 
 TEXT = "The old river runs through the north of the city and the children swim there."
