@@ -68,7 +68,7 @@ def test_a_server_translates_a_corpus_and_another_port_changes_nothing(tmp_path)
         endpoint = server.url.rstrip("/")
     with sqlite3.connect(tree / "answers/answers.sqlite") as ledger:
         kept = ledger.execute(
-            "SELECT attributes ->> 'endpoint', count(*) FROM requests GROUP BY 1"
+            "SELECT json_extract(attributes, '$.endpoint'), count(*) FROM requests GROUP BY 1"
         ).fetchall()
     assert kept == [(endpoint, asked)]
     first = (tree / TARGET).read_bytes()
