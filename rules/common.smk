@@ -11,7 +11,7 @@ from workflow_scripts.graph.console import check_configfiles, print_study
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.outside import check_needs, note_planned
 from workflow_scripts.graph.place import note_call
-from workflow_scripts.graph.sizes import asked
+from workflow_scripts.graph.runs import asked
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.settings.suites import EVALUATORS
 

@@ -11,7 +11,7 @@ from tests import material, walk
 from tests.planning import settings_with
 from tests.steps import loss_of
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.sizes import Sizes
+from workflow_scripts.graph.runs import Sizes
 from workflow_scripts.models import packed
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.encoding import check_tells_apart

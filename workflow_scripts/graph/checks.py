@@ -32,7 +32,7 @@ from workflow_scripts.graph.references import (
     source_corpus,
     suite_findings,
 )
-from workflow_scripts.graph.runs import adapting_training, members_of, read_run
+from workflow_scripts.graph.runs import Sizes, adapting_training, members_of, read_run
 from workflow_scripts.graph.schema import (
     AdaptedEncoder,
     Configuration,
@@ -40,7 +40,6 @@ from workflow_scripts.graph.schema import (
     GridBlock,
     RunSettings,
 )
-from workflow_scripts.graph.sizes import Sizes
 from workflow_scripts.settings.corpora import Corpus
 from workflow_scripts.settings.grids import EXTRACTION, Run, RunBlock, expand
 from workflow_scripts.settings.methods import MethodConfig

@@ -17,7 +17,7 @@ from workflow_scripts.graph.checks import read_grids, study_findings
 from workflow_scripts.graph.configuration import placed
 from workflow_scripts.graph.place import from_here
 from workflow_scripts.graph.references import encoders_reached, source_corpus
-from workflow_scripts.graph.runs import adapting_training, all_runs, members_of, read_run
+from workflow_scripts.graph.runs import adapting_training, all_runs, members_of, parts_of, read_run
 from workflow_scripts.graph.schema import (
     AdaptedEncoder,
     AnyEncoder,
@@ -26,7 +26,6 @@ from workflow_scripts.graph.schema import (
     FetchedEncoder,
     GridBlock,
 )
-from workflow_scripts.graph.sizes import parts_of
 from workflow_scripts.methods import method_modules, readout_modules
 from workflow_scripts.provenance.closure import code_files
 from workflow_scripts.settings import grids as asked

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from workflow_scripts.data.sources import NOTHING
 from workflow_scripts.graph.call import at
+from workflow_scripts.graph.runs import folders_of, parts_of
 from workflow_scripts.graph.schema import AdaptedEncoder, Configuration
-from workflow_scripts.graph.sizes import folders_of, parts_of
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.apis import ApertiumBlock, LlmBlock
 from workflow_scripts.settings.corpora import RoundTrip, RoundTripCorpus

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.planning import ROOT, study_in
-from workflow_scripts.graph.sizes import asked
+from workflow_scripts.graph.runs import asked
 
 HUGE = "llama2_7b_mntp"
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.planning import settings_with
-from workflow_scripts.graph.sizes import Sizes
+from workflow_scripts.graph.runs import Sizes
 
 
 def fetched(**source):
