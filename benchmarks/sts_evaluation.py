@@ -27,8 +27,8 @@ from workflow_scripts.evaluation.task_by_task import SharedTexts
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.datasets import DatasetBlock
 from workflow_scripts.settings.readouts import Pooling
+from workflow_scripts.settings.sources import DatasetBlock
 
 CODE = (
     "workflow_scripts/evaluation/sts.py",

@@ -8,7 +8,7 @@ import yaml
 
 from workflow_scripts.data.datasets import load
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.datasets import DatasetBlock
+from workflow_scripts.settings.sources import DatasetBlock
 
 
 def dataset(name: str) -> pa.Table:

@@ -10,7 +10,7 @@ import pytest
 
 from workflow_scripts.data.datasets import load
 from workflow_scripts.errors import DataError
-from workflow_scripts.settings.datasets import Dataset
+from workflow_scripts.settings.sources import Dataset
 
 CSV = {
     "separator": ",",

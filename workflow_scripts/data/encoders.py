@@ -27,7 +27,7 @@ from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input
-from workflow_scripts.settings.encoders import EncoderSource, Fetch, HubEncoder
+from workflow_scripts.settings.sources import EncoderSource, Fetch, HubEncoder
 
 _SENTENCES = (
     "Paris is older than paris, isn't it?",

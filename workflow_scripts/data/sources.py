@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 from workflow_scripts.data.hub import Kind, download
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.provenance.record import Input, sha256_of
-from workflow_scripts.settings.datasets import File, FileSource, HubSource, Pinned
-from workflow_scripts.settings.encoders import EncoderSource
+from workflow_scripts.settings.sources import EncoderSource, File, FileSource, HubSource, Pinned
 
 S = TypeVar("S", bound=FileSource | HubSource | EncoderSource)
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from workflow_scripts.graph.outside import source_now, sources_read
 from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.corpora import Shape, Translation
-from workflow_scripts.settings.datasets import DatasetBlock, FileSource, HubSource
+from workflow_scripts.settings.sources import DatasetBlock, FileSource, HubSource
 
 
 @dataclass(frozen=True)

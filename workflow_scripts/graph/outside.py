@@ -22,16 +22,18 @@ from workflow_scripts.graph.place import is_in_job, sha256_now, write_note
 from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.apis import ApertiumBlock
-from workflow_scripts.settings.datasets import (
+from workflow_scripts.settings.extraction import LocalWords, PackagedWords
+from workflow_scripts.settings.sources import (
     FileSource,
+    HubEncoder,
     HubSource,
+    LocalEncoder,
     LocalFiles,
     Packaged,
+    PackageEncoder,
     PackageFiles,
     Pinned,
 )
-from workflow_scripts.settings.encoders import HubEncoder, LocalEncoder, PackageEncoder
-from workflow_scripts.settings.extraction import LocalWords, PackagedWords
 
 Words = LocalWords | PackagedWords
 Source = FileSource | HubSource | LocalEncoder | PackageEncoder | HubEncoder | Words

@@ -28,7 +28,6 @@ from workflow_scripts.graph.schema import (
 from workflow_scripts.settings.claims import FOLDER as CLAIMS
 from workflow_scripts.settings.claims import Claim, Comparison, claims_in, papers_in
 from workflow_scripts.settings.corpora import Corpus, LlmPool, RoundTripCorpus
-from workflow_scripts.settings.datasets import FileSource, HubSource
 from workflow_scripts.settings.grids import (
     Column,
     MeanColumn,
@@ -43,6 +42,7 @@ from workflow_scripts.settings.grids import (
 from workflow_scripts.settings.names import Refers
 from workflow_scripts.settings.readers import READERS
 from workflow_scripts.settings.report import Names
+from workflow_scripts.settings.sources import FileSource, HubSource
 from workflow_scripts.settings.suites import Cells, Suite
 
 _CLAIMED = (Column, MeanColumn, RatioColumn)

@@ -19,8 +19,8 @@ from workflow_scripts.graph.references import called, called_runs, corpus_datase
 from workflow_scripts.graph.study import Grid, Run, Study
 from workflow_scripts.settings.claims import FOLDER, Claim, Comparison, claims_in
 from workflow_scripts.settings.corpora import RoundTripCorpus
-from workflow_scripts.settings.encoders import EncoderBlock, HubEncoder
 from workflow_scripts.settings.grids import EXTRACTION, paper_of, scored_columns
+from workflow_scripts.settings.sources import EncoderBlock, HubEncoder
 
 
 class _Figure(NamedTuple):

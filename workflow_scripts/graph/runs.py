@@ -24,9 +24,9 @@ from workflow_scripts.graph.schema import (
     GridBlock,
     RunSettings,
 )
-from workflow_scripts.settings.encoders import EncoderBlock, HubEncoder
 from workflow_scripts.settings.grids import Run, expand, merged, runs_of
 from workflow_scripts.settings.readouts import BUILT_AS_BERT, Size
+from workflow_scripts.settings.sources import EncoderBlock, HubEncoder
 
 _OVERRIDABLE = ("training", "development")
 """Sections of the configuration that a method, a reading and a run can change for themselves."""

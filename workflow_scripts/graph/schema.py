@@ -26,8 +26,6 @@ from workflow_scripts.settings.corpora import (
     RoundTripCorpus,
     Words,
 )
-from workflow_scripts.settings.datasets import DatasetBlock
-from workflow_scripts.settings.encoders import EncoderBlock, Sizes
 from workflow_scripts.settings.extraction import (
     Averages,
     Block,
@@ -67,6 +65,7 @@ from workflow_scripts.settings.names import (
     Template,
 )
 from workflow_scripts.settings.report import Contamination, Names, Page, Significance
+from workflow_scripts.settings.sources import DatasetBlock, EncoderBlock, Sizes
 from workflow_scripts.settings.suites import (
     SUITES,
     Attention,

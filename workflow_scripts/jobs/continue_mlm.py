@@ -11,7 +11,7 @@ from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.encoders import Sizes
+from workflow_scripts.settings.sources import Sizes
 from workflow_scripts.settings.training import ContinueMlm
 from workflow_scripts.training.loop import prepare, train, try_again_when_stopped
 from workflow_scripts.training.mlm import MaskedLanguageModel, Objective, from_scratch, save_head

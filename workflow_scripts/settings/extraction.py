@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workflow_scripts.config import Settings
-from workflow_scripts.settings.datasets import File, Local, Packaged
 from workflow_scripts.settings.names import (
     AnyDataset,
     Measured,
@@ -19,6 +18,7 @@ from workflow_scripts.settings.names import (
     Template,
     Weighted,
 )
+from workflow_scripts.settings.sources import File, Local, Packaged
 
 
 class Wikitext(Settings):

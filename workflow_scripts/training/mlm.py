@@ -29,7 +29,7 @@ from workflow_scripts.errors import ConfigError, DataError, TrainingError
 from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import hidden_states, load_backbone
 from workflow_scripts.models.tokens import NATURAL, Shapes, TokenBatch, TokenisedText
-from workflow_scripts.settings.encoders import Sizes
+from workflow_scripts.settings.sources import Sizes
 from workflow_scripts.settings.training import ContinueMlm
 from workflow_scripts.training.sampler import Sampler
 

@@ -19,8 +19,8 @@ from workflow_scripts.models.encoder import load_backbone
 from workflow_scripts.models.encoding import check_tells_apart, encode
 from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.settings.encoders import Fetch
 from workflow_scripts.settings.methods import read_method
+from workflow_scripts.settings.sources import Fetch
 
 TEXTS = [*tiny.sentences(6, seed=8), "x", "a flarbish and a Quonk", "The town by the river " * 9]
 PROMPTS = {"query": "find the old town: ", "document": ""}

@@ -9,7 +9,7 @@ from tests.steps import loss_of
 from workflow_scripts.errors import ConfigError, TrainingError
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.settings.encoders import Sizes
+from workflow_scripts.settings.sources import Sizes
 from workflow_scripts.settings.training import ContinueMlm
 from workflow_scripts.training.mlm import (
     MaskedLanguageModel,

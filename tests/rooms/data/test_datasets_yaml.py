@@ -10,7 +10,7 @@ import yaml
 from workflow_scripts.data.datasets import load
 from workflow_scripts.errors import MissingError
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.datasets import DatasetBlock, FileSource, HubSource
+from workflow_scripts.settings.sources import DatasetBlock, FileSource, HubSource
 
 DATA = os.environ.get("SEMBLANCE_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: no dataset to read")

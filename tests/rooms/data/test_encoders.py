@@ -13,7 +13,7 @@ from workflow_scripts.data import hub
 from workflow_scripts.data.encoders import locate, other_ids, usable_tokeniser
 from workflow_scripts.data.published import ON_HUB, files_of
 from workflow_scripts.errors import DataError
-from workflow_scripts.settings.encoders import EncoderBlock
+from workflow_scripts.settings.sources import EncoderBlock
 
 COMMIT = "0" * 40
 HUB = {"kind": "hub", "repository": "team/toy", "revision": COMMIT}

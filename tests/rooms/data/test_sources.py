@@ -11,7 +11,7 @@ from workflow_scripts.data import sources
 from workflow_scripts.data.datasets import check_contract, load, load_planned
 from workflow_scripts.data.sources import NOT_REACHED, text_of
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
-from workflow_scripts.settings.datasets import Dataset
+from workflow_scripts.settings.sources import Dataset
 
 TSV = "subset\tscore\tsentence1\tsentence2\nA\t4.4\ta\tb\nB\t0\tc\td\n"
 REVISION = "0" * 40

@@ -14,8 +14,7 @@ from workflow_scripts.graph import outside, place
 from workflow_scripts.graph.outside import planned_source, source_now, sources_read
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.record import Input
-from workflow_scripts.settings.datasets import FileSource, HubFiles, HubSource
-from workflow_scripts.settings.encoders import LocalEncoder
+from workflow_scripts.settings.sources import FileSource, HubFiles, HubSource, LocalEncoder
 
 COMMIT = "0" * 40
 HUB = {"kind": "hub", "repository": "team/toy", "revision": COMMIT}
