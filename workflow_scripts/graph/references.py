@@ -25,8 +25,6 @@ from workflow_scripts.graph.schema import (
     GridBlock,
     MethodBlock,
 )
-from workflow_scripts.settings.claims import FOLDER as CLAIMS
-from workflow_scripts.settings.claims import Claim, Comparison, claims_in, papers_in
 from workflow_scripts.settings.corpora import Corpus, LlmPool, RoundTripCorpus
 from workflow_scripts.settings.grids import (
     Column,
@@ -41,7 +39,7 @@ from workflow_scripts.settings.grids import (
 )
 from workflow_scripts.settings.names import Refers
 from workflow_scripts.settings.readers import READERS
-from workflow_scripts.settings.report import Names
+from workflow_scripts.settings.report import CLAIMS_FOLDER, Claim, Comparison, Names, claims_in, papers_in
 from workflow_scripts.settings.sources import FileSource, HubSource
 from workflow_scripts.settings.suites import Cells, Suite
 
@@ -380,13 +378,13 @@ def claim_findings(settings: Configuration, grids: Mapping[str, GridBlock], root
         grids: Its grids by name, likewise.
         root: Folder of the Snakefile.
     """
-    known, scale = papers_in(root / CLAIMS), settings.claims.scale
+    known, scale = papers_in(root / CLAIMS_FOLDER), settings.claims.scale
     for paper in settings.claims.papers:
         if paper not in known:
-            yield f"claims.papers: no file {paper}.csv in {CLAIMS}. {advice(paper, known)}"
+            yield f"claims.papers: no file {paper}.csv in {CLAIMS_FOLDER}. {advice(paper, known)}"
             continue
         try:
-            rows = claims_in(root / CLAIMS, paper, scale)
+            rows = claims_in(root / CLAIMS_FOLDER, paper, scale)
         except ConfigError as error:
             yield str(error)
             continue

@@ -17,9 +17,9 @@ from workflow_scripts.graph.blocks import datasets_of as extraction_datasets
 from workflow_scripts.graph.call import Config, Wildcards, as_json, at
 from workflow_scripts.graph.references import called, called_runs, corpus_datasets, source_corpus
 from workflow_scripts.graph.study import Grid, Run, Study
-from workflow_scripts.settings.claims import FOLDER, Claim, Comparison, claims_in
 from workflow_scripts.settings.corpora import RoundTripCorpus
 from workflow_scripts.settings.grids import EXTRACTION, paper_of, scored_columns
+from workflow_scripts.settings.report import CLAIMS_FOLDER, Claim, Comparison, claims_in
 from workflow_scripts.settings.sources import EncoderBlock, HubEncoder
 
 
@@ -229,7 +229,7 @@ class Claims:
         self._held = [
             Claim.parse(row, place)
             for paper in asked.papers
-            for place, row in claims_in(study.root / FOLDER, paper, asked.scale).items()
+            for place, row in claims_in(study.root / CLAIMS_FOLDER, paper, asked.scale).items()
         ]
         shown = study.shown_extraction
         self._drawn = {*shown.figures} & {*tables_of(study.settings.extraction)}

@@ -16,7 +16,6 @@ from workflow_scripts.figures.modulus_surface import ModulusSurface
 from workflow_scripts.figures.tables import AlignmentUniformity, Scatter, Sweep
 from workflow_scripts.graph.mistakes import read
 from workflow_scripts.settings.apis import LlmBlock, TranslatorBlock
-from workflow_scripts.settings.claims import Config as Claims
 from workflow_scripts.settings.corpora import (
     Corpus,
     ExtractivePool,
@@ -64,7 +63,7 @@ from workflow_scripts.settings.names import (
     Refers,
     Template,
 )
-from workflow_scripts.settings.report import Contamination, Names, Page, Significance
+from workflow_scripts.settings.report import Claims, Contamination, Names, Page, Significance
 from workflow_scripts.settings.sources import DatasetBlock, EncoderBlock, Sizes
 from workflow_scripts.settings.suites import (
     SUITES,

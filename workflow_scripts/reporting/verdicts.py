@@ -33,9 +33,8 @@ from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.cells import Row, brief, paired
 from workflow_scripts.reporting.records import experiment_of, record_of, wildcard
-from workflow_scripts.settings.claims import Claim, Comparison, Expects, Held, Scale
 from workflow_scripts.settings.grids import Column, Experiment, runs_of
-from workflow_scripts.settings.report import Significance
+from workflow_scripts.settings.report import Claim, Comparison, Expects, Held, Scale, Significance
 
 Kind = Literal["supported", "contradicted", "undecided"]
 

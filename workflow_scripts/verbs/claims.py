@@ -13,8 +13,8 @@ from workflow_scripts.columns import CLAIMS, NOT_RUN
 from workflow_scripts.errors import DataError, refuse
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.cells import brief, p_text, printed_sides
-from workflow_scripts.settings.claims import FOLDER
 from workflow_scripts.settings.grids import PAPERS
+from workflow_scripts.settings.report import CLAIMS_FOLDER
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, markdown_table
 from workflow_scripts.verbs.records import study_folder
 
@@ -88,7 +88,10 @@ def left_out(rows: Sequence[Row]) -> list[Row]:
 
 ARGUMENTS = (
     argument(
-        "papers", nargs="*", metavar="PAPER", help=f"tables in {FOLDER}, such as jtcse; all if left out"
+        "papers",
+        nargs="*",
+        metavar="PAPER",
+        help=f"tables in {CLAIMS_FOLDER}, such as jtcse; all if left out",
     ),
     argument(
         "--study", type=study_folder, required=True, help="folder of a study's results, such as results/demo"

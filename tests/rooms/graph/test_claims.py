@@ -11,7 +11,7 @@ from workflow_scripts.data.printed import read_printed
 from workflow_scripts.graph.blocks import definable_rows, names, tables_of
 from workflow_scripts.graph.references import claim_findings
 from workflow_scripts.reporting.extraction import places
-from workflow_scripts.settings.claims import FOLDER, Claim, Comparison, claims_in
+from workflow_scripts.settings.report import CLAIMS_FOLDER, Claim, Comparison, claims_in
 
 STUDIES = {"paper": [], "laboratory": ["config/minilm.yaml"], "demo": [DEMO]}
 PAPERS = ["s2sent", "layerattpooler", "three_r", "jtcse", "extraction"]
@@ -19,7 +19,7 @@ CLAIMS = {
     scale: {
         (paper, row["claim"]): Claim.parse(row, place)
         for paper in PAPERS
-        for place, row in claims_in(ROOT / FOLDER, paper, scale).items()
+        for place, row in claims_in(ROOT / CLAIMS_FOLDER, paper, scale).items()
     }
     for scale in STUDIES
 }
@@ -166,7 +166,7 @@ def test_a_mistake_is_one_line_that_says_where_what_and_the_remedy(
 ):
     """In the demo's claims of S2Sent or of the extraction study; line 0 has the names of the columns."""
     shutil.copytree(ROOT / "config", tmp_path / "config")
-    file = tmp_path / FOLDER / f"{paper}.csv"
+    file = tmp_path / CLAIMS_FOLDER / f"{paper}.csv"
     rows = list(csv.reader(file.read_text("utf-8").splitlines()))
     rows[line][rows[0].index(column)] = value
     with file.open("w", newline="") as edited:

@@ -9,8 +9,8 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import observed
 from workflow_scripts.reporting.cells import brief
 from workflow_scripts.reporting.verdicts import Material, compare, judged, verdict
-from workflow_scripts.settings.claims import Claim, Held
 from workflow_scripts.settings.grids import Experiment
+from workflow_scripts.settings.report import Claim, Held
 from workflow_scripts.settings.report import Significance as Config
 
 SETTINGS = {"alpha": 0.05, "power": 0.8, "resamples": 400, "seed": 0}
