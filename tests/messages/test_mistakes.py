@@ -516,15 +516,15 @@ MISTAKES = {
     ),
     "a mean of a column that is none": (
         added(heading="mean", mean_of=["Spearman", "Pearsn"], digits=2),
-        "columns.5 (mean).mean_of: Pearsn is not defined. Did you mean Pearson?",
+        "columns.5.mean_of: Pearsn is not defined. Did you mean Pearson?",
     ),
     "a ratio of a column that is none": (
         added(heading="ratio", ratio_of=["Pearsn", "Spearman"], digits=2),
-        "columns.5 (ratio).ratio_of: Pearsn is not defined. Did you mean Pearson?",
+        "columns.5.ratio_of: Pearsn is not defined. Did you mean Pearson?",
     ),
     "a gain in a column that is none": (
         added(heading="gain", gain_of="Pearsn", digits=2),
-        "columns.5 (gain).gain_of: Pearsn is not defined. Did you mean Pearson?",
+        "columns.5.gain_of: Pearsn is not defined. Did you mean Pearson?",
     ),
     "a headline that is no column": (
         put("grid/headline", "Spearmann"),

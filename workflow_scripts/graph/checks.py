@@ -108,7 +108,7 @@ def study_findings(
     for sections, check in (
         ({"datasets"}, reader_findings(settings)),
         ({"encoders"}, encoder_findings(settings)),
-        ({"suites", "datasets"}, suite_findings(settings)),
+        ({"suites"}, suite_findings(settings)),
         (_OF_EXTRACTION, extraction_findings(settings)),
         (_OF_GRIDS, grid_findings(settings, grids)),
         ({"data_root", "answers"}, data_root_findings(settings, data_root)),

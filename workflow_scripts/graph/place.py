@@ -102,11 +102,8 @@ def from_here(file: str | Path) -> str:
 
 def last_call(study: str) -> Call | None:
     """The call of a study's last run in this folder; None if there was none."""
-    file = STUDIES / f"{study}.json"
-    if not file.is_file():
-        return None
-    note = json.loads(file.read_text("utf-8"))
-    return Call(note["configfiles"], note["config"])
+    note = read_note(STUDIES / f"{study}.json")
+    return Call(**note) if note else None
 
 
 def write_note(path: Path, text: str) -> None:
@@ -149,6 +146,4 @@ def sha256_now(path: Path) -> str:
     return found
 
 
-@cache
-def _noted_hashes(notes: Path) -> dict[str, list[Any]]:
-    return read_note(notes)
+_noted_hashes = cache(read_note)

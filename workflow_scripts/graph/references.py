@@ -182,18 +182,14 @@ def encoder_findings(settings: Configuration) -> Iterator[str]:
 
 
 def suite_findings(settings: Configuration) -> Iterator[str]:
-    """Datasets of another form than their suite scores, and suites of one name."""
+    """Suites of one name."""
     kinds: dict[str, str] = {}
     for kind, suites in settings.suites.by_kind.items():
-        for name, suite in suites.items():
-            place = f"suites.{kind}.{name}"
+        for name in suites:
             if name in kinds:
                 found = f"suites.{kinds[name]} has that name too"
-                yield f"{place}: {found}. Rename one: tables tell suites apart by name."
+                yield f"suites.{kind}.{name}: {found}. Rename one: tables tell suites apart by name."
             kinds[name] = kind
-            read = Refers("datasets", tuple(filter(None, [suite.form])))
-            named = ((f"{place}.datasets", dataset, read) for dataset in getattr(suite, "datasets", ()))
-            yield from misnamed(settings, named)
 
 
 def grid_findings(settings: Configuration, grids: Mapping[str, GridBlock]) -> Iterator[str]:
@@ -221,10 +217,14 @@ def _names_in(settings: Configuration, grid: GridBlock, runs: Iterable[str]) -> 
     defined = {*chain.from_iterable(settings.suites.by_kind.values())}
     # A column may be of the suite that is misspelt above it.
     among = asked if asked <= defined else asked | defined
+    columns = [column for _, column in grid.numbered() if not is_measured(column)]
+    scores = [column.heading for column in columns if isinstance(column, Column)]
     return {
         "runs": runs,
         "suites": among,
-        "headings": [column.heading for _, column in grid.numbered() if not is_measured(column)],
+        "headings": [column.heading for column in columns],
+        "scores": scores,
+        "scores and means": scores + [one.heading for one in columns if isinstance(one, MeanColumn)],
         "swept": {setting for block in grid.runs for setting in (*block.sweep, *block.at)},
         "positives": [
             task for name, suite in settings.suites.sts.items() if name in among for task in suite.positives

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, JsonValue, Tag, model_validator
 
 from workflow_scripts.config import OPERATIONAL, Settings, told_by
-from workflow_scripts.errors import unknown
 from workflow_scripts.figures.cosine_density import CosineDensity
 from workflow_scripts.figures.curves import LearningCurves, WordFrequencies
 from workflow_scripts.figures.extraction import LayerLines, MixingMap, VariantScatter
@@ -40,7 +39,6 @@ from workflow_scripts.settings.extraction import (
     Wikitext,
 )
 from workflow_scripts.settings.grids import (
-    COMPUTED_FROM,
     AnyColumn,
     AnyGrid,
     Column,
@@ -51,8 +49,6 @@ from workflow_scripts.settings.grids import (
     RatioColumn,
     RunBlock,
     TaskColumns,
-    is_measured,
-    listed,
 )
 from workflow_scripts.settings.methods import AnyMethod, PlainMethod, ReductionBlock
 from workflow_scripts.settings.names import (
@@ -261,24 +257,15 @@ class GridBlock(AnyGrid):
         ]
 
     def conflicts(self) -> Iterator[str]:
-        """Seeds and headings are there once, and columns are computed from others that are there."""
+        """Seeds and headings are there once."""
         for seed in sorted({seed for seed in self.seeds if self.seeds.count(seed) > 1}):
             yield f"seeds: {seed} is listed twice. Leave one."
-        columns = self.numbered()
-        repeatable = [column for _, column in columns if not is_measured(column)]
-        scores = [column.heading for column in repeatable if isinstance(column, Column)]
-        means = [column.heading for column in repeatable if isinstance(column, MeanColumn)]
         seen: set[str] = set()
-        for number, column in columns:
-            place = f"columns.{number} ({column.heading})"
+        for number, column in self.numbered():
             if column.heading in seen:
-                yield f"{place}.heading: another column has that heading. Rename one."
+                place = f"columns.{number} ({column.heading}).heading"
+                yield f"{place}: another column has that heading. Rename one."
             seen.add(column.heading)
-            known = scores if isinstance(column, MeanColumn) else [*scores, *means]
-            for key in COMPUTED_FROM:
-                yield from unknown(listed(getattr(column, key, [])), known, f"{place}.{key}")
-        if self.headline is not None:
-            yield from unknown(self.headline, [column.heading for column in repeatable], "headline")
 
     @cached_property
     def experiment(self) -> Experiment:

@@ -10,7 +10,18 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.settings.names import Defined, Name, Place, Refers, RunOverrides, Seed, Setting
+from workflow_scripts.settings.names import (
+    Defined,
+    Heading,
+    Name,
+    Place,
+    Refers,
+    Repeatable,
+    RunOverrides,
+    Scored,
+    Seed,
+    Setting,
+)
 
 PAPERS = {
     "s2sent": "S2Sent",
@@ -221,13 +232,13 @@ class _Printed(Settings):
 class MeanColumn(_Printed):
     """The mean of other columns, taken seed by seed."""
 
-    mean_of: list[str] = Field(min_length=2, description="Headings of columns of scores.")
+    mean_of: list[Scored] = Field(min_length=2, description="Headings of columns of scores.")
 
 
 class RatioColumn(_Printed):
     """One column divided by another, taken seed by seed."""
 
-    ratio_of: list[str] = Field(
+    ratio_of: list[Repeatable] = Field(
         min_length=2, max_length=2, description="Headings of two columns of scores or means: a over b."
     )
 
@@ -235,7 +246,7 @@ class RatioColumn(_Printed):
 class GainColumn(_Printed):
     """A run's gain over its baseline in another column; runs without a baseline have a gap."""
 
-    gain_of: str = Field(description="Heading of a column of scores or means.")
+    gain_of: Repeatable = Field(description="Heading of a column of scores or means.")
 
 
 class PathColumn(_Printed):
@@ -307,7 +318,7 @@ class AnyGrid(Settings):
     published: list[Name] = Field(
         default=[], description="Files in resources/published whose numbers are printed with the scores."
     )
-    headline: str | None = Field(
+    headline: Heading | None = Field(
         default=None, description="Heading that determines colours in figures; omit for the first."
     )
 

@@ -29,6 +29,7 @@ class Refers:
 
 AnyDataset = Annotated[str, Refers("datasets")]
 Pairs = Annotated[str, Refers("datasets", ("pairs",))]
+Labelled = Annotated[str, Refers("datasets", ("labelled",))]
 Sentences = Annotated[str, Refers("datasets", ("sentences",))]
 Texts = Annotated[str, Refers("datasets", ("sentences", "pairs"))]
 """A dataset whose texts are read, whatever else is in it."""
@@ -36,6 +37,9 @@ CorpusName = Annotated[Name, Refers("corpora", ("sentences", "round trips"))]
 EncoderName = Annotated[Name, Refers("encoders", ("single encoders",))]
 Heading = Annotated[str, Refers("grid.headings")]
 """Heading of a column that shows no times."""
+Scored = Annotated[str, Refers("grid.scores")]
+"""Heading of one that shows scores."""
+Repeatable = Annotated[str, Refers("grid.scores and means")]
 LlmName = Annotated[Name, Refers("llms")]
 Measured = Annotated[str, Refers("extraction.measures")]
 Represented = Annotated[str, Refers("extraction.representations")]

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import unknown
-from workflow_scripts.settings.names import Pairs, Refers, Texts
+from workflow_scripts.settings.names import Labelled, Pairs, Refers, Texts
 from workflow_scripts.settings.readouts import Pooling
 
 Cells = frozenset[tuple[str, str]]
@@ -51,7 +51,7 @@ class SuiteConfig(Suite):
 
     form: ClassVar[str]
 
-    datasets: list[str] = Field(min_length=1, description="Datasets, one task each.")
+    datasets: list[Labelled] = Field(min_length=1, description="Datasets, one task each.")
     max_tokens: int = Field(gt=2, description="Longer texts are cut; [CLS] and [SEP] count.")
     label: str | None = Field(
         default=None, description="Substitution to print, where something stands in for what a paper has."
@@ -121,7 +121,7 @@ class Sts(SuiteConfig):
     form: ClassVar[str] = "pairs"
     scores: ClassVar[Cells] = cells(("all", "wmean", "mean", "subset:*"), ("spearman", "pearson"))
 
-    datasets: list[str] = Field(default=[], description="Datasets of the form pairs, one task each.")
+    datasets: list[Pairs] = Field(default=[], description="Datasets of the form pairs, one task each.")
     text: Literal["release", "senteval"] = Field(
         default="release",
         description="Sentences as released, or tokenised and lower-cased as SentEval has them.",
