@@ -15,10 +15,8 @@ from torch import Tensor
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.settings.methods import InforMinCL as Config
 from workflow_scripts.training import contrastive
-from workflow_scripts.training.contrastive import build
+from workflow_scripts.training.contrastive import build as build
 from workflow_scripts.training.data import TrainingData
-
-__all__ = ["Objective", "build"]
 
 
 class Objective(contrastive.Objective):

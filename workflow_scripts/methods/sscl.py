@@ -28,10 +28,8 @@ from workflow_scripts.settings.methods import Sscl as Config
 from workflow_scripts.settings.readouts import Pooling as Pooled
 from workflow_scripts.training import contrastive
 from workflow_scripts.training.chunks import in_chunks
-from workflow_scripts.training.contrastive import build
+from workflow_scripts.training.contrastive import build as build
 from workflow_scripts.training.data import TrainingData
-
-__all__ = ["Objective", "build"]
 
 
 class Objective(contrastive.Objective):

@@ -17,10 +17,8 @@ from workflow_scripts.losses.infonce import infonce_with_negatives
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.settings.methods import SupervisedSimCSE as Config
 from workflow_scripts.training import contrastive
-from workflow_scripts.training.contrastive import build
+from workflow_scripts.training.contrastive import build as build
 from workflow_scripts.training.data import TrainingData
-
-__all__ = ["Objective", "build"]
 
 
 class Objective(contrastive.Objective):

@@ -98,9 +98,10 @@ class Inputs(NamedTuple):
 
     own: Any
     """Inputs of the base method, or chunks of its sentences followed by the exemplars."""
-    exemplars: tuple[TokenBatch, ...] | None
+    exemplars: tuple[TokenBatch, ...]
     """Chunks of the exemplars, if they have a pass of their own."""
-    words: tuple[TokenBatch, ...] | None
+    words: tuple[TokenBatch, ...]
+    """Chunks of the words, if they are read."""
     own_keys: Keys
     """Keys of the dropout of exemplars and words in passes of their own."""
     together: int | None
@@ -127,12 +128,11 @@ class Objective(base.Objective):
         travel = config.threshold.travel
         self.rate_budgets = {"threshold.c": travel} if travel else {}
         self._exemplars = data.tokenised("exemplar") if config.subtract == "exemplars" else None
-        self._words = None
+        self._words: tuple[TokenBatch, ...] = ()
         if config.reads_words:
             words = data.tokenised("word")
             self._words = data.ready(words.batch(np.arange(len(words))))
         if config.identify == "words_at_start":
-            assert self._words is not None
             encoder.train()
             with torch.no_grad():  # before the first step, and the same when a training is resumed
                 words_RD = self._embedded(*onto((self._words, self._own_keys(0)), encoder.device))
@@ -142,13 +142,13 @@ class Objective(base.Objective):
         """The step's sentences and exemplars, in one batch if encoder and method can read them in one pass."""
         keys = self._own_keys(step)
         if self._exemplars is None:
-            return Inputs(self.under.inputs(step), None, self._words, keys, None)
+            return Inputs(self.under.inputs(step), (), self._words, keys, None)
         exemplars = self._exemplars.batch(self.exemplars_of(step))
         if not (self.under.reads_once and self._encoder.readout_settings.is_independent):
             return Inputs(self.under.inputs(step), self._ready(exemplars), self._words, keys, None)
         own = self.under.batch(step)
         both = self._ready(own.followed_by(exemplars))
-        return Inputs(both, None, self._words, keys, len(own.ids_BT))
+        return Inputs(both, (), self._words, keys, len(own.ids_BT))
 
     def loss(self, inputs: Inputs) -> base.Step:
         """Reduce the step's vectors, then compare them; metrics are threshold c and the number of dimensions in S."""
@@ -174,7 +174,7 @@ class Objective(base.Objective):
         """The step's vectors, and those of its exemplars, if it has any."""
         if inputs.together is None:
             views_VBR = self.under.views(inputs.own)
-            if inputs.exemplars is None:
+            if not inputs.exemplars:
                 return views_VBR, None
             return views_VBR, self._embedded(inputs.exemplars, inputs.own_keys)
         views_xR, exemplars_KR = self.under.read(inputs.own).tensor_split([inputs.together])
@@ -206,7 +206,6 @@ class Objective(base.Objective):
             case "words_at_start":
                 deviation_D = self._deviation_at_start
             case "words_each_step":
-                assert inputs.words is not None
                 deviation_D = deviation(self._embedded(inputs.words, inputs.own_keys))
         member_D: Tensor = self.threshold(deviation_D)
         return member_D
@@ -219,10 +218,8 @@ class Objective(base.Objective):
                 assert exemplars_KD is not None
                 vectors_KD = exemplars_KD
             case "words":
-                assert inputs.words is not None
                 vectors_KD = self._embedded(inputs.words, inputs.own_keys)
             case "word_rows":
-                assert inputs.words is not None
                 vectors_KD = torch.cat([self._word_rows(chunk) for chunk in inputs.words])
         redundant_D = vectors_KD.mean(dim=0)
         return redundant_D.detach() if self._config.detach else redundant_D
