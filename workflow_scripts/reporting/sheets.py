@@ -11,17 +11,15 @@ from functools import cached_property
 from itertools import chain, product
 from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase
-from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from workflow_scripts.columns import SCORES, TABLE
+from workflow_scripts.columns import TABLE
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.cells import Row, between, text_of
 from workflow_scripts.reporting.extraction import shown
@@ -389,12 +387,10 @@ _FORMULA = re.compile(r"[=@\t\r\n]|[+-].*[(|!]")
 
 def to_csv(sheets: Iterable[Sheet]) -> str:
     """Tables one after another, rounded to the printed digits; a gap is in the note of its row, not in labels."""
-    return _csv(_CSV_FIELDS, (_in_csv(sheet.name, row) for sheet in sheets for row in sheet.rows))
-
-
-def scores_csv(scores: pa.Table) -> str:
-    """Scores, values as they are."""
-    return _csv(SCORES.names, scores.to_pylist())
+    rows = [_in_csv(sheet.name, row) for sheet in sheets for row in sheet.rows]
+    frame = pd.DataFrame(rows, columns=_CSV_FIELDS, dtype=object)
+    text: str = frame.map(_harmless).to_csv(index=False, lineterminator="\n")
+    return text
 
 
 def _in_csv(name: str, row: Row) -> Row:
@@ -403,12 +399,6 @@ def _in_csv(name: str, row: Row) -> Row:
     p = None if row["p_value"] is None else f"{row['p_value']:.2g}"
     labels = "; ".join(split_labels(row["labels"]).substitutions)
     return row | rounded | {"experiment": name, "labels": labels, "p_value": p}
-
-
-def _csv(fields: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    frame = pd.DataFrame([*rows], columns=fields, dtype=object)
-    text: str = frame.map(_harmless).to_csv(index=False, lineterminator="\n")
-    return text
 
 
 def _harmless(value: object) -> object:

@@ -1,7 +1,7 @@
-"""Print tables or scores: of a study, results/<study>, all tables, or the files that are named.
+"""Print tables: all of a study, results/<study>, or the files that are named.
 
---csv has the numbers of tables, rounded and without times, or of scores as they are; --markdown and --latex have a
-table's cells as they are printed; LaTeX needs booktabs.
+--csv has their numbers, rounded and without times; --markdown and --latex have a table's cells as they are printed;
+LaTeX needs booktabs.
 
 Exit code 1 if a table of the study is missing.
 
@@ -14,27 +14,24 @@ from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import RenderableType
 
-from workflow_scripts.columns import SCORES, TABLE
+from workflow_scripts.columns import TABLE
 from workflow_scripts.errors import DataError, how_to_make
-from workflow_scripts.provenance.artefacts import CHECKSUMMED_SUFFIXES, read_seal, read_table
-from workflow_scripts.reporting.cells import GAP
-from workflow_scripts.reporting.records import record_of, split_labels
+from workflow_scripts.provenance.artefacts import CHECKSUMMED_SUFFIXES, read_seal
+from workflow_scripts.reporting.records import record_of
 from workflow_scripts.reporting.sheets import (
     footnotes,
     in_rows,
     latex,
-    scores_csv,
     sheet_of,
     to_csv,
 )
-from workflow_scripts.verbs.printing import Answer, Rows, argument, markdown_table
+from workflow_scripts.verbs.printing import Answer, argument, markdown_table
 from workflow_scripts.verbs.records import REPORT, artefact_at, missing_file, study_folder
 
-_REMEDY = "Give a study, or files of its tables or scores."
+_REMEDY = "Give a study, or files of its tables."
 
 
 def measured_table(path: Path) -> Path | None:
@@ -60,31 +57,22 @@ def tables_in(folder: Path) -> tuple[list[Path], list[str]]:
     return sorted(folder.glob("tables/*.parquet")), lost
 
 
-def holds_scores(path: Path) -> bool:
-    """Whether a file holds scores, as one of results/<study>/scores does, and not a table.
+def check_table(path: Path) -> None:
+    """Check that a file is a table.
 
     Raises:
-        DataError: if it is neither, missing, or damaged.
+        DataError: if it is not, or is missing or damaged.
     """
     if not path.exists():
         raise missing_file(path)
     if path.suffix not in CHECKSUMMED_SUFFIXES or read_seal(path) is None:
         raise DataError(f"{path}: cut off, or not written by this pipeline. {_REMEDY}")
-    found = pq.read_schema(path).remove_metadata() if path.suffix == ".parquet" else None
-    if found not in (TABLE, SCORES):
-        raise DataError(f"{path}: made by {record_of(path).rule}, neither a table nor scores. {_REMEDY}")
-    return bool(found == SCORES)
-
-
-def score_text(value: float | None) -> str:
-    """A score, unscaled, with six significant digits; a count whole, such as one of parameters."""
-    if value is None:
-        return GAP
-    return f"{value:,.0f}" if value.is_integer() and abs(value) >= 1000 else f"{value:.6g}"
+    if path.suffix != ".parquet" or pq.read_schema(path).remove_metadata() != TABLE:
+        raise DataError(f"{path}: made by {record_of(path).rule}, not a table. {_REMEDY}")
 
 
 ARGUMENTS = (
-    argument("paths", nargs="+", type=study_folder, metavar="PATH", help="results/<study>, tables or scores"),
+    argument("paths", nargs="+", type=study_folder, metavar="PATH", help="results/<study>, or tables"),
     *(
         argument(
             f"--{form}",
@@ -102,25 +90,13 @@ ARGUMENTS = (
 def answer(paths: list[Path], form: str | None) -> Answer:
     """Every file, one below the other."""
     given = [tables_in(path) if path.is_dir() else ([path], []) for path in paths]
-    files, lost = ([one for part in parts for one in part] for parts in zip(*given, strict=True))
-    scores = [path for path in files if holds_scores(path)]
-    tables = [path for path in files if path not in scores]
-    if form and scores and (tables or form != "csv"):
-        raise DataError(f"--{form}: {scores[0]} holds scores, not a table. Print scores alone, with --csv.")
+    tables, lost = ([one for part in parts for one in part] for parts in zip(*given, strict=True))
+    for path in tables:
+        check_table(path)
     for line in lost:
         print(line, file=sys.stderr)  # noqa: T201
-    read = {path.as_posix(): read_table(path, SCORES) for path in scores}
     data = {sheet.name: list(sheet.rows) for sheet in map(sheet_of, tables)}
-    data |= {name: table.to_pylist() for name, table in read.items()}
-    parts: list[Rows | RenderableType] = [*_printed(tables, form)] if tables else []
-    if scores:
-        table = pa.concat_tables(read.values())
-        shown = [
-            Rows(name, [row | {"value": score_text(row["value"])} for row in data[name]]) for name in read
-        ]
-        labels = split_labels(label for path in scores for label in record_of(path).labels)
-        parts += [scores_csv(table).rstrip("\n")] if form else [*shown, *labels.sentences()]
-    return Answer(good=not lost, parts=parts, data=data | {"missing": lost})
+    return Answer(good=not lost, parts=[*_printed(tables, form)], data=data | {"missing": lost})
 
 
 def _printed(tables: Sequence[Path], form: str | None) -> Iterable[RenderableType]:

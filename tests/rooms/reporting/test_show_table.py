@@ -1,4 +1,4 @@
-"""Tables and scores as readers see them: in the terminal, as CSV, Markdown and LaTeX."""
+"""Tables as readers see them: in the terminal, as CSV, Markdown and LaTeX."""
 
 import csv
 import io
@@ -187,32 +187,12 @@ def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_p
     assert [row["heading"] for row in kept] == ["A"]
 
 
-def score_file(run, scores, *labels):
+def score_file(run, scores):
     """Scores of a run below the working directory."""
     file = Path(f"{run}.parquet")
-    made = job_record("count_words", settings={}, inputs={}, outputs=[file], labels=labels)
-    write_table(file, score_table(scores, run=run, seed="0", suite="s" if labels else "sts"), made)
+    made = job_record("evaluate_sts", settings={}, inputs={}, outputs=[file])
+    write_table(file, score_table(scores, run=run, seed="0", suite="sts"), made)
     return file
-
-
-def test_scores_are_printed_a_row_each_with_gaps_and_labels_and_as_they_are_in_the_csv(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
-    labelled = [Score("lee", "all", "spearman", 0.50814, 1225), gap("=sts", "not there")]
-    files = [
-        score_file("frozen.a", labelled, "a stand-in"),
-        score_file("frozen.b", [Score("lee", "all", "spearman", 22713216.0, 1225)]),
-    ]
-    lines = printed("show", *files)[1].splitlines()
-    cells = [line.replace("│", " ").split() for line in lines]
-    assert ["frozen.a", "0", "s", "lee", "all", "spearman", "0.50814", "1,225"] in cells
-    assert ["frozen.a", "0", "s", "=sts", "gap", "0", "not", "there"] in cells
-    assert ["frozen.b", "0", "sts", "lee", "all", "spearman", "22,713,216", "1,225"] in cells
-    assert lines[-1] == "Substitution: a stand-in."
-    rows = csv.DictReader(io.StringIO(printed("show", *files, "--csv")[1]))
-    found = [(row["run"], row["task"], row["value"]) for row in rows]
-    assert found[:2] == [("frozen.a", "lee", "0.50814"), ("frozen.a", "'=sts", "")]
-    assert found[2:] == [("frozen.b", "lee", "22713216.0")]
 
 
 @pytest.mark.parametrize(
@@ -222,14 +202,13 @@ def test_scores_are_printed_a_row_each_with_gaps_and_labels_and_as_they_are_in_t
         (["{study}/tables/lba.parquet"], "no such file, and no record below results lists one."),
         (["{study}/tables"], "a folder without tables"),
         (["{study}/figures/lab/record.json"], "cut off, or not written by this pipeline. Give a study"),
-        (["{study}/tables/lab.parquet", "{scores}", "--csv"], "--csv: "),
-        (["{scores}", "--latex"], "Print scores alone, with --csv."),
+        (["{scores}"], "made by evaluate_sts, not a table. Give a study"),
     ],
 )
 def test_a_wrong_call_ends_in_one_line_that_deletes_nothing(finished, tmp_path, monkeypatch, paths, message):
     monkeypatch.chdir(tmp_path)
     Path("notes.txt").write_text("mine")
-    scores = score_file("frozen.a", [gap("sts", "not there")])
+    scores = score_file("frozen", [gap("sts", "not there")])
     with pytest.raises((ConfigError, DataError)) as refused:
         printed("show", *(path.format(study=finished, scores=scores) for path in paths))
     assert message in str(refused.value) and "Delete" not in str(refused.value)
