@@ -111,8 +111,6 @@ def study_findings(
         ({"suites"}, suite_findings(settings)),
         (_OF_EXTRACTION, extraction_findings(settings)),
         (_OF_GRIDS, grid_findings(settings, grids)),
-        ({"data_root", "answers"}, data_root_findings(settings, data_root)),
-        ({"extraction", "exemplars"}, resource_findings(settings, grids, root)),
     ):
         found += check if settings.model_fields_set >= sections else ()
     if settings.model_fields_set >= {*_OF_GRIDS, "claims"}:
@@ -120,6 +118,11 @@ def study_findings(
         found += claim_findings(settings, sound, root)
     if settings.model_fields_set >= _OF_RUNS and clean(*_OF_RUNS):
         found += _run_findings(config, settings, grids, data_root)
+    for sections, check in (  # last, since no run depends on what they find
+        ({"data_root", "answers"}, data_root_findings(settings, data_root)),
+        ({"extraction", "exemplars"}, resource_findings(settings, grids, root)),
+    ):
+        found += check if settings.model_fields_set >= sections else ()
     return settings, grids, found
 
 
