@@ -25,6 +25,7 @@ from workflow_scripts.graph.references import (
     encoder_findings,
     encoders_reached,
     grid_findings,
+    headings_in,
     misnamed,
     reader_findings,
     references,
@@ -104,7 +105,7 @@ def study_findings(
         grids |= {name: block} if block else {}
     found += misnamed(settings, references(settings))
     for name, block in grids.items():
-        found += misnamed(settings, references(block), f"experiments/{name}.yaml: ")
+        found += misnamed(settings, references(block), f"experiments/{name}.yaml: ", headings_in(block))
     for sections, check in (
         ({"datasets"}, reader_findings(settings)),
         ({"encoders"}, encoder_findings(settings)),

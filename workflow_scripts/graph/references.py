@@ -148,7 +148,7 @@ def misnamed(
     settings: Configuration,
     named: Iterable[tuple[str, str, Refers]],
     place: str = "",
-    grid: Mapping[str, Iterable[str]] = MappingProxyType({}),
+    own: Mapping[str, Iterable[str]] = MappingProxyType({}),
 ) -> Iterator[str]:
     """Names that are not defined in their sections, and those of blocks of another form than is read there.
 
@@ -156,13 +156,13 @@ def misnamed(
         settings: Sections without mistakes; a name of another section is not looked up.
         named: Place, name and section (``references``).
         place: In front of every line.
-        grid: Names that a grid defines for its own references: these alone are looked up then.
+        own: Names that a grid defines for its own references, by what these refer to.
     """
     for path, name, refers in named:
-        section, _, part = refers.section.partition(".")
-        if section == "grid" and grid:
-            yield from unknown(name, grid[part], f"{place}{path}")
-        elif section in settings.model_fields_set and not grid:
+        section, _, _ = refers.section.partition(".")
+        if refers.section in own:
+            yield from unknown(name, own[refers.section], f"{place}{path}")
+        elif section in settings.model_fields_set:
             if found := [*unknown(name, at(settings, refers.section), f"{place}{path}")]:
                 yield from found
             elif refers.forms:
@@ -170,6 +170,15 @@ def misnamed(
                 if form not in (None, *refers.forms):
                     wanted = " or ".join(refers.forms)
                     yield f"{place}{path}: {name} has the form {form}; this key needs {wanted}. Name another."
+
+
+def headings_in(grid: GridBlock) -> dict[str, list[str]]:
+    """Headings that a grid defines for its own references."""
+    columns = [column for _, column in grid.numbered() if not is_measured(column)]
+    scores = [column.heading for column in columns if isinstance(column, Column)]
+    means = [column.heading for column in columns if isinstance(column, MeanColumn)]
+    headings = [column.heading for column in columns]
+    return {"grid.headings": headings, "grid.scores": scores, "grid.scores and means": scores + means}
 
 
 def encoder_findings(settings: Configuration) -> Iterator[str]:
@@ -205,28 +214,25 @@ def grid_findings(settings: Configuration, grids: Mapping[str, GridBlock]) -> It
         except ConfigError as error:
             yield f"{place}: {error}"
             continue
-        yield from misnamed(settings, references(grid), f"{place}: ", _names_in(settings, grid, runs))
+        own = _names_in(settings, grid, runs)
+        named = (one for one in references(grid) if one[2].section in own)
+        yield from misnamed(settings, named, f"{place}: ", own)
         yield from unknown(dict.fromkeys(filter(None, baselines)), runs, f"{place}: baseline")
         yield from ambiguity_findings(settings.names, runs, place)
         yield from _findings_in_columns(settings, grid, place)
 
 
 def _names_in(settings: Configuration, grid: GridBlock, runs: Iterable[str]) -> dict[str, Iterable[str]]:
-    """Names that a grid defines for its own references."""
+    """Names besides headings that a grid defines for its own references."""
     asked = {*chain.from_iterable(grid.suites.by_kind.values())}
     defined = {*chain.from_iterable(settings.suites.by_kind.values())}
     # A column may be of the suite that is misspelt above it.
     among = asked if asked <= defined else asked | defined
-    columns = [column for _, column in grid.numbered() if not is_measured(column)]
-    scores = [column.heading for column in columns if isinstance(column, Column)]
     return {
-        "runs": runs,
-        "suites": among,
-        "headings": [column.heading for column in columns],
-        "scores": scores,
-        "scores and means": scores + [one.heading for one in columns if isinstance(one, MeanColumn)],
-        "swept": {setting for block in grid.runs for setting in (*block.sweep, *block.at)},
-        "positives": [
+        "grid.runs": runs,
+        "grid.suites": among,
+        "grid.swept": {setting for block in grid.runs for setting in (*block.sweep, *block.at)},
+        "grid.positives": [
             task for name, suite in settings.suites.sts.items() if name in among for task in suite.positives
         ],
     }
