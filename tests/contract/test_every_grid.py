@@ -13,11 +13,9 @@ from tests.rooms.figures.conftest import shown, stored
 from workflow_scripts.columns import METRICS
 from workflow_scripts.data.printed import cell_numbers
 from workflow_scripts.evaluation.base import Score, score_table
-from workflow_scripts.graph.references import called_runs
 from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.tables import build
 from workflow_scripts.settings.grids import Column, GainColumn, PathColumn, baselines_of, is_measured, runs_of
-from workflow_scripts.settings.report import Called
 
 __all__ = ["stored"]
 STUDIES = ("config/config.yaml", "config/minilm.yaml", "config/mpnet.yaml", DEMO)
@@ -119,12 +117,10 @@ DRAWN = [
 
 @pytest.mark.parametrize(("name", "figure"), DRAWN)
 def test_figures_of_a_grid_are_drawn(stored, name, figure):
-    settings, grid, (table, _), scores = made(name)
+    _, grid, (table, _), scores = made(name)
     runs = runs_of(grid)
-    called = Called(runs=called_runs(settings.names, runs))
-    assert all(called.run(run) != run for run in runs)
     asked = {"experiment": grid.experiment.model_dump(mode="json")}
     read = scores if figure == "alignment_uniformity" else []
     files = {"table": [stored(table, asked)], "scores": [stored(one) for one in read]}
-    points = shown(figure, getattr(grid, figure).model_dump(), files, called=called).points
+    points = shown(figure, getattr(grid, figure).model_dump(), files).points
     assert not points["mean"].isna().any() if figure == "sweep" else set(points["run"]) == set(runs)

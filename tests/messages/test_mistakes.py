@@ -208,10 +208,6 @@ MISTAKES = {
         run("frozen_cls", reading="paper", corpus=None),
         "reading: paper is not a reading of methods.frozen_cls. Known: none.",
     ),
-    "a name for a method that is not there": (
-        put("names/methods/simcse_s2snt", "SimCSE + S2Sent"),
-        "names.methods.simcse_s2snt: simcse_s2snt is not defined. Did you mean simcse_s2sent?",
-    ),
     "a reading with a section that nobody reads": (
         both(put("methods/simcse/readings/odd", {"mehtod": {"dropout": 0.1}}), run("simcse", reading="odd")),
         "readings.odd.mehtod: unknown key. Did you mean method?",
@@ -617,14 +613,6 @@ MISTAKES = {
     "a seed that no generator takes": (
         put("grid/seeds", [2**32]),
         "experiments/demo.yaml: seeds.0: 4294967296 is not below 4294967296",
-    ),
-    "two methods of one name": (
-        put("names/methods", {"simcse": "X", "simcse_3r": "X"}),
-        "are both called X, ",
-    ),
-    "a method without a name": (
-        put("names/methods", {"simcse": ""}),
-        "names.methods.simcse: '' is shorter than 1",
     ),
     "groups of judgements that do not rise": (
         put("report/cosine_density/edges", [0, 0.5, 0.5, 1]),
@@ -1145,7 +1133,7 @@ def test_a_target_of_the_demo_without_its_configuration_is_told_that_none_is_giv
 
 def test_words_on_the_command_line_are_what_they_are_in_a_file_and_braces_no_wildcards(tree):
     numbers = ["offline=true", "training={max_steps: 7, learning_rate: 1.0e-4}", "data_root=null"]
-    words = ["names={methods: {simcse: 'loss {L}'}}", "report={page: {shows: 'the set {a, b}'}}"]
+    words = ["report={page: {shows: 'the set {a, b}'}}"]
     code, printed = plan(tree, "--config", *numbers, *words, "--", "./results/demo/report.html")
     assert code == 0, printed
     code, printed = plan(tree, "--config", "training={max_steps: seven}")

@@ -27,7 +27,6 @@ FIGURES, OF_EXTRACTION = {"draw_figures:demo": 1}, {"draw_figures:extraction": 1
 JUDGED = {"judge_claims": 1}  # in both of the demo's tables
 TABLE = {"make_table": 1} | JUDGED
 SCORED = FIGURES | TABLE | REPORT
-NAMED = FIGURES | REPORT
 DRAWN = FIGURES | OF_EXTRACTION
 
 
@@ -105,19 +104,6 @@ READERS: dict[str, dict[str, int]] = {
     "report.cosine_density.bandwidth": FIGURES | REPORT,
     "report.layer_attention": FIGURES | REPORT,
     "report.page": REPORT,
-    "names.methods.frozen_cls": NAMED,
-    "names.methods.frozen_avg": NAMED,
-    "names.methods.simcse": NAMED,
-    "names.methods.simcse_s2sent": NAMED,
-    "names.methods.simcse_layerattpooler": NAMED,
-    "names.methods.simcse_3r": NAMED,
-    "names.methods.jtcse": NAMED,
-    "names.encoders.minilm": EXTRACTED | NAMED,
-    "names.encoders.minilm_mlm": NAMED,
-    "names.encoders.demo_twin": NAMED,
-    "names.corpora.wiki_extract": NAMED,
-    "names.datasets.lee": EXTRACTED | NAMED,
-    "names.datasets.wiki_extract": REPORT,
     "exemplars.wiki_extract_extractive": {"pick_exemplars": 1} | THREE_R,
     "methods.simcse": PLAIN,
     "methods.simcse.readings": JTCSE | {"train_encoder": 4},  # one of the sub-encoders, and the twins

@@ -124,7 +124,7 @@ ATTACKS = [
     "a: 1\na: 2\n",
     "- a\n",
     "a: &a [*a]\n",
-    LAUGHS + "names: {datasets: *i}\n",
+    LAUGHS + "suites: {sts: *i}\n",
     "datasets: &a {mine: *a}\n",
 ]
 READING = """

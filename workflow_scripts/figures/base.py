@@ -20,7 +20,6 @@ import pandas as pd
 
 from workflow_scripts.config import Settings, names_in
 from workflow_scripts.settings.grids import Column, Experiment, MeanColumn
-from workflow_scripts.settings.report import Called
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -47,8 +46,6 @@ class Request(NamedTuple, Generic[ConfigT]):
     """The files of each role."""
     names: Mapping[str, Any] = MappingProxyType({})
     """For a figure of the extraction study: definitions of the models, measures and variants that its settings name."""
-    called: Called = Called()
-    """Display names of runs, corpora and datasets."""
     title: str = ""
     """The figure's title, filled in."""
     footnotes: Sequence[str] = ()
@@ -163,17 +160,16 @@ def frame(rows: Sequence[Any], **columns: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(columns)).astype(columns)
 
 
-def column_label(experiment: Experiment, heading: str, called: Called) -> str:
+def column_label(experiment: Experiment, heading: str) -> str:
     """Label of a table's column: its heading, metric, scale and data, or the number of columns that it averages."""
     column = next(column for column in experiment.columns if column.heading == heading)
     if isinstance(column, MeanColumn):
         return f"{heading} (mean of {len(column.mean_of)} columns)"
     if not isinstance(column, Column):
         return heading
-    data = called.dataset(column.task)
     metric = "" if column.metric in heading.lower() else f", {column.metric.capitalize()}"
     scale = "" if column.scale == 1 else f" \N{MULTIPLICATION SIGN} {column.scale:g}"
-    on = "" if data.lower().startswith(heading.lower()) else f" on {data}"
+    on = "" if column.task.startswith(heading.lower()) else f" on {column.task}"
     return f"{heading}{metric}{scale}{on}"
 
 
@@ -222,20 +218,13 @@ class Names(NamedTuple):
     footnotes: list[str]
 
 
-def short_names(runs: Sequence[str], called: Called) -> Names:
-    """Names in words, without the parts that all runs share.
-
-    If short names are not unique or empty, full names are used; if these are not unique either, identifiers.
-    """
-    parts = {run: list(zip(run.split("."), called.parts(run), strict=True)) for run in runs}
+def short_names(runs: Sequence[str]) -> Names:
+    """Names of runs without the parts that all share; whole ones if nothing would be left of one, or two were equal."""
     shared = set.intersection(*(set(run.split(".")) for run in runs)) if len(runs) > 1 else set()
-    short = {
-        run: ", ".join(text for part, text in named if part not in shared) for run, named in parts.items()
-    }
+    short = {run: ".".join(part for part in run.split(".") if part not in shared) for run in runs}
     if not shared or not all(short.values()) or len(set(short.values())) < len(short):
-        words = {run: called.run(run) for run in runs}
-        return Names(words if len(set(words.values())) == len(words) else {run: run for run in runs}, [])
-    left_out = [text for part, text in parts[runs[0]] if part in shared]
+        return Names({run: run for run in runs}, [])
+    left_out = [part for part in runs[0].split(".") if part in shared]
     return Names(short, [f"Names leave out what all runs share: {', '.join(left_out)}."])
 
 

@@ -79,7 +79,7 @@ def cosine_density(request: Request[CosineDensity]) -> Drawn:
     runs = list(points["run"].unique())
     if not runs:
         return Drawn(points, request.empty("No run of this experiment was scored on this task."))
-    groups, names = points["lower"].nunique(), short_names(runs, request.called)
+    groups, names = points["lower"].nunique(), short_names(runs)
     columns = min(_COLUMNS, len(runs))
     lines = -(-len(runs) // columns)
     inches = lines * (_GROUP_INCHES * (groups + _OVERLAP) + 0.45) + 0.1
@@ -95,7 +95,7 @@ def cosine_density(request: Request[CosineDensity]) -> Drawn:
         axes.set_xlabel("cosine" if number + columns >= len(runs) else "")
         axes.tick_params(labelbottom=True)
     for axes in panels[:, 0]:
-        axes.set_ylabel(f"judgement of {request.called.dataset(request.config.task)}")
+        axes.set_ylabel(f"judgement of {request.config.task}")
     for axes in panels.flat[len(runs) :]:
         axes.set_axis_off()
     ends = visible["cosine"].agg(["min", "max"])

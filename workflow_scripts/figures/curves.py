@@ -79,7 +79,7 @@ def learning_curves(request: Request[LearningCurves]) -> Drawn:
     The points are values of two metrics: ``loss``, the mean of a block of steps at its middle, and ``dev_score``.
     """
     points = curves(run_tables(request.inputs["histories"], HISTORY), request.config.loss_blocks)
-    names = short_names(list(points["run"].unique()), request.called)
+    names = short_names(list(points["run"].unique()))
     height = max(_LOSS_INCHES, _NAME_INCHES * len(names.short))
     notes = [_HOW_DRAWN, *names.footnotes]
     figure, ((above,), (below,)) = request.new_figure(2 * height, notes, 2, sharex=True)
@@ -152,7 +152,7 @@ def threshold_path(request: Request[Settings]) -> Drawn:
     """Draw threshold c and the dimensions below it, a row of panels for each run, a line for each seed."""
     points = paths(run_tables(request.inputs["metrics"], METRICS))
     runs, seeds = points["run"].unique(), points["seed"].unique()
-    names = short_names(list(runs), request.called)
+    names = short_names(list(runs))
     height = max(_ROW_INCHES, _NAME_INCHES * len(seeds) + 0.6)
     notes = [_ONE_SEED, *names.footnotes]
     figure, panels = request.new_figure(

@@ -20,7 +20,6 @@ from workflow_scripts.provenance.closure import code_files
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
 from workflow_scripts.reporting.records import split_labels
-from workflow_scripts.settings.report import Called
 
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so text is equally wide on every machine
@@ -116,18 +115,15 @@ def _draw(job: Job, name: str) -> tuple[str, pa.Table]:
     module = importlib.import_module(f"workflow_scripts.figures.{told['module']}")
     figure: Declaration = getattr(module, told["kind"])
     place = (figure.block or "").format(figure=name, **job.wildcards)
-    config, called = figure.settings.parse(told["config"], place), Called.parse(told["called"], "names")
+    config = figure.settings.parse(told["config"], place)
     inputs = {role: job.many(f"{name}.{role}") for role in figure.reads}
     records = (read_record(path) for paths in inputs.values() for path in paths)
     labels = {label for record in records if record for label in record.labels}
     braces = config.model_dump() | {"title": told["title"]}
-    if "task" in braces:
-        braces["task"] = called.dataset(braces["task"])
     title, description = (text.format_map(braces) for text in (figure.title, figure.description))
     request: Request[Any] = Request(
         config=config,
         inputs=inputs,
-        called=called,
         names=told["names"],
         title=title,
         footnotes=split_labels(labels).sentences(),

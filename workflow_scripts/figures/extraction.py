@@ -115,12 +115,9 @@ def measure_label(request: Request[Any], names: Names, measure: str) -> str:
     """The label of an axis: a measure, and its dataset if there is only one."""
     definition = names.measures[measure]
     scored = {path.stem for path in request.inputs["scores"] if path.parts[-3:-2] == (definition.kind,)}
-    sets = {names.datasets.get(task, task) for task in definition.tasks or ()}
-    sets = sets or {names.datasets.get(task, "") for task in scored}
-    dataset = sets.pop() if len(sets) == 1 else ""
-    return (
-        measure if not dataset or dataset.lower().startswith(measure.lower()) else f"{measure} on {dataset}"
-    )
+    tasks = {*(definition.tasks or scored)}
+    dataset = tasks.pop() if len(tasks) == 1 else ""
+    return measure if not dataset or dataset.startswith(measure.lower()) else f"{measure} on {dataset}"
 
 
 # Scores layer by layer: a line for each series, the standard deviation over tasks as its shadow
@@ -265,7 +262,7 @@ def mixing_map(request: Request[MixingMap]) -> Drawn:
     source = names.representations.get(config.representation, config.representation)
     units = f"C{_HUNDRED}" if config.split else _UNITS
     note = f"{source}, of which a share w is its static averages. {units} {_HOW_DRAWN}"
-    parts = points["panel"].replace(names.datasets)
+    parts = points["panel"]
     empty = "No share of static averages was scored."
     grid = {"rows": down, "columns": min(_ACROSS, len(panel_names))}
     figure, panels, rows = _begin(request, points, parts, _ROW_INCHES * down, [note], empty, **grid)
@@ -284,7 +281,7 @@ def mixing_map(request: Request[MixingMap]) -> Drawn:
             ("white", 1.2),
         ):  # a bright cross on a dark one is visible everywhere
             axes.plot(best[1] + 0.5, best[0] + 0.5, "x", color=colour, ms=6, mew=width)
-        axes.set(title=f"{names.datasets.get(name, name)}: {own['y'].max():.1f}", xlabel="layer", ylabel="w")
+        axes.set(title=f"{name}: {own['y'].max():.1f}", xlabel="layer", ylabel="w")
     for axes in panels.flat[len(panel_names) :]:
         axes.set_axis_off()
     return Drawn(points, figure)

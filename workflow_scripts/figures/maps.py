@@ -83,7 +83,7 @@ def draw_maps(
     groups = points.groupby(["run", panel], sort=False)
     maps = {key: group.pivot_table(value, row, column, fill_value=0) for key, group in groups}
     labels = points.groupby(["run", panel, column])[label].first()
-    names = short_names(list(points["run"].unique()), request.called)
+    names = short_names(list(points["run"].unique()))
     titles = list(points[panel].unique())
     runs, widths = len(names.short), [1.0] * len(titles) + [_BAR_WIDTH]
     figure, panels = request.new_figure(

@@ -41,7 +41,6 @@ from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import experiment_of
 from workflow_scripts.settings.grids import Experiment, Point, baselines_of, expand, points_of
 from workflow_scripts.settings.names import Heading, Place, Refers
-from workflow_scripts.settings.report import Called
 
 # Scores over the values of swept settings, a panel per setting
 
@@ -90,14 +89,14 @@ def sweep(request: Request[Sweep]) -> Drawn:
     panels = sweeps(request.config, experiment, read_table(table, TABLE).to_pandas())
     points = pd.concat(panels, ignore_index=True)
     placed = points.dropna(subset=["mean", "place"])
-    names = short_names(list(placed["series"].unique()), request.called)
+    names = short_names(list(placed["series"].unique()))
     height, notes = _SWEEP_INCHES * len(plots), [_HOW_SWEPT, *names.footnotes]
     if not len(placed):
         return Drawn(points, request.empty("No run of the sweep has a score.", height, notes))
     figure, all_axes = request.new_figure(height, notes, len(plots))
     looks = {series: line_look(number) for number, series in enumerate(names.short)}  # the same in all panels
     for (axes,), plot, own in zip(all_axes, plots, panels, strict=True):
-        label = column_label(experiment, own["heading"].iloc[0], request.called)
+        label = column_label(experiment, own["heading"].iloc[0])
         axes.set(xlabel=plot.label, ylabel=upright(label, _SWEEP_INCHES))
         _draw_sweep(axes, own, names.short, looks)
     return Drawn(points, figure)
@@ -209,8 +208,8 @@ def draw_plane(
     drawn = points.dropna(subset=[x, y])
     if not len(drawn):
         return request.empty(empty)
-    names = plane_names(list(drawn["run"]), request.called)
-    missing = "; ".join(map(request.called.run, points["run"].drop(drawn.index)))
+    names = plane_names(list(drawn["run"]))
+    missing = "; ".join(points["run"].drop(drawn.index))
     undrawn = [f"Not drawn, because scores are missing: {missing}."] if missing else []
     notes = [_HOW_DRAWN, *before, *names.footnotes, *undrawn, *after]
     figure, ((axes,),) = request.new_figure(_PANEL_INCHES, notes)
@@ -252,9 +251,9 @@ def _name_points(
     adjust_text(texts, objects=bars, ax=axes, **_PLACING)
 
 
-def plane_names(runs: Sequence[str], called: Called) -> Names:
+def plane_names(runs: Sequence[str]) -> Names:
     """Short names of a few runs; for many runs, numbers and a footnote that explains them."""
-    names = short_names(runs, called)
+    names = short_names(runs)
     if len(runs) <= _WORDS_UP_TO:
         return names
     short = {run: str(number) for number, run in enumerate(names.short, start=1)}
@@ -295,7 +294,7 @@ def scatter(request: Request[Scatter]) -> Drawn:
     figure = draw_plane(
         request,
         points,
-        {name: column_label(experiment, heading, request.called) for name, heading in (("x", x), ("y", y))},
+        {name: column_label(experiment, heading) for name, heading in (("x", x), ("y", y))},
         f"No run has both {x} and {y}.",
         after=[correlation] if len(both) > 2 else [],
     )
@@ -350,7 +349,7 @@ def alignment_uniformity(request: Request[AlignmentUniformity]) -> Drawn:
     means = table[table["heading"] == headline].set_index("run")["mean"]
     scores = (read_table(path, SCORES) for path in request.inputs["scores"])
     points = plane(scores, means, request.config)
-    data = request.called.dataset(request.config.task)
+    data = request.config.task
     tasks = ", ".join(sorted(points.dropna(subset=["alignment", "note"])["note"].unique()))
     figure = draw_plane(
         request,
@@ -358,7 +357,7 @@ def alignment_uniformity(request: Request[AlignmentUniformity]) -> Drawn:
         {metric: f"{metric} on {data} (lower is better)" for metric in ("uniformity", "alignment")},
         "Alignment and uniformity are gaps for every run.",
         before=[f"{data}: {tasks}."] if tasks else [],
-        scale=column_label(experiment, headline, request.called),
+        scale=column_label(experiment, headline),
     )
     return Drawn(points, figure)
 

@@ -1,4 +1,4 @@
-"""The grid of the extraction study: settings of its jobs, score files, names in words, and mistakes."""
+"""The grid of the extraction study: settings of its jobs, score files, names, and mistakes."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -224,35 +224,19 @@ def names(settings: Configuration, block: Shown) -> Names:
         measures={name: extraction.measures[name] for name in measures},
         weightings={name: extraction.weightings[name].label for name in weightings},
         postprocessings={name: extraction.postprocessings[name].label for name in posts},
-        encoder=_encoder(settings),
+        encoder=extraction.encoder,
         representations={
-            line.representation: _representation(settings, line.representation) for line in lines
+            line.representation: _representation(extraction, line.representation) for line in lines
         },
-        datasets=_dataset_names(settings, [extraction.measures[name] for name in measures]),
     )
 
 
-def _encoder(settings: Configuration) -> str:
-    encoder = settings.extraction.encoder
-    return settings.names.encoders.get(encoder, encoder)
-
-
-def _representation(settings: Configuration, name: str) -> str:
+def _representation(extraction: Extraction, name: str) -> str:
     """A representation in words; one that reads an encoder is named after the encoder."""
-    block = settings.extraction.representations[name]
+    block = extraction.representations[name]
     if isinstance(block, EncoderRepresentation):
-        return f"{_encoder(settings)} in template {name}" if block.template else _encoder(settings)
+        return f"{extraction.encoder} in template {name}" if block.template else extraction.encoder
     return "random embeddings" if block.kind == "random" else name
-
-
-def _dataset_names(settings: Configuration, measures: Iterable[Measure]) -> dict[str, str]:
-    """Tasks of some measures, and the names of their datasets in words; Wikitext's isotropy has no task."""
-    words, result = settings.names.datasets, dict[str, str]()
-    for measure in measures:
-        datasets = tasks_of(settings, measure.kind)
-        tasks = measure.tasks or list(datasets)
-        result |= {task: words[datasets[task]] for task in tasks if datasets.get(task) in words}
-    return result
 
 
 # Checks

@@ -69,7 +69,7 @@ def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any],
     return grids, findings
 
 
-_OF_GRIDS = {"suites", "datasets", "mteb", "corpora", "encoders", "names", "extraction"}
+_OF_GRIDS = {"suites", "datasets", "mteb", "corpora", "encoders", "extraction"}
 _OF_EXTRACTION = {"extraction", "suites", "datasets", "mteb", "experiments"}
 _OF_RUNS = {
     *("name", "training", "development", "encoders", "corpora", "datasets", "methods", "exemplars"),

@@ -94,18 +94,7 @@ _Loader.add_constructor(_FLOAT, _Loader.construct_number)
 _WITH_EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d{1,3}$")
 _Loader.add_implicit_resolver(_FLOAT, _WITH_EXPONENT, list("-+.0123456789"))
 
-PARTS = (
-    "config",
-    "encoders",
-    "corpora",
-    "apis",
-    "exemplars",
-    "datasets",
-    "methods",
-    "mteb",
-    "extraction",
-    "names",
-)
+PARTS = ("config", "encoders", "corpora", "apis", "exemplars", "datasets", "methods", "mteb", "extraction")
 """Files that every study reads, in order."""
 _ADD = "+"
 _OF_ONE_NAME: Config = {"claims": {"papers": []}, "report": {"page": {"shows": None, "cannot_show": None}}}

@@ -30,7 +30,6 @@ from workflow_scripts.settings.grids import (
     Column,
     MeanColumn,
     RatioColumn,
-    Run,
     RunBlock,
     baselines_of,
     is_measured,
@@ -39,7 +38,7 @@ from workflow_scripts.settings.grids import (
 )
 from workflow_scripts.settings.names import Refers
 from workflow_scripts.settings.readers import READERS
-from workflow_scripts.settings.report import CLAIMS_FOLDER, Claim, Comparison, Names, claims_in, papers_in
+from workflow_scripts.settings.report import CLAIMS_FOLDER, Claim, Comparison, claims_in, papers_in
 from workflow_scripts.settings.sources import FileSource, HubSource
 from workflow_scripts.settings.suites import Cells, Suite
 
@@ -218,7 +217,6 @@ def grid_findings(settings: Configuration, grids: Mapping[str, GridBlock]) -> It
         named = (one for one in references(grid) if one[2].section in own)
         yield from misnamed(settings, named, f"{place}: ", own)
         yield from unknown(dict.fromkeys(filter(None, baselines)), runs, f"{place}: baseline")
-        yield from ambiguity_findings(settings.names, runs, place)
         yield from _findings_in_columns(settings, grid, place)
 
 
@@ -312,33 +310,6 @@ def _source_findings(source: FileSource, form: str, place: str) -> Iterator[str]
     forms = settings.returns if settings else takes.forms
     if form not in forms:
         yield f"{place}.reader: {name} reads {' or '.join(forms)}, not {form}. Name another, or correct form."
-
-
-def called_runs(names: Names, runs: Mapping[str, Run]) -> dict[str, list[str]]:
-    """Each run's name in words, in as many parts as its identifier has between dots."""
-    return {name: _in_words(names, name, run) for name, run in runs.items()}
-
-
-def _in_words(names: Names, name: str, run: Run) -> list[str]:
-    """Method, encoder and corpus, then what is behind: a reading, a teacher, a tag or values of a sweep."""
-    axes = ((names.methods, run.method), (names.encoders, run.encoder), (names.corpora, run.corpus))
-    found = [words.get(part, part) for words, part in axes if part]
-    teacher = f"taught by {names.encoders.get(str(run.teacher), run.teacher)}"
-    others = name.split(".")[len(found) :]
-    return [*found, *(teacher if part == run.teacher else part.replace("_", " ") for part in others)]
-
-
-def called(words: Mapping[str, str], identifiers: Iterable[str]) -> dict[str, str]:
-    """Names of some blocks of one kind; those that have none are left out."""
-    return {name: words[name] for name in sorted(set(identifiers)) if name in words}
-
-
-def ambiguity_findings(names: Names, runs: Mapping[str, Run], place: str) -> Iterator[str]:
-    """Two runs of a grid that readers could not tell apart."""
-    first: dict[tuple[str, ...], str] = {}
-    for name, parts in called_runs(names, runs).items():
-        if (other := first.setdefault(tuple(parts), name)) != name:
-            yield f"{place}: {other} and {name} are both called {', '.join(parts)}. Change names."
 
 
 # Files of the repository

@@ -15,7 +15,7 @@ from workflow_scripts.figures.base import MODELS, Declaration, all_figures
 from workflow_scripts.graph.blocks import Shown, files_of, names, tables_of
 from workflow_scripts.graph.blocks import datasets_of as extraction_datasets
 from workflow_scripts.graph.call import Config, Wildcards, as_json, at
-from workflow_scripts.graph.references import called, called_runs, corpus_datasets, source_corpus
+from workflow_scripts.graph.references import corpus_datasets, source_corpus
 from workflow_scripts.graph.study import Grid, Run, Study
 from workflow_scripts.settings.corpora import RoundTripCorpus
 from workflow_scripts.settings.grids import EXTRACTION, paper_of, scored_columns
@@ -140,18 +140,8 @@ class Figures:
             "title": at(grid.block if grid else block, "title"),
             "config": block,
             "runs": list(figure.runs) if reads_runs else [],
-            "called": self._called(grid, figure) if grid else {},
             "names": names(self._settings, block) if isinstance(block, Shown) else {},
         }
-
-    def _called(self, grid: Grid, figure: _Figure) -> Config:
-        """Names of what a figure shows: its runs, and the data that its inputs were measured on."""
-        words, read = self._settings.names, " ".join(figure.declared.reads.values())
-        shown: Config = {"runs": called_runs(words, {n: run.asked for n, run in figure.runs.items() if read})}
-        if "/tables/" in read or "/scores/" in read:
-            tasks = grid.tasks.items()
-            shown["datasets"] = {task: words.datasets[name] for task, name in tasks if name in words.datasets}
-        return shown
 
 
 def _is_read(run: Run, declared: Declaration) -> bool:
@@ -200,15 +190,9 @@ class Page:
         }
 
     def settings(self) -> str:
-        """Its settings, and the names of what it shows."""
-        words = self._settings.names
-        shown = {
-            "runs": called_runs(words, {name: run.asked for name, run in self._runs.items()}),
-            "datasets": called(words.datasets, self.datasets),
-            "corpora": called(words.corpora, self._study.read_corpora),
-        }
+        """Its settings."""
         parts = {"name": self._settings.name, "experiments": self._settings.experiments}
-        return as_json(parts | {"page": self._settings.report.page, "called": shown})
+        return as_json(parts | {"page": self._settings.report.page})
 
 
 def _paths(pattern: str, names: Iterable[str]) -> list[str]:

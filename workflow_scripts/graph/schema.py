@@ -59,7 +59,7 @@ from workflow_scripts.settings.names import (
     Refers,
     Template,
 )
-from workflow_scripts.settings.report import Claims, Contamination, Names, Page, Significance
+from workflow_scripts.settings.report import Claims, Contamination, Page, Significance
 from workflow_scripts.settings.sources import DatasetBlock, EncoderBlock, Sizes
 from workflow_scripts.settings.suites import (
     SUITES,
@@ -369,7 +369,6 @@ class Configuration(Settings):
         description="Overlap of corpora and evaluation sets; null to leave it out."
     )
     significance: Significance
-    names: Names
     claims: Claims
     report: Report
 

@@ -36,7 +36,6 @@ from workflow_scripts.reporting.cells import Row, between, number, p_text, print
 from workflow_scripts.reporting.records import experiment_of, kept, record_of, split_labels, steps, wildcard
 from workflow_scripts.reporting.sheets import Sheet, sheet_of
 from workflow_scripts.settings.grids import PAPERS
-from workflow_scripts.settings.report import Called
 from workflow_scripts.settings.report import Page as Config
 
 Shown = dict[str, Any]
@@ -46,9 +45,8 @@ Shown = dict[str, Any]
 def page(job: Job) -> str:
     """The page about the study of a job."""
     config = Config.parse(job.settings["page"], "report.page")
-    called = Called.parse(job.settings["called"], "names")
     report = job.outputs["report"]
-    made = _sections(job, called)
+    made = _sections(job)
     led = next((section for section in made if section["headline"]), {})
     templates = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     templates.filters["policy_hash"] = _policy_hash
@@ -56,7 +54,6 @@ def page(job: Job) -> str:
     return templates.from_string(job.inputs["template"].read_text("utf-8")).render(
         study=job.settings["name"],
         config=config,
-        called=called,
         labels=split_labels(job.start.labels),
         led=led,
         comparison=compare_runs(led["sheet"], led["headline"]) if led else {},
@@ -123,7 +120,7 @@ def _ends(row: Row, alpha: float) -> dict[str, float]:
     return measured | ({} if printed is None else {"published": printed})
 
 
-def _sections(job: Job, called: Called) -> list[Shown]:
+def _sections(job: Job) -> list[Shown]:
     """A section for each table of the study, in order; shared files are read once, as histories may be thousands."""
     figures, histories = defaultdict[str, list[Shown]](list), defaultdict[str, list[Path]](list)
     for path in job.many("figures"):
@@ -134,21 +131,19 @@ def _sections(job: Job, called: Called) -> list[Shown]:
     for path in job.many("histories"):
         histories[wildcard(path, "run")].append(path)
     return [
-        _section(job, path, called, histories, figures)
-        for path in [*job.many("tables"), *job.many("extraction")]
+        _section(job, path, histories, figures) for path in [*job.many("tables"), *job.many("extraction")]
     ]
 
 
 def _section(
     job: Job,
     path: Path,
-    called: Called,
     histories: Mapping[str, Sequence[Path]],
     figures: Mapping[str, Sequence[Shown]],
 ) -> Shown:
     """One table: its cells, their data, the trainings of its runs, its figures."""
     times = next((one for one in job.many("times") if one.stem == path.stem), None)
-    sheet = sheet_of(path, times, {run: called.run(run) for run in called.runs})
+    sheet = sheet_of(path, times)
     experiment = experiment_of(path) if "experiment" in record_of(path).settings else None
     trained = {
         run: [one for one in histories[run] if int(wildcard(one, "seed")) in experiment.seeds]

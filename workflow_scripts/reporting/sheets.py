@@ -186,13 +186,12 @@ class Sheet:
         yield from (Text(line, style="dim") for line in footnotes(self))
 
 
-def sheet_of(path: Path, times: Path | None = None, called: Mapping[str, str] | None = None) -> Sheet:
+def sheet_of(path: Path, times: Path | None = None) -> Sheet:
     """A table as its file and its record say.
 
     Args:
         path: Of the table.
         times: Of its measured columns, if it has some.
-        called: Names of runs that readers see.
     """
     record = record_of(path)
     rows = [row for part in (path, times) if part for row in read_table(part, TABLE).to_pylist()]
@@ -200,10 +199,10 @@ def sheet_of(path: Path, times: Path | None = None, called: Mapping[str, str] | 
     block = settings["experiment"] if "experiment" in settings else settings["table"]
     ordered = [column["heading"] for column in settings.get("experiment", {}).get("columns", ())]
     held = dict.fromkeys(row["heading"] for row in rows)
-    renamed = dict(called or {})
+    renamed: Mapping[str, str] = {}
     if record.rule == "tabulate_extraction":
         names = Names.parse(settings["names"], f"{path}: names")
-        renamed |= shown(ExtractionTable.parse(block, f"{path}: table"), names)
+        renamed = shown(ExtractionTable.parse(block, f"{path}: table"), names)
     return Sheet(
         name=path.stem,
         title=block["title"],

@@ -217,7 +217,6 @@ class Names(Settings):
     postprocessings: dict[str, str]
     encoder: str = Field(description="What the study's encoder is called.")
     representations: dict[str, str] = Field(default={}, description="Representation to what readers see.")
-    datasets: dict[str, str] = Field(default={}, description="Task to what its data is called.")
 
     def model(self, name: str) -> str:
         """Name for readers, in place of the paper's name of a model, which may be another encoder's."""

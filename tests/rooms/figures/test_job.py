@@ -54,7 +54,7 @@ ALL = OTHER | {"scatter.svg", "scatter.parquet"}
 )
 def test_a_figure_of_the_same_data_and_settings_is_not_drawn_again(drawn, tmp_path, change, same):
     before, svg = drawn(), (tmp_path / "lab/scatter.svg").read_text()
-    for text in ("Two scores of every run: A grid", "STS-B", "Frozen [CLS]", "Substitution: a stand-in."):
+    for text in ("Two scores of every run: A grid", "STS-B", "frozen_cls", "Substitution: a stand-in."):
         assert text in svg
     after = drawn(**change)
     assert before.keys() == after.keys()

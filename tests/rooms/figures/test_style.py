@@ -9,25 +9,21 @@ from tests.rooms.figures.conftest import texts
 from workflow_scripts.figures.base import Request, short_names
 from workflow_scripts.figures.drawing import figure_style, to_svg
 from workflow_scripts.provenance.artefacts import check_model_folder
-from workflow_scripts.settings.report import Called
 
 FIGURES = ["learning_curves", "cosine_density", "alignment_uniformity"]
-ALIKE = {"simcse.one": ["SimCSE", "MiniLM"], "simcse.two": ["SimCSE", "MiniLM"]}
-IN_WORDS = {f"simcse.mini.k{k}": ["SimCSE", "MiniLM", f"k{k}"] for k in (1, 2)}
 
 
 @pytest.mark.parametrize(
-    ("runs", "called", "short", "left_out"),
+    ("runs", "short", "left_out"),
     [
-        (["simcse.mini.wiki", "s2sent.mini.wiki"], {}, ["simcse", "s2sent"], "mini, wiki"),
-        (["simcse.mini"], {}, ["simcse.mini"], None),
-        (["simcse.mini", "simcse.mini.paper"], {}, ["simcse.mini", "simcse.mini.paper"], None),
-        ([*IN_WORDS], IN_WORDS, ["k1", "k2"], "SimCSE, MiniLM"),
-        ([*ALIKE], ALIKE, [*ALIKE], None),  # called by their identifiers, as their words are the same
+        (["simcse.mini.wiki", "s2sent.mini.wiki"], ["simcse", "s2sent"], "mini, wiki"),
+        (["simcse.mini"], ["simcse.mini"], None),
+        (["simcse.mini", "simcse.mini.paper"], ["simcse.mini", "simcse.mini.paper"], None),
+        (["simcse.mini.k1", "simcse.mini.k2"], ["k1", "k2"], "simcse, mini"),
     ],
 )
-def test_names_leave_out_what_all_runs_share_unless_that_leaves_nothing(runs, called, short, left_out):
-    names = short_names(runs, Called(runs=called))
+def test_names_leave_out_what_all_runs_share_unless_that_leaves_nothing(runs, short, left_out):
+    names = short_names(runs)
     assert names.short == dict(zip(runs, short, strict=True))
     assert names.footnotes == ([f"Names leave out what all runs share: {left_out}."] if left_out else [])
 

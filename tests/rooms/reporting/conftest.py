@@ -56,16 +56,6 @@ GRID = {
     ],
 }
 QUALITY = {"frozen_cls": 0.627, "frozen_avg": 0.462, "simcse": 0.736, "s2sent": 0.751}
-CALLED = {
-    "runs": {
-        "frozen_cls.minilm_mlm": ["Frozen [CLS]", "adapted MiniLM"],
-        "frozen_avg.minilm_mlm": ["Frozen average", "adapted MiniLM"],
-        "simcse.minilm_mlm.wiki_extract": ["SimCSE", "adapted MiniLM", "Wikipedia"],
-        "s2sent.minilm_mlm.wiki_extract": ["SimCSE + S2Sent", "adapted MiniLM", "Wikipedia"],
-    },
-    "datasets": {"stsb_test": "STS-B, test part"},
-    "corpora": {"wiki_extract": "Wikipedia"},
-}
 TRAINING = {"batch_size": 64, "max_tokens": 32, "learning_rate": 3e-5}
 RUNS = [(name, seed) for name, run in runs_of(Experiment.parse(GRID, "grid")).items() for seed in run.seeds]
 TRAINED = [(name, seed) for name, seed in RUNS if seed]
@@ -257,7 +247,7 @@ class Study:
         jobs.append(
             command(
                 "write_report",
-                {"name": "demo", "page": REPORT["page"], "called": CALLED},
+                {"name": "demo", "page": REPORT["page"]},
                 template=ROOT / "resources/report/report.html.j2",
                 claims=self.claims(),
                 tables=[table],
@@ -277,7 +267,7 @@ Asked = tuple[dict[str, Any], Mapping[str, list[Path]]]
 
 def drawing(folder: Path, figures: Mapping[str, Asked], title: str = "A grid") -> tuple[str, dict[str, Any]]:
     """The rule that draws ``figures`` of an experiment into a folder, and the call of its job."""
-    shared = {"runs": [], "title": title, "called": CALLED, "names": {}}
+    shared = {"runs": [], "title": title, "names": {}}
     told = {
         name: shared
         | {part: getattr(all_figures()[name], part) for part in ("module", "caption")}

@@ -36,7 +36,6 @@ NAMES = Names.model_validate(
         "postprocessings": {"none": "", "zscore": "zscore"},
         "encoder": "MiniLM",
         "representations": {"plain": "MiniLM", "random": "random embeddings"},
-        "datasets": {},
     }
 )
 TASKS = {"sts12": 0.5, "sts13": 0.7}
