@@ -13,7 +13,7 @@ import typing
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import torch
 import yaml
@@ -32,11 +32,24 @@ from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.methods import METHODS, read_method
+from workflow_scripts.settings.methods import AnyMethod, MethodConfig, read_method
 from workflow_scripts.settings.names import Template
-from workflow_scripts.settings.readouts import READOUTS, AnyReadout, Pooling
+from workflow_scripts.settings.readouts import AnyReadout, Pooling, ReadoutConfig
 from workflow_scripts.training.sampler import Sampler
 
+
+def by_tag(union: Any) -> dict[str, Any]:
+    """The classes of a union that a key tells apart, by the values of that key."""
+    kinds, tell = get_args(union)
+    return {
+        tag: kind
+        for kind in get_args(kinds)
+        for tag in get_args(kind.model_fields[tell.discriminator].annotation)
+    }
+
+
+METHODS: dict[str, type[MethodConfig]] = by_tag(AnyMethod)
+READOUTS: dict[str, type[ReadoutConfig]] = by_tag(AnyReadout)
 OF_A_FOLDER = {"as_published"}
 """Kinds of readouts that are not made of their settings alone; tests/numbers/models/test_published.py has the folders."""
 

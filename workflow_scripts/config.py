@@ -1,12 +1,10 @@
 """Base of the typed settings, and how a part of the configuration is read as some."""
 
-import importlib
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from textwrap import shorten
-from typing import Any, Self, get_args
+from typing import Any, Self
 
 from pydantic import (
     BaseModel,
@@ -67,22 +65,6 @@ class Settings(BaseModel):
         return read
 
 
-def names_in(package: str) -> list[str]:
-    """Modules of a package."""
-    folders = importlib.import_module(package).__path__
-    return sorted(file.stem for folder in folders for file in Path(folder).glob("[a-z]*.py"))
-
-
-def by_tag(union: Any) -> dict[str, Any]:
-    """The classes of a union that a key tells apart, by the values of that key."""
-    kinds, tell = get_args(union)
-    return {
-        tag: kind
-        for kind in get_args(kinds)
-        for tag in get_args(kind.model_fields[tell.discriminator].annotation)
-    }
-
-
 def told_by(*keys: str) -> Discriminator:
     """How classes are told apart whose tags are keys: a block is of the first of them that it has."""
 
@@ -109,10 +91,7 @@ def parse(kind: Any, section: Any, place: str) -> Any:
         return _reader(kind).validate_python(section)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(
-            [place, *map(str, first["loc"])]
-        )  # in which pydantic names the class that it chose, too
-        what = first["msg"].removeprefix("Value error, ")
-        if first["type"] == "value_error" and isinstance(first["input"], Mapping):  # conflicts, by their keys
-            raise ConfigError(f"{key}.{what.splitlines()[0]}") from error
-        raise ConfigError(f"{key}: {what}; found {shorten(repr(first['input']), _MAX_SHOWN)}.") from error
+        key = ".".join([place, *map(str, first["loc"])])  # pydantic names the class that it chose, too
+        raise ConfigError(
+            f"{key}: {first['msg']}; found {shorten(repr(first['input']), _MAX_SHOWN)}."
+        ) from error

@@ -17,8 +17,8 @@ from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.encoding import check_tells_apart
 from workflow_scripts.models.packed import packs
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.methods import METHODS, read_method
-from workflow_scripts.settings.readouts import READOUTS, Start
+from workflow_scripts.settings.methods import read_method
+from workflow_scripts.settings.readouts import Start
 
 PAGE = ROOT / "docs/encoders.md"
 FAMILIES = ("bert", "distilbert", "llama")
@@ -141,5 +141,5 @@ def test_the_table_has_every_method_and_readout_and_says_which_families_are_pack
     assert table["family"] == [*columns()]
     assert {family for family, row in table.items() if "packed" in row} == {*packed.FAMILIES} & {*table}
     below = [block.get("base", block) for block in columns().values()]
-    assert {block["module"] for block in [*columns().values(), *below]} == {*METHODS} - {*OF_RUNS}
-    assert {block["readout"]["kind"] for block in below} == {*READOUTS}
+    assert {block["module"] for block in [*columns().values(), *below]} == {*walk.METHODS} - {*OF_RUNS}
+    assert {block["readout"]["kind"] for block in below} == {*walk.READOUTS}

@@ -35,7 +35,6 @@ from workflow_scripts.provenance.artefacts import (
     writing_model_folder,
 )
 from workflow_scripts.settings.grids import Run
-from workflow_scripts.settings.readouts import READOUTS
 
 CONFIG = merged_config(DEMO)
 RUNS = [
@@ -277,7 +276,7 @@ class TinySTS(AbsTaskSTS):
 def test_every_method_and_every_readout_of_the_project_is_among_them():
     folder = ROOT / "workflow_scripts"
     methods = {path.stem for path in (folder / "methods").glob("*.py")} - {"__init__", "base"}
-    readouts = {*READOUTS} - walk.OF_A_FOLDER
+    readouts = {*walk.READOUTS} - walk.OF_A_FOLDER
     assert {block["module"] for block in CONFIG["methods"].values()} == methods
     used = [settings_of(*run) for run in RUNS]
     assert {method["readout"]["kind"] for method in used if "readout" in method} == readouts

@@ -6,12 +6,13 @@ import pytest
 import torch
 
 from tests import material, tiny
+from tests.walk import METHODS
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import base, load_method, method_modules, repooled
 from workflow_scripts.methods.frozen import Config, build
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.settings.methods import METHODS, read_method
+from workflow_scripts.settings.methods import read_method
 from workflow_scripts.settings.readouts import Pooling
 
 BLOCKS = material.blocks()

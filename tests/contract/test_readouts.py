@@ -13,7 +13,6 @@ from workflow_scripts.models.encoder import SentenceEncoder, attend_both_ways, h
 from workflow_scripts.models.encoding import check_tells_apart
 from workflow_scripts.models.readouts.base import ReadoutModule
 from workflow_scripts.models.templates import tokenise_in
-from workflow_scripts.settings.readouts import READOUTS as KINDS
 from workflow_scripts.settings.readouts import AnyReadout
 
 READOUTS = walk.readouts()
@@ -35,7 +34,7 @@ def folder(tmp_path_factory):
 
 def test_every_kind_is_walked():
     kinds = {readout["kind"] for readout in READOUTS.values()}
-    assert kinds | walk.OF_A_FOLDER == {*KINDS}
+    assert kinds | walk.OF_A_FOLDER == {*walk.READOUTS}
 
 
 @pytest.fixture(params=READOUTS)

@@ -11,6 +11,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from pkgutil import iter_modules
 from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.config import Settings, names_in
+from workflow_scripts.config import Settings
 from workflow_scripts.settings.grids import Column, Experiment, MeanColumn
 
 if TYPE_CHECKING:
@@ -150,7 +151,10 @@ class Declaration(NamedTuple):
 @cache
 def all_figures() -> dict[str, Declaration]:
     """Every figure by its name; imports all modules of this package."""
-    modules = [vars(importlib.import_module(f"{_PACKAGE}.{module}")) for module in names_in(_PACKAGE)]
+    modules = [
+        vars(importlib.import_module(f"{_PACKAGE}.{module.name}"))
+        for module in iter_modules([str(Path(__file__).parent)])
+    ]
     figures = [value for module in modules for value in module.values() if isinstance(value, Declaration)]
     return {figure.name: figure for figure in sorted(figures, key=lambda figure: figure.name)}
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from workflow_scripts.config import Settings, by_tag, parse
+from workflow_scripts.config import Settings, parse
 from workflow_scripts.errors import shown
 from workflow_scripts.settings.names import Refers, Template
 from workflow_scripts.settings.readouts import BUILT_AS_BERT, AnyReadout, Pooling, Start, layers_outside
@@ -465,8 +465,6 @@ class ThreeR(ReductionBlock):
 
 AnyMethod = Annotated[PlainMethod | ThreeR, Field(discriminator="module")]
 """Settings of any method."""
-METHODS: dict[str, type[MethodConfig]] = by_tag(AnyMethod)
-"""Modules of methods, with their classes."""
 
 
 def read_method(section: Mapping[str, Any], place: str) -> AnyMethod:

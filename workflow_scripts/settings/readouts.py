@@ -5,7 +5,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from workflow_scripts.config import Settings, by_tag
+from workflow_scripts.config import Settings
 
 BUILT_AS_BERT = ("bert", "roberta", "xlm-roberta", "camembert")
 """Model types whose layers can attend across to another encoder's."""
@@ -285,5 +285,3 @@ AnyReadout = Annotated[
     Pooling | LayerAttention | S2Sent | MaskToken | AsPublished, Field(discriminator="kind")
 ]
 """Settings of a readout of any kind."""
-READOUTS: dict[str, type[ReadoutConfig]] = by_tag(AnyReadout)
-"""Kinds of readouts, with their classes."""
