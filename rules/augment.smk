@@ -30,9 +30,9 @@ rule translate_shard:
     resources:
         **ask(2, hours=24),
         api_calls=1,
-        service=lambda w: corpora.translation_service(SETTINGS, w.corpus),
+        service=lambda w: outside.translation_service(SETTINGS, w.corpus),
     params:
-        **call("data.round_trips", lambda w: corpora.translation(SETTINGS, w.corpus)),
+        **call("data.round_trips", lambda w: outside.translation(SETTINGS, w.corpus)),
     shell:
         command("translate_shard")
 
@@ -55,7 +55,7 @@ rule gather_round_trips:
     resources:
         **ask(4, minutes=15),
     params:
-        **call("data.round_trip_corpora", lambda w: corpora.round_trips(SETTINGS, w.corpus)),
+        **call("data.round_trip_corpora", lambda w: outside.round_trips(SETTINGS, w.corpus)),
     shell:
         command("gather_round_trips")
 
@@ -83,7 +83,7 @@ rule write_exemplars:
         api_calls=1,
         service=lambda w: as_json({"llm": SETTINGS.llms[SETTINGS.written_pool(w.pool).llm]}),
     params:
-        **call("data.exemplar_writing", lambda w: corpora.written_pool(SETTINGS, w.pool)),
+        **call("data.exemplar_writing", lambda w: outside.written_pool(SETTINGS, w.pool)),
     shell:
         command("write_exemplars")
 

@@ -4,12 +4,11 @@ from functools import partial
 from pathlib import Path
 
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.graph import corpora, reporting
+from workflow_scripts.graph import outside, reporting
 from workflow_scripts.graph.call import as_json, at, call, code, command, filled, having, one_of, parts
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.console import check_configfiles, print_study
 from workflow_scripts.graph.extraction import Extraction
-from workflow_scripts.graph.outside import check_needs, note_planned
 from workflow_scripts.graph.place import note_call
 from workflow_scripts.graph.runs import asked
 from workflow_scripts.graph.study import open_study
@@ -28,7 +27,7 @@ STUDY = open_study(config, Path(CLONE), OVER, GIVEN)
 EXTRACTION, FIGURES = Extraction(STUDY), reporting.Figures(STUDY)
 PAGE, CLAIMS = reporting.Page(STUDY), reporting.Claims(STUDY)
 SETTINGS = STUDY.settings  # the checked configuration
-DATASETS = {name: corpora.Dataset(STUDY, name) for name in SETTINGS.datasets}
+DATASETS = {name: outside.Dataset(STUDY, name) for name in SETTINGS.datasets}
 
 
 settings = partial(parts, lambda w: SETTINGS)  # parts of the configuration that a job reads, as JSON
@@ -55,8 +54,8 @@ pathvars:
 
 onstart:
     if not workflow.touch:  # which runs no job
-        check_needs(STUDY, workflow.dag.needrun_jobs())
-        note_planned()
+        outside.check_needs(STUDY, workflow.dag.needrun_jobs())
+        outside.note_planned()
         note_call(SETTINGS.name, OVER, GIVEN)
 
 

@@ -27,7 +27,7 @@ rule fetch_encoder:
         **ask(2, minutes=30),
         downloads=1,
     params:
-        **call("data.encoders", lambda w: corpora.fetching(STUDY, w.encoder)),
+        **call("data.encoders", lambda w: outside.fetching(STUDY, w.encoder)),
     shell:
         command("fetch_encoder")
 

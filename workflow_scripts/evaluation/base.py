@@ -13,17 +13,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from workflow_scripts.columns import SCORES, SIMILARITIES
 from workflow_scripts.errors import DataError, SemblanceError
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites import SuiteConfig
-
-Vectors = NDArray[np.float32]
 
 
 class Score(NamedTuple):

@@ -32,8 +32,9 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score, v_measure_score
 from threadpoolctl import threadpool_limits
 
+from workflow_scripts.arrays import Vectors
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.base import Score, Task, Vectors
+from workflow_scripts.evaluation.base import Score, Task
 from workflow_scripts.settings.suites import Clustering
 
 Config = Clustering

@@ -1,10 +1,8 @@
 """Cosines of embeddings, and their correlation with judgements, also for degenerate input."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vectors = NDArray[np.float32]
-Floats = NDArray[np.float64]
+from workflow_scripts.arrays import Floats, Vectors
 
 
 def cosine(left_ND: Vectors, right_ND: Vectors) -> Floats:

@@ -19,13 +19,11 @@ from itertools import islice
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from workflow_scripts.arrays import Floats, Vectors
 from workflow_scripts.data.tables import texts_of
-from workflow_scripts.evaluation.base import Score, Task, Vectors, not_scored
+from workflow_scripts.evaluation.base import Score, Task, not_scored
 from workflow_scripts.settings.suites import Measure, Positives, Sample
-
-Floats = NDArray[np.float64]
 
 _BLOCK_ROWS = 512
 """Rows of the distance matrix in memory at once: 80 MB at 20,000 sentences."""

@@ -28,8 +28,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from workflow_scripts.arrays import Vectors
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.base import Score, Task, Vectors, not_scored
+from workflow_scripts.evaluation.base import Score, Task, not_scored
 from workflow_scripts.settings.suites import InvertedIndex, Search
 
 Config = Search

@@ -5,8 +5,9 @@ Shape suffixes: Q queries, N corpus texts, D width.
 
 import time
 
+from workflow_scripts.arrays import Vectors
 from workflow_scripts.columns import LABELLED
-from workflow_scripts.evaluation.base import Score, Vectors, score_table
+from workflow_scripts.evaluation.base import Score, score_table
 from workflow_scripts.evaluation.search import HITS, index_of, load, nearest
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode

@@ -20,11 +20,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-Features = NDArray[np.float32]
-Integers = NDArray[np.int64]
+from workflow_scripts.arrays import Integers, Vectors
 
 _MAX_EPOCH = 200
 _BATCH_SIZE = 64
@@ -34,7 +32,7 @@ _HELD_OUT = 0.05
 
 
 def train(
-    features_ND: Features,
+    features_ND: Vectors,
     labels_N: Integers,
     rows: Integers,
     held_out: Integers | None,

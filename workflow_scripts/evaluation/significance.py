@@ -19,10 +19,8 @@ import numpy as np
 import scipy  # loads scipy.special when it is used: half of the time that planning takes to import
 from numpy.typing import NDArray
 
+from workflow_scripts.arrays import Floats, Integers
 from workflow_scripts.settings.report import Significance as Config
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 FEWEST = 3
 """Seeds, draws or tasks below which no difference is tested."""

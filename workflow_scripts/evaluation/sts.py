@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from workflow_scripts.arrays import Vectors
 from workflow_scripts.columns import SIMILARITIES
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import geometry
-from workflow_scripts.evaluation.base import Score, Task, Vectors
+from workflow_scripts.evaluation.base import Score, Task
 from workflow_scripts.evaluation.correlation import cosine, pearson, ranks
 from workflow_scripts.evaluation.senteval_text import as_fed
 from workflow_scripts.settings.suites import Sts

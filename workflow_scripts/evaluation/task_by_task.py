@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from workflow_scripts.arrays import Vectors
 from workflow_scripts.columns import FORMS, SIMILARITIES
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import DataError
@@ -24,7 +25,6 @@ from workflow_scripts.evaluation.base import (
     Failures,
     Score,
     Task,
-    Vectors,
     not_scored,
     score_table,
 )

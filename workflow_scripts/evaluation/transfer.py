@@ -41,6 +41,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
+from workflow_scripts.arrays import Floats, Integers, Vectors
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import senteval_classifier
 from workflow_scripts.evaluation.base import Score, Task, not_scored
@@ -49,9 +50,6 @@ from workflow_scripts.settings.suites import Transfer
 
 Config = Transfer
 
-Floats = NDArray[np.float64]
-Features = NDArray[np.float32]
-Integers = NDArray[np.int64]
 
 GRADES = (1, 5)
 """First and last class of graded tasks, as in SentEval."""
@@ -89,7 +87,7 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
     targets_N: NDArray[Any] = sorted_N if graded else _classes(config, task, sorted_N)
     sides = ["text1"] if table["text2"].null_count else ["text1", "text2"]
 
-    def score(first: Features, *second: Features) -> list[Score]:
+    def score(first: Vectors, *second: Vectors) -> list[Score]:
         features = first
         if second:
             features = np.concatenate([np.abs(first - second[0]), first * second[0]], axis=1)
@@ -135,7 +133,7 @@ def senteval_order(table: pa.Table, labels: Sequence[str] | Sequence[float]) -> 
 # Protocols
 
 
-def _nested(config: Config, task: str, features: Features, labels: Integers) -> list[Score]:
+def _nested(config: Config, task: str, features: Vectors, labels: Integers) -> list[Score]:
     outer = _folds(config, labels, np.arange(len(labels)))
     chosen = _chosen_by_folds(config, _STRENGTHS, features, labels, [rows for rows, _ in outer])
     tested = [
@@ -150,7 +148,7 @@ def _nested(config: Config, task: str, features: Features, labels: Integers) -> 
 def _tested(
     config: Config,
     task: str,
-    features: Features,
+    features: Vectors,
     labels: Integers,
     rows: Mapping[str, Integers],
     *,
@@ -180,7 +178,7 @@ def _tested(
 
 
 def _chosen_by_folds(
-    config: Config, strengths: list[float], features: Features, labels: Integers, parts: Sequence[Integers]
+    config: Config, strengths: list[float], features: Vectors, labels: Integers, parts: Sequence[Integers]
 ) -> list[tuple[torch.Tensor, float]]:
     """For each part of the rows, weights fitted with the penalty that is best over its folds, and its accuracy."""
     folds = [fold for rows in parts for fold in _folds(config, labels, rows)]
@@ -193,7 +191,7 @@ def _chosen_by_folds(
     return [(weights[index], float(accuracies[index])) for weights, accuracies, index in finals]
 
 
-def _graded(task: str, features: Features, scores_N: Floats, rows: Mapping[str, Integers]) -> list[Score]:
+def _graded(task: str, features: Vectors, scores_N: Floats, rows: Mapping[str, Integers]) -> list[Score]:
     targets = soft_classes(scores_N)
     (weights,) = _solved(features, targets, [rows["train"]], _STRENGTHS)
     classes = np.arange(GRADES[0], GRADES[1] + 1)
@@ -226,7 +224,7 @@ def soft_classes(scores_N: Floats) -> Floats:
 
 
 def _fitted(
-    config: Config, strengths: list[float], features: Features, labels: Integers, problems: Sequence[Problem]
+    config: Config, strengths: list[float], features: Vectors, labels: Integers, problems: Sequence[Problem]
 ) -> list[torch.Tensor]:
     """Weights of shape (S, C, D + 1) for each problem, the intercept last."""
     if config.classifier == "exact":
@@ -238,7 +236,7 @@ def _fitted(
 
 
 def _solved(
-    features: Features, targets_NC: Floats, subsets: Sequence[Integers], strengths: list[float]
+    features: Vectors, targets_NC: Floats, subsets: Sequence[Integers], strengths: list[float]
 ) -> list[torch.Tensor]:
     """Weights of shape (S, C, D + 1) for each subset of rows; each of the job's threads fits a subset."""
     parallel = Parallel(n_jobs=torch.get_num_threads(), prefer="threads")
@@ -247,7 +245,7 @@ def _solved(
 
 
 def optima(
-    features_ND: Features, targets_NC: Floats, rows: Integers, strengths: Sequence[float]
+    features_ND: Vectors, targets_NC: Floats, rows: Integers, strengths: Sequence[float]
 ) -> torch.Tensor:
     """Logistic regression of some rows with every penalty, shape (S, C, D + 1), the intercept last.
 
@@ -267,17 +265,17 @@ def optima(
     return torch.from_numpy(weights_SCF).float()
 
 
-def _logits(weights: torch.Tensor, features: Features) -> torch.Tensor:
+def _logits(weights: torch.Tensor, features: Vectors) -> torch.Tensor:
     """Logits of one classifier (C, D + 1) or several (S, C, D + 1), shape (N, C) or (S, N, C)."""
     return torch.from_numpy(features) @ weights[..., :-1].mT + weights[..., None, :, -1]
 
 
-def _predict(weights: torch.Tensor, features: Features) -> Integers:
+def _predict(weights: torch.Tensor, features: Vectors) -> Integers:
     predicted: Integers = _logits(weights, features).argmax(dim=-1).numpy()
     return predicted
 
 
-def _accuracies(weights: torch.Tensor, features: Features, labels: Integers, rows: Integers) -> Floats:
+def _accuracies(weights: torch.Tensor, features: Vectors, labels: Integers, rows: Integers) -> Floats:
     """Accuracy of several classifiers on some rows, shape (S,)."""
     accuracies: Floats = (_predict(weights, features[rows]) == labels[rows]).mean(axis=1)
     return accuracies

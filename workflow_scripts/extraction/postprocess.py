@@ -21,10 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_scripts.arrays import Floats, Vectors
 from workflow_scripts.settings.extraction import Abtt, Plain, Postprocessing, Quantile
 
-Vectors = NDArray[np.float32]
-Floats = NDArray[np.float64]
 Fit = dict[str, NDArray[np.float32]]
 """Fitted vectors and matrices by name."""
 

@@ -23,6 +23,7 @@ from scipy.sparse import csr_matrix
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from workflow_scripts.arrays import Vectors
 from workflow_scripts.extraction.layers import STATIC, parse_layers
 from workflow_scripts.extraction.passes import passes
 from workflow_scripts.extraction.weighting import Weights
@@ -31,8 +32,6 @@ from workflow_scripts.models.templates import PLAIN, cut, fill, most_tokens
 from workflow_scripts.models.tokens import TokenisedText, onto, tokenise
 from workflow_scripts.settings.extraction import RandomRepresentation
 from workflow_scripts.settings.names import Precision, Template
-
-Vectors = NDArray[np.float32]
 
 
 class Key(NamedTuple):

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from workflow_scripts.arrays import Integers
 from workflow_scripts.columns import (
     EXTRACTION,
     FITTED,
@@ -62,8 +62,6 @@ from workflow_scripts.settings.extraction import (
     WordRepresentation,
 )
 
-Vectors = NDArray[np.float32]
-Integers = NDArray[np.int64]
 Cells = Mapping[Key, Sequence[str]]
 """Keys of sentence vectors, each with the post-processings to apply to them."""
 Fits = Mapping[tuple[Key, str], Fit]

@@ -12,9 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
+from workflow_scripts.arrays import Integers
 from workflow_scripts.models.tokens import TokenisedText
-
-Integers = NDArray[np.int64]
 
 _WORD_BEGINS = "\N{LATIN CAPITAL LETTER G WITH DOT ABOVE}"
 

@@ -32,12 +32,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_scripts.arrays import Floats, Integers
 from workflow_scripts.extraction.vocabulary import Counts, Vocabulary
 from workflow_scripts.models.tokens import TokenisedText
 from workflow_scripts.settings.extraction import Idf, Masks, Unbiased, Weighting
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 def idf(counts: Counts, settings: Idf) -> Floats:

@@ -9,21 +9,26 @@ same before and after the job, so that a finished study stays finished.
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from workflow_scripts.apis.ledger import is_offline
+from workflow_scripts.config import Settings
 from workflow_scripts.data.hub import Kind, answers, snapshot
 from workflow_scripts.data.published import SHARDS, WEIGHTS, encoder_folder, files_of
 from workflow_scripts.data.sources import NOT_REACHED, NOTHING, Pin, is_here, text_of
 from workflow_scripts.errors import one_line_errors, refuse
-from workflow_scripts.graph.call import at
+from workflow_scripts.graph.call import as_json, at
 from workflow_scripts.graph.place import is_in_job, sha256_now, write_note
 from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.apis import ApertiumBlock
+from workflow_scripts.settings.corpora import Shape, Translation
 from workflow_scripts.settings.extraction import LocalWords, PackagedWords
 from workflow_scripts.settings.sources import (
+    DatasetBlock,
     FileSource,
     HubEncoder,
     HubSource,
@@ -223,6 +228,95 @@ def _noted(note: Path) -> dict[str, str]:
     """Files on this machine that the last run was planned with, and their hashes."""
     text = note.read_text("utf-8") if note.is_file() else ""
     return dict(file.split(" sha256:") for file in text.split("; ")) if is_here(text) else {}
+
+
+# Settings of the jobs that read sources, translate and write
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset, and what it would be read from now."""
+
+    study: Study
+    name: str
+
+    @property
+    def _block(self) -> DatasetBlock:
+        return self.study.settings.datasets[self.name]
+
+    @cached_property
+    def source(self) -> str:
+        """The name of what it would be read from."""
+        table = f"datasets/{self.name}.parquet"
+        return source_now(self.study, table, self._block.sources, optional=self._block.optional)
+
+    @cached_property
+    def _sources(self) -> list[FileSource | HubSource]:
+        """Its sources now."""
+        return sources_read(self.source, self._block.sources)
+
+    @property
+    def settings(self) -> str:
+        """Settings that decide its rows: without pinned hashes and the contract, which can only refuse some."""
+        block = self._block.model_dump(mode="json", exclude={"about", "contract", "sources"})
+        read = [source.model_dump(mode="json") for source in self._sources]
+        for one in (one for one in read if "files" in one):
+            one["files"] = {role: file["path"] for role, file in one["files"].items()}
+        return as_json({"dataset": block | {"sources": read}, "source": self.source})
+
+    @property
+    def contract(self) -> str:
+        """The same with all that refuses rows: a resource, which Snakemake passes on without comparing it."""
+        block = self._block.model_dump(mode="json", exclude={"about", "sources"})
+        return as_json(block | {"sources": self._sources})
+
+    @property
+    def readers(self) -> list[str]:
+        """The module that reads its source now, and no other."""
+        read = (source.reader for source in self._sources if not isinstance(source, HubSource))
+        return sorted({f"data.readers.{reader}" for reader in read})
+
+
+def fetching(study: Study, encoder: str) -> str:
+    """Settings that decide a fetched encoder, and the source that it would be copied from now."""
+    block = study.settings.fetched(encoder)
+    source = source_now(study, f"encoders/{encoder}", block.sources)
+    decides = block.deciding() | {"sources": sources_read(source, block.sources)}
+    return as_json({"encoder": decides, "source": source})
+
+
+def translation(settings: Configuration, corpus: str) -> str:
+    """Settings of the translation of a corpus: what decides the text, not what is made of it, or who is asked."""
+    asked = settings.round_trip_behind(corpus).model_dump(include={*Translation.model_fields})
+    decides = {name: block.deciding() for name, block in _engine(settings, corpus).items()}
+    return as_json({"translation": asked, **decides})
+
+
+def translation_service(settings: Configuration, corpus: str) -> str:
+    """The translator and its settings: a resource, which Snakemake passes on without comparing it."""
+    return as_json(_engine(settings, corpus))
+
+
+def _engine(settings: Configuration, corpus: str) -> dict[str, Settings]:
+    """The blocks behind a translation."""
+    block = settings.translators[settings.round_trip_behind(corpus).translator]
+    return {"translator": block, "limits": settings.round_trip}
+
+
+def round_trips(settings: Configuration, corpus: str) -> str:
+    """Settings of what is made of a translation."""
+    trip = settings.round_trip_behind(corpus)
+    shape, label = trip.model_dump(include={*Shape.model_fields}), settings.corpora[corpus].label
+    return as_json({"shape": shape, "max_sentences": trip.max_sentences, "label": label})
+
+
+def written_pool(settings: Configuration, pool: str) -> str:
+    """Settings of a pool that a language model writes."""
+    block = settings.written_pool(pool)
+    return as_json({"pool": block, "llm": settings.llms[block.llm].deciding()})
+
+
+# Missing keys, engines and data
 
 
 Needed = tuple[str, str]

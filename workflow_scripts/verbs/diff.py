@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from safetensors import SafetensorError, safe_open
 
+from workflow_scripts.arrays import Floats
 from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
@@ -32,8 +32,6 @@ from workflow_scripts.verbs.records import (
     inputs_by_role,
     present_state,
 )
-
-Floats = npt.NDArray[np.float64]
 
 
 class Difference(NamedTuple):
