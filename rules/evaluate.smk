@@ -21,6 +21,8 @@ rule evaluate_sts:
         "<logs>/evaluate_sts/{suite}/{run}/seed{seed}.log",
     benchmark:
         "<benchmarks>/evaluate_sts/{suite}/{run}/seed{seed}.tsv"
+    wildcard_constraints:
+        suite=one_of(SETTINGS.suites.sts),
     resources:
         **ask(8, hours=1, loads=of_run),
         gpu=on_gpu("sts"),
@@ -43,7 +45,11 @@ rule evaluate_suite:
     benchmark:
         "<benchmarks>/evaluate_suite/{kind}/{suite}/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        kind=one_of(kind for kind in EVALUATORS if kind != "sts"),
+        kind="|".join(
+            f"{kind}(?=/{one_of(named)}/)"
+            for kind, named in SETTINGS.suites.by_kind.items()
+            if kind in EVALUATORS and kind != "sts"
+        ),  # where the next folder is a suite of the kind
     threads: lambda wildcards: 8 if wildcards.kind == "transfer" else 1  # classifiers are fitted side by side
     resources:
         **ask(16, hours=4, loads=of_run),
@@ -66,6 +72,8 @@ rule evaluate_search:
         "<logs>/evaluate_search/{suite}/{run}/seed{seed}.log",
     benchmark:
         "<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.tsv"
+    wildcard_constraints:
+        suite=one_of(SETTINGS.suites.search),
     resources:
         **ask(16, hours=1, loads=of_run),
         gpu=on_gpu("search"),
@@ -88,6 +96,8 @@ rule evaluate_cost:
         "<logs>/evaluate_cost/{suite}/{run}/seed{seed}.log",
     benchmark:
         "<benchmarks>/evaluate_cost/{suite}/{run}/seed{seed}.tsv"
+    wildcard_constraints:
+        suite=one_of(SETTINGS.suites.cost),
     resources:
         **ask(8, minutes=30, loads=of_run),
     params:
@@ -109,6 +119,8 @@ rule map_attention:
         "<logs>/map_attention/{suite}/{run}/seed{seed}.log",
     benchmark:
         "<benchmarks>/map_attention/{suite}/{run}/seed{seed}.tsv"
+    wildcard_constraints:
+        suite=one_of(SETTINGS.suites.attention),
     resources:
         **ask(8, minutes=30, loads=of_run),
     params:
@@ -129,6 +141,8 @@ rule evaluate_mteb:
         "<logs>/evaluate_mteb/{suite}/{run}/seed{seed}.log",
     benchmark:
         "<benchmarks>/evaluate_mteb/{suite}/{run}/seed{seed}.tsv"
+    wildcard_constraints:
+        suite=one_of(SETTINGS.suites.mteb),
     resources:
         **ask(32, hours=24, loads=of_run),
         gpu=on_gpu("mteb"),

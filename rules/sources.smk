@@ -64,6 +64,8 @@ rule fetch_tasks:
         "<logs>/fetch_tasks/{suite}.log",
     benchmark:
         "<benchmarks>/fetch_tasks/{suite}.tsv"
+    wildcard_constraints:
+        suite=one_of(SETTINGS.suites.mteb),
     localrule: True
     resources:
         **ask(4, hours=4),

@@ -1115,6 +1115,17 @@ ARGUMENTS = {
     "results/demo/scores/sts/leee/frozen_cls.minilm_mlm/seed0.parquet": "makes it. Did you mean results/demo/scores/sts/lee/",
     "results/demo/runs/frozen_cls.minilm_mml/seed0/model/": "Did you mean results/demo/runs/frozen_cls.minilm_mlm/seed0/model/record.json?",
     "results/demo/figures/demo/attention_maps.svg": "attention_maps.svg: no rule makes it.",
+    **{
+        f"results/demo/scores/{suite_of_another_kind}/frozen_cls.minilm_mlm/seed0.parquet": "no rule makes it."
+        for suite_of_another_kind in (
+            "sts/senteval",
+            "transfer/lee",
+            "clustering/senteval",
+            "cost/lee",
+            "mteb/lee",
+        )
+    },
+    "results/demo/mteb/lee.parquet": "mteb/lee.parquet: no rule makes it.",
 }
 
 

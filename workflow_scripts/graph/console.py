@@ -120,8 +120,10 @@ class Failures(logging.Filter):
             wildcards = (f"{name}={value}" for name, value in (job["wildcards"] or {}).items())
             called = " ".join([job["rule_name"], *wildcards])  # in place of a message and all files
             before, params, _json = job["reason"].partition(_PARAMS)
-            named = f"{params} (python -m workflow_scripts stale names them)" if params else ""
-            job |= {"rule_msg": called, "reason": f"{before}{named}"}
+            named = (
+                " (named by python -m workflow_scripts stale, with the same --configfile)" if params else ""
+            )
+            job |= {"rule_msg": called, "reason": f"{before}{params}{named}"}
         if event == LogEvent.JOB_FINISHED:
             self._failed.pop(vars(record)["job_id"], None)  # it was tried again
         elif event == LogEvent.JOB_ERROR:

@@ -306,15 +306,14 @@ def _in_lines(row: Row) -> str:
 # Markdown, LaTeX and CSV
 
 
-def in_rows(sheet: Sheet) -> list[dict[str, str]]:
-    """A table's cells in one line each, a row a run, by heading."""
+def in_rows(sheet: Sheet) -> list[list[str]]:
+    """The texts of a table, one line each: its heading, then a row a run."""
 
     def cell(row: Row) -> str:
         difference = row["difference_text"] and f" ({row['difference_text']})"
         return f"{_signed(row['score'], row)}{row['star']}{difference}"
 
-    head, *rows = _grid(sheet, cell)
-    return [dict(zip(head, row, strict=True)) for row in rows]
+    return _grid(sheet, cell)
 
 
 _IN_LATEX = str.maketrans(
@@ -344,9 +343,7 @@ def latex(sheet: Sheet, command: str) -> str:
         command: What printed it, for a comment.
     """
     rows = in_rows(sheet)
-    head, *body = (
-        rf"{' & '.join(map(_in_latex, row))} \\" for row in (rows[0], *(row.values() for row in rows))
-    )
+    head, *body = (rf"{' & '.join(map(_in_latex, row))} \\" for row in rows)
     # Paragraphs of a small box, because a footnote of a floating table would be lost.
     return "\n".join(
         [

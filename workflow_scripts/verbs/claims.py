@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workflow_scripts.columns import CLAIMS, NOT_RUN
-from workflow_scripts.errors import DataError, refuse
+from workflow_scripts.errors import DataError, advice, refuse
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.cells import brief, p_text, printed_sides
 from workflow_scripts.settings.grids import PAPERS
@@ -33,10 +33,11 @@ def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:
         found = f"no file {file}; the study is unfinished, or claims.papers of its configuration is empty"
         raise DataError(f"--study {study}: {found}. Give the folder of a finished study, results/<study>.")
     rows = read_table(file, CLAIMS).to_pylist()
+    compared = sorted({row["paper"] for row in rows})
     refuse(
-        f"{paper}: {study} compares none of its claims. claims.papers of its configuration names others."
+        f"{paper}: {study} compares none of its claims. {advice(paper, compared)}"
         for paper in papers
-        if not any(row["paper"] == paper for row in rows)
+        if paper not in compared
     )
     return [row for row in rows if not papers or row["paper"] in papers]
 

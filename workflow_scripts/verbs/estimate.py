@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from workflow_scripts.data.sources import NOTHING
+from workflow_scripts.data.sources import NOT_REACHED, NOTHING
 from workflow_scripts.graph.call import at
 from workflow_scripts.graph.runs import folders_of, parts_of
 from workflow_scripts.graph.schema import AdaptedEncoder, Configuration
@@ -231,7 +231,8 @@ def _places(job: PlannedJob) -> str:
     files = re.sub(r" sha256:\w+", "", planned).replace("@None", " (no revision set)").split("; ")
     if len(files) > 1 and job.rule == "fetch_encoder":
         files = [os.path.commonpath(files)]
-    return ", ".join(files).replace("local:", f"{os.environ.get('SEMBLANCE_DATA')}/")
+    gap = ": a gap" if planned.startswith(NOT_REACHED) else ""
+    return ", ".join(files).replace("local:", f"{os.environ.get('SEMBLANCE_DATA')}/") + gap
 
 
 def without_revision(jobs: Iterable[PlannedJob]) -> Iterator[str]:

@@ -89,10 +89,13 @@ def _text(value: object) -> str:
 
 
 def markdown_table(rows: Sequence[Row]) -> str:
-    """Rows as a table of Markdown."""
-    lines = [list(rows[0]), ["---"] * len(rows[0])] if rows else []
-    lines += [[_text(value) for value in row.values()] for row in rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    """Rows as a table of Markdown, with their keys as headings."""
+    return markdown([*rows[0]], *(map(_text, row.values()) for row in rows)) if rows else ""
+
+
+def markdown(head: Sequence[str], *rows: Iterable[str]) -> str:
+    """Texts as a table of Markdown."""
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ["---"] * len(head), *rows))
 
 
 def rows_of(tuples: Iterable[Any]) -> list[dict[str, Any]]:

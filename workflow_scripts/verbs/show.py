@@ -28,7 +28,7 @@ from workflow_scripts.reporting.sheets import (
     sheet_of,
     to_csv,
 )
-from workflow_scripts.verbs.printing import Answer, argument, markdown_table
+from workflow_scripts.verbs.printing import Answer, argument, markdown
 from workflow_scripts.verbs.records import REPORT, artefact_at, missing_file, study_folder
 
 _REMEDY = "Give a study, or files of its tables."
@@ -105,7 +105,7 @@ def _printed(tables: Sequence[Path], form: str | None) -> Iterable[RenderableTyp
     if form == "csv":
         return [to_csv(map(sheet_of, tables)).rstrip("\n")]
     if form == "markdown":
-        return ["\n- ".join([f"{markdown_table(in_rows(one))}\n", *footnotes(one)]) for one in sheets]
+        return ["\n- ".join([f"{markdown(*in_rows(one))}\n", *footnotes(one)]) for one in sheets]
     if form == "latex":
         calls = [f"python -m workflow_scripts show {quote(str(path))} --latex" for path in tables]
         return map(latex, sheets, calls)

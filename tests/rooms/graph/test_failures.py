@@ -91,7 +91,7 @@ def test_a_changed_setting_is_a_reason_without_the_json_of_all_params(tmp_path):
         (
             "now",
             ("-n",),
-            "Params have changed since last execution (python -m workflow_scripts stale names them)",
+            "Params have changed since last execution (named by python -m workflow_scripts stale, with the same --configfile)",
         ),
     ):
         words = ("--cores", "1", "--config", f"settings={settings}", *options)

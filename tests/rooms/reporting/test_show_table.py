@@ -163,6 +163,12 @@ def test_signs_of_latex_are_escaped_in_every_text():
     assert text.count(escaped) == 5  # title, heading, run, substitution and note
 
 
+def test_a_column_may_have_the_name_of_another():
+    alike = latex(sheet([row(run, "seeds") for run in RUNS], ["seeds"]), "")
+    lines = [line for line in alike.splitlines() if " & " in line]
+    assert lines[0] == r"run & seeds & seeds \\" and {line.count("&") for line in lines} == {2}
+
+
 def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_path, monkeypatch):
     """The job itself lays them out; the rest is the same experiment without them."""
     monkeypatch.chdir(tmp_path)

@@ -66,7 +66,7 @@ def test_verdicts_are_counted_by_paper_and_printed_as_markdown(study):
     ("words", "said"),
     [
         (["--study", "{study}/none"], r"Give the folder of a finished study, results/<study>\."),
-        (["jtcse", "s2sent", "--study", "{study}"], r"s2sent: .* compares none of its claims"),
+        (["jtces", "--study", "{study}"], r"jtces: .* compares none of its claims\. Did you mean jtcse\?"),
     ],
 )
 def test_a_wrong_call_is_one_line(study, words, said):

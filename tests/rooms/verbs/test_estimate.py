@@ -176,7 +176,7 @@ def test_every_source_is_listed_with_its_place(monkeypatch):
     jobs.append(job("read_dataset", settings=optional, dataset="spare"))
     found = estimate.read_from([*jobs, job("train_encoder", run="one")])
     assert {row["of"]: row["read from"] for row in found} == {
-        "away": "not reached: hub:team/toy@0000",
+        "away": "not reached: hub:team/toy@0000: a gap",
         "lacking": "nothing is there",
         "open": "hub:team/toy (no revision set)",
         "spare": "nothing is there: a gap",
