@@ -18,6 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from functools import cache
 from pathlib import Path
@@ -108,15 +109,24 @@ def _become(asking: socket.socket) -> list[str]:
     return list(words)
 
 
-def run(words: list[str]) -> None:
-    """Be ``python WORDS``."""
+def run(words: list[str]) -> int:
+    """Be ``python WORDS``; returns the exit code."""
     kind, what, *rest = words
     sys.argv = [kind, *rest]  # -m as while Python looks for the module
-    if kind == "-m":
-        runpy.run_module(what, run_name="__main__", alter_sys=True)
-    else:
-        sys.modules["__main__"] = ModuleType("__main__")
-        exec(compile(what, "<string>", "exec"), vars(sys.modules["__main__"]))
+    try:
+        if kind == "-m":
+            runpy.run_module(what, run_name="__main__", alter_sys=True)
+        else:
+            sys.modules["__main__"] = ModuleType("__main__")
+            exec(compile(what, "<string>", "exec"), vars(sys.modules["__main__"]))
+    except SystemExit as stop:
+        if isinstance(stop.code, str):
+            sys.stderr.write(f"{stop.code}\n")
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+        return 1
+    return 0
 
 
 if __name__ == "__main__":
@@ -126,4 +136,9 @@ if __name__ == "__main__":
     conversion = importlib.import_module("transformers.conversion_mapping")
     conversion.get_checkpoint_conversion_mapping("bert")  # compiles a thousand patterns
     gc.freeze()
-    run(wait_for_a_program(Path(sys.argv[1])))
+    code = run(wait_for_a_program(Path(sys.argv[1])))
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # Python would take the packages apart, and so copy them: half a second of each program

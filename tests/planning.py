@@ -51,7 +51,9 @@ def copy_tree(folder: Path) -> Path:
 
 
 _FORK = multiprocessing.get_context("fork")
-_LOADED = ("snakemake.api", "snakemake.workflow", "snakemake.dag", "snakemake.scheduling.job_scheduler")
+_LOADED = (
+    "snakemake.api", "snakemake.workflow", "snakemake.dag", "snakemake.scheduling.job_scheduler", "smart_open", "requests",
+)  # fmt: skip
 """Modules that each child would load."""
 
 

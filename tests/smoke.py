@@ -8,7 +8,7 @@ CONFIGS = (DEMO, "config/smoke.yaml")
 SMOKE = """
 name: demo
 training: {epochs: null, max_steps: 2, batch_size: 8, cpu_threads: 1}
-development: {dataset: null, every: 2, max_tokens: 12}
+development: {dataset: null, every: 2, max_tokens: 6}
 corpora: {wiki_extract: {dev_sentences: 250, max_sentences: 200}}
 continue_mlm: {training: {epochs: null, max_steps: 2, batch_size: 8, cpu_threads: 1}}
 encoders: {minilm_mlm: {adapt: {training: {warmup_steps: 0}}}}
@@ -19,8 +19,8 @@ methods:
   simcse_3r: {training: {max_steps: 2}}
   jtcse: {training: {max_steps: 2, batch_size: 8}}
 exemplars: {wiki_extract_extractive: {list_words: 8, sentences: 12, uses: 1, listed_share: 0.2}}
-suites: {sts: {lee: {max_tokens: 32}}}
-extraction: {wikitext: {max_sentences: 50}, averages: {max_sentences: 50}, representations: {random: {width: 64, draws: 2}}}
+suites: {sts: {lee: {max_tokens: 16}}}
+extraction: {wikitext: {max_sentences: 20}, averages: {max_sentences: 20}, representations: {random: {width: 64, draws: 2}}}
 """
 
 
