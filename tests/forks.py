@@ -1,7 +1,7 @@
 """Python's programs as forks of one process to which PyTorch, Snakemake and the packages around them are no news.
 
-``python -m tests.forks SOCKET`` is that process. ``programs`` starts it, once, and gives a folder for the front of PATH
-whose ``python`` and ``snakemake`` hand their words over to it, or to Python where it has no use for them. The project's
+``python -m tests.forks SOCKET PROCESS`` is that process, as long as another one lives. ``programs`` starts it, once for
+all processes that share the tests, and gives a folder for the front of PATH whose ``python`` and ``snakemake`` hand their words over to it, or to Python where it has no use for them. The project's
 modules a program finds unloaded, as in a process of its own.
 """
 
@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -51,34 +52,45 @@ MODULES = ("workflow_scripts", "workflow_scripts.jobs", "snakemake", "pytest")
 
 @cache
 def programs() -> Path:
-    """A folder with these programs, for the front of PATH; the process behind them ends with this one."""
-    folder = Path(tempfile.mkdtemp())
-    atexit.register(shutil.rmtree, folder)
+    """A folder with these programs, for the front of PATH; it is there as long as pytest runs."""
+    shared = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+    folder = Path(tempfile.gettempdir(), f"semblance-{shared or uuid.uuid4().hex}")
     place = folder / "socket"
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        _wait_for(place)
+        return folder
     text = CLIENT.format(python=sys.executable, place=str(place), modules=MODULES)
     for name in ("python", "snakemake"):
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     for_jobs = ("PYTHONPATH", "PYTHONSAFEPATH")  # as a study that a test has opened leaves them
     environment = {name: value for name, value in os.environ.items() if name not in for_jobs}
-    command = [sys.executable, "-m", "tests.forks", place]
-    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE)
-    while not place.exists():
-        assert server.poll() is None
-        time.sleep(0.05)
+    pytest = os.getppid() if shared else os.getpid()
+    command = [sys.executable, "-m", "tests.forks", place, str(pytest)]
+    _wait_for(place, subprocess.Popen(command, cwd=ROOT, env=environment))
     return folder
 
 
-def wait_for_a_program(place: Path) -> list[str]:
-    """Serve until nobody holds standard input; returns in a child, which is to be the program of these words."""
+def _wait_for(place: Path, server: subprocess.Popen[bytes] | None = None) -> None:
+    while not place.exists():
+        assert server is None or server.poll() is None
+        time.sleep(0.05)
+
+
+def wait_for_a_program(place: Path, pytest: int) -> list[str]:
+    """Serve as long as a process lives; returns in a child, which is to be the program of these words."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that hand over the exit codes
+    ended = os.pidfd_open(pytest)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(place.with_suffix(".new")))
     listening.listen(64)
     place.with_suffix(".new").rename(place)
     while True:
-        if sys.stdin in select.select([listening, sys.stdin], [], [])[0]:
-            sys.exit()
+        if ended in select.select([listening, ended], [], [])[0]:
+            shutil.rmtree(place.parent)
+            os._exit(0)
         asking, _ = listening.accept()
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -136,7 +148,7 @@ if __name__ == "__main__":
     conversion = importlib.import_module("transformers.conversion_mapping")
     conversion.get_checkpoint_conversion_mapping("bert")  # compiles a thousand patterns
     gc.freeze()
-    code = run(wait_for_a_program(Path(sys.argv[1])))
+    code = run(wait_for_a_program(Path(sys.argv[1]), int(sys.argv[2])))
     threading._shutdown()
     atexit._run_exitfuncs()
     sys.stdout.flush()
