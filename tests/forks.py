@@ -43,8 +43,7 @@ if words[:1] != ["-c"] and words[:1] + words[1:2] not in [["-m", name] for name 
 server = socket.socket(socket.AF_UNIX)
 server.connect({place!r})
 socket.send_fds(server, [b"."], [0, 1, 2])
-server.sendall(json.dumps([words, os.getcwd(), dict(os.environ)]).encode())
-server.shutdown(socket.SHUT_WR)
+server.sendall(json.dumps([words, os.getcwd(), dict(os.environ)]).encode() + b"\\n")
 sys.exit(int(server.recv(9)))
 """
 MODULES = ("workflow_scripts", "workflow_scripts.jobs", "snakemake", "pytest")
@@ -94,8 +93,13 @@ def wait_for_a_program(place: Path, pytest: int) -> list[str]:
         asking, _ = listening.accept()
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.setpgid(0, 0)
+            words = _become(asking)
             if (job := os.fork()) == 0:
-                return _become(asking)
+                asking.close()
+                return words
+            if asking in select.select([asking, os.pidfd_open(job)], [], [])[0]:
+                os.killpg(0, signal.SIGKILL)  # the program was killed: its fork is, and what this has started
             code = os.waitstatus_to_exitcode(os.waitpid(job, 0)[1])
             asking.sendall(str(code % 256).encode())
             os._exit(0)
@@ -107,8 +111,7 @@ def _become(asking: socket.socket) -> list[str]:
     _, files, *_ = socket.recv_fds(asking, 1, 3)
     for stream, file in enumerate(files):
         os.dup2(file, stream)
-    with asking, asking.makefile("rb") as text:
-        words, folder, environment = json.loads(text.read())
+    words, folder, environment = json.loads(asking.makefile("rb").readline())
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

@@ -41,7 +41,8 @@ def _run_whole_graph(folder: Path) -> None:
 def smoke_copy(smoke: Path, tmp_path: Path) -> Path:
     """A copy of the finished folder with all its dates new, as a fresh clone with copied results has.
 
-    What jobs keep is there once more by hard links, here as in the folder: a gigabyte less to write.
+    What jobs keep is there once more by hard links, here as in the folder, and weights are those of the folder, since
+    nothing writes them in place: gigabytes less to write.
     """
     copy, copied = tmp_path / "copy", dict[int, str]()
 
@@ -49,6 +50,8 @@ def smoke_copy(smoke: Path, tmp_path: Path) -> Path:
         number = Path(source).stat().st_ino
         if number in copied:
             os.link(copied[number], target)
+        elif source.endswith(".safetensors"):
+            os.link(source, target)
         else:
             copied[number] = shutil.copyfile(source, target)
 

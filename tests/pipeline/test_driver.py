@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.planning import ROOT
+from tests.planning import ROOT, run
 
 SNAKEFILE = """
 from workflow_scripts.graph.console import report_failures
@@ -55,20 +55,10 @@ def folder(tmp_path):
     return tmp_path
 
 
-def snakemake(folder, *options):
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", *options]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    # To a file: the job that outlives its Snakemake would keep a pipe open.
-    with (folder / "printed").open("w") as printed:
-        return subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=printed, stderr=subprocess.STDOUT
-        )
-
-
 def ended(folder, *options):
     """Exit code and output of a whole run."""
-    code = snakemake(folder, *options).wait(timeout=120)
-    return code, (folder / "printed").read_text()
+    done = run(folder, "-m", "snakemake", "--cores", "1", *options, PYTHONPATH=str(ROOT))
+    return done.returncode, done.stdout + done.stderr
 
 
 def wait_for(condition):
@@ -87,7 +77,8 @@ def started(folder):
 
 def test_a_job_that_outlives_snakemake_is_not_run_a_second_time(folder):
     """Kill -9 of Snakemake leaves the job running; the next run says so, and completes once the job has ended."""
-    driver = snakemake(folder)
+    command = [sys.executable, "-m", "snakemake", "--cores", "1"]
+    driver = subprocess.Popen(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)})
     (orphan,) = started(folder)
     driver.kill()
     driver.wait()

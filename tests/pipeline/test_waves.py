@@ -3,14 +3,13 @@
 import os
 import random
 import shutil
-import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.forks import programs
 from tests.planning import run
 from tests.smoke import CONFIGS, plan
 from workflow_scripts.provenance.artefacts import identity, read_record, read_seal
@@ -106,11 +105,12 @@ def test_a_wave_that_is_killed_at_random_moments_and_taken_up_ends_in_the_same_b
     entries = sorted((bare / "results/.cache").glob("??/*"))
     for entry in draw.sample(entries, len(entries) // 4):
         shutil.rmtree(entry)
-    command = [sys.executable, "-m", "snakemake", "--cores", "2", "--quiet", "all", "--configfile", *CONFIGS]
+    environment = os.environ | {"PATH": f"{programs()}:{os.environ['PATH']}"}
+    command = [programs() / "snakemake", "--cores", "2", "--quiet", "all", "--configfile", *CONFIGS]
     for _ in range(2):
-        started = subprocess.Popen(command, cwd=bare, start_new_session=True)
-        time.sleep(draw.uniform(4, 14))
-        os.killpg(started.pid, signal.SIGKILL)
+        started = subprocess.Popen(command, cwd=bare, env=environment)
+        time.sleep(draw.uniform(3, 9))
+        started.kill()  # and with it all that it has started
         started.wait()
         run(bare, "-m", "snakemake", "--unlock", "--configfile", *CONFIGS)
     whole(bare)

@@ -48,6 +48,7 @@ def flip_a_bit(path: Path) -> None:
     """Change one bit somewhere in a file, the place given by its name."""
     content = path.read_bytes()
     place = int(hashlib.sha256(path.name.encode()).hexdigest(), 16) % len(content)
+    path.unlink()  # it may be the original, by another name
     path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
 
 
