@@ -76,17 +76,22 @@ def test_a_number_that_its_job_does_not_give_is_found_by_rebuilding(bare):
     assert {change["section"] for changes in made["changes"].values() for change in changes} <= {"machine"}
 
 
-def test_a_key_in_the_environment_is_nowhere_after_a_run(bare):
-    """Snakemake and its jobs see the key; a run with a job that fails leaves no trace of it."""
+def test_after_a_run_with_a_failed_job_a_key_in_the_environment_is_nowhere_and_other_jobs_are_done(bare):
+    """A dataset that breaks its contract stops its own jobs, and is the last thing printed."""
     broken = {"datasets": {"lee": {"contract": {"rows": 1226}}}}
     (bare / "config/broken.yaml").write_text(yaml.safe_dump(broken))
     for made in ("demo/datasets", ".cache"):
         shutil.rmtree(bare / "results" / made)
+    sets = [f"results/demo/datasets/{name}.parquet" for name in ("lee", "wiki_extract")]
     failed = run(
         bare, "-m", "snakemake", "--cores", "1", "--printshellcmds", "--configfile", *CONFIGS, "config/broken.yaml",
-        "--", "results/demo/datasets/lee.parquet", LLM_API_KEY=CANARY,
+        "--", *sets, LLM_API_KEY=CANARY,
     )  # fmt: skip
     assert failed.returncode == 1 and CANARY not in failed.stdout + failed.stderr
+    *_, sentence, log = failed.stderr.splitlines()
+    assert sentence.startswith("DataError: datasets.lee: rows 1225; its contract says 1226")
+    assert log == "    log: logs/demo/read_dataset/lee.log"
+    assert [(bare / path).exists() for path in sets] == [False, True]
     written = [
         path for top in ("results", "logs", "benchmarks", ".snakemake") for path in (bare / top).rglob("*")
     ]

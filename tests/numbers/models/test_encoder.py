@@ -110,11 +110,6 @@ def _lacks(folder, *names):
         (folder / name).unlink()
 
 
-def _holds_a_pickle(folder):
-    _lacks(folder, "model.safetensors")
-    torch.save({}, folder / "pytorch_model.bin")
-
-
 @pytest.mark.parametrize(
     ("damaged", "complaint"),
     [
@@ -125,7 +120,6 @@ def _holds_a_pickle(folder):
         ),
         (lambda folder: _says(folder, num_hidden_layers=3), r"layer\.2"),  # Transformers would draw it
         (_is_cut_off, "no encoder can be loaded"),
-        (_holds_a_pickle, "no encoder can be loaded"),
         (lambda folder: _lacks(folder, "model.safetensors"), "no encoder can be loaded"),
         (lambda folder: _lacks(folder, "model.safetensors", "config.json"), ""),
     ],
