@@ -1,8 +1,9 @@
 """Python's programs as forks of one process to which PyTorch, Snakemake and the packages around them are no news.
 
 ``python -m tests.forks SOCKET PROCESS`` is that process, as long as another one lives. ``programs`` starts it, once for
-all processes that share the tests, and gives a folder for the front of PATH whose ``python`` and ``snakemake`` hand their words over to it, or to Python where it has no use for them. The project's
-modules a program finds unloaded, as in a process of its own.
+all processes that share the tests, and gives a folder for the front of PATH. Its ``python`` and ``snakemake`` hand their
+words over to that process, or to Python where it has no use for them. A program finds the project's modules unloaded,
+as in a process of its own.
 """
 
 import atexit

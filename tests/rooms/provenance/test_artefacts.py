@@ -152,15 +152,15 @@ def fill_with_tensors(path):
         save_file({"weight": np.zeros(LARGE, dtype=np.float32)}, inside / "model.safetensors")
 
 
-@pytest.mark.parametrize(
-    ("name", "fill"),
-    [
-        ("table.parquet", lambda path: write_table(path, sentences(LARGE // 40, seed=1), record())),
-        ("figure.svg", lambda path: write_page(path, SVG + " " * LARGE + "<!-- -->", record())),
-        ("model", lambda path: write_folder(path, record(), weights=b"w" * LARGE)),
-        ("model", fill_with_tensors),
-    ],
-)
+FILLED = [
+    ("table.parquet", lambda path: write_table(path, sentences(LARGE // 40, seed=1), record())),
+    ("figure.svg", lambda path: write_page(path, SVG + " " * LARGE + "<!-- -->", record())),
+    ("model", lambda path: write_folder(path, record(), weights=b"w" * LARGE)),
+    ("model", fill_with_tensors),
+]
+
+
+@pytest.mark.parametrize(("name", "fill"), FILLED)
 def test_a_full_disk_is_one_line_that_names_the_artefact(tmp_path, name, fill):
     write_all(tmp_path)
     before = files_of(tmp_path)
@@ -171,6 +171,14 @@ def test_a_full_disk_is_one_line_that_names_the_artefact(tmp_path, name, fill):
     assert files_of(tmp_path) == before
     fill(tmp_path / name)  # the limit was the only thing in the way
     assert files_of(tmp_path) != before
+
+
+@pytest.mark.parametrize(("name", "fill"), FILLED)
+def test_a_folder_that_may_not_be_written_is_one_line(name, fill):
+    """Not even by root, as /sys."""
+    said = rf"^OSError: /sys/\.{name}.*: .*\. Give this user permission to use it and run again; nothing half-written stays\.$"
+    with pytest.raises(SystemExit, match=said), one_line_errors():
+        fill(Path("/sys", name))
 
 
 # Reading
