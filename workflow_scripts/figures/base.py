@@ -8,6 +8,7 @@ import matplotlib, PyTorch and other heavy packages.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -201,8 +202,11 @@ def line_look(index: int) -> dict[str, Any]:
 
 
 def lines_in(text: str, inches: float, size: str) -> list[str]:
-    """Wrap a text to a width in inches; ``size`` is a key of ``POINTS``."""
-    return wrap(text, int(inches * 72 / (POINTS[size] * _LETTER[size])), break_on_hyphens=False)
+    """Wrap a text to a width in inches, names of runs also behind a point; ``size`` is a key of ``POINTS``."""
+    breakable = re.sub(r"(?<=\w\.)(?=[a-z])", "\v", " ".join(text.split()))
+    letters = int(inches * 72 / (POINTS[size] * _LETTER[size]))
+    lines = wrap(breakable, letters, break_on_hyphens=False, replace_whitespace=False)
+    return [line.replace("\v", "") for line in lines]
 
 
 def upright(label: str, inches: float) -> str:

@@ -96,8 +96,7 @@ class Here(NamedTuple):
         """How the files that would be read are read, and their hashes by role, wherever they are."""
         reading = (getattr(self.source, key, None) for key in ("reader", "options"))
         hashes = self.hashes()
-        named = {role: hashes.get(f"{self.label}{file}") for role, (file, _) in self.files.items()}
-        return *reading, named
+        return *reading, {role: hashes.get(f"{self.label}{file}") for role, (file, _) in self.files.items()}
 
 
 def source_now(study: Study, artefact: str, sources: Iterable[Source], *, optional: bool = False) -> str:
@@ -366,8 +365,9 @@ def need_findings(settings: Configuration, jobs: Iterable[Needed], data_root: Pa
                 if not dataset.optional:
                     yield from _source_findings(f"datasets.{name}", dataset.sources, data_root, "dataset")
             case "fetch_encoder":
-                sources = settings.fetched(name).sources
-                yield from _source_findings(f"encoders.{name}", sources, data_root, "model")
+                yield from _source_findings(
+                    f"encoders.{name}", settings.fetched(name).sources, data_root, "model"
+                )
     for (section, name), users in asked.items():
         yield from _key_findings(settings, users, section, name)
 

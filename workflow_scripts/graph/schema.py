@@ -263,8 +263,7 @@ class GridBlock(AnyGrid):
         seen: set[str] = set()
         for number, column in self.numbered():
             if column.heading in seen:
-                place = f"columns.{number} ({column.heading}).heading"
-                yield f"{place}: another column has that heading. Rename one."
+                yield f"columns.{number} ({column.heading}).heading: another column has that heading. Rename one."
             seen.add(column.heading)
 
     @cached_property

@@ -226,12 +226,11 @@ def may_lack(job: PlannedJob) -> bool:
 def _places(job: PlannedJob) -> str:
     """The files of a job's source without their hashes; for an encoder, their folder."""
     planned: str = job.settings["source"]
-    if planned == NOTHING:
-        return "nothing is there: a gap" if may_lack(job) else "nothing is there"
-    files = re.sub(r" sha256:\w+", "", planned).replace("@None", " (no revision set)").split("; ")
+    named = re.sub(r" sha256:\w+", "", planned).replace("@None", " (no revision set)")
+    files = named.split("; ") if planned != NOTHING else ["nothing is there"]
     if len(files) > 1 and job.rule == "fetch_encoder":
         files = [os.path.commonpath(files)]
-    gap = ": a gap" if planned.startswith(NOT_REACHED) else ""
+    gap = ": a gap" if may_lack(job) and planned.startswith((NOTHING, NOT_REACHED)) else ""
     return ", ".join(files).replace("local:", f"{os.environ.get('SEMBLANCE_DATA')}/") + gap
 
 

@@ -169,7 +169,10 @@ def test_every_source_is_listed_with_its_place(monkeypatch):
         "lacking": "none",
         "open": "hub:team/toy@None",
     }
-    jobs = [job("read_dataset", settings={"source": one}, dataset=name) for name, one in sources.items()]
+    jobs = [
+        job("read_dataset", settings={"source": one, "dataset": {"optional": name == "away"}}, dataset=name)
+        for name, one in sources.items()
+    ]
     files = "local:mine/bert/1_Pooling/config.json sha256:0; local:mine/bert/model.safetensors sha256:2"
     jobs.append(job("fetch_encoder", settings={"source": files}, encoder="toy"))
     optional = {"source": "none", "dataset": {"optional": True}}
