@@ -51,8 +51,8 @@ def test_a_score_of_the_demo_is_made_through_the_queue(stranger, node):
     assert (stranger.clone / SCORE).owner() == stranger.name
     jobs = node.jobs(stranger.name)
     assert jobs and {job.state for job in jobs} == {"COMPLETED"}
-    shown = stranger.run("python", "-m", "workflow_scripts", "show", SCORE)
-    assert shown.returncode == 0 and "spearman" in shown.stdout
+    explained = stranger.run("python", "-m", "workflow_scripts", "explain", SCORE)
+    assert explained.returncode == 0 and "pool_encoder" in explained.stdout
 
 
 def test_jobs_reach_the_controller_and_nothing_else(stranger, node):
