@@ -45,11 +45,12 @@ rule evaluate_suite:
     benchmark:
         "<benchmarks>/evaluate_suite/{kind}/{suite}/{run}/seed{seed}.tsv"
     wildcard_constraints:
+        # Where the next folder is a suite of the kind.
         kind="|".join(
             f"{kind}(?=/{one_of(named)}/)"
             for kind, named in SETTINGS.suites.by_kind.items()
             if kind in EVALUATORS and kind != "sts"
-        ),  # where the next folder is a suite of the kind
+        ),
     threads: lambda wildcards: 8 if wildcards.kind == "transfer" else 1  # classifiers are fitted side by side
     resources:
         **ask(16, hours=4, loads=of_run),
