@@ -226,8 +226,11 @@ def may_lack(job: PlannedJob) -> bool:
 def _places(job: PlannedJob) -> str:
     """The files of a job's source without their hashes; for an encoder, their folder."""
     planned: str = job.settings["source"]
-    named = re.sub(r" sha256:\w+", "", planned).replace("@None", " (no revision set)")
-    files = named.split("; ") if planned != NOTHING else ["nothing is there"]
+    files = (
+        re.sub(r" sha256:\w+", "", planned).replace("@None", " (no revision set)").split("; ")
+        if planned != NOTHING
+        else ["nothing is there"]
+    )
     if len(files) > 1 and job.rule == "fetch_encoder":
         files = [os.path.commonpath(files)]
     gap = ": a gap" if may_lack(job) and planned.startswith((NOTHING, NOT_REACHED)) else ""

@@ -202,8 +202,7 @@ def agreement(rows: Sequence[Row], settings: Mapping[str, Any]) -> Agrees:
 def _sources(row: Row, settings: Mapping[str, Any]) -> Iterator[Row]:
     """Wildcards of the files that a row comes from."""
     if "experiment" in settings:
-        columns = scored_columns(settings["experiment"]["columns"], row["heading"])
-        for run, column in product(_runs(row), columns):  # a path of a metric has no suite
+        for run, column in _scored(row, settings):  # a path of a metric has no suite
             yield {"run": run} | {key: column[key] for key in ("suite", "task") if key in column}
     elif "names" in settings and "heading" in row:
         models = settings["names"]["models"]
@@ -218,6 +217,11 @@ def _sources(row: Row, settings: Mapping[str, Any]) -> Iterator[Row]:
 def _runs(row: Row) -> list[str]:
     """The run of a row, and its baseline."""
     return [run for run in (row["run"], row.get("baseline")) if run is not None]
+
+
+def _scored(row: Row, settings: Mapping[str, Any]) -> Iterable[tuple[str, Row]]:
+    """Runs and columns of scores that a row of an experiment's table is computed from."""
+    return product(_runs(row), scored_columns(settings["experiment"]["columns"], row["heading"]))
 
 
 def scores_behind(rows: Sequence[Row], settings: Mapping[str, Any], files: Iterable[str]) -> list[Row]:
@@ -243,9 +247,7 @@ def scores_behind(rows: Sequence[Row], settings: Mapping[str, Any], files: Itera
         (run != row["run"], column["heading"], run, score["seed"]): score["value"]
         and score["value"] * column["scale"]
         for row in rows
-        for run, column in product(
-            _runs(row), scored_columns(settings["experiment"]["columns"], row["heading"])
-        )
+        for run, column in _scored(row, settings)
         for score in scores
         if score["run"] == run
         and all(score[key] == column.get(key) for key in ("suite", "task", "aggregation", "metric"))
