@@ -101,7 +101,7 @@ def flat(value: Any, place: str = "") -> dict[str, Any]:
 
 
 def one_of(names: Iterable[str]) -> str:
-    """A wildcard constraint that matches exactly ``names``, and nothing where there are none.
+    """A wildcard constraint that matches ``names`` alone; without names, it matches nothing.
 
     Common prefixes are factored out. For hundreds of runs the pattern is a quarter as long, and Snakemake, which
     matches it with every file of every job, does so ten times as fast.

@@ -58,7 +58,7 @@ class _Found(NamedTuple):
     meaning: str
     """Description of the setting."""
     null: Sequence[str]
-    """What null is called, if the value may be null."""
+    """``["null"]`` if the value may be null; otherwise empty."""
 
 
 def read(kind: type[S], value: Any, place: str, *, partial: bool = False) -> tuple[S | None, list[str]]:

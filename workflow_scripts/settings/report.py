@@ -54,7 +54,7 @@ Scale = Literal["paper", "laboratory", "demo"]
 _TEXTS, _NUMBERS = ("claim", "place", "says", "expects"), ("margin", "printed_ours", "printed_theirs")
 _COMPARED = ("table", "ours", "heading", "theirs", "their_heading", "note")
 COLUMNS = (*_TEXTS, *_NUMBERS, *(f"{scale}_{part}" for scale in get_args(Scale) for part in _COMPARED))
-"""Of a paper's table; one that is left out is empty in all rows."""
+"""Columns of a paper's table. A table may leave out a column that is empty in all rows."""
 
 
 class Claims(Settings):

@@ -60,6 +60,6 @@ def load_checkpoint(folder: Path, fingerprint: str) -> Checkpoint | None:
 
 
 def _contents(folder: Path, fingerprint: str) -> dict[str, Any]:
-    """What a folder holds: the fingerprint of its training, and each file with its hash."""
+    """The contents of a folder's ``COMPLETE.json``: the training's fingerprint, and the hash of each file."""
     files = {file.name: sha256_of(file) for file in sorted(folder.glob("*.safetensors"))}
     return {"fingerprint": fingerprint, "files": files}

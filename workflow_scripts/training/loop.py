@@ -193,7 +193,7 @@ class State:
         self.best = groups["best"]
 
     def outcome(self) -> Outcome:
-        """What a training leaves after its last step, with the weights of the best development score in the module."""
+        """The outcome after the last step; loads the weights with the best development score into the module."""
         if self.best:
             self.module.load_state_dict(self.best, strict=False)
         for name, parameter in self.module.named_parameters():
