@@ -66,7 +66,7 @@ rule evaluate_search:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=lambda w: suite(w).datasets,
-        code=code("evaluation.search_times", loading),
+        code=code("evaluation.search", loading),
     output:
         table="<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.times.parquet",
     log:
@@ -79,7 +79,7 @@ rule evaluate_search:
         **ask(16, hours=1, loads=of_run),
         gpu=on_gpu("search"),
     params:
-        **call("evaluation.search_times", settings(suite="suites.search.{suite}"), loading),
+        **call("evaluation.search", settings(suite="suites.search.{suite}"), loading),
     shell:
         command("evaluate_search")
 

@@ -37,7 +37,7 @@ rule count_tokens:
             lambda w: w.vocabulary != "pieces",
             then="<results>/extraction/words/{vocabulary}.parquet",
         ),
-        code=code("extraction.documents"),
+        code=code("extraction.vocabulary"),
     output:
         documents="<results>/extraction/documents/{vocabulary}.parquet",
     log:
@@ -47,7 +47,7 @@ rule count_tokens:
     resources:
         **ask(4, minutes=15),
     params:
-        **call("extraction.documents", settings(wikitext="extraction.wikitext")),
+        **call("extraction.vocabulary", settings(wikitext="extraction.wikitext")),
     shell:
         command("count_tokens")
 

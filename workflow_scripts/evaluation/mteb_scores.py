@@ -27,7 +27,7 @@ from sentence_transformers import SentenceTransformer
 from workflow_scripts.columns import TASKS
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import Failures, Score, gap, score_table
-from workflow_scripts.evaluation.mteb_tasks import find_tasks, leaves, load_data
+from workflow_scripts.evaluation.mteb_data import find_tasks, leaves, load_data
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import RECORD_FILE, identity

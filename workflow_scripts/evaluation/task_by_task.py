@@ -9,6 +9,7 @@ import importlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -84,7 +85,6 @@ def _evaluate(job: Job, kind: str) -> None:
             else:
                 _cache(key, results)
         parts.append(results)
-        texts.release(name)
     suite = {role: pa.concat_tables([part[role] for part in parts]) for role in parts[0]}
     job.write(suite, labels=[*config.labels(tokenizer.tokenize), *failures.labels(suite["scores"])])
 
@@ -135,9 +135,8 @@ class SharedTexts:
         self._columns = columns
         tasks: defaultdict[str, dict[str, None]] = defaultdict(dict)
         for task, own in columns.items():
-            for column in own:
-                for text in column:
-                    tasks[text][task] = None
+            for text in chain.from_iterable(own):
+                tasks[text][task] = None
         self._units: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
         for text, shared in tasks.items():
             self._units[tuple(shared)].append(text)
@@ -149,21 +148,15 @@ class SharedTexts:
         Raises:
             DataError: if a vector is not finite or all are equal: the encoder is broken.
         """
-        units = [shared for shared in self._units if task in shared]
-        if not units:
-            return []
-        for shared in units:
-            if shared not in self._vectors:
-                self._vectors[shared] = self._encode(self._units[shared])
-        vectors = np.concatenate([self._vectors[shared] for shared in units])
-        _check(vectors)
-        texts = (text for shared in units for text in self._units[shared])
-        row = {text: number for number, text in enumerate(texts)}
-        return [vectors[[row[text] for text in column]] for column in self._columns[task]]
-
-    def release(self, task: str) -> None:
-        """Delete the vectors that no task after ``task`` needs."""
-        self._vectors = {shared: vectors for shared, vectors in self._vectors.items() if shared[-1] != task}
+        rows: dict[str, Vectors] = {}
+        for shared, texts in self._units.items():
+            if task in shared:
+                if shared not in self._vectors:
+                    self._vectors[shared] = self._encode(texts)
+                rows |= zip(texts, self._vectors[shared], strict=True)
+        if rows:
+            _check(np.stack(list(rows.values())))
+        return [np.stack([rows[text] for text in column]) for column in self._columns[task]]
 
 
 def _check(vectors_UD: Vectors) -> None:

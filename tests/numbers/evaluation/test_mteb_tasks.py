@@ -11,8 +11,8 @@ from benchmarks.material import minilm
 from tests.evaluations import sts_metadata
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score, gap
+from workflow_scripts.evaluation.mteb_data import find_tasks
 from workflow_scripts.evaluation.mteb_scores import evaluate, list_means, task_names
-from workflow_scripts.evaluation.mteb_tasks import find_tasks
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.suites import Mteb as Config
 from workflow_scripts.settings.suites import MtebLists as Lists
