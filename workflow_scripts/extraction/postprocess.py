@@ -34,8 +34,6 @@ _NO_VARIANCE = 1e-10
 class Sample:
     """Vectors to fit to and to transform, with cached values that several post-processings need.
 
-    The cache takes at most one and a half times the memory of the vectors, plus that of the vectors with repetitions.
-
     Args:
         vectors_UD: The distinct vectors, at least one.
         occurrences_N: The vectors to fit to, in order, as indices of distinct vectors; None to use each of them once.
@@ -64,12 +62,6 @@ class Sample:
         variances, directions = np.linalg.eigh(covariance_DD)
         return np.maximum(variances[::-1], 0), directions[:, ::-1]
 
-    @cached_property
-    def rising(self) -> tuple[NDArray[np.int32], Vectors]:
-        """Indices (D, U) and values (D, U) of the distinct vectors, sorted by each feature."""
-        values_DU = np.ascontiguousarray(self.vectors_UD.T)
-        return np.argsort(values_DU, axis=1).astype(np.int32), np.sort(values_DU, axis=1)
-
 
 def fit(settings: Postprocessing, sample: Sample) -> Fit:
     """Fit a post-processing to vectors."""
@@ -97,7 +89,7 @@ def apply(settings: Postprocessing, fitted: Fit, sample: Sample) -> Vectors:
         unit_UD: Vectors = vectors_UD * _inverse(np.linalg.norm(vectors_UD, axis=1, keepdims=True))
         return unit_UD
     if isinstance(settings, Quantile):
-        return _to_quantiles(sample, fitted["references_DQ"])
+        return _to_quantiles(vectors_UD, fitted["references_DQ"])
     centred_UD: Any = vectors_UD - fitted["mean_D"]
     if settings.kind == "zscore":
         result_UD = centred_UD * fitted["scale_D"]
@@ -121,36 +113,20 @@ def _inverse(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _quantiles(vectors_ND: Vectors, quantiles: int) -> NDArray[np.float32]:
-    sorted_DN = np.sort(vectors_ND.T, axis=1)
-    count = min(quantiles, len(vectors_ND))
-    places_Q = np.linspace(0, len(vectors_ND) - 1, count)
-    below_Q = places_Q.astype(np.int64)
-    above_Q = np.minimum(below_Q + 1, len(vectors_ND) - 1)
-    fraction_Q = (places_Q - below_Q).astype(np.float32)
-    low_DQ = sorted_DN[:, below_Q]
-    references_DQ = low_DQ + fraction_Q * (sorted_DN[:, above_Q] - low_DQ)
-    if (references_DQ[:, 1:] < references_DQ[:, :-1]).any():  # rounding may break the order
-        references_DQ = np.maximum.accumulate(references_DQ, axis=1)
-    return references_DQ
+    rows_N = np.arange(len(vectors_ND))
+    places_Q = np.linspace(0, rows_N[-1], min(quantiles, len(rows_N)))
+    references_DQ = [np.interp(places_Q, rows_N, rising_N) for rising_N in np.sort(vectors_ND.T, axis=1)]
+    return np.array(references_DQ, dtype=np.float32)
 
 
-def _to_quantiles(sample: Sample, references_DQ: NDArray[np.float32]) -> Vectors:
+def _to_quantiles(vectors_UD: Vectors, references_DQ: NDArray[np.float32]) -> Vectors:
     """The quantile of each entry: the middle of the range of repeated references, 0 and 1 beyond the ends."""
-    order_DU, rising_DU = sample.rising
-    result_DU = np.empty_like(rising_DU)
+    result_DU = np.empty_like(vectors_UD.T, order="C")
     places_Q = np.linspace(0, 1, references_DQ.shape[1])
-    repeats_D = (references_DQ[:, 1:] == references_DQ[:, :-1]).any(axis=1)
-    for rising_U, order_U, references_Q, repeats, result_U in zip(
-        rising_DU, order_DU, references_DQ, repeats_D, result_DU, strict=True
-    ):
-        if not repeats and np.array_equal(rising_U, references_Q):  # each vector is a reference
-            result_U[order_U] = places_Q
-            continue
-        places_U = np.interp(rising_U, references_Q, places_Q, left=0, right=1)  # fast for sorted values
-        if repeats:
-            downwards_U = np.interp(-rising_U[::-1], -references_Q[::-1], -places_Q[::-1])[::-1]
-            places_U = (places_U - downwards_U) / 2
-            places_U[rising_U >= references_Q[-1]] = 1
-            places_U[rising_U <= references_Q[0]] = 0
-        result_U[order_U] = places_U
+    for values_U, references_Q, result_U in zip(vectors_UD.T, references_DQ, result_DU, strict=True):
+        highest_U = np.interp(values_U, references_Q, places_Q)
+        lowest_U = -np.interp(-values_U, -references_Q[::-1], -places_Q[::-1])
+        result_U[:] = (lowest_U + highest_U) / 2
+        result_U[values_U >= references_Q[-1]] = 1
+        result_U[values_U <= references_Q[0]] = 0
     return np.ascontiguousarray(result_DU.T)

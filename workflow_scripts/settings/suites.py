@@ -49,7 +49,7 @@ class Suite(Settings):
 class SuiteConfig(Suite):
     """Settings of a suite whose tasks are scored from vectors of their texts (``evaluation.base``)."""
 
-    form: ClassVar[str]
+    form: ClassVar[str] = "labelled"
 
     datasets: list[Labelled] = Field(min_length=1, description="Datasets, one task each.")
     max_tokens: int = Field(gt=2, description="Longer texts are cut; [CLS] and [SEP] count.")
@@ -179,7 +179,6 @@ class Sts(SuiteConfig):
 class Clustering(SuiteConfig):
     """A suite of clustering tasks."""
 
-    form: ClassVar[str] = "labelled"
     scores: ClassVar[Cells] = cells(("mean", "sd"), ("accuracy", "nmi", "v_measure"))
 
     seeds: int = Field(ge=2, description="Runs of k-means, with seeds 0, 1, ...")
@@ -194,7 +193,6 @@ class Clustering(SuiteConfig):
 class Transfer(SuiteConfig):
     """A suite of transfer tasks."""
 
-    form: ClassVar[str] = "labelled"
     scores: ClassVar[Cells] = cells(
         [""], ("accuracy", "dev_accuracy", "f1")
     )  # f1 of two classes of pairs alone
@@ -239,7 +237,6 @@ class InvertedIndex(Settings):
 class Search(SuiteConfig):
     """A suite of search tasks; label 1 of a dataset is a duplicate."""
 
-    form: ClassVar[str] = "labelled"
     scores: ClassVar[Cells] = cells([""], ("mrr@10", "recall@1", "recall@10"))
 
     max_pairs: int | None = Field(ge=1, description="Read the first N pairs; null: all.")
