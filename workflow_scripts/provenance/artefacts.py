@@ -12,20 +12,18 @@ kinds of file are checksummed:
 """
 
 import errno
-import fcntl
-import glob
 import hashlib
 import json
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
+from mmap import ACCESS_COPY, mmap
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, Literal, NamedTuple
-from uuid import uuid4
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -41,13 +39,13 @@ _NOTE_START = f"<!-- {RECORD_KEY} ".encode()
 _SEAL_KEY = "semblance.seal"
 _SEAL = re.compile(
     rb"semblance-identity:(?P<identity>[0-9a-f]{64}) semblance-checksum:(?P<checksum>[0-9a-f]{64})"
-)  # with hashes, since source code may contain the two words
+)
 _BLANK = "0" * 64
 _UNSIGNED = f"semblance-identity:{_BLANK} semblance-checksum:{_BLANK}"
 CHECKSUMMED_SUFFIXES = {".parquet", ".svg", ".html", ".md"}
-_NEAR_BYTES = 64 << 10  # the seal follows the record, and is seldom further than this from the end
 _TAIL_BYTES = 4 << 20  # far more than a Parquet footer or a closing comment, which hold record and seal
-_CHUNK_BYTES = 1 << 20
+TEMPORARY, REPLACED = ".tmp", ".old"
+"""Ends of the hidden names of a file or folder that is being written, or that is being replaced."""
 FolderFault = Literal["missing", "changed", "foreign"]
 _NONE: Mapping[str, Any] = MappingProxyType({})
 _DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -175,71 +173,58 @@ class Seal(NamedTuple):
 
 def read_seal(path: Path) -> Seal | None:
     """The last seal in a file, not verified; None if there is none."""
+    start, tail = _tail(path)
+    position = tail.rfind(b"semblance-identity:")
+    found = _SEAL.match(tail, position) if position >= 0 else None
+    return Seal(start + position, found["identity"].decode(), found["checksum"].decode()) if found else None
+
+
+def _tail(path: Path) -> tuple[int, bytes]:
+    """The end of a file, which holds record and seal, and its position."""
     with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        for length in (_NEAR_BYTES, _TAIL_BYTES):
-            start = file.seek(max(0, size - length))
-            if seals := list(_SEAL.finditer(file.read())):
-                last = seals[-1]
-                return Seal(start + last.start(), last["identity"].decode(), last["checksum"].decode())
-    return None
+        start = max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES)
+        file.seek(start)
+        return start, file.read()
 
 
-def content_identity(contents: Iterable[bytes], labels: Iterable[str]) -> str:
-    """The identity of an artefact: the hash of its contents without the record, and of the labels it passes on."""
+@contextmanager
+def _mapped(path: Path) -> Iterator[mmap]:
+    """The bytes of a file, of which a changed copy may be made without reading all of them into memory."""
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_COPY) as content:
+        yield content
+
+
+def content_identity(path: Path, labels: Iterable[str]) -> str:
+    """The identity of an artefact: the hash of its contents without the record, and of the labels it passes on.
+
+    The contents of a table are its schema and pages, without the footer, and those of a folder the hashes of its files.
+    """
     sha = hashlib.sha256(json.dumps(list(labels)).encode())
-    for piece in contents:
-        sha.update(piece)
+    if ".parquet" in path.suffixes:  # a temporary has one more
+        sha.update(pq.read_schema(path).remove_metadata().serialize())
+        with _mapped(path) as content, memoryview(content) as whole:
+            footer = int.from_bytes(whole[-8:-4], "little")
+            sha.update(whole[: -8 - footer])
+    elif ".json" in path.suffixes:
+        sha.update(json.dumps(_record_in_file(path).files, sort_keys=True).encode())
+    else:
+        sha.update(page_text(path))
     return sha.hexdigest()
-
-
-def artefact_contents(path: Path, record: Record) -> Iterator[bytes]:
-    """An artefact's contents without its record, in pieces; for a model folder, the hashes of its files."""
-    if path.name == RECORD_FILE:
-        return iter([_listed(record)])
-    return _table_contents(path) if path.suffix == ".parquet" else iter([page_text(path)])
-
-
-def _table_contents(path: Path) -> Iterator[bytes]:
-    """Schema and pages of a Parquet file, without the footer that holds the record."""
-    yield pq.read_schema(path).remove_metadata().serialize().to_pybytes()
-    with path.open("rb") as file:
-        file.seek(-8, os.SEEK_END)
-        footer = int.from_bytes(file.read(4), "little")
-        pages = file.seek(0, os.SEEK_END) - 8 - footer
-        file.seek(0)
-        yield from _pieces(file, pages)
-
-
-def _listed(record: Record) -> bytes:
-    return json.dumps(record.files, sort_keys=True).encode()
 
 
 def _digest(path: Path, seal: Seal) -> str:
     """The sha256 of a file with a seal, with zeros in place of the seal's checksum."""
     blank = seal._replace(checksum=_BLANK).to_bytes()
-    sha = hashlib.sha256()
-    with path.open("rb") as file:
-        for piece in _pieces(file, seal.position):
-            sha.update(piece)
-        file.seek(len(blank), os.SEEK_CUR)
-        sha.update(blank)
-        while piece := file.read(_CHUNK_BYTES):
-            sha.update(piece)
-    return sha.hexdigest()
+    with _mapped(path) as content:
+        content[seal.position : seal.position + len(blank)] = blank
+        return hashlib.sha256(content).hexdigest()
 
 
-def _pieces(file: BinaryIO, length: int) -> Iterator[bytes]:
-    while length and (piece := file.read(min(length, _CHUNK_BYTES))):
-        length -= len(piece)
-        yield piece
-
-
-def _sign(path: Path, identity: str) -> None:
+def _sign(path: Path, labels: Iterable[str]) -> None:
     """Write identity and checksum into a file's seal."""
     blank = read_seal(path)
     assert blank is not None, path
-    seal = blank._replace(identity=identity)
+    seal = blank._replace(identity=content_identity(path, labels))
     with path.open("r+b") as file:
         file.seek(seal.position)
         file.write(seal._replace(checksum=_digest(path, seal)).to_bytes())
@@ -289,50 +274,27 @@ def atomic(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def claimed(path: Path, make: Callable[[Path], None]) -> Iterator[Path]:
-    """Create a temporary next to ``path``; remove leftovers of killed writers first, and the temporary on exit.
+    """Create a temporary next to ``path``, in place of that of a killed writer, and remove it on exit.
 
-    The kernel releases the temporary's lock whenever this process ends.
+    A file has one writer at a time: each job holds a lock.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    sweep(path.parent, path.name)
-    handle = None
-    while handle is None:
-        temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
-        make(temporary)
-        handle = _lock(temporary)
+    temporary = path.with_name(f".{path.name}{TEMPORARY}")
+    _remove(temporary)
+    make(temporary)
     try:
         with _naming_a_full_disk(path):
             yield temporary
     finally:
-        os.close(handle)
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
-        else:
-            temporary.unlink(missing_ok=True)
+        _remove(temporary)
 
 
-def _lock(temporary: Path) -> int | None:
-    """The handle of a lock on ``temporary``; None if another writer has removed it as a leftover in the meantime."""
-    with suppress(FileNotFoundError):
-        handle = os.open(temporary, os.O_RDONLY)
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        if temporary.exists():
-            return handle
-        os.close(handle)
-    return None
-
-
-def sweep(folder: Path, name: str = "") -> None:
-    """Remove temporaries that killed writers of one file, or of any, left in a folder; keep them without file locks."""
-    for temporary in folder.glob(f".{glob.escape(name) or '*'}.*.tmp"):
-        with suppress(OSError):
-            handle = os.open(temporary, os.O_RDONLY)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if the writer is alive
-                shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()
-            finally:
-                os.close(handle)
+def _remove(path: Path) -> None:
+    """Remove a file or folder, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _sync(path: Path) -> None:
@@ -374,7 +336,7 @@ def writing_table(
             yield writer
             _check_unchanged(record)
             writer.add_key_value_metadata({RECORD_KEY: record.to_json(), _SEAL_KEY: _UNSIGNED})
-        _sign(temporary, content_identity(_table_contents(temporary), record.labels))
+        _sign(temporary, record.labels)
 
 
 def write_page(path: Path, text: str, record: Record) -> None:
@@ -383,7 +345,7 @@ def write_page(path: Path, text: str, record: Record) -> None:
     note = record.to_json().replace("--", "-\\u002d")  # a comment must not contain two hyphens
     with atomic(path) as temporary:
         temporary.write_text(f"{text.rstrip()}\n{_NOTE_START.decode()}{note} {_UNSIGNED} -->\n", "utf-8")
-        _sign(temporary, content_identity([page_text(temporary)], record.labels))
+        _sign(temporary, record.labels)
 
 
 @contextmanager
@@ -404,12 +366,13 @@ def writing_model_folder(folder: Path, record: Record) -> Iterator[Path]:
 
 def put_in_place(temporary: Path, path: Path) -> None:
     """Rename a temporary file or folder to ``path``, and remove an earlier folder of that name."""
+    old = path.with_name(f".{path.name}{REPLACED}")
     if path.is_dir():
-        path.rename(temporary.with_suffix(".old"))  # removing it first could lose both
+        _remove(old)
+        path.rename(old)  # removing it first could lose both
     temporary.replace(path)
     _sync(path.parent)
-    for old in path.parent.glob(f".{glob.escape(path.name)}.*.old"):  # killed writers may have left more
-        shutil.rmtree(old, ignore_errors=True)
+    _remove(old)
 
 
 def give_record(path: Path, record: Record) -> None:
@@ -429,7 +392,7 @@ def give_record(path: Path, record: Record) -> None:
 def _write_record_file(path: Path, record: Record) -> None:
     content = {"record": json.loads(record.to_json()), "seal": _UNSIGNED}
     path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
-    _sign(path, content_identity([_listed(record)], record.labels))
+    _sign(path, record.labels)
 
 
 # Reading
@@ -461,17 +424,19 @@ def read_record(path: Path) -> Record | None:
     """The record inside an artefact; None for a file without one."""
     if path.is_dir():
         path /= RECORD_FILE
+    if path.name == RECORD_FILE:
+        return _record_in_file(path)
     if path.suffix == ".parquet":
         text = (pq.read_metadata(path).metadata or {}).get(RECORD_KEY.encode())
-    elif path.name == RECORD_FILE:
-        return Record.model_validate(json.loads(path.read_text("utf-8"))["record"])
     else:
-        with path.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
-            # The last note: a report may contain figures, each with a record of its own.
-            _, mark, note = file.read().rpartition(_NOTE_START)
+        # The last note: a report may contain figures, each with a record of its own.
+        _, mark, note = _tail(path)[1].rpartition(_NOTE_START)
         text = note.rpartition(b" semblance-identity:")[0] if mark else None
     return Record.model_validate(json.loads(text)) if text else None
+
+
+def _record_in_file(path: Path) -> Record:
+    return Record.model_validate(json.loads(path.read_text("utf-8"))["record"])
 
 
 def page_text(path: Path) -> bytes:
@@ -491,8 +456,7 @@ def check_model_folder(folder: Path) -> Record:
             f"{folder}: no {RECORD_FILE}; not a finished model folder. {how_to_repair(record_file)}"
         )
     verify_checksum(record_file)
-    record = read_record(record_file)
-    assert record is not None
+    record = _record_in_file(record_file)
     for name, _, found in folder_faults(folder, record):
         raise DataError(f"{folder / name}: {found}. {how_to_repair(record_file)}")
     return record

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
-from workflow_scripts.provenance.artefacts import claimed, put_in_place, sweep
+from workflow_scripts.provenance.artefacts import TEMPORARY, claimed, put_in_place
 from workflow_scripts.provenance.record import sha256_of
 
 FOLDER, GIGABYTES = "SEMBLANCE_CACHE", "SEMBLANCE_CACHE_GIGABYTES"
@@ -74,16 +74,17 @@ def put(key: str, files: Mapping[str, Path]) -> None:
     entry = entry_folder(key)
     if entry is None or entry.exists():
         return
+    staged = _aside(entry)
     try:
-        with claimed(entry, Path.mkdir) as temporary:
-            for name, path in files.items():
-                _share(path, temporary / name)
-            (temporary / _LIST).write_bytes(_entry_list(key, {name: temporary / name for name in files}))
-            _, size = _use(temporary)
-            with suppress(OSError):  # an equal job was faster
-                temporary.rename(entry)
-    except OSError as error:
+        staged.mkdir(parents=True)
+        for name, path in files.items():
+            _share(path, staged / name)
+        (staged / _LIST).write_bytes(_entry_list(key, {name: staged / name for name in files}))
+        _, size = _use(staged)
+        staged.rename(entry)
+    except OSError as error:  # a full disk, or an equal job was faster
         print(f"{entry}: not cached: {error.strerror}.")  # noqa: T201
+        shutil.rmtree(staged, ignore_errors=True)
         return
     limit = float(os.environ[GIGABYTES]) * _GIGABYTE
     draw = int(key[:8], 16) / 16**8  # uniform from 0 to 1, and the same in every run
@@ -116,11 +117,8 @@ def _share(source: Path, target: Path) -> None:
 
 
 def _make_room(folder: Path, limit: float) -> None:
-    """Delete the least recently used entries until the others fit, and leftovers of killed jobs."""
-    for prefix in folder.glob("??"):
-        sweep(prefix)
-    entries = (entry for entry in folder.glob("??/*") if not entry.name.startswith("."))
-    for (_, size), entry in sorted(((_use(entry), entry) for entry in entries), reverse=True):
+    """Delete the least recently used entries, and what killed jobs have left of others, until the rest fits."""
+    for (_, size), entry in sorted(((_use(entry), entry) for entry in folder.glob("??/*")), reverse=True):
         limit -= size
         if limit < 0:
             _remove(entry)
@@ -134,7 +132,13 @@ def _use(entry: Path) -> tuple[float, int]:
 
 
 def _remove(entry: Path) -> None:
-    gone = entry.with_name(f".{entry.name}.{uuid4().hex}.tmp")
+    """Rename an entry, so that nobody finds half of it, and delete it."""
+    gone = _aside(entry)
     with suppress(OSError):  # another job was faster
         entry.rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
+
+
+def _aside(entry: Path) -> Path:
+    """A path next to an entry that no other job uses."""
+    return entry.with_name(f".{uuid4().hex}{TEMPORARY}")

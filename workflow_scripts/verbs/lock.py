@@ -91,7 +91,7 @@ def locked(study: Records) -> Lock:
     """Facts about the artefacts of some studies, damaged ones left out."""
     records = study.by_file.values()
     return Lock(
-        contents={name: contents_hash(Path(name), record) for name, record in study.by_file.items()},
+        contents={name: contents_hash(Path(name)) for name in study.by_file},
         settings={name: settings_hash(record) for name, record in study.by_file.items()},
         code={file: sha256 for record in records for file, sha256 in record.meaning.items()},
         commits=sorted({f"{one.origin.commit}{' (dirty)' * one.origin.dirty}" for one in records}),

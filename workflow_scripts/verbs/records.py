@@ -19,7 +19,8 @@ from workflow_scripts.graph.call import flat
 from workflow_scripts.provenance.artefacts import (
     CHECKSUMMED_SUFFIXES,
     RECORD_FILE,
-    artefact_contents,
+    REPLACED,
+    TEMPORARY,
     content_identity,
     folder_faults,
     identity,
@@ -213,7 +214,7 @@ def compare_artefacts(a: Path, b: Path) -> tuple[bool, list[Change]]:
     """Whether two artefacts have equal contents, and the differences between their records."""
     sides = [artefact_at(path) for path in (a, b)]
     (_, was), (_, now) = sides
-    return len({contents_hash(*side) for side in sides}) == 1, compare(facts(was), facts(now))
+    return len({contents_hash(path) for path, _ in sides}) == 1, compare(facts(was), facts(now))
 
 
 def inputs_by_role(record: Record) -> dict[str, Input]:
@@ -226,9 +227,9 @@ def inputs_by_role(record: Record) -> dict[str, Input]:
     }
 
 
-def contents_hash(path: Path, record: Record) -> str:
+def contents_hash(path: Path) -> str:
     """Hash of an artefact without its record, computed again: a file that was sealed again may claim another."""
-    return content_identity(artefact_contents(path, record), ())
+    return content_identity(path, ())
 
 
 # All files of some folders
@@ -294,7 +295,7 @@ class Records:
         seen.add(real)
         for path in sorted(folder.iterdir()):
             name = relative_name(path)
-            if path.name.startswith(".") and path.suffix in (".tmp", ".old"):  # as `artefacts` names them
+            if path.name.startswith(".") and path.suffix in (TEMPORARY, REPLACED):
                 self.strays[name] = "left behind by a job that was killed, or being written"
             elif path.is_dir():
                 if path.suffix != ".checkpoints":  # checked by the jobs that continue from them
