@@ -29,9 +29,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workflow_scripts.errors import DataError, how_to_make, how_to_repair
+from workflow_scripts.provenance.closure import check_code
 from workflow_scripts.provenance.key import canonical
 from workflow_scripts.provenance.record import Input, Record, current_origin, sha256_of
-from workflow_scripts.provenance.snapshot import check_code
 
 RECORD_KEY = "semblance.record"
 RECORD_FILE = "record.json"

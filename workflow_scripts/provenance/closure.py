@@ -8,25 +8,25 @@ its code, and of a class its defaults and methods. Types, ranges and description
 refused, and the settings are part of the key (``graph.call``). If a key chooses one of several classes, the job names
 that class.
 
-Six modules decide nothing (``UNKEYED``): error messages, the cache, the command line of jobs, their key, the check
-that no code is edited while a job runs, and this one. They can stop a job or describe it, but cannot change its result:
-they import no package that holds or processes data, which a test checks.
+Five modules decide nothing (``UNKEYED``): error messages, the cache, the command line of jobs, their key, and this one.
+They can stop a job or describe it, but cannot change its result: they import no package that holds or processes data,
+which a test checks.
 """
 
 import ast
 import hashlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.metadata import packages_distributions, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 
-from workflow_scripts.errors import ConfigError
+from workflow_scripts.errors import ConfigError, DataError
 
 PACKAGE = Path(__file__).parent.parent
 ROOT = PACKAGE.parent
-UNKEYED = ("errors.py", *(f"provenance/{name}.py" for name in ("cache", "closure", "job", "key", "snapshot")))
+UNKEYED = ("errors.py", *(f"provenance/{name}.py" for name in ("cache", "closure", "job", "key")))
 """Files below this package that decide no result."""
 UNKEYED_FILES = tuple(f"{PACKAGE.name}/{file}" for file in UNKEYED)
 """The same, relative to the repository's root."""
@@ -127,6 +127,43 @@ def packages(*modules: str) -> dict[str, str]:
     while more := {below for name in found for below in COMPUTES_WITH.get(name, ())} - found:
         found |= more
     return {name: _version(name) for name in sorted(found - UNKEYED_PACKAGES)}
+
+
+def installed(name: str) -> str:
+    """The version of a package on this machine."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def check_packages(versions: Mapping[str, str]) -> None:
+    """Check that the packages of a job's key are installed here in the same versions.
+
+    Raises:
+        DataError: naming the first package whose version differs.
+    """
+    for name, planned in versions.items():
+        if (here := installed(name)) != planned:
+            raise DataError(
+                f"{name}: {here} where this job runs, {planned} where it was planned. Install the same version."
+            )
+
+
+def check_code(meaning: Mapping[str, str]) -> None:
+    """Check that a job's code has the planned syntax trees now.
+
+    A job does this before it loads the code and again before it writes anything, since files may be edited meanwhile.
+
+    Raises:
+        DataError: naming the first file that was edited, added or removed; edited comments do not count.
+    """
+    for file, planned in meaning.items():
+        if meaning_now(file) != planned:
+            path = ROOT / file.partition(":")[0]
+            raise DataError(
+                f"{path}: edited while this job was running, or since it was planned. Run snakemake again."
+            )
 
 
 def meaning_now(file: str) -> str | None:

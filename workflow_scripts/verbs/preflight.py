@@ -38,8 +38,7 @@ from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.outside import NAMED_BY, need_findings
 from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.graph.study import Study, open_study
-from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.provenance.snapshot import installed
+from workflow_scripts.provenance.closure import ROOT, installed
 from workflow_scripts.verbs import estimate
 from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, given_call, planned, whole_config
 from workflow_scripts.verbs.printing import Answer, Rows, argument

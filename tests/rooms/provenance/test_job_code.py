@@ -92,16 +92,3 @@ def test_a_file_of_the_clone_named_like_a_module_of_python_does_not_replace_it(t
     said = run_alone(tmp_path, "-c", asked, PYTHONPATH=str(tree))
     (tree / "statistics.py").unlink()
     assert said.stdout == "2.0\n", said.stderr
-
-
-def test_a_module_from_elsewhere_ends_a_job(tree, tmp_path):
-    """Loaded while Python starts, before a job can look for modules in the right places."""
-    (tmp_path / "sitecustomize.py").write_text("")
-    (tree / "words.parquet").unlink(missing_ok=True)
-    path = {"PYTHONPATH": f"{tmp_path}:{tree}", "PYTHONSAFEPATH": "1"}
-    ended = run_alone(tree, "-m", "workflow_scripts.jobs", *command_line(), **path)
-    assert ended.returncode == 1 and ended.stderr.count("\n") == 1
-    assert ended.stderr.startswith(
-        f"DataError: {tmp_path}/sitecustomize.py: loaded as sitecustomize by a job"
-    )
-    assert not (tree / "words.parquet").exists()
