@@ -8,33 +8,26 @@ Prints each file that is not as recorded, how many artefacts were made from it, 
   stale       an input has been made again since, so that a rerun might give another file
   unlabelled  it lacks the label of a substitution that one of its inputs has
 
-Sources from outside the pipeline are hashed again if this machine has them: files below the data root, in installed
-packages, in the Hub's local cache. Artefacts that other code, or uncommitted code, has made are counted, and are no
-fault. Checkpoints and the cache are checked by the jobs that use them.
+Sources from outside the pipeline are not read: `stale` compares them with the records, and the jobs that read them
+check pinned hashes. Checkpoints and the cache are checked by the jobs that use them too. Artefacts that uncommitted
+code has made are counted, and are no fault.
 
 Exit code 1 if a file is not as recorded.
 
   python -m workflow_scripts verify results/demo
 """
 
-import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from importlib.util import find_spec
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 from rich.filesize import decimal
 
-from workflow_scripts.data import hub, sources
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.place import Call, last_call
-from workflow_scripts.graph.study import data_root_of
-from workflow_scripts.provenance.closure import meaning_now
-from workflow_scripts.provenance.record import Record, is_outside, sha256_of
-from workflow_scripts.verbs.plan import FOLDERS, audited_folders, given_call, snakemake_options, whole_config
+from workflow_scripts.provenance.record import Record
+from workflow_scripts.verbs.plan import FOLDERS, audited_folders, given_call, snakemake_options
 from workflow_scripts.verbs.printing import Answer, Rows, rows_of
 from workflow_scripts.verbs.records import REPORT, Kind, Records, present_state
 
@@ -45,8 +38,6 @@ _UNKNOWN = ["--configfile", "CONFIG"]
 """Options for a study that has not run here."""
 _MADE_BY_RULES = ("results", "benchmarks")
 """Folders in which jobs make every file that belongs there."""
-_PACKAGE = re.compile(r"(?!__main__)(\w+)(?:==[^/]+)?/(.+)")  # no dot: looking for a.b would import a
-_HUB = re.compile(r"([\w.-]+(?:/[\w.-]+)?)@([0-9a-f]{40})/(.+)")
 
 
 class Finding(NamedTuple):
@@ -59,30 +50,20 @@ class Finding(NamedTuple):
     """Number of artefacts made from it, directly or indirectly."""
 
 
-def verify(
-    studies: Sequence[Path], given: Call | None
-) -> tuple[Records, list[Finding], dict[str, str | None]]:
+def verify(studies: Iterable[Path]) -> tuple[Records, list[Finding]]:
     """Check every file below ``studies``; paths are relative to the working directory.
 
-    Args:
-        studies: Folders of results.
-        given: The configuration that names the data root; None for that of each study's last run here.
-
     Returns:
-        The records; findings sorted by path, one for each path and reason; and each source outside the pipeline with
-        its sha256 now, or None if this machine does not have it.
+        The records, and findings sorted by path, one for each path and reason.
     """
     records = Records(studies)
-    roots = dict.fromkeys(_data_root(given or last_call(study.name)) for study in studies)
-    outside = {name: sha256_now(name, filter(None, roots)) for name in records.readers if is_outside(name)}
     found: set[Found] = {
         *((path, *fault) for path, fault in records.damage.items()),
         *_orphans(records),
         *_missing(records),
-        *_changed_sources(records, outside),
         *(one for name, record in records.by_file.items() for one in _contradictions(records, name, record)),
     }
-    return records, [Finding(*one, len(records.made_from(one[0]))) for one in sorted(found)], outside
+    return records, [Finding(*one, len(records.made_from(one[0]))) for one in sorted(found)]
 
 
 # Each file on its own
@@ -115,7 +96,7 @@ def _missing(records: Records) -> Iterator[Found]:
             yield path, "missing", f"listed by {min(names)}{rest}"
 
 
-# Records compared with each other and with sources
+# Records compared with each other
 
 
 def _contradictions(records: Records, name: str, record: Record) -> Iterator[Found]:
@@ -140,56 +121,6 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fou
             yield name, "stale", f"made from another version of {path}, whose hash was {was[:12]}"
         if hidden := sorted(set(source.labels if source else ()) - set(record.labels)):
             yield name, "unlabelled", f"lacks {', '.join(map(repr, hidden))} of its input {path}"
-
-
-def _changed_sources(records: Records, now: Mapping[str, str | None]) -> Iterator[Found]:
-    """Sources from outside that are not those that were read, each with the first of its readers."""
-    for source, sha256 in now.items():
-        read = (
-            f"read by {name} as {given.sha256[:12]}"
-            for name in sorted(records.readers[source])
-            for given in records.by_file[name].inputs.values()
-            if given.path == source and sha256 not in (None, given.sha256)
-        )
-        if reader := next(read, None):
-            yield source, "changed", f"sha256 {str(sha256)[:12]}; {reader}"
-
-
-def _data_root(call: Call | None) -> Path | None:
-    """The data root of a configuration, or else SEMBLANCE_DATA."""
-    if call:
-        with suppress(ConfigError):  # its files may be gone
-            return data_root_of(whole_config(call)["data_root"])
-    return sources.data_root()
-
-
-def sha256_now(source: str, data_roots: Iterable[Path]) -> str | None:
-    """The hash of a source on this machine; None if it is not here, or not a file. Nothing is downloaded.
-
-    Args:
-        source: As records name it: ``local:`` below the data root, ``package:`` in an installed package, ``hub:`` in
-            the local cache of the Hugging Face Hub. Answers of translators and language models are no files.
-        data_roots: Folders that ``local:`` files may be in.
-    """
-    kind, _, name = source.partition(":")
-    for folder, path in _candidates(kind, name, data_roots):
-        inside = not Path(path).is_absolute() and ".." not in Path(path).parts  # a record may be a stranger's
-        if inside and (folder / path).is_file():
-            return sha256_of(folder / path)
-    return None
-
-
-def _candidates(kind: str, name: str, data_roots: Iterable[Path]) -> Iterator[tuple[Path, str]]:
-    """Folders that may hold a source, and its path below each."""
-    if kind == "local":
-        yield from ((root, name) for root in data_roots)
-    elif kind == "package" and (found := _PACKAGE.fullmatch(name)):
-        spec = find_spec(found[1])
-        if spec is not None and spec.origin is not None:
-            yield Path(spec.origin).parent, found[2]
-    elif kind == "hub" and (found := _HUB.fullmatch(name)):
-        for held in get_args(hub.Kind):  # the Hub's client has a folder for each kind
-            yield hub.snapshot(found[1], found[2], held), found[3]
 
 
 # Repair
@@ -226,32 +157,18 @@ ARGUMENTS = FOLDERS
 
 
 def answer(studies: list[Path], configfile: list[str], config: list[str]) -> Answer:
-    """Findings with the commands that repair them, and notes."""
+    """Findings with the commands that repair them, and a note."""
     given = given_call(configfile, config) if configfile or config else None
-    folders = audited_folders(studies, configfile, config)
-    records, findings, outside = verify(folders, given)
+    records, findings = verify(audited_folders(studies, configfile, config))
     kinds = Counter(finding.kind for finding in findings).most_common()
     said = ", ".join(f"{count} {kind}" for kind, count in kinds) or "all as recorded"
-    absent = [source for source, now in outside.items() if now is None]
     mending = commands(records, findings, given)
+    uncommitted = sum(record.origin.dirty for record in records.by_file.values())
+    note = [f"made by code that was not committed: {uncommitted} artefacts"] if uncommitted else []
     size = decimal(sum(records.sizes.values()))
     return Answer(
-        f"{len(records.by_file)} artefacts, {size}, in {', '.join(records.folders)}, "
-        f"from {len(outside)} outside sources, {len(outside) - len(absent)} of them hashed again: {said}",
+        f"{len(records.by_file)} artefacts, {size}, in {', '.join(records.folders)}: {said}",
         not findings,
-        [Rows("findings", rows_of(findings)), *mending, *_notes(records, absent)],
-        {"commands": mending, "artefacts": len(records.by_file), "not_at_hand": absent},
+        [Rows("findings", rows_of(findings)), *mending, *note],
+        {"commands": mending, "artefacts": len(records.by_file)},
     )
-
-
-def _notes(records: Records, absent: Sequence[str]) -> Iterator[str]:
-    """Facts worth knowing that are no fault."""
-    made = records.by_file.values()
-    changed = ([file for file, was in record.meaning.items() if meaning_now(file) != was] for record in made)
-    for files, count in Counter(", ".join(sorted(files)) for files in changed).most_common():
-        if files:
-            yield f"made by other code: {count} artefacts; changed since: {files}"
-    if uncommitted := sum(record.origin.dirty for record in made):
-        yield f"made by code that was not committed: {uncommitted} artefacts"
-    if absent:
-        yield f"not on this machine: {', '.join(absent)}"

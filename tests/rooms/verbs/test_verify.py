@@ -9,14 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.rooms.verbs.conftest import RUNS, STUDY, TIMES, flip_a_byte, reseal
+from tests.rooms.verbs.conftest import RUNS, STUDY, TIMES, reseal
 from tests.verbs import data, printed
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.place import note_call
-from workflow_scripts.provenance import artefacts, closure
-from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.provenance.record import Input, sha256_of
-from workflow_scripts.verbs import verify
+from workflow_scripts.provenance import artefacts
 
 HISTORY = Path(STUDY, "runs/plain/seed1/history.parquet")
 
@@ -156,55 +153,6 @@ CHANGED = {
 def test_a_change_is_found_with_the_number_of_artefacts_that_it_affects(root, study, change, expected):
     change(study)
     assert {*findings("path", "kind", "affects")} == expected
-
-
-def test_sources_that_are_here_are_hashed_again(root, study, monkeypatch, tmp_path):
-    """Local ones below the data root of the study's own configuration, or else below SEMBLANCE_DATA."""
-    places = {
-        "local:STS/a.tsv": tmp_path / "data/STS/a.tsv",
-        "package:given==1.0/lee.cor": tmp_path / "packages/given/lee.cor",
-        f"hub:owner/set@{'a' * 40}/b.csv": tmp_path / f"hub/datasets--owner--set/snapshots/{'a' * 40}/b.csv",
-    }
-    for place in places.values():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(place.name)
-    (tmp_path / "packages/given/__init__.py").touch()
-    monkeypatch.syspath_prepend(tmp_path / "packages")
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    given = {name: Input(path=name, sha256=sha256_of(place)) for name, place in places.items()}
-    given["gone"] = Input(path="local:gone.tsv", sha256="1" * 64)
-    study.write("read_dataset", "tables/read.parquet", pa.table({"a": [1]}), foreign=given)
-    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path / "data"))
-    code, said = data("verify", STUDY)
-    assert code == 0 and "from 6 outside sources, 3 of them hashed again" in said["verdict"]
-    assert {*said["not_at_hand"]} == {
-        "hub:owner/stsb@0123456789", "local:gone.tsv", "package:minilm==1.0/model.safetensors"
-    }  # fmt: skip
-    for name, place in places.items():
-        flip_a_byte(place, 0)
-        assert findings("path", "kind", "affects") == [(name, "changed", 1)]
-        assert mend() == [f"# restore {name}"]
-        flip_a_byte(place, 0)
-    monkeypatch.setenv("SEMBLANCE_DATA", "elsewhere")
-    assert "2 of them hashed again" in data("verify", STUDY)[1]["verdict"]
-    note_call("study", [], {"data_root": str(tmp_path / "data")})
-    assert "3 of them hashed again" in data("verify", STUDY)[1]["verdict"]
-
-
-def test_a_source_in_a_strangers_record_leads_nowhere(tmp_path):
-    (tmp_path / "secret").write_text("secret")
-    (tmp_path / "data").mkdir()
-    for name in ("local:../secret", "local:/etc/hostname", "package:os.path/x", "package:__main__/x"):
-        assert verify.sha256_now(name, [tmp_path / "data"]) is None
-
-
-def test_other_code_is_listed_and_is_no_failure(root, monkeypatch):
-    file = "workflow_scripts/data/words.py"
-    monkeypatch.setattr(closure, "ROOT", Path("other"))
-    shutil.copytree(ROOT / "workflow_scripts", "other/workflow_scripts")
-    Path("other", file).write_text("changed")
-    code, said = printed("verify")
-    assert code == 0 and f"made by other code: 15 artefacts; changed since: {file}\n" in said
 
 
 def test_damage_in_another_study_that_this_one_reads_is_found(root, study):
