@@ -25,13 +25,13 @@ from pydantic import Field
 
 from workflow_scripts.columns import TABLE
 from workflow_scripts.config import Settings
-from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import atomic
 from workflow_scripts.provenance.record import Origin, Record
 from workflow_scripts.reporting.cells import number
 from workflow_scripts.verbs.plan import FOLDERS, audited_folders
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
-from workflow_scripts.verbs.records import Facts, Records, compare, contents_hash
+from workflow_scripts.verbs.records import Records, compare, contents_hash
 
 LOCK = Path("results/provenance.lock.json")
 """Default path of the lock: the one file below results/ that Git tracks."""
@@ -138,57 +138,53 @@ def check(studies: list[Path], was: Lock) -> Comparison:
     study = Records(studies)
     now = locked(study)
     wanted = {name for name in was.contents if name.startswith(tuple(f"{one}/" for one in study.folders))}
-    here = wanted & now.contents.keys()
-    changed = {
-        name
-        for name in here
-        if (was.contents[name], was.settings.get(name)) != (now.contents[name], now.settings[name])
-    }
-    rows = sorted(
-        [
-            *((name, "damaged", "its checksum is broken; see verify") for name in study.damage),
-            *((name, "added", "not in the lock") for name in now.contents.keys() - wanted),
-            *((name, "changed", _why(was, study, name, changed)) for name in changed),
-            *(
-                (name, "removed", "in the lock alone")
-                for name in wanted - now.contents.keys() - study.damage.keys()
-            ),
-        ]
-    )
+    differences: list[Row] = []
+    for name in sorted({*wanted, *now.contents, *study.damage}):
+        if name in study.damage:
+            kind, why = "damaged", "its checksum is broken; see verify"
+        elif name not in wanted:
+            kind, why = "added", "not in the lock"
+        elif name not in now.contents:
+            kind, why = "removed", "in the lock alone"
+        elif _stated(was, name) != _stated(now, name):
+            kind, why = "changed", _why(was, now, study, name)
+        else:
+            continue
+        differences.append({"path": name, "kind": kind, "why": why})
+    changed = sum(one["kind"] == "changed" for one in differences)
     printed = {
         f"{name}: {cell}": (text, now.printed.get(name, {}).get(cell))
         for name in sorted(wanted)
         for cell, text in was.printed.get(name, {}).items()
     }
     return Comparison(
-        len(here - changed),
-        [dict(zip(("path", "kind", "why"), row, strict=True)) for row in rows],
+        len(wanted & now.contents.keys()) - changed,
+        differences,
         {cell: (text, found) for cell, (text, found) in printed.items() if text != found},
         len(printed),
     )
 
 
-def _why(was: Lock, study: Records, name: str, changed: set[str]) -> str:
+def _stated(lock: Lock, name: str) -> tuple[str | None, str | None]:
+    """Contents and settings of an artefact in a lock."""
+    return lock.contents.get(name), lock.settings.get(name)
+
+
+def _why(was: Lock, now: Lock, study: Records, name: str) -> str:
     """The first section of an artefact's making that differs; inputs that differ explain themselves."""
     record = study.by_file[name]
-    pools: Facts = {
-        "settings": {"": was.settings.get(name)},
-        "code": was.code,
-        "package": was.packages,
-        "source": was.sources,
-        "made from": {one.path: True for one in record.inputs.values()},
-        ANOTHER_MACHINE: {"": was.made_on.get(name)},
-    }
-    now: Facts = {
-        "settings": {"": settings_hash(record)},
-        "code": record.meaning,
-        "package": record.packages,
-        "source": sources(study, record),
-        "made from": {path: path not in changed for path in pools["made from"]},
-        ANOTHER_MACHINE: {"": machine(record.origin)},
-    }
-    then = {section: {key: pools[section].get(key) for key in now[section]} for section in now}
-    changes = compare(then, now)
+    then, here = (
+        {
+            "settings": {"": lock.settings.get(name)},
+            "code": {file: lock.code.get(file) for file in record.meaning},
+            "package": {package: lock.packages.get(package) for package in record.packages},
+            "source": {path: lock.sources.get(path) for path in sources(study, record)},
+            "made from": {one.path: _stated(lock, one.path) for one in record.inputs.values()},
+            ANOTHER_MACHINE: {"": lock.made_on.get(name)},
+        }
+        for lock in (was, now)
+    )
+    changes = compare(then, here)
     for section, key, a, b in changes[:1]:
         more = sum(change.section == section for change in changes) - 1
         values = f" {a} -> {b}" if section in ("package", ANOTHER_MACHINE) else ""
@@ -237,14 +233,8 @@ ARGUMENTS = (
 def answer(
     studies: list[Path], configfile: list[str], config: list[str], to: Path, short: bool, locked: Path | None
 ) -> Answer:
-    """The written lock, or the differences between artefacts and a lock.
-
-    Raises:
-        ConfigError: if ``short`` is asked for without a lock to compare with.
-    """
+    """The written lock, or the differences between artefacts and a lock."""
     if locked is None:
-        if short:
-            raise ConfigError("--short: nothing to compare with. Name a lock with --check FILE.")
         content = lock(audited_folders(studies, configfile, config))
         with atomic(to) as temporary:
             temporary.write_text(json.dumps(content.model_dump(), indent=1, sort_keys=True) + "\n", "utf-8")

@@ -6,10 +6,9 @@ A model folder goes by the name of its record, as in other records.
 import os
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -21,6 +20,7 @@ from workflow_scripts.provenance.artefacts import (
     RECORD_FILE,
     REPLACED,
     TEMPORARY,
+    Seal,
     content_identity,
     folder_faults,
     identity,
@@ -39,7 +39,6 @@ HASHES = ("code", "input", "source")
 _RULE = re.compile(r"[a-z][a-z0-9_]*")
 _CONTROL = re.compile(r"\\u00(0|1|7f|8|9)")  # control characters, as JSON escapes them; a line feed is \n
 _RESULTS = Path("results")
-_THREADS = 2  # one computes hashes while the other waits for the disk
 _MACHINE = {"python", "processor", "capability", "threads", "blas", "gpu"}
 
 # One file
@@ -121,16 +120,18 @@ Kind = Literal["changed", "missing", "foreign", "stale", "unlabelled"]
 State = Literal["as recorded", "rebuilt since", "damaged", "missing", "file", "source"]
 
 
+Fault = tuple[str, Kind, str]
+"""A path, its fault, and the fault in words."""
+
+
 class Inspection(NamedTuple):
     """The result of reading a file once."""
 
-    checksum: str | None = None
-    identity: str = ""
-    """The hash by which a job that reads the file names it."""
+    seal: Seal | None = None
     record: Record | None = None
-    damaged: bool = False
-    faults: Sequence[tuple[str, Kind, str]] = ()
-    """Files of the folder that the record describes, and how each differs from it."""
+    """The record in an intact file."""
+    faults: Sequence[Fault] = ()
+    """Of the file, and of those of the folder that its record describes."""
 
 
 def is_sealed(path: str) -> bool:
@@ -140,7 +141,7 @@ def is_sealed(path: str) -> bool:
 
 def _inspect(name: str, hashing: bool) -> Inspection:
     """Read an artefact once; without ``hashing``, stored checksums and identities are believed."""
-    path = Path(name)
+    path, record, faults = Path(name), None, list[Fault]()
     seal = read_seal(path) if is_sealed(name) and artefact_name(name) == name else None
     if seal is None:
         return Inspection()
@@ -148,12 +149,13 @@ def _inspect(name: str, hashing: bool) -> Inspection:
         if hashing:
             verify_checksum(path)
     except DataError:
-        return Inspection(seal.checksum, damaged=True)
-    record = None
+        return Inspection(seal, faults=[(name, "changed", f"checksum {seal.checksum[:12]} does not match")])
     with suppress(DataError):  # intact, but written by another version of this pipeline
         record = record_at(path)
-    faults = [*folder_faults(path.parent, record)] if hashing and record and path.name == RECORD_FILE else []
-    return Inspection(seal.checksum, seal.identity, record, faults=faults)
+    if hashing and record and path.name == RECORD_FILE:
+        found = folder_faults(path.parent, record)
+        faults += [((path.parent / part).as_posix(), kind, words) for part, kind, words in found]
+    return Inspection(seal, record, faults)
 
 
 def present_state(name: str, sha256: str) -> tuple[State, Record | None]:
@@ -266,16 +268,11 @@ class Records:
             folders: Of results, such as a study.
             hashing: Whether to look for damage, or to believe stored checksums and identities.
         """
-        self.sizes: dict[str, int] = {}
         self.strays: dict[str, str] = {}
         """Files that no finished job leaves, and what they are."""
-        folders, seen = list(folders), set[str]()
         self.folders = [relative_name(folder) for folder in folders]
-        for folder in folders:
-            self._list(folder, seen)
-        with ThreadPoolExecutor(_THREADS) as pool:
-            inspected = pool.map(partial(_inspect, hashing=hashing), self.sizes)
-            self.inspections = dict(zip(self.sizes, inspected, strict=True))
+        files = [name for folder in self.folders for name in self._files(Path(folder))]
+        self.inspections = {name: _inspect(name, hashing) for name in files}
         self.by_file = {name: one.record for name, one in sorted(self.inspections.items()) if one.record}
         """Artefact to record, for records in intact files."""
         self.readers = defaultdict[str, set[str]](set)
@@ -288,27 +285,23 @@ class Records:
             for path in (*(given.path for given in record.inner.values()), *record.outputs):
                 self.listed[path].add(name)
 
-    def _list(self, folder: Path, seen: set[str]) -> None:
-        real = os.path.realpath(folder)
-        if real in seen:  # a link to a folder that was listed already
-            return
-        seen.add(real)
+    def _files(self, folder: Path) -> Iterator[str]:
+        """The files below a folder, but for checkpoints, which the jobs check that continue from them."""
         for path in sorted(folder.iterdir()):
-            name = relative_name(path)
             if path.name.startswith(".") and path.suffix in (TEMPORARY, REPLACED):
-                self.strays[name] = "left behind by a job that was killed, or being written"
+                self.strays[path.as_posix()] = "left behind by a job that was killed, or being written"
             elif path.is_dir():
-                if path.suffix != ".checkpoints":  # checked by the jobs that continue from them
-                    self._list(path, seen)
+                if path.suffix != ".checkpoints":
+                    yield from self._files(path)
             elif not path.is_file():
-                self.strays[name] = "neither a file nor a folder; perhaps a broken link"
+                self.strays[path.as_posix()] = "neither a file nor a folder; perhaps a broken link"
             elif not path.name.endswith(LOCK_SUFFIX):  # which `lock` writes
-                self.sizes[name] = path.stat().st_size
+                yield path.as_posix()
 
     @cached_property
     def _models(self) -> set[str]:
         """Records of model folders: those that exist, even damaged ones, and those that a record lists."""
-        return {name for name in {*self.sizes, *self.listed} if Path(name).name == RECORD_FILE}
+        return {name for name in {*self.inspections, *self.listed} if Path(name).name == RECORD_FILE}
 
     def artefact_name(self, path: str) -> str:
         """The artefact that ``path`` is or is part of, whether or not its record is there."""
@@ -321,14 +314,10 @@ class Records:
         Returns:
             Each file's fault, and the fault in words.
         """
-        found: dict[str, tuple[Kind, str]] = {}
-        expected = {*self.listed, *(f"{folder}/{REPORT}" for folder in self.folders)}
-        for name, one in self.inspections.items():
-            folder = name.removesuffix(RECORD_FILE)
-            found |= {f"{folder}{part}": (kind, words) for part, kind, words in one.faults}
-            if self.artefact_name(name) == name and one.damaged:
-                found[name] = "changed", f"checksum {str(one.checksum)[:12]} does not match"
-            elif self.artefact_name(name) == name in expected and one.checksum is None and is_sealed(name):
+        found = {path: (kind, words) for one in self.inspections.values() for path, kind, words in one.faults}
+        for name in (*self.listed, *(f"{folder}/{REPORT}" for folder in self.folders)):
+            here = self.inspections.get(name)
+            if here and here.seal is None and is_sealed(name) and self.artefact_name(name) == name:
                 found[name] = "changed", "its checksum is gone"
         return found
 

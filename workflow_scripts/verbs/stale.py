@@ -70,7 +70,7 @@ def _asked(graph: Graph, records: Records, made: Mapping[str, PlannedJob]) -> di
     """Artefact, with or without a record that can be read, to the job of the configuration that writes it."""
     asked = {name: job for name, record in records.by_file.items() if (job := graph.writer(record))}
     # A file that was cut short has no record that can be read.
-    unread = (name for name in records.sizes if is_sealed(name) and name not in records.by_file)
+    unread = (name for name in records.inspections if is_sealed(name) and name not in records.by_file)
     return asked | {name: made[name] for name in unread if name in made}
 
 

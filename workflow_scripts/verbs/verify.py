@@ -23,16 +23,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.filesize import decimal
-
 from workflow_scripts.graph.place import Call, last_call
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.verbs.plan import FOLDERS, audited_folders, given_call, snakemake_options
 from workflow_scripts.verbs.printing import Answer, Rows, rows_of
-from workflow_scripts.verbs.records import REPORT, Kind, Records, present_state
-
-Found = tuple[str, Kind, str]
-"""A path, its fault, and the fault in words."""
+from workflow_scripts.verbs.records import REPORT, Fault, Kind, Records, present_state
 
 _UNKNOWN = ["--configfile", "CONFIG"]
 """Options for a study that has not run here."""
@@ -57,7 +52,7 @@ def verify(studies: Iterable[Path]) -> tuple[Records, list[Finding]]:
         The records, and findings sorted by path, one for each path and reason.
     """
     records = Records(studies)
-    found: set[Found] = {
+    found: set[Fault] = {
         *((path, *fault) for path, fault in records.damage.items()),
         *_orphans(records),
         *_missing(records),
@@ -69,23 +64,23 @@ def verify(studies: Iterable[Path]) -> tuple[Records, list[Finding]]:
 # Each file on its own
 
 
-def _orphans(records: Records) -> Iterator[Found]:
+def _orphans(records: Records) -> Iterator[Fault]:
     """Files that no record lists, and files in another place than their record says."""
     for name, what in records.strays.items():
         yield name, "foreign", what
     for name, one in records.inspections.items():
         if name in records.damage or records.artefact_name(name) != name:
             continue
-        if one.checksum is None and name not in records.listed:
+        if one.seal is None and name not in records.listed:
             yield name, "foreign", "no checksum, and no record lists it"
-        elif one.checksum and one.record is None:
+        elif one.seal and one.record is None:
             yield name, "foreign", "has a checksum, but no record that can be read"
         elif one.record and name not in one.record.outputs:
             where = ", ".join(one.record.outputs) or "no file"
             yield name, "foreign", f"copied or moved: its record belongs to {where}"
 
 
-def _missing(records: Records) -> Iterator[Found]:
+def _missing(records: Records) -> Iterator[Fault]:
     for folder in records.folders:
         report = f"{folder}/{REPORT}"
         if Path(folder).parent == Path("results") and report not in records.inspections:
@@ -99,7 +94,7 @@ def _missing(records: Records) -> Iterator[Found]:
 # Records compared with each other
 
 
-def _contradictions(records: Records, name: str, record: Record) -> Iterator[Found]:
+def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fault]:
     """Differences between a record, its own key, those of its job's other outputs, and its inputs as they are now."""
     if record.recomputed_key() != record.key:
         altered = "its record was altered and sealed again"
@@ -111,8 +106,8 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fou
     for path, was in {(given.path, given.sha256) for given in record.inner.values()}:
         if path in records.damage or not Path(path).exists():
             continue  # a finding of its own
-        if (here := records.inspections.get(path)) and here.checksum:
-            state, source = "" if here.identity == was else "rebuilt since", here.record
+        if (here := records.inspections.get(path)) and here.seal:
+            state, source = "" if here.seal.identity == was else "rebuilt since", here.record
         else:  # in another study, or no artefact
             state, source = present_state(path, was)
         if state == "damaged":
@@ -165,9 +160,8 @@ def answer(studies: list[Path], configfile: list[str], config: list[str]) -> Ans
     mending = commands(records, findings, given)
     uncommitted = sum(record.origin.dirty for record in records.by_file.values())
     note = [f"made by code that was not committed: {uncommitted} artefacts"] if uncommitted else []
-    size = decimal(sum(records.sizes.values()))
     return Answer(
-        f"{len(records.by_file)} artefacts, {size}, in {', '.join(records.folders)}: {said}",
+        f"{len(records.by_file)} artefacts in {', '.join(records.folders)}: {said}",
         not findings,
         [Rows("findings", rows_of(findings)), *mending, *note],
         {"commands": mending, "artefacts": len(records.by_file)},

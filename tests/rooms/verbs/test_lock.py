@@ -10,7 +10,7 @@ import pytest
 from tests.rooms.verbs.conftest import STUDY, flip_a_byte, reseal
 from tests.verbs import data, printed
 from workflow_scripts.columns import TABLE as TABLE_COLUMNS
-from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_record
 from workflow_scripts.verbs.lock import LOCK, UNEXPLAINED, machine
 
@@ -137,8 +137,6 @@ def test_a_file_that_is_not_a_lock_is_one_line(root):
     for place, found in (("lock.json", "not a lock"), ("absent.json", ".* Write a lock")):
         with pytest.raises(DataError, match=f"{place}: {found}"):
             printed("lock", "--check", place)
-    with pytest.raises(ConfigError, match="Name a lock with --check FILE"):
-        printed("lock", "--short")
 
 
 # Whether the numbers are those that were published
