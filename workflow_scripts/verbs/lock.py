@@ -31,7 +31,7 @@ from workflow_scripts.provenance.record import Origin, Record
 from workflow_scripts.reporting.cells import number
 from workflow_scripts.verbs.plan import FOLDERS, audited_folders
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
-from workflow_scripts.verbs.records import Records, compare, contents_hash
+from workflow_scripts.verbs.records import Facts, Records, compare, contents_hash
 
 LOCK = Path("results/provenance.lock.json")
 """Default path of the lock: the one file below results/ that Git tracks."""
@@ -138,28 +138,22 @@ def check(studies: list[Path], was: Lock) -> Comparison:
     study = Records(studies)
     now = locked(study)
     wanted = {name for name in was.contents if name.startswith(tuple(f"{one}/" for one in study.folders))}
-    differences: list[Row] = []
-    for name in sorted({*wanted, *now.contents, *study.damage}):
-        if name in study.damage:
-            kind, why = "damaged", "its checksum is broken; see verify"
-        elif name not in wanted:
-            kind, why = "added", "not in the lock"
-        elif name not in now.contents:
-            kind, why = "removed", "in the lock alone"
-        elif _stated(was, name) != _stated(now, name):
-            kind, why = "changed", _why(was, now, study, name)
-        else:
-            continue
-        differences.append({"path": name, "kind": kind, "why": why})
-    changed = sum(one["kind"] == "changed" for one in differences)
+    here = wanted & now.contents.keys()
+    changed = {name for name in here if _stated(was, name) != _stated(now, name)}
+    rows = [
+        *((name, "damaged", "its checksum is broken; see verify") for name in study.damage),
+        *((name, "added", "not in the lock") for name in now.contents.keys() - wanted),
+        *((name, "changed", _why(was, now, study, name)) for name in changed),
+        *((name, "removed", "in the lock alone") for name in wanted - here - study.damage.keys()),
+    ]
     printed = {
         f"{name}: {cell}": (text, now.printed.get(name, {}).get(cell))
         for name in sorted(wanted)
         for cell, text in was.printed.get(name, {}).items()
     }
     return Comparison(
-        len(wanted & now.contents.keys()) - changed,
-        differences,
+        len(here - changed),
+        [dict(zip(("path", "kind", "why"), row, strict=True)) for row in sorted(rows)],
         {cell: (text, found) for cell, (text, found) in printed.items() if text != found},
         len(printed),
     )
@@ -173,7 +167,7 @@ def _stated(lock: Lock, name: str) -> tuple[str | None, str | None]:
 def _why(was: Lock, now: Lock, study: Records, name: str) -> str:
     """The first section of an artefact's making that differs; inputs that differ explain themselves."""
     record = study.by_file[name]
-    then, here = (
+    making: list[Facts] = [
         {
             "settings": {"": lock.settings.get(name)},
             "code": {file: lock.code.get(file) for file in record.meaning},
@@ -183,8 +177,8 @@ def _why(was: Lock, now: Lock, study: Records, name: str) -> str:
             ANOTHER_MACHINE: {"": lock.made_on.get(name)},
         }
         for lock in (was, now)
-    )
-    changes = compare(then, here)
+    ]
+    changes = compare(*making)
     for section, key, a, b in changes[:1]:
         more = sum(change.section == section for change in changes) - 1
         values = f" {a} -> {b}" if section in ("package", ANOTHER_MACHINE) else ""
