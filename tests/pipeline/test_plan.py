@@ -72,7 +72,7 @@ def test_what_a_command_line_gives_is_planned_too():
         "from workflow_scripts.graph.place import Call\n"
         "from workflow_scripts.verbs.plan import planned\n"
         "given = {'name': 'mine', 'training': {'max_gradient_norm': 7}, 'offline': True}\n"
-        f"jobs = planned([], Call(['{DEMO}'], given)).jobs\n"
+        f"jobs = planned([], Call(['{DEMO}'], given))\n"
         "(one, *_) = [job for job in jobs if job.rule == 'train_encoder']\n"
         "print(one.outputs[0], one.settings['training']['max_gradient_norm'])\n"
     )

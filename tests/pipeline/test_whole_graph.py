@@ -20,14 +20,14 @@ from workflow_scripts.verbs.records import Records, audited_studies
 def test_a_job_of_every_rule_writes_the_same_bytes_in_another_folder(smoke, monkeypatch):
     monkeypatch.chdir(smoke)
     call = Call([*CONFIGS], {})
-    graph = rebuild.planned([], call)
+    jobs = rebuild.planned([], call)
     monkeypatch.setattr(
-        rebuild, "planned", lambda *_, **__: graph
+        rebuild, "planned", lambda *_, **__: jobs
     )  # which takes longer than most of the jobs
     monkeypatch.setattr("sys.executable", str(programs() / "python"))  # forks, as the first jobs were
     found = Records(audited_studies([]), hashing=False).by_file
     one_each = {record.rule: smoke / path for path, record in found.items()}
-    assert one_each.keys() == {job.rule for job in graph.jobs}
+    assert one_each.keys() == {job.rule for job in jobs}
     with ThreadPoolExecutor(2) as pool:
         rebuilt = pool.map(lambda path: rebuild.rebuild(path, call), one_each.values())
         differing = [

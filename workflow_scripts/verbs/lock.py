@@ -29,9 +29,8 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import atomic
 from workflow_scripts.provenance.record import Origin, Record
 from workflow_scripts.reporting.cells import number
-from workflow_scripts.verbs.plan import FOLDERS, audited_folders
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
-from workflow_scripts.verbs.records import Facts, Records, compare, contents_hash
+from workflow_scripts.verbs.records import FOLDERS, Facts, Records, audited_studies, compare, contents_hash
 
 LOCK = Path("results/provenance.lock.json")
 """Default path of the lock: the one file below results/ that Git tracks."""
@@ -203,7 +202,7 @@ def read_lock(file: Path) -> Lock:
 
 
 ARGUMENTS = (
-    *FOLDERS,
+    FOLDERS,
     argument(
         "--to",
         exclusive=True,
@@ -224,21 +223,16 @@ ARGUMENTS = (
 )
 
 
-def answer(
-    studies: list[Path], configfile: list[str], config: list[str], to: Path, short: bool, locked: Path | None
-) -> Answer:
+def answer(studies: list[Path], to: Path, short: bool, locked: Path | None) -> Answer:
     """The written lock, or the differences between artefacts and a lock."""
     if locked is None:
-        content = lock(audited_folders(studies, configfile, config))
+        content = lock(audited_studies(studies))
         with atomic(to) as temporary:
             temporary.write_text(json.dumps(content.model_dump(), indent=1, sort_keys=True) + "\n", "utf-8")
         return Answer(f"{to}: {len(content.contents)} artefacts")
     was = read_lock(locked)
-    if not (studies or configfile or config):
-        studies = [
-            Path(name) for name in dict.fromkeys("/".join(Path(name).parts[:2]) for name in was.contents)
-        ]
-    folders = audited_folders(studies, configfile, config)
+    of_lock = dict.fromkeys("/".join(Path(name).parts[:2]) for name in was.contents)
+    folders = audited_studies(studies or map(Path, of_lock))
     found = check(folders, was)
     said = f"{found.same} artefacts as in {locked}, {len(found.differences)} not"
     words = ["python", "-m", "workflow_scripts", "lock", *map(str, folders), "--check", str(locked)]

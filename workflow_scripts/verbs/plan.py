@@ -4,9 +4,8 @@ import contextlib
 import io
 import json
 import logging
-import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,6 @@ from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.job import TIMINGS
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.verbs.printing import argument
-from workflow_scripts.verbs.records import audited_studies, study_folder
 
 
 class PlannedJob(NamedTuple):
@@ -45,17 +43,15 @@ class PlannedJob(NamedTuple):
     """The JSON that its entry script reads."""
 
 
-class Graph:
-    """Jobs, looked up by the files that they make."""
+def writer(makers: Mapping[str, PlannedJob], record: Record) -> PlannedJob | None:
+    """The job that would write the artefact of a record; None if no job would.
 
-    def __init__(self, jobs: Iterable[PlannedJob]) -> None:
-        self.jobs = list(jobs)
-        self._makers = {file: job for job in self.jobs for file in job.outputs}
-
-    def writer(self, record: Record) -> PlannedJob | None:
-        """The job that would write the artefact of a record; None if no job would."""
-        job = self._makers.get(record.outputs[0])
-        return job if job and job.rule == record.rule and {*record.outputs} <= {*job.outputs} else None
+    Args:
+        makers: File to the job that makes it.
+        record: Of the artefact.
+    """
+    job = makers.get(record.outputs[0])
+    return job if job and job.rule == record.rule and {*record.outputs} <= {*job.outputs} else None
 
 
 class _Listener(logging.Filter):
@@ -109,17 +105,6 @@ CONFIGURATION = (
 """Arguments of a verb that select a study's configuration."""
 TARGETS = argument("targets", nargs="*", metavar="TARGET", help="files or rules; default: the whole study")
 """The argument of a verb that plans targets of a study."""
-FOLDERS = (
-    argument(
-        "studies",
-        nargs="*",
-        type=study_folder,
-        metavar="FOLDER",
-        help="results of a study; default: those of the given configuration, or else all below results/",
-    ),
-    *CONFIGURATION,
-)
-"""Arguments of a verb that audits studies."""
 
 
 def given_call(configfiles: Sequence[str], config: Sequence[str], study: str | None = None) -> Call:
@@ -130,8 +115,9 @@ def given_call(configfiles: Sequence[str], config: Sequence[str], study: str | N
     """
     if configfiles or config:
         refuse(f"--config {word}: no '='. Write KEY=VALUE." for word in config if "=" not in word)
-        given = (word.split("=", 1) for word in config)
-        return Call([*configfiles], {key: _as_snakemake_reads(text) for key, text in given})
+        from snakemake.cli import parse_config  # slow to import
+
+        return Call([*configfiles], as_in_a_file(parse_config(config)))
     last = max(STUDIES.glob("*.json"), key=lambda note: note.stat().st_mtime, default=None)
     name = study or (last.stem if last else "")
     if found := last_call(name):
@@ -139,14 +125,6 @@ def given_call(configfiles: Sequence[str], config: Sequence[str], study: str | N
     if study:
         raise ConfigError(f"{study}: has not run in this folder. Give its configuration by --configfile.")
     return Call([], {})
-
-
-def _as_snakemake_reads(text: str) -> Any:
-    """The value of a --config: a number, or else YAML."""
-    for number in (int, float):
-        with contextlib.suppress(ValueError):
-            return number(text)
-    return as_in_a_file(text)
 
 
 def whole_config(call: Call) -> dict[str, Any]:
@@ -158,17 +136,10 @@ def whole_config(call: Call) -> dict[str, Any]:
     return load_config(ROOT, call.configfiles, as_in_a_file(call.config))
 
 
-def audited_folders(studies: Sequence[Path], configfile: Sequence[str], config: Sequence[str]) -> list[Path]:
-    """The folders to audit: those that are named, or that of the given configuration, or each below ``results``."""
-    if not studies and (configfile or config):
-        studies = [Path("results", whole_config(given_call(configfile, config))["name"])]
-    return audited_studies(studies)
-
-
 def planned(
     targets: Sequence[str], call: Call, *, from_nothing: bool = True, profile: str | None = None
-) -> Graph:
-    """The job graph in the working directory.
+) -> list[PlannedJob]:
+    """The jobs of a run in the working directory.
 
     Args:
         targets: Files or rules; empty for the whole study.
@@ -183,7 +154,7 @@ def planned(
     options = ["--dry-run", *(["--forceall"] if from_nothing else [])]
     options += [] if Path("Snakefile").is_file() else ["--snakefile", str(ROOT / "Snakefile")]
     options += ["--profile", profile] if profile else []
-    return Graph(_dry_run([*options, *snakemake_options(call), "--", *targets]))
+    return _dry_run([*options, *snakemake_options(call), "--", *targets])
 
 
 def snakemake_options(call: Call) -> list[str]:
@@ -191,16 +162,6 @@ def snakemake_options(call: Call) -> list[str]:
     given = [f"{key}={json.dumps(value)}" for key, value in call.config.items()]
     options = {"--configfile": call.configfiles, "--config": given}
     return [word for name, values in options.items() if values for word in (name, *values)]
-
-
-def first_error(printed: Sequence[str]) -> str:
-    """The first error of a failed dry run, with the next line if it is a name alone."""
-    errors = (
-        place for place, line in enumerate(printed) if re.match(r"\s*[\w.]*(Error|Exception)\b.*:", line)
-    )
-    found = next(errors, max(0, len(printed) - 1))
-    name = "".join(printed[found : found + 1]).strip().endswith(":")
-    return " ".join(line.strip() for line in printed[found : found + 1 + name])
 
 
 def _dry_run(words: Sequence[str]) -> list[PlannedJob]:
@@ -219,8 +180,7 @@ def _dry_run(words: Sequence[str]) -> list[PlannedJob]:
         if isinstance(end.code, str):  # a check of the Snakefile's own, which says all there is to say
             raise ConfigError(end.code.removeprefix("ConfigError: ")) from None
         if end.code:
-            printed = [*listener.complaints, *said.getvalue().splitlines()]
-            reason = first_error(printed) or str(end.code)
+            reason = " ".join(listener.complaints) or said.getvalue()
             raise ConfigError(f"snakemake's dry run failed: {reason} Run snakemake --dry-run.") from None
     finally:
         sys.argv = called_by

@@ -63,14 +63,14 @@ def answer(
     tables: list[Rows] = []
     try:
         call = given_call(configfile, config)
-        jobs = planned(targets, call, from_nothing=False, profile=profile).jobs
+        jobs = planned(targets, call, from_nothing=False, profile=profile)
         study = open_study(whole_config(call), ROOT)
         found += checks(study, jobs, profile, ask=not (offline or study.settings.offline or is_offline()))
         tables = [
             Rows("jobs by rule", estimate.by_rule(study, jobs)),
             Rows("GPU hours of trainings", estimate.gpu_hours(study, jobs)),
             Rows("requests", estimate.requests(study.settings, jobs)),
-            Rows("read from", estimate.read_from(jobs or planned(targets, call).jobs)),
+            Rows("read from", estimate.read_from(jobs or planned(targets, call))),
         ]
     except ConfigError as error:
         found += _checked(str(error).splitlines(), "")

@@ -20,7 +20,7 @@ from workflow_scripts.graph.call import FOLDER as CODE
 from workflow_scripts.graph.place import Call
 from workflow_scripts.provenance.artefacts import RECORD_FILE, read_seal
 from workflow_scripts.provenance.cache import FOLDER as CACHE
-from workflow_scripts.verbs.plan import CONFIGURATION, PlannedJob, given_call, planned
+from workflow_scripts.verbs.plan import CONFIGURATION, PlannedJob, given_call, planned, writer
 from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
 from workflow_scripts.verbs.records import artefact_at, compare_artefacts, job_name
 
@@ -37,7 +37,7 @@ def rebuild(path: Path, call: Call) -> list[dict[str, Any]]:
         ConfigError: if no rule of the configuration makes such a file.
     """
     name, record = artefact_at(path)
-    job = planned([str(name)], call).writer(record)
+    job = writer({file: job for job in planned([str(name)], call) for file in job.outputs}, record)
     if job is None:
         raise DataError(
             f"{name}: no job of this configuration writes it. Give the right configuration with --configfile."

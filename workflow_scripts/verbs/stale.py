@@ -20,7 +20,7 @@ from workflow_scripts.provenance.artefacts import read_seal
 from workflow_scripts.provenance.job import by_name
 from workflow_scripts.provenance.key import canonical
 from workflow_scripts.provenance.record import Input, Record, is_outside, sha256_of
-from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, Graph, PlannedJob, given_call, planned
+from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, given_call, planned, writer
 from workflow_scripts.verbs.printing import Answer, Row, Rows, rows_of
 from workflow_scripts.verbs.records import HASHES, Change, Records, compare, facts, is_sealed, job_name
 
@@ -38,13 +38,13 @@ def answer(targets: list[str], configfile: list[str], config: list[str]) -> Answ
     Raises:
         ConfigError: if the jobs belong to no study.
     """
-    graph = planned(targets, given_call(configfile, config))
-    made = {file: job for job in graph.jobs for file in job.outputs if file not in job.timings}
+    jobs = planned(targets, given_call(configfile, config))
+    made = {file: job for job in jobs for file in job.outputs if file not in job.timings}
     studies = {"/".join(Path(file).parts[:2]) for file in made if file.startswith("results/")}
     if not studies:
         raise ConfigError("this configuration runs no job. Give another one with --configfile.")
     records = Records((Path(name) for name in sorted(studies) if Path(name).is_dir()), hashing=False)
-    asked = _asked(graph, records, made)
+    asked = _asked(records, made)
     own = {name: changes for name, job in asked.items() if (changes := [*_reasons(records, name, job)])}
     missing = sorted(file for file in made if not Path(file).exists())
     behind = {name: records.made_from(name) & asked.keys() for name in (*own, *missing)}
@@ -58,7 +58,7 @@ def answer(targets: list[str], configfile: list[str], config: list[str]) -> Answ
         for name, changes in each.items()
     }
     return Answer(
-        f"{len(graph.jobs)} jobs: {len(fresh)} artefacts up to date, {len(each)} stale, "
+        f"{len(jobs)} jobs: {len(fresh)} artefacts up to date, {len(each)} stale, "
         f"{len(missing)} files missing",
         not (each or missing),
         [Rows("causes", [*_causes(own, asked, behind)]), *lines],
@@ -66,9 +66,9 @@ def answer(targets: list[str], configfile: list[str], config: list[str]) -> Answ
     )
 
 
-def _asked(graph: Graph, records: Records, made: Mapping[str, PlannedJob]) -> dict[str, PlannedJob]:
+def _asked(records: Records, made: Mapping[str, PlannedJob]) -> dict[str, PlannedJob]:
     """Artefact, with or without a record that can be read, to the job of the configuration that writes it."""
-    asked = {name: job for name, record in records.by_file.items() if (job := graph.writer(record))}
+    asked = {name: job for name, record in records.by_file.items() if (job := writer(made, record))}
     # A file that was cut short has no record that can be read.
     unread = (name for name in records.inspections if is_sealed(name) and name not in records.by_file)
     return asked | {name: made[name] for name in unread if name in made}

@@ -13,7 +13,7 @@ from tests.verbs import data, printed
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.provenance.artefacts import read_record
 from workflow_scripts.verbs import stale
-from workflow_scripts.verbs.plan import Graph, PlannedJob
+from workflow_scripts.verbs.plan import PlannedJob
 from workflow_scripts.verbs.records import ABSENT, Records
 
 WORDS = "workflow_scripts/data/words.py"
@@ -42,7 +42,7 @@ def jobs():
 
 def answer(changed, *words):
     """Data of the verb if Snakemake plans these jobs."""
-    with patch.object(stale, "planned", lambda *_: Graph(changed.values())):
+    with patch.object(stale, "planned", lambda *_: [*changed.values()]):
         code, said = data("stale", *words)
     assert code == bool(said["stale"] or said["missing"])
     return said
@@ -154,7 +154,7 @@ def test_an_artefact_that_no_job_of_the_whole_study_writes_is_listed_without_a_f
     assert answer(some)["unasked"] == [f"{STUDY}/report.html"]
     assert answer(some, f"{STUDY}/tables/main.parquet")["unasked"] == []
     with (
-        patch.object(stale, "planned", lambda *_: Graph([])),
+        patch.object(stale, "planned", lambda *_: []),
         pytest.raises(ConfigError, match="runs no job"),
     ):
         printed("stale")

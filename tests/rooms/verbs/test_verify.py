@@ -67,8 +67,6 @@ def test_commands_mend_it_with_the_configuration_of_the_studys_last_run(root):
     note_call("study", ["config/mine.yaml", "more.yaml"], {"training": {"steps": 3}})  # files that are gone
     options = """--configfile config/mine.yaml more.yaml --config 'training={"steps": 3}'"""
     assert mend() == [*others, f"snakemake --cores all {options} --forcerun {run} {table}"]
-    given = data("verify", STUDY, "--config", "name=other")[1]["commands"]
-    assert f"""snakemake --cores all --config 'name="other"' --forcerun {run} {table}""" in given
 
 
 def test_files_that_no_record_lists_are_foreign_but_not_a_lock(root):
@@ -170,11 +168,11 @@ def test_damage_in_another_study_that_this_one_reads_is_found(root, study):
     assert findings() == [(f"{model}/record.json", "missing")]
 
 
-def test_studies_are_those_named_or_configured_or_all(root):
+def test_studies_are_those_named_or_all(root):
     shutil.copytree(STUDY, "results/other")
     all_of_them = json.dumps(data("verify"))
     assert "results/other, results/study" in all_of_them
-    assert data("verify", "study") == data("verify", STUDY) == data("verify", "--config", "name=study")
+    assert data("verify", "study") == data("verify", STUDY)
     with pytest.raises(DataError, match="results/typo: no such study"):
         printed("verify", "results/typo")
     shutil.rmtree("results")
