@@ -21,9 +21,7 @@ def test_a_job_of_every_rule_writes_the_same_bytes_in_another_folder(smoke, monk
     monkeypatch.chdir(smoke)
     call = Call([*CONFIGS], {})
     jobs = rebuild.planned([], call)
-    monkeypatch.setattr(
-        rebuild, "planned", lambda *_, **__: jobs
-    )  # which takes longer than most of the jobs
+    monkeypatch.setattr(rebuild, "planned", lambda *_, **__: jobs)  # which takes longer than most of the jobs
     monkeypatch.setattr("sys.executable", str(programs() / "python"))  # forks, as the first jobs were
     found = Records(audited_studies([]), hashing=False).by_file
     one_each = {record.rule: smoke / path for path, record in found.items()}

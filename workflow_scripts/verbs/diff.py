@@ -102,24 +102,21 @@ def numeric_differences(a: Path, b: Path) -> list[Difference]:
 
     Nothing can be said of tables of different lengths, of columns and tensors that one of the two lacks, and of pages.
     """
-    found: Iterable[Difference] = []
+    pairs = {"": (a, b)}
     if a.name == b.name == RECORD_FILE:
-        found = _next_to_records(a.parent, b.parent)
+        names = [file.relative_to(a.parent).as_posix() for file in sorted(a.parent.rglob("*"))]
+        pairs = {name: (a.parent / name, b.parent / name) for name in names if (b.parent / name).is_file()}
+    return [one for name, files in pairs.items() for one in _in_files(name, *files) if one.differing]
+
+
+def _in_files(name: str, a: Path, b: Path) -> Iterator[Difference]:
+    """The difference between two files of weights, or those between the columns of two tables."""
+    if {a.suffix, b.suffix} == {".safetensors"}:
+        with suppress(SafetensorError):  # of another form
+            yield _difference(name, _tensors(a, b))
     elif {a.suffix, b.suffix} == {".parquet"}:
-        found = _columns(pq.read_table(a), pq.read_table(b))
-    return [one for one in found if one.differing]
-
-
-def _next_to_records(a: Path, b: Path) -> Iterator[Difference]:
-    """Files of weights, and columns of figures' data, that two folders have."""
-    for file in sorted(a.rglob("*")):
-        name = file.relative_to(a).as_posix()
-        if (b / name).is_file() and file.suffix == ".safetensors":
-            with suppress(SafetensorError):  # of another form
-                yield _difference(name, _tensors(file, b / name))
-        elif (b / name).is_file() and file.suffix == ".parquet":
-            for column in _columns(pq.read_table(file), pq.read_table(b / name)):
-                yield column._replace(name=f"{name}: {column.name}")
+        for column in _columns(pq.read_table(a), pq.read_table(b)):
+            yield column._replace(name=f"{name}: {column.name}".removeprefix(": "))
 
 
 def _columns(a: pa.Table, b: pa.Table) -> Iterator[Difference]:

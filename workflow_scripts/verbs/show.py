@@ -3,14 +3,10 @@
 --csv has their numbers, rounded and without times; --markdown and --latex have a table's cells as they are printed;
 LaTeX needs booktabs.
 
-Exit code 1 if a table of the study is missing.
-
   python -m workflow_scripts show results/demo/tables/demo.parquet --markdown
 """
 
-import sys
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 
@@ -18,7 +14,7 @@ import pyarrow.parquet as pq
 from rich.console import RenderableType
 
 from workflow_scripts.columns import TABLE
-from workflow_scripts.errors import DataError, how_to_make
+from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import CHECKSUMMED_SUFFIXES, read_seal
 from workflow_scripts.reporting.records import record_of
 from workflow_scripts.reporting.sheets import (
@@ -29,7 +25,7 @@ from workflow_scripts.reporting.sheets import (
     to_csv,
 )
 from workflow_scripts.verbs.printing import Answer, argument, markdown
-from workflow_scripts.verbs.records import REPORT, artefact_at, missing_file, study_folder
+from workflow_scripts.verbs.records import missing_file, study_folder
 
 _REMEDY = "Give a study, or files of its tables."
 
@@ -41,20 +37,15 @@ def measured_table(path: Path) -> Path | None:
     return times if times.exists() else None
 
 
-def tables_in(folder: Path) -> tuple[list[Path], list[str]]:
-    """The tables of a study, and a line for each missing one that its report was made from.
+def tables_in(folder: Path) -> list[Path]:
+    """The tables of a study.
 
     Raises:
-        DataError: if the folder has no tables.
+        DataError: if the folder has none.
     """
     if not (folder / "tables").is_dir():
         raise DataError(f"{folder}: a folder without tables. {_REMEDY}")
-    made_from: list[Path] = []
-    with suppress(DataError):  # an unreadable report does not name its tables
-        inputs = artefact_at(report)[1].inner.values() if (report := folder / REPORT).exists() else ()
-        made_from += [Path(given.path) for given in inputs if Path(given.path).parent.name == "tables"]
-    lost = [f"{path}: no such file. {how_to_make(path)}" for path in made_from if not path.exists()]
-    return sorted(folder.glob("tables/*.parquet")), lost
+    return sorted(folder.glob("tables/*.parquet"))
 
 
 def check_table(path: Path) -> None:
@@ -89,14 +80,12 @@ ARGUMENTS = (
 
 def answer(paths: list[Path], form: str | None) -> Answer:
     """Every file, one below the other."""
-    given = [tables_in(path) if path.is_dir() else ([path], []) for path in paths]
-    tables, lost = ([one for part in parts for one in part] for parts in zip(*given, strict=True))
+    given = [tables_in(path) if path.is_dir() else [path] for path in paths]
+    tables = [table for some in given for table in some]
     for path in tables:
         check_table(path)
-    for line in lost:
-        print(line, file=sys.stderr)  # noqa: T201
     data = {sheet.name: list(sheet.rows) for sheet in map(sheet_of, tables)}
-    return Answer(good=not lost, parts=[*_printed(tables, form)], data=data | {"missing": lost})
+    return Answer(parts=[*_printed(tables, form)], data=data)
 
 
 def _printed(tables: Sequence[Path], form: str | None) -> Iterable[RenderableType]:

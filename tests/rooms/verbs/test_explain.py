@@ -225,11 +225,3 @@ def test_files_made_from_a_file_or_a_source_are_listed_up_to_the_report(root):
     assert into(f"{STUDY}/report.html") == set()
     with pytest.raises(DataError, match="no record names it"):
         printed("explain", "hub:owner/other@1", "--into")
-
-
-def test_a_missing_table_of_a_study_is_named_with_the_command_that_makes_it(root, capsys):
-    """Which the report's record lists."""
-    TABLE.unlink()
-    assert printed("show", "study")[0] == 1
-    missing = f"{TABLE}: no such file. Make it: snakemake --cores all {TABLE}"
-    assert capsys.readouterr().err.startswith(missing)
