@@ -159,17 +159,11 @@ def check_code(meaning: Mapping[str, str]) -> None:
         DataError: naming the first file that was edited, added or removed; edited comments do not count.
     """
     for file, planned in meaning.items():
-        if meaning_now(file) != planned:
-            path = ROOT / file.partition(":")[0]
+        path = ROOT / file.partition(":")[0]
+        if not path.is_file() or meaning_in(path.read_bytes(), file) != planned:
             raise DataError(
                 f"{path}: edited while this job was running, or since it was planned. Run snakemake again."
             )
-
-
-def meaning_now(file: str) -> str | None:
-    """Present meaning of a file or of a definition in it (``meanings``); None if it does not exist."""
-    path = ROOT / file.partition(":")[0]
-    return meaning_in(path.read_bytes(), file) if path.is_file() else None
 
 
 def meaning_in(source: bytes, file: str) -> str | None:
@@ -179,12 +173,8 @@ def meaning_in(source: bytes, file: str) -> str | None:
     return definitions[name][0] if name in definitions else None if name else whole
 
 
-def source_meaning(source: str) -> str:
-    """Hash what Python runs of ``source``: its syntax tree without positions, docstrings and other bare strings."""
-    return _tree_meaning(ast.parse(source))
-
-
 def _tree_meaning(tree: ast.AST) -> str:
+    """Hash what Python runs: a syntax tree without positions, docstrings and other bare strings."""
     for node in ast.walk(tree):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
@@ -201,9 +191,8 @@ def _is_bare_string(statement: ast.stmt) -> bool:
     )
 
 
-def _definitions(source: str) -> dict[str, tuple[str, list[str]]]:
+def _definitions(tree: ast.Module) -> dict[str, tuple[str, list[str]]]:
     """Definitions in a module, each with the hash of its syntax tree and the names that it uses."""
-    tree = ast.parse(source)
     named = {
         alias.asname or alias.name: f"{node.module}.{alias.name}"
         for node in tree.body
@@ -260,10 +249,11 @@ def _read(path: Path) -> tuple[str, list[str], dict[str, tuple[str, list[str]]]]
 def _read_source(source: bytes, path: Path) -> tuple[str, list[str], dict[str, tuple[str, list[str]]]]:
     sha = hashlib.sha256(source).hexdigest()
     if sha not in read_before:
-        text = source.decode()
+        tree = ast.parse(source)
+        imports = sorted(_imports(tree, path))
         by_definition = path.relative_to(ROOT).as_posix().startswith(BY_DEFINITION)
-        definitions = _definitions(text) if by_definition else {}
-        read_before[sha] = (source_meaning(text), sorted(_imports(text, path)), definitions)
+        definitions = _definitions(ast.parse(source)) if by_definition else {}  # which it changes
+        read_before[sha] = (_tree_meaning(tree), imports, definitions)
     return read_before[sha]
 
 
@@ -310,8 +300,8 @@ def _imported_names(path: Path) -> frozenset[str]:
     return frozenset(f"{package}{name}" if name.startswith(".") else name for name in _read(path)[1])
 
 
-def _imports(source: str, path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+def _imports(tree: ast.Module, path: Path) -> Iterator[str]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -31,13 +31,7 @@ _SENTENCES = 64
 GIGABYTES = {"base": 0.44, "large": 1.4, "huge": 27.0}
 """Weights of encoders that are not on this machine, in float32: 110 million parameters, 350 million, 6.7 billion."""
 _JOB_GIGABYTES = {"average_tokens": 1.0, "fit_wikitext": 0.14}
-_ROW_BYTES = {
-    "read_dataset": 68,
-    "split_corpus": 68,
-    "gather_round_trips": 136,
-    "translate_shard": 216,  # with two rows of the ledger
-    "encode_teacher": 9480,  # two to six vectors of 768 floats
-}
+_TEACHER_BYTES = 9480  # a sentence of encode_teacher: two to six vectors of 768 floats
 _TOKENS, _CHARACTERS = 32, 4  # tokens of a sentence in a prompt, and characters of a token
 _DAY = 86_400
 
@@ -111,16 +105,13 @@ def _steps(study: Study, job: PlannedJob) -> tuple[float, float]:
 
 
 def gigabytes(study: Study, job: PlannedJob) -> float:
-    """Disk that a job's outputs take, without small tables."""
+    """Disk that a job's outputs take, without texts and scores."""
     if job.rule in ("fetch_encoder", "continue_mlm", "train_encoder", "pool_encoder", "join_encoders"):
         return sum(_weights(study, part) for part in parts_of(study.settings.encoders, _encoder(study, job)))
-    if job.rule == "read_dataset":
-        rows = _promised(study.settings, job.wildcards["dataset"])
-    else:
-        rows = corpus_rows(study.settings, job.wildcards["corpus"]) if job.rule in _ROW_BYTES else 0
-    if job.rule == "translate_shard":
-        rows /= study.settings.round_trip.shards
-    return _JOB_GIGABYTES.get(job.rule, 0) + (_ROW_BYTES.get(job.rule, 0) * rows / 1e9 if rows > 0 else 0)
+    if job.rule == "encode_teacher":
+        rows = corpus_rows(study.settings, job.wildcards["corpus"])
+        return 0 if math.isnan(rows) else rows * _TEACHER_BYTES / 1e9
+    return _JOB_GIGABYTES.get(job.rule, 0)
 
 
 def _weights(study: Study, encoder: str) -> float:

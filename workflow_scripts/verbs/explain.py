@@ -119,8 +119,8 @@ def explain_cell(path: Path, cell: Mapping[str, str]) -> tuple[Node, dict[str, S
     Raises:
         DataError: as ``explain`` and ``selected_rows``.
     """
-    rows = selected_rows(path, cell)
     settings = artefact_at(path)[1].settings
+    rows = selected_rows(path, cell)
     agrees = agreement(rows, settings)
     top = explain(path, agrees)
     records = {node.path: node.record for depth, node in top.walk() if depth and node.record}
@@ -139,15 +139,13 @@ def parse_cell(texts: Iterable[str]) -> dict[str, str]:
     """Read ``column=value`` pairs, separated by commas; a comma that no column follows is part of a value.
 
     Raises:
-        DataError: if one is not a pair, or two are of one column.
+        DataError: if one is not a pair.
     """
     found: dict[str, str] = {}
     for pair in (pair for text in texts for pair in _NEXT_COLUMN.split(text)):
         column, equals, value = map(str.strip, pair.partition("="))
         if not equals:
             raise DataError(f"--cell {pair}: no '='. Write column=value, such as run=simcse,task=STS12.")
-        if column in found:
-            raise DataError(f"--cell {pair}: a second {column}. Ask for one value of a column.")
         found[column] = value
     return found
 
@@ -160,7 +158,6 @@ def selected_rows(path: Path, cell: Mapping[str, str]) -> list[Row]:
     """
     if path.suffix != ".parquet":
         raise DataError(f"{path}: not a table, so it has no cells. Name a .parquet file, or omit --cell.")
-    artefact_at(path)
     identity(path)
     table = pq.read_table(path)
     rows: list[Row] = table.to_pylist()

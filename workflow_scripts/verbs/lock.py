@@ -248,13 +248,9 @@ def _in_short(found: Comparison, details: str) -> str:
     """Whether a tree gives the numbers of a lock, in one line."""
     if not found.differences:
         return f"As published: {found.same} artefacts have the contents of the lock."
-    if all(one["kind"] == "added" for one in found.differences):
-        added = f"{len(found.differences)} artefacts that the lock does not have"
-        return f"As published, with {added}: {details}."
-    if found.numbers or not found.compared:
-        first = next((f", such as {cell}: {was} -> {now}" for cell, (was, now) in found.numbers.items()), "")
-        counted = f"{len(found.numbers)} of {found.compared} numbers" if found.compared else "artefacts"
-        return f"Not as published: {counted} differ{first}; {details}."
-    moved = any(one["why"].startswith(ANOTHER_MACHINE) for one in found.differences)
-    where = ", as on another machine" if moved else ""
-    return f"Same numbers as published; bytes differ{where}: {details}."
+    if found.numbers:
+        cell, (was, now) = next(iter(found.numbers.items()))
+        counted = f"{len(found.numbers)} of {found.compared} numbers differ, such as {cell}: {was} -> {now}"
+        return f"Not as published: {counted}; {details}."
+    others = f"{len(found.differences)} artefacts differ or are not in the lock"
+    return f"As published: all {found.compared} numbers; {others}: {details}."

@@ -5,7 +5,7 @@ import io
 import json
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,44 +52,6 @@ def writer(makers: Mapping[str, PlannedJob], record: Record) -> PlannedJob | Non
     """
     job = makers.get(record.outputs[0])
     return job if job and job.rule == record.rule and {*record.outputs} <= {*job.outputs} else None
-
-
-class _Listener(logging.Filter):
-    """Collects the jobs and errors that Snakemake logs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.jobs: list[PlannedJob] = []
-        self.complaints: list[str] = []
-        self._meaning = cache(lambda code: json.loads(Path(code).read_text("utf-8")))
-        """The content of a list of code, which jobs of a rule share."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if record.levelno >= logging.ERROR:
-            self.complaints += [line for line in record.getMessage().splitlines() if line.strip()]
-        elif getattr(getattr(record, "event", None), "value", None) == "job_info" and record.shellcmd:  # type: ignore[attr-defined]
-            self.jobs.append(self._job(record))
-        return True
-
-    def _job(self, record: Any) -> PlannedJob:
-        found = CALLS.search(record.shellcmd)
-        assert found, f"rule {record.rule_name}: a command that calls no entry script"
-        call = json.loads(found[2])
-        files, roles = call["files"], call["files"]["inputs"]
-        meaning = self._meaning(roles.pop("code"))
-        return PlannedJob(
-            rule=record.rule_name,
-            wildcards=files["wildcards"],
-            settings=call["settings"],
-            inputs=list(record.input),
-            outputs=list(record.output),
-            queued=dict(record.resources.items()),
-            roles=roles,
-            timings=[path for role, path in files["outputs"].items() if role in TIMINGS],
-            meaning=meaning,
-            packages=call["packages"],
-            call=found[2],
-        )
 
 
 CONFIGURATION = (
@@ -168,9 +130,14 @@ def _dry_run(words: Sequence[str]) -> list[PlannedJob]:
     """The jobs that Snakemake lists when it is called with these words."""
     from snakemake.cli import main  # slow to import
 
-    listener = _Listener()
+    logged: list[logging.LogRecord] = []
+
+    def listen(record: logging.LogRecord) -> bool:
+        logged.append(record)
+        return True
+
     logger = logging.getLogger("snakemake.logging")
-    logger.addFilter(listener)
+    logger.addFilter(listen)
     said = io.StringIO()
     called_by, sys.argv = sys.argv, ["snakemake", *words]  # what the Snakefile looks at
     try:
@@ -180,9 +147,35 @@ def _dry_run(words: Sequence[str]) -> list[PlannedJob]:
         if isinstance(end.code, str):  # a check of the Snakefile's own, which says all there is to say
             raise ConfigError(end.code.removeprefix("ConfigError: ")) from None
         if end.code:
-            reason = " ".join(listener.complaints) or said.getvalue()
+            errors = [record.getMessage() for record in logged if record.levelno >= logging.ERROR]
+            reason = " ".join(" ".join(errors or said.getvalue().splitlines()[-1:]).split())
             raise ConfigError(f"snakemake's dry run failed: {reason} Run snakemake --dry-run.") from None
     finally:
         sys.argv = called_by
-        logger.removeFilter(listener)
-    return listener.jobs
+        logger.removeFilter(listen)
+    return [*_jobs(logged)]
+
+
+def _jobs(logged: Iterable[Any]) -> Iterator[PlannedJob]:
+    """The jobs among records that Snakemake has logged."""
+    meaning_of = cache(lambda code: json.loads(Path(code).read_text("utf-8")))  # jobs of a rule share a list
+    for record in logged:
+        if getattr(getattr(record, "event", None), "value", None) == "job_info" and record.shellcmd:
+            found = CALLS.search(record.shellcmd)
+            assert found, f"rule {record.rule_name}: a command that calls no entry script"
+            call = json.loads(found[2])
+            files, roles = call["files"], call["files"]["inputs"]
+            meaning = meaning_of(roles.pop("code"))
+            yield PlannedJob(
+                rule=record.rule_name,
+                wildcards=files["wildcards"],
+                settings=call["settings"],
+                inputs=list(record.input),
+                outputs=list(record.output),
+                queued=dict(record.resources.items()),
+                roles=roles,
+                timings=[path for role, path in files["outputs"].items() if role in TIMINGS],
+                meaning=meaning,
+                packages=call["packages"],
+                call=found[2],
+            )

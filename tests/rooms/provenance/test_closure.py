@@ -136,7 +136,8 @@ def test_every_file_loaded_at_run_time_is_in_the_closure():
     ],
 )
 def test_whatever_python_would_run_has_a_meaning(before, after):
-    assert closure.source_meaning(before) != closure.source_meaning(after)
+    meanings = [closure.meaning_in(source.encode(), "workflow_scripts/made.py") for source in (before, after)]
+    assert meanings[0] != meanings[1]
 
 
 def test_modules_that_decide_no_result_hold_no_data():
