@@ -78,11 +78,6 @@ class Job(NamedTuple):
         return self.start.wildcards
 
     @property
-    def name(self) -> str:
-        """Rule and wildcards, for lines of logs."""
-        return " ".join([self.rule, *self.wildcards.values()])
-
-    @property
     def artefacts(self) -> list[Path]:
         """Outputs that contain a record; a model folder stands for its files."""
         return [path for role, path in self._outputs.items() if role not in TIMINGS]
@@ -101,7 +96,7 @@ class Job(NamedTuple):
         if self.rule in ANYWHERE:
             for path in self.artefacts:
                 give_record(path, self.start)
-        print(f"{self.name}: restored from {cache.entry_folder(key)}; delete this entry to run the job again")  # noqa: T201
+        print(f"{self.rule}: restored from {cache.entry_folder(key)}; delete this entry to run the job again")  # noqa: T201
         return True
 
     def keep(self) -> None:

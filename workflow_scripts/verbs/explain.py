@@ -46,8 +46,8 @@ _BROKEN = ("rebuilt since", "damaged", "missing")
 _MADE_WITH = ("method.", "training.", "readout.")
 """Beginnings of the settings of a run that say how it was made."""
 _NEXT_COLUMN = re.compile(r",(?=\s*\w+\s*=)")
-Agrees = Callable[[Mapping[str, str]], bool | None]
-"""Whether wildcards agree with the selected rows; None where the rows have no such columns."""
+Agrees = Callable[[Mapping[str, str]], bool]
+"""Whether wildcards agree with the selected rows."""
 
 
 @dataclass
@@ -74,21 +74,24 @@ class Node:
         for node in self.inputs:
             yield from node.walk(depth + 1)
 
-    def follow(self, agrees: Agrees | None, seen: set[tuple[str, bool]]) -> None:
-        """Add the ancestry, in the order of the records, since the order of members counts."""
+    def follow(self, seen: set[str], agrees: Agrees | None = None) -> None:
+        """Add the ancestry, in the order of the records, since the order of members counts.
+
+        Args:
+            seen: Paths whose inputs are shown already.
+            agrees: Selects inputs by their wildcards.
+        """
         inputs = self.record.inputs if self.record else {}
-        if (shown := (self.path, agrees is None)) in seen:
+        if self.path in seen:
             self.remark = "(above)" if inputs else ""
             return
-        seen.add(shown)
-        for role, given in inputs.items():
-            node = Node(role, given.path, given.sha256)
-            verdict = agrees(node.record.wildcards) if agrees and node.record else None
-            if verdict is not False:
-                self.inputs.append(node)
-                node.follow(None if verdict else agrees, seen)
-        if left_out := len(inputs) - len(self.inputs):
-            self.remark = f"({left_out} inputs of other rows left out)"
+        seen.add(self.path)
+        self.inputs = [Node(role, given.path, given.sha256) for role, given in inputs.items()]
+        if agrees:
+            self.inputs = [one for one in self.inputs if not one.record or agrees(one.record.wildcards)]
+            self.remark = f"({len(inputs) - len(self.inputs)} inputs of other rows left out)"
+        for node in self.inputs:
+            node.follow(seen)
 
 
 def explain(path: Path, agrees: Agrees | None = None) -> Node:
@@ -96,7 +99,7 @@ def explain(path: Path, agrees: Agrees | None = None) -> Node:
 
     Args:
         path: File or model folder.
-        agrees: Selects inputs by their wildcards; below an input that agrees, everything is kept.
+        agrees: Selects its inputs by their wildcards.
 
     Raises:
         DataError: if the file is missing, is not an artefact, or its record cannot be read.
@@ -104,13 +107,13 @@ def explain(path: Path, agrees: Agrees | None = None) -> Node:
     name, _ = artefact_at(path)
     seal = read_seal(name)
     top = Node("", name.as_posix(), seal.identity if seal else "")
-    top.follow(agrees, set())
+    top.follow(set(), agrees)
     return top
 
 
 # Cells. A table of an experiment names a run, a baseline and a heading, whose suite and task its settings hold; one of
 # the extraction study names a model, whose representation its settings hold. An input of any other table agrees with a
-# row if its wildcards are the values of the columns of the same name.
+# row if its wildcards have the values of the columns of the same name.
 
 
 def explain_cell(path: Path, cell: Mapping[str, str]) -> tuple[Node, dict[str, Sequence[Row]]]:
@@ -121,18 +124,17 @@ def explain_cell(path: Path, cell: Mapping[str, str]) -> tuple[Node, dict[str, S
     """
     settings = artefact_at(path)[1].settings
     rows = selected_rows(path, cell)
-    agrees = agreement(rows, settings)
-    top = explain(path, agrees)
-    records = {node.path: node.record for depth, node in top.walk() if depth and node.record}
-    files = [file for file, record in records.items() if agrees(record.wildcards)]
+    top = explain(path, agreement(rows, settings))
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     # A table is wide, so that its rows are printed as columns.
     turned = [{"column": name} | {f"row {n}": row[name] for n, row in enumerate(rows, 1)} for name in names]
+    files = [node.path for node in top.inputs if node.record]
     if not files:
         return explain(path), {"rows": turned}
     scores = scores_behind(rows, settings, files) if "experiment" in settings else []
     runs = list(dict.fromkeys(run for row in rows if "run" in row for run in _runs(row)))
-    return top, {"rows": turned, "scores": scores, "made with": made_with(records.values(), runs)}
+    records = (node.record for _, node in top.walk() if node.record)
+    return top, {"rows": turned, "scores": scores, "made with": made_with(records, runs)}
 
 
 def parse_cell(texts: Iterable[str]) -> dict[str, str]:
@@ -184,11 +186,8 @@ def agreement(rows: Sequence[Row], settings: Mapping[str, Any]) -> Agrees:
         for row in rows
         for source in _sources(row, settings)
     ]
-    names = {name for source in (*wanted, *rows) for name in source}
 
-    def agrees(wildcards: Mapping[str, str]) -> bool | None:
-        if not names & wildcards.keys():
-            return None
+    def agrees(wildcards: Mapping[str, str]) -> bool:
         return any(
             all(wildcards.get(key, value) == value for key, value in source.items()) for source in wanted
         )
