@@ -26,11 +26,11 @@ from pydantic import Field
 from workflow_scripts.columns import TABLE
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.artefacts import atomic
+from workflow_scripts.provenance.artefacts import atomic, content_identity
 from workflow_scripts.provenance.record import Origin, Record
 from workflow_scripts.reporting.cells import number
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
-from workflow_scripts.verbs.records import FOLDERS, Facts, Records, audited_studies, compare, contents_hash
+from workflow_scripts.verbs.records import FOLDERS, Facts, Records, audited_studies, compare
 
 LOCK = Path("results/provenance.lock.json")
 """Default path of the lock: the one file below results/ that Git tracks."""
@@ -90,7 +90,7 @@ def locked(study: Records) -> Lock:
     """Facts about the artefacts of some studies, damaged ones left out."""
     records = study.by_file.values()
     return Lock(
-        contents={name: contents_hash(Path(name)) for name in study.by_file},
+        contents={name: content_identity(Path(name), ()) for name in study.by_file},
         settings={name: settings_hash(record) for name, record in study.by_file.items()},
         code={file: sha256 for record in records for file, sha256 in record.meaning.items()},
         commits=sorted({f"{one.origin.commit}{' (dirty)' * one.origin.dirty}" for one in records}),

@@ -214,10 +214,13 @@ def compare(a: Facts, b: Facts) -> list[Change]:
 
 
 def compare_artefacts(a: Path, b: Path) -> tuple[bool, list[Change]]:
-    """Whether two artefacts have equal contents, and the differences between their records."""
+    """Whether two artefacts have equal contents, and the differences between their records.
+
+    Contents are hashed again, since a file that was sealed again may claim another identity.
+    """
     sides = [artefact_at(path) for path in (a, b)]
     (_, was), (_, now) = sides
-    return len({contents_hash(path) for path, _ in sides}) == 1, compare(facts(was), facts(now))
+    return len({content_identity(path, ()) for path, _ in sides}) == 1, compare(facts(was), facts(now))
 
 
 def inputs_by_role(record: Record) -> dict[str, Input]:
@@ -228,11 +231,6 @@ def inputs_by_role(record: Record) -> dict[str, Input]:
         else role: given
         for role, given in record.inputs.items()
     }
-
-
-def contents_hash(path: Path) -> str:
-    """Hash of an artefact without its record, computed again: a file that was sealed again may claim another."""
-    return content_identity(path, ())
 
 
 # All files of some folders

@@ -15,8 +15,6 @@ from rich.console import RenderableType
 
 from workflow_scripts.columns import TABLE
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.artefacts import CHECKSUMMED_SUFFIXES, read_seal
-from workflow_scripts.reporting.records import record_of
 from workflow_scripts.reporting.sheets import (
     footnotes,
     in_rows,
@@ -25,7 +23,7 @@ from workflow_scripts.reporting.sheets import (
     to_csv,
 )
 from workflow_scripts.verbs.printing import Answer, argument, markdown
-from workflow_scripts.verbs.records import missing_file, study_folder
+from workflow_scripts.verbs.records import artefact_at, study_folder
 
 _REMEDY = "Give a study, or files of its tables."
 
@@ -54,12 +52,9 @@ def check_table(path: Path) -> None:
     Raises:
         DataError: if it is not, or is missing or damaged.
     """
-    if not path.exists():
-        raise missing_file(path)
-    if path.suffix not in CHECKSUMMED_SUFFIXES or read_seal(path) is None:
-        raise DataError(f"{path}: cut off, or not written by this pipeline. {_REMEDY}")
-    if path.suffix != ".parquet" or pq.read_schema(path).remove_metadata() != TABLE:
-        raise DataError(f"{path}: made by {record_of(path).rule}, not a table. {_REMEDY}")
+    name, record = artefact_at(path)
+    if path.suffix != ".parquet" or pq.read_schema(name).remove_metadata() != TABLE:
+        raise DataError(f"{path}: made by {record.rule}, not a table. {_REMEDY}")
 
 
 ARGUMENTS = (

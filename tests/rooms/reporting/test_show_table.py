@@ -204,10 +204,10 @@ def score_file(run, scores):
 @pytest.mark.parametrize(
     ("paths", "message"),
     [
-        (["notes.txt"], "not written by this pipeline. Give a study"),
+        (["notes.txt"], "not an artefact, since it has no record. Name a file"),
         (["{study}/tables/lba.parquet"], "no such file, and no record below results lists one."),
         (["{study}/tables"], "a folder without tables"),
-        (["{study}/figures/lab/record.json"], "cut off, or not written by this pipeline. Give a study"),
+        (["{study}/figures/lab/record.json"], "made by draw_figures, not a table. Give a study"),
         (["{scores}"], "made by evaluate_sts, not a table. Give a study"),
     ],
 )
