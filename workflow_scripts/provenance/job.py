@@ -41,7 +41,6 @@ ALWAYS_RUN = ("fetch_tasks", "translate_shard", "write_exemplars")
 """Rules that are never cached: they fetch, or call services whose answers are not in the key."""
 ANYWHERE = ("continue_mlm", "train_encoder")
 """Rules whose cached outputs are used by other studies too, because they do not depend on paths."""
-_STDOUT = 1
 
 
 class Job(NamedTuple):
@@ -200,12 +199,6 @@ def cache_key(record: Record) -> str:
     return hashlib.sha256(json.dumps([record.key_with(identities), *paths]).encode()).hexdigest()
 
 
-def _log() -> Path | None:
-    """The log of the running job; None if the job was started by hand."""
-    log = Path(f"/proc/self/fd/{_STDOUT}").resolve()
-    return log if log.suffix == ".log" and log.exists() else None
-
-
 def _acquire_job_lock() -> None:
     """Hold a lock next to the job's log until this process ends.
 
@@ -214,8 +207,10 @@ def _acquire_job_lock() -> None:
     Raises:
         DataError: if another process holds the lock.
     """
-    log = _log()
-    if log is None or os.environ.get("RANK", "0") != "0":  # set by torchrun in the processes of one job
+    log = Path(
+        "/proc/self/fd/1"
+    ).resolve()  # where its rule sends what it prints; a job started by hand has none
+    if log.suffix != ".log" or not log.exists() or os.environ.get("RANK", "0") != "0":
         return
     lock = os.open(f"{log}.lock", os.O_RDWR | os.O_CREAT, 0o644)  # stays open until the process ends
     try:

@@ -277,8 +277,8 @@ class Records:
             folders: Of results, such as a study.
             hashing: Whether to look for damage, or to believe stored checksums and identities.
         """
-        self.strays: dict[str, str] = {}
-        """Files that no finished job leaves, and what they are."""
+        self.strays: list[Fault] = []
+        """Files that no finished job leaves."""
         self.folders = [relative_name(folder) for folder in folders]
         files = [name for folder in self.folders for name in self._files(Path(folder))]
         self.inspections = {name: _inspect(name, hashing) for name in files}
@@ -298,12 +298,14 @@ class Records:
         """The files below a folder, but for checkpoints, which the jobs check that continue from them."""
         for path in sorted(folder.iterdir()):
             if path.name.startswith(".") and path.suffix in (TEMPORARY, REPLACED):
-                self.strays[path.as_posix()] = "left behind by a job that was killed, or being written"
+                left = "left behind by a job that was killed, or being written"
+                self.strays.append((path.as_posix(), "foreign", left))
             elif path.is_dir():
                 if path.suffix != ".checkpoints":
                     yield from self._files(path)
             elif not path.is_file():
-                self.strays[path.as_posix()] = "neither a file nor a folder; perhaps a broken link"
+                unknown = "neither a file nor a folder; perhaps a broken link"
+                self.strays.append((path.as_posix(), "foreign", unknown))
             elif not path.name.endswith(LOCK_SUFFIX):  # which `lock` writes
                 yield path.as_posix()
 

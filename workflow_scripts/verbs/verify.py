@@ -62,6 +62,7 @@ def verify(studies: Iterable[Path]) -> tuple[Records, list[Finding]]:
     records = Records(studies)
     found: set[Fault] = {
         *((path, *fault) for path, fault in records.damage.items()),
+        *records.strays,
         *_orphans(records),
         *_missing(records),
         *(one for name, record in records.by_file.items() for one in _contradictions(records, name, record)),
@@ -74,8 +75,6 @@ def verify(studies: Iterable[Path]) -> tuple[Records, list[Finding]]:
 
 def _orphans(records: Records) -> Iterator[Fault]:
     """Files that no record lists, and files in another place than their record says."""
-    for name, what in records.strays.items():
-        yield name, "foreign", what
     for name, one in records.inspections.items():
         if name in records.damage or records.artefact_name(name) != name:
             continue
