@@ -25,12 +25,13 @@ from pydantic import Field
 
 from workflow_scripts.columns import TABLE
 from workflow_scripts.config import Settings
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.provenance.artefacts import atomic, content_identity
 from workflow_scripts.provenance.record import Origin, Record
 from workflow_scripts.reporting.cells import number
+from workflow_scripts.verbs.plan import FOLDERS, audited_folders
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
-from workflow_scripts.verbs.records import FOLDERS, Facts, Records, audited_studies, compare
+from workflow_scripts.verbs.records import Facts, Records, compare
 
 LOCK = Path("results/provenance.lock.json")
 """Default path of the lock: the one file below results/ that Git tracks."""
@@ -202,7 +203,7 @@ def read_lock(file: Path) -> Lock:
 
 
 ARGUMENTS = (
-    FOLDERS,
+    *FOLDERS,
     argument(
         "--to",
         exclusive=True,
@@ -223,16 +224,26 @@ ARGUMENTS = (
 )
 
 
-def answer(studies: list[Path], to: Path, short: bool, locked: Path | None) -> Answer:
-    """The written lock, or the differences between artefacts and a lock."""
+def answer(
+    studies: list[Path], configfile: list[str], config: list[str], to: Path, short: bool, locked: Path | None
+) -> Answer:
+    """The written lock, or the differences between artefacts and a lock.
+
+    Raises:
+        ConfigError: if ``short`` is asked for without a lock to compare with.
+    """
     if locked is None:
-        content = lock(audited_studies(studies))
+        if short:
+            raise ConfigError("--short: nothing to compare with. Name a lock with --check FILE.")
+        content = lock(audited_folders(studies, configfile, config))
         with atomic(to) as temporary:
             temporary.write_text(json.dumps(content.model_dump(), indent=1, sort_keys=True) + "\n", "utf-8")
         return Answer(f"{to}: {len(content.contents)} artefacts")
     was = read_lock(locked)
-    of_lock = dict.fromkeys("/".join(Path(name).parts[:2]) for name in was.contents)
-    folders = audited_studies(studies or map(Path, of_lock))
+    if not (studies or configfile or config):
+        of_lock = dict.fromkeys("/".join(Path(name).parts[:2]) for name in was.contents)
+        studies = [*map(Path, of_lock)]
+    folders = audited_folders(studies, configfile, config)
     found = check(folders, was)
     said = f"{found.same} artefacts as in {locked}, {len(found.differences)} not"
     words = ["python", "-m", "workflow_scripts", "lock", *map(str, folders), "--check", str(locked)]

@@ -18,6 +18,7 @@ from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.job import TIMINGS
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.verbs.printing import argument
+from workflow_scripts.verbs.records import audited_studies, study_folder
 
 
 class PlannedJob(NamedTuple):
@@ -65,6 +66,17 @@ CONFIGURATION = (
     argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help="as for snakemake"),
 )
 """Arguments of a verb that select a study's configuration."""
+FOLDERS = (
+    argument(
+        "studies",
+        nargs="*",
+        type=study_folder,
+        metavar="FOLDER",
+        help="results of a study; default: those of the given configuration, or else all below results/",
+    ),
+    *CONFIGURATION,
+)
+"""Arguments of a verb that audits studies."""
 TARGETS = argument("targets", nargs="*", metavar="TARGET", help="files or rules; default: the whole study")
 """The argument of a verb that plans targets of a study."""
 
@@ -96,6 +108,13 @@ def whole_config(call: Call) -> dict[str, Any]:
         ConfigError: if it has mistakes.
     """
     return load_config(ROOT, call.configfiles, as_in_a_file(call.config))
+
+
+def audited_folders(studies: Sequence[Path], configfile: Sequence[str], config: Sequence[str]) -> list[Path]:
+    """The folders to audit: those that are named, or that of the given configuration, or each below ``results``."""
+    if not studies and (configfile or config):
+        studies = [Path("results", whole_config(given_call(configfile, config))["name"])]
+    return audited_studies(studies)
 
 
 def planned(

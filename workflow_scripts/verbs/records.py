@@ -29,7 +29,6 @@ from workflow_scripts.provenance.artefacts import (
     verify_checksum,
 )
 from workflow_scripts.provenance.record import Input, Record, is_outside
-from workflow_scripts.verbs.printing import argument
 
 REPORT = "report.html"
 """The last artefact of a study."""
@@ -255,16 +254,6 @@ def audited_studies(named: Iterable[Path]) -> list[Path]:
             names = f"Name one of {', '.join(map(str, here))}, or make it" if here else "Make it"
             raise DataError(f"{folder}: no such study. {names}: snakemake --configfile CONFIG.")
     return studies
-
-
-FOLDERS = argument(
-    "studies",
-    nargs="*",
-    type=study_folder,
-    metavar="FOLDER",
-    help="results of a study; default: all below results/",
-)
-"""The argument of a verb that audits studies."""
 
 
 class Records:

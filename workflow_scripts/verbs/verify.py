@@ -23,17 +23,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from workflow_scripts.graph.place import last_call
+from workflow_scripts.graph.place import Call, last_call
 from workflow_scripts.provenance.record import Record
-from workflow_scripts.verbs.plan import snakemake_options
+from workflow_scripts.verbs.plan import FOLDERS, audited_folders, given_call, snakemake_options
 from workflow_scripts.verbs.printing import Answer, Rows, rows_of
 from workflow_scripts.verbs.records import (
-    FOLDERS,
     REPORT,
     Fault,
     Kind,
     Records,
-    audited_studies,
     present_state,
 )
 
@@ -128,10 +126,15 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fau
 # Repair
 
 
-def commands(records: Records, findings: Iterable[Finding]) -> list[str]:
-    """Shell commands that repair everything, with the configuration of each study's last run here.
+def commands(records: Records, findings: Iterable[Finding], given: Call | None = None) -> list[str]:
+    """Shell commands that repair everything.
 
     A file that is only deleted is not made again as long as artefacts made from it exist; hence --forcerun.
+
+    Args:
+        records: The records of the studies.
+        findings: Faults.
+        given: The configuration; None for that of each study's last run here.
     """
     lines: dict[str, set[str]] = {"rm -r": set(), "# restore": set()}
     for path, kind, *_ in findings:
@@ -140,7 +143,7 @@ def commands(records: Records, findings: Iterable[Finding]) -> list[str]:
         if kind == "foreign":  # jobs can do without it
             line = "rm -r"
         elif folder in _MADE_BY_RULES:
-            call, target = last_call(below[0]), records.artefact_name(path)
+            call, target = given or last_call(below[0]), records.artefact_name(path)
             words = snakemake_options(call) if call else _UNKNOWN
             line = shlex.join(["snakemake", "--cores", "all", *words, "--forcerun"])
         lines.setdefault(line, set()).add(shlex.quote(target))
@@ -150,15 +153,16 @@ def commands(records: Records, findings: Iterable[Finding]) -> list[str]:
 # The verb
 
 
-ARGUMENTS = (FOLDERS,)
+ARGUMENTS = FOLDERS
 
 
-def answer(studies: list[Path]) -> Answer:
+def answer(studies: list[Path], configfile: list[str], config: list[str]) -> Answer:
     """Findings with the commands that repair them, and a note."""
-    records, findings = verify(audited_studies(studies))
+    given = given_call(configfile, config) if configfile or config else None
+    records, findings = verify(audited_folders(studies, configfile, config))
     kinds = Counter(finding.kind for finding in findings).most_common()
     said = ", ".join(f"{count} {kind}" for kind, count in kinds) or "all as recorded"
-    mending = commands(records, findings)
+    mending = commands(records, findings, given)
     uncommitted = sum(record.origin.dirty for record in records.by_file.values())
     note = [f"made by code that was not committed: {uncommitted} artefacts"] if uncommitted else []
     return Answer(
