@@ -13,8 +13,7 @@ from workflow_scripts.graph.schema import GridBlock, Report
 
 
 @pytest.mark.parametrize("figure", all_figures().values(), ids=all_figures())
-def test_a_figure_has_texts_for_all_readers_and_settings_where_it_has_a_block(figure):
-    assert bool(figure.settings.model_fields) == (figure.block is not None)
+def test_a_figure_has_texts_for_all_readers(figure):
     fields = dict.fromkeys(figure.settings.model_fields, "...") | {"title": "..."}
     assert figure.title.format_map(fields) and figure.description.format_map(fields)
     assert figure.caption.format(experiment="lab", figure="one").strip()
@@ -59,12 +58,10 @@ def test_a_figure_of_nothing_says_so(name):
     assert said in shown(name, block, {role: []}).texts
 
 
-def test_the_block_that_a_figure_reads_is_a_key_of_the_configuration():
-    """The key is one of the report, or an optional one of a grid."""
-    blocks = {one.block: one.settings for one in all_figures().values() if one.block}
-    for section, model in (("report.", Report), ("grids.{experiment}.", GridBlock)):
-        read = {path.removeprefix(section): kind for path, kind in blocks.items() if path.startswith(section)}
-        fields = {name: field.annotation for name, field in model.model_fields.items() if name in read}
-        assert read and fields == {
-            name: kind if model is Report else kind | None for name, kind in read.items()
-        }
+def test_the_settings_of_a_figure_are_a_key_of_a_grid_or_of_the_report_or_those_of_the_extraction_study():
+    """An optional one of a grid."""
+    keys = {name: field.annotation for name, field in Report.model_fields.items()}
+    keys |= {name: field.annotation for name, field in GridBlock.model_fields.items()}
+    for name, figure in all_figures().items():
+        kinds = (figure.settings, figure.settings | None)
+        assert figure.settings is Settings or "kind" in figure.settings.model_fields or keys[name] in kinds

@@ -2,30 +2,25 @@
 
 A module of this package holds one figure, or several that look alike. ``@partial(Declaration, ...)`` turns a function
 into a declaration; the figure has the function's name. Planning imports these modules, so only the functions that draw
-import matplotlib, PyTorch and other heavy packages.
+import seaborn, matplotlib, PyTorch and other heavy packages.
 """
 
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from pkgutil import iter_modules
-from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-import numpy as np
 import pandas as pd
 
 from workflow_scripts.config import Settings
-from workflow_scripts.settings.grids import Column, Experiment, MeanColumn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
-    from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure as Figure
 else:  # planning reads declarations without matplotlib
     Axes = Figure = Any
@@ -41,75 +36,35 @@ ConfigT = TypeVar("ConfigT", bound=Settings)
 
 
 class Request(NamedTuple, Generic[ConfigT]):
-    """Settings, inputs and texts that a job passes to a figure."""
+    """Settings and inputs that a job passes to a figure."""
 
     config: ConfigT
     inputs: Mapping[str, Sequence[Path]] = MappingProxyType({})
     """The files of each role."""
     names: Mapping[str, Any] = MappingProxyType({})
     """For a figure of the extraction study: definitions of the models, measures and variants that its settings name."""
-    title: str = ""
-    """The figure's title, filled in."""
-    footnotes: Sequence[str] = ()
-    """Substitutions and gaps, printed below the panels after the figure's own notes."""
-
-    def new_figure(
-        self, panels_inches: float, notes: Sequence[str], rows: int = 1, columns: int = 1, **panels: Any
-    ) -> tuple[Figure, Any]:
-        """Make a figure with the title above panels of this height, and notes and footnotes below them.
-
-        Args:
-            panels_inches: Height of all panels.
-            notes: How the figure is drawn.
-            rows: Rows of panels.
-            columns: Columns of panels.
-            panels: As for matplotlib's ``subplots``.
-
-        Returns:
-            The figure, and the array of its panels' axes, of shape (rows, columns).
-        """
-        from matplotlib.figure import Figure
-
-        width = WIDTH_INCHES - 0.1
-        head = lines_in(self.title, width, "title")
-        foot = [line for text in (*notes, *self.footnotes) for line in lines_in(text, width, "small")]
-        above, below = (
-            len(lines) * POINTS[size] * LINE / 72 + 0.08 * bool(lines)
-            for lines, size in ((head, "title"), (foot, "small"))
-        )
-        height = panels_inches + above + below
-        figure = Figure(figsize=(WIDTH_INCHES, height), dpi=72)
-        # Not the constrained layout: its solver orders by memory address, so its last digits would vary.
-        rect = (0, below / height, 1, 1 - above / height)
-        figure.set_layout_engine("tight", rect=rect, pad=0.5, w_pad=1.2)
-        left, bold = 0.04 / WIDTH_INCHES, {"size": POINTS["title"], "weight": "bold"}
-        figure.text(left, 1 - 0.03 / height, "\n".join(head), va="top", linespacing=LINE, fontdict=bold)
-        figure.text(left, 0.04 / height, "\n".join(foot), linespacing=LINE, size=POINTS["small"])
-        return figure, figure.subplots(rows, columns, squeeze=False, **panels)
-
-    def empty(self, message: str, panels_inches: float = 1, notes: Sequence[str] = ()) -> Figure:
-        """Make a figure of one panel with the reason why nothing is drawn."""
-        figure, ((axes,),) = self.new_figure(panels_inches, notes)
-        axes.set_axis_off()
-        axes.text(0.5, 0.5, message, ha="center", va="center", transform=axes.transAxes)
-        return figure
 
 
 class Drawn(NamedTuple):
-    """A picture and the numbers that it shows, which are saved next to it."""
+    """A picture, and the numbers that it shows, which are saved next to it."""
 
     points: pd.DataFrame
-    picture: Figure
+    picture: Figure | None
+    """None if there is nothing to draw. The job adds the title above the picture and the notes below it."""
+    notes: Sequence[str] = ()
+    """How the picture is drawn, or why it is not, and what is missing from it."""
 
 
 class Declaration(NamedTuple):
     """A figure: the function that draws it, and its data for planning, the job and the page.
 
-    An experiment has the figure if the figure's settings exist and every input has at least one file.
+    An experiment has the figure if every input has at least one file and, where the figure has settings, they exist: in
+    the experiment or in the section ``report``, under the figure's name. Figures of the extraction study are named in
+    ``extraction.figures``, where their declaration is the ``kind``.
     """
 
     draw: Callable[[Request[Any]], Drawn]
-    """Read the inputs, compute the points and draw them on a figure from ``request.new_figure``.
+    """Read the inputs, compute the points and draw them.
 
     Raises ``ConfigError`` if the settings do not fit the data.
     """
@@ -124,10 +79,6 @@ class Declaration(NamedTuple):
     of the kind in the path before it, and for each ``{corpus}`` that its runs are trained on."""
     settings: type[Settings] = Settings
     """Class of the settings. A field ``task`` excludes suites without that task; a field ``runs`` lists the runs."""
-    block: str | None = None
-    """Path of the settings in the configuration: ``report.<name>`` is shared by all experiments,
-    ``grids.{experiment}.<name>`` requests the figure for one experiment, ``extraction.figures.{figure}`` belongs to
-    the extraction study, whose figures name their declaration as ``kind``."""
     trained: bool = False
     """Whether runs without training are excluded."""
     method: Mapping[str, str] = _NOTHING
@@ -142,11 +93,6 @@ class Declaration(NamedTuple):
     def module(self) -> str:
         """Name of the figure's module in this package."""
         return self.draw.__module__.rpartition(".")[2]
-
-    @property
-    def for_extraction(self) -> bool:
-        """Whether the figure belongs to the extraction study."""
-        return (self.block or "").startswith("extraction.")
 
 
 @cache
@@ -165,75 +111,28 @@ def frame(rows: Sequence[Any], **columns: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(columns)).astype(columns)
 
 
-def column_label(experiment: Experiment, heading: str) -> str:
-    """Label of a table's column: its heading, metric, scale and data, or the number of columns that it averages."""
-    column = next(column for column in experiment.columns if column.heading == heading)
-    if isinstance(column, MeanColumn):
-        return f"{heading} (mean of {len(column.mean_of)} columns)"
-    if not isinstance(column, Column):
-        return heading
-    metric = "" if column.metric in heading.lower() else f", {column.metric.capitalize()}"
-    scale = "" if column.scale == 1 else f" \N{MULTIPLICATION SIGN} {column.scale:g}"
-    on = "" if column.task.startswith(heading.lower()) else f" on {column.task}"
-    return f"{heading}{metric}{scale}{on}"
-
-
 # Style
 
-WIDTH_INCHES = 7.3  # 700 pixels of a page
+WIDTH_INCHES = 7.0  # of all panels
 INK = "#1a1a1b"
 COLOURS = ("#2280c3", "#cb5500", "#008a65", "#ad5f93", "#857300", "#7a7d84")
 """Colours of lines and points, after Okabe and Ito, with a contrast of about 4 to white."""
-DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, (2, 2)), (0, (7, 2, 2, 2)))
-
-POINTS = {"text": 8.0, "small": 7.0, "title": 9.5}
-LINE = 1.35  # height of a line of text over its size
-_LETTER = {"title": 0.64, "text": 0.55, "small": 0.59}
-"""Width of a letter of DejaVu Sans over its size; titles are bold."""
-
-_PANELS_SHARE = 0.75  # of a figure's width; the rest is for names next to the panels, scales and gaps
-_BELOW_AXIS_INCHES = 0.5  # part of a panel's height that ticks and the horizontal axis's label take
 
 
-def line_look(index: int) -> dict[str, Any]:
-    """Colour and dashes of the line with this index: six colours, then the same colours with other dashes."""
-    colour, dash = index % len(COLOURS), index // len(COLOURS)
-    return {"color": COLOURS[colour], "linestyle": DASHES[dash % len(DASHES)]}
+def new_figure(inches: float, rows: int = 1, columns: int = 1, **panels: Any) -> tuple[Figure, Any]:
+    """A figure of this height, and the array of its panels' axes, of shape (rows, columns).
 
+    Args:
+        inches: Height of all panels.
+        rows: Rows of panels.
+        columns: Columns of panels.
+        panels: As for matplotlib's ``subplots``.
+    """
+    from matplotlib.figure import Figure
 
-def lines_in(text: str, inches: float, size: str) -> list[str]:
-    """Wrap a text to a width in inches, names of runs also behind a point; ``size`` is a key of ``POINTS``."""
-    breakable = re.sub(r"(?<=\w\.)(?=[a-z])", "\v", " ".join(text.split()))
-    letters = int(inches * 72 / (POINTS[size] * _LETTER[size]))
-    lines = wrap(breakable, letters, break_on_hyphens=False, replace_whitespace=False)
-    return [line.replace("\v", "") for line in lines]
-
-
-def upright(label: str, inches: float) -> str:
-    """Wrap the label of a vertical axis to the axis's length; ``inches`` is the panel's height with ticks and label."""
-    return "\n".join(lines_in(label, inches - _BELOW_AXIS_INCHES, "text"))
-
-
-def heading(label: str, columns: int) -> str:
-    """Wrap the title of one of several panels next to each other to the panel's width."""
-    return "\n".join(lines_in(label, _PANELS_SHARE * WIDTH_INCHES / columns, "small"))
-
-
-class Names(NamedTuple):
-    """Names of runs as figures print them, and a footnote on the parts that are left out."""
-
-    short: dict[str, str]
-    footnotes: list[str]
-
-
-def short_names(runs: Sequence[str]) -> Names:
-    """Names of runs without the parts that all share; whole ones if nothing would be left of one, or two were equal."""
-    shared = set.intersection(*(set(run.split(".")) for run in runs)) if len(runs) > 1 else set()
-    short = {run: ".".join(part for part in run.split(".") if part not in shared) for run in runs}
-    if not shared or not all(short.values()) or len(set(short.values())) < len(short):
-        return Names({run: run for run in runs}, [])
-    left_out = [part for part in runs[0].split(".") if part in shared]
-    return Names(short, [f"Names leave out what all runs share: {', '.join(left_out)}."])
+    # Not the constrained layout: its solver orders by memory address, so its last digits would vary.
+    figure = Figure((WIDTH_INCHES, inches), layout="tight")
+    return figure, figure.subplots(rows, columns, squeeze=False, **panels)
 
 
 def log_scale(axes: Axes) -> None:
@@ -245,71 +144,5 @@ def log_scale(axes: Axes) -> None:
     axes.yaxis.set(major_locator=round_numbers, major_formatter=plain, minor_locator=NullLocator())
 
 
-def shades(name: str, low: float, high: float) -> ScalarMappable:
-    """A colour scale between two numbers; a missing number has no colour."""
-    from matplotlib import colormaps
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
-    # With 50 shades or more, matplotlib would draw the colour bar as a bitmap.
-    colours = colormaps[name].resampled(48).with_extremes(bad="none")
-    return ScalarMappable(Normalize(low, high), colours)
-
-
-def draw_map(
-    axes: Axes, numbers: pd.DataFrame, across: Sequence[Any], down: Sequence[Any], **more: Any
-) -> None:
-    """Draw a heat map, with the labels of its columns and rows."""
-    from seaborn import heatmap
-
-    heatmap(numbers, ax=axes, cbar=False, xticklabels=across, yticklabels=down, **more)
-    axes.tick_params(axis="x", rotation=90)
-    axes.tick_params(axis="y", rotation=0)
-    axes.collections[0].set_edgecolor("face")  # else viewers leave gaps between cells
-
-
-def colour_bar(figure: Figure, source: ScalarMappable, label: str, **place: Any) -> None:
-    """Draw the legend of a colour scale."""
-    bar = figure.colorbar(source, **place)
-    bar.set_label(label)
-    assert bar.solids is not None
-    bar.solids.set_edgecolor("face")  # else viewers leave gaps between the colours
-    bar.outline.set_edgecolor(INK)
-
-
-LEGEND_AT_RIGHT: Mapping[str, Any] = {
-    "loc": "center left", "bbox_to_anchor": (1, 0.5), "frameon": False,
-    "fontsize": POINTS["small"], "labelspacing": 0.4,
-}  # fmt: skip
-"""Arguments of a legend at the right of its panel."""
-
-
-def draw_lines(
-    axes: Axes,
-    points: pd.DataFrame,
-    x: str,
-    y: str,
-    looks: Mapping[Any, dict[str, Any]],
-    **more: Any,
-) -> None:
-    """Draw a line for each value of the column ``line``, or a diamond if the line has a single point.
-
-    Args:
-        axes: The panel.
-        points: Rows with a ``line``, in the order of ``x``.
-        x: Column of the horizontal axis.
-        y: Column of the vertical axis.
-        looks: Colour and dashes of each line.
-        more: Look of all lines.
-    """
-    for name, own in points.groupby("line", sort=False):
-        single = {"marker": "D", "markersize": 4.5, "linestyle": "none"} if len(own) == 1 else {}
-        axes.plot(own[x], own[y], **{"label": name} | looks[name] | more | single)
-
-
-def name_lines(axes: Axes) -> None:
-    """Add a legend at the panel's right, in the order of the lines' right ends; lines without a label are left out."""
-    named = [line for line in axes.lines if not str(line.get_label()).startswith("_")]
-    if named:
-        ordered = sorted(named, key=lambda line: -np.asarray(line.get_ydata())[-1])
-        axes.legend(handles=ordered, **LEGEND_AT_RIGHT)
+AT_RIGHT: Mapping[str, Any] = MappingProxyType({"loc": "center left", "bbox_to_anchor": (1, 0.5)})
+"""Arguments of seaborn's ``move_legend`` that put the legend at the right of its panel."""

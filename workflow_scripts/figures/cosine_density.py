@@ -19,25 +19,12 @@ from pydantic import Field
 from workflow_scripts.columns import SIMILARITIES
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.base import (
-    COLOURS,
-    INK,
-    Axes,
-    Declaration,
-    Drawn,
-    Request,
-    frame,
-    heading,
-    short_names,
-)
+from workflow_scripts.figures.base import Declaration, Drawn, Request, frame
 from workflow_scripts.reporting.records import RunTable, run_tables
 from workflow_scripts.settings.names import AnyDataset
 
 _GRID = np.linspace(-1, 1, 201)
 _VISIBLE = 0.005  # share of the highest density; lower parts are not drawn
-_OVERLAP = 1.5  # height of the highest density, in distances between two groups
-_GROUP_INCHES = 0.34
-_COLUMNS = 2
 
 
 class CosineDensity(Settings):
@@ -58,7 +45,7 @@ class CosineDensity(Settings):
 @partial(
     Declaration,
     title="Cosines by judgement, {task}: {title}",
-    description="A panel per run; in it a density of cosines for each group of judgements, the highest group on top.",
+    description="A panel per run; in it a density of cosines for each group of judgements, darker for lower ones.",
     caption=(
         "Density of the cosines of scored pairs of {experiment}, in groups of equal human judgement, a panel per "
         "run; seeds are pooled. A group holds the judgements above its lower and up to its upper edge, the lowest "
@@ -67,40 +54,28 @@ class CosineDensity(Settings):
     ),
     reads={"similarities": "<results>/scores/sts/{suite}/{run}/seed{seed}.pairs.parquet"},
     settings=CosineDensity,
-    block="report.cosine_density",
 )
 def cosine_density(request: Request[CosineDensity]) -> Drawn:
-    """Draw a panel per run with the groups' densities stacked upwards, all on one scale, seeds pooled.
+    """Draw a panel per run with a line for each group, all on one scale, seeds pooled.
 
     The points are densities of the cosines of pairs with a judgement above ``lower`` and up to ``upper``. ``pairs`` is
     the number of pairs, not multiplied by seeds. A group without pairs has one row with a null cosine and density.
     """
+    import seaborn
+
     points = densities(run_tables(request.inputs["similarities"], SIMILARITIES), request.config)
-    runs = list(points["run"].unique())
-    if not runs:
-        return Drawn(points, request.empty("No run of this experiment was scored on this task."))
-    groups, names = points["lower"].nunique(), short_names(runs)
-    columns = min(_COLUMNS, len(runs))
-    lines = -(-len(runs) // columns)
-    inches = lines * (_GROUP_INCHES * (groups + _OVERLAP) + 0.45) + 0.1
-    notes = ["All panels have one scale. Ticks: medians.", *names.footnotes]
-    figure, panels = request.new_figure(inches, notes, lines, columns, sharex=True, sharey=True)
-    scale = _OVERLAP / points["density"].max()
-    visible = points[scale * points["density"] > _VISIBLE * _OVERLAP]
-    for number, (axes, run) in enumerate(zip(panels.flat, runs, strict=False)):
-        seeds = points["seeds"][points["run"] == run].iloc[0]
-        name = f"{names.short[run]} ({'1 seed' if seeds == 1 else f'{seeds} seeds pooled'})"
-        axes.set_title(heading(name, columns))
-        _draw_run(axes, points[points["run"] == run], visible[visible["run"] == run], scale)
-        axes.set_xlabel("cosine" if number + columns >= len(runs) else "")
-        axes.tick_params(labelbottom=True)
-    for axes in panels[:, 0]:
-        axes.set_ylabel(f"judgement of {request.config.task}")
-    for axes in panels.flat[len(runs) :]:
-        axes.set_axis_off()
-    ends = visible["cosine"].agg(["min", "max"])
-    panels[0, 0].set(xlim=ends, ylim=(-0.15, groups - 1 + _OVERLAP * 1.02))
-    return Drawn(points, figure)
+    if not len(points):
+        return Drawn(points, None, ["No run of this experiment was scored on this task."])
+    visible = points[points["density"] > _VISIBLE * points["density"].max()]
+    groups = [
+        f"{group.lower:g} to {group.upper:g}\n({group.pairs:,} pairs)" for group in visible.itertuples()
+    ]
+    grid = seaborn.relplot(
+        visible.assign(judgement=groups).sort_values("lower", kind="stable"), x="cosine", y="density", kind="line",
+        hue="judgement", palette="viridis", col="run", col_wrap=min(2, visible["run"].nunique()), height=1.5, aspect=2,
+    )  # fmt: skip
+    grid.set_titles("{col_name}")
+    return Drawn(points, grid.figure, ["All panels have one scale; seeds are pooled."])
 
 
 def densities(similarities: Iterable[RunTable], config: CosineDensity) -> pd.DataFrame:
@@ -148,20 +123,3 @@ def kernel_density(
             total += np.exp(-0.5 * ((image[:, None] - block[None, :]) / bandwidth) ** 2).sum(axis=1)
     density: NDArray[np.float64] = total / (len(values_N) * bandwidth * np.sqrt(2 * np.pi))
     return density
-
-
-def _draw_run(axes: Axes, points: pd.DataFrame, visible: pd.DataFrame, scale: float) -> None:
-    """Draw the densities of one run, the highest group on top."""
-    groups = points.drop_duplicates("lower").sort_values("lower")
-    for level, lower in enumerate(groups["lower"]):
-        drawn = visible[visible["lower"] == lower]
-        x, y = drawn["cosine"], level + scale * drawn["density"]
-        axes.fill_between(x, level, y, color=COLOURS[0], alpha=0.3, lw=0, zorder=10 - level)
-        axes.plot(x, y, color=COLOURS[0], lw=1.1, zorder=10 - level)
-        axes.axhline(level, color=INK, lw=0.4, alpha=0.4, zorder=0)
-        share = drawn["density"].cumsum() / drawn["density"].sum()
-        axes.vlines(x[share >= 0.5].head(1), level, level + 0.22, color=INK, lw=1.4, zorder=20)
-    labels = [f"{group.lower:g} to {group.upper:g}\n{group.pairs:,} pairs" for group in groups.itertuples()]
-    axes.set_yticks(range(len(labels)), labels)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)

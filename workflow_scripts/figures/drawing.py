@@ -6,14 +6,16 @@ has the same bytes every time, and its text stays text, so it can be searched an
 
 import importlib
 import io
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from html import escape
+from textwrap import fill
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workflow_scripts.figures.base import INK, POINTS, Declaration, Figure, Request
+from workflow_scripts.figures.base import COLOURS, INK, WIDTH_INCHES, Declaration, Figure, Request
 from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import read_record, writing_model_folder
 from workflow_scripts.provenance.closure import code_files
@@ -23,52 +25,71 @@ from workflow_scripts.reporting.records import split_labels
 
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so text is equally wide on every machine
-    "font.size": POINTS["text"],
-    "axes.labelsize": POINTS["text"],
-    "axes.titlesize": POINTS["text"],
-    "axes.titlelocation": "left",
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "legend.fontsize": 7,
+    "legend.title_fontsize": 7,
+    "legend.frameon": False,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "figure.dpi": 72,  # of SVG, so that the layout is computed for it
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,
     "axes.linewidth": 0.6,
+    "axes.prop_cycle": f"cycler('color', {[*COLOURS]})",
     "text.color": INK,
     "text.parse_math": False,  # names may contain a dollar sign
     "xtick.color": INK,
     "ytick.color": INK,
-    "xtick.labelsize": POINTS["small"],
-    "ytick.labelsize": POINTS["small"],
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
+    "axes.grid": True,
     "grid.color": INK,
     "grid.alpha": 0.13,
     "grid.linewidth": 0.5,
-    "lines.linewidth": 1.6,
     "svg.fonttype": "none",
     "svg.hashsalt": "semblance",  # ids are random otherwise
 }
+_TITLE_LETTERS, _NOTE_LETTERS = 80, 125  # of a line as wide as the panels
+_GAP_INCHES = 0.1  # between panels and texts
 
 
-def figure_style() -> AbstractContextManager[None]:
-    """A context that draws in the project's style, and ignores the user's matplotlibrc."""
-    from matplotlib import style
+@contextmanager
+def figure_style() -> Iterator[None]:
+    """Draw in the project's style, whatever the user's matplotlibrc says, and close all figures afterwards."""
+    from matplotlib import pyplot
 
-    context: AbstractContextManager[None] = style.context(["default", _RC])
-    return context
+    pyplot.switch_backend("svg")
+    with pyplot.style.context(["default", _RC]):
+        yield
+    pyplot.close("all")
 
 
-def to_svg(figure: Figure, name: str, title: str, description: str) -> str:
-    """Write a figure as SVG text.
+def to_svg(picture: Figure | None, name: str, title: str, description: str, notes: Sequence[str]) -> str:
+    """Write a figure as SVG text, with its title above the panels and notes below them.
 
     Args:
-        figure: Made by ``new_figure`` in ``figure_style``.
+        picture: Drawn in ``figure_style``; None for title and notes alone.
         name: Prefix of the ids of title and description.
         title: Text that screen readers read in place of the picture.
         description: A longer text for screen readers.
+        notes: Each begins a line.
     """
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    from matplotlib import pyplot
+
+    figure = picture or pyplot.figure(figsize=(WIDTH_INCHES, 0.1))
+    figure.draw_without_rendering()  # lays the panels out
+    (left, bottom), (_, top) = figure.get_tightbbox().get_points() / figure.get_size_inches()
+    gap = _GAP_INCHES / figure.get_figheight()
+    figure.text(left, top + gap, fill(title, _TITLE_LETTERS), size=9.5, weight="bold", va="bottom")
+    lines = "\n".join(fill(note, _NOTE_LETTERS) for note in notes)
+    figure.text(left, bottom - gap, lines, size=7, va="top", linespacing=1.35)
+    buffer, metadata = io.StringIO(), dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(buffer, format="svg", bbox_inches="tight", metadata=metadata)
     spoken = f'<title id="{name}-title">{escape(title)}</title>\n <desc id="{name}-desc">{escape(description)}</desc>'
     opening = f'role="img" aria-labelledby="{name}-title {name}-desc" version="1.1">'
     start, version, rest = buffer.getvalue().partition('version="1.1">')
@@ -114,22 +135,15 @@ def _draw(job: Job, name: str) -> tuple[str, pa.Table]:
     told = job.settings["figures"][name]
     module = importlib.import_module(f"workflow_scripts.figures.{told['module']}")
     figure: Declaration = getattr(module, told["kind"])
-    place = (figure.block or "").format(figure=name, **job.wildcards)
-    config = figure.settings.parse(told["config"], place)
+    config = figure.settings.parse(told["config"], name)
     inputs = {role: job.many(f"{name}.{role}") for role in figure.reads}
     records = (read_record(path) for paths in inputs.values() for path in paths)
-    labels = {label for record in records if record for label in record.labels}
+    labels = split_labels(label for record in records if record for label in record.labels)
     braces = config.model_dump() | {"title": told["title"]}
     title, description = (text.format_map(braces) for text in (figure.title, figure.description))
-    request: Request[Any] = Request(
-        config=config,
-        inputs=inputs,
-        names=told["names"],
-        title=title,
-        footnotes=split_labels(labels).sentences(),
-    )
     with figure_style():
-        drawn = figure.draw(request)
+        points, picture, notes = figure.draw(Request(config, inputs, told["names"]))
         ids = f"{name}-{job.wildcards['experiment']}".replace("_", "-")
-        svg = to_svg(drawn.picture, ids, title, description)
-    return svg, pa.Table.from_pandas(drawn.points, preserve_index=False).replace_schema_metadata()
+        notes = [*notes, *labels.sentences()]
+        svg = to_svg(picture, ids, title, description, notes)
+    return svg, pa.Table.from_pandas(points, preserve_index=False).replace_schema_metadata()

@@ -1,31 +1,24 @@
 """Figures of the extraction study: scores layer by layer, over shares of static averages, and against each other."""
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import product
 from statistics import fmean, stdev
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 from pydantic import Field
 
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import (
+    AT_RIGHT,
     INK,
-    LEGEND_AT_RIGHT,
-    Axes,
     Declaration,
     Drawn,
-    Figure,
     Request,
-    draw_lines,
-    draw_map,
     frame,
-    line_look,
     log_scale,
-    upright,
+    new_figure,
 )
 from workflow_scripts.reporting.cells import Row, Values
 from workflow_scripts.reporting.extraction import NOT_ASKED, Scores, Variant, build, variants_of
@@ -33,14 +26,12 @@ from workflow_scripts.settings.extraction import ExtractionTable, Measure, Model
 from workflow_scripts.settings.names import Measured, ModelName, Represented, Weighted
 
 _SCORES = {"scores": "<results>/extraction/scores/{kind}/{representation}/{task}.parquet"}
-_BLOCK = "extraction.figures.{figure}"
 _PART_OF = (
     " Part of the study of sentence vectors without training (Stankevicius and Lukosevicius 2025): {figure}.\n\n"
     "Every point is a mean over the tasks that this study scores; a study with fewer tasks than the paper, or another "
     "encoder, shows the shape of the paper's figure and not its values."
 )
-_HUNDRED = "orrelations and accuracies are times 100."
-_UNITS = f"Means over tasks; c{_HUNDRED}"
+_UNITS = "Correlations and accuracies are times 100."
 
 
 class Drawing(Settings):
@@ -75,55 +66,15 @@ def _read(request: Request[Any]) -> tuple[Names, Scores]:
     return names, Scores.read(request.inputs["scores"], names)
 
 
-def _begin(
-    request: Request[Any],
-    points: pd.DataFrame,
-    parts: pd.Series,
-    inches: float,
-    notes: Sequence[str],
-    empty: str,
-    **panels: Any,
-) -> tuple[Figure, Any, pd.DataFrame]:
-    """Start a figure with its notes; returns it, its panels and the rows that have a point.
-
-    If no row has one, the figure is the message ``empty``, and there are no panels.
-
-    Args:
-        request: Texts and style of the figure.
-        points: Rows with x, y and the reason for a missing y.
-        parts: The part of the figure that each row belongs to; the notes list missing parts with their reasons.
-        inches: Height of the panels.
-        notes: How the figure is drawn.
-        empty: Message if no row has a point.
-        panels: As for ``Request.new_figure``.
-    """
-    rows = points.dropna(subset=["x", "y"])
-    totals = parts.value_counts()
-    gaps = pd.DataFrame({"part": parts, "note": points["note"]}).value_counts(sort=False).items()
-    missing = [
-        f"{part if count == totals[part] else f'{count} of {totals[part]} of {part}'} ({note})"
-        for (part, note), count in gaps
-    ]
-    if missing:
-        notes = [*notes, f"Not drawn, because scores are missing: {'; '.join(missing)}."]
-    if not len(rows):
-        return request.empty(empty, inches, notes), None, rows
-    return *request.new_figure(inches, notes, **panels), rows
-
-
-def measure_label(request: Request[Any], names: Names, measure: str) -> str:
-    """The label of an axis: a measure, and its dataset if there is only one."""
-    definition = names.measures[measure]
-    scored = {path.stem for path in request.inputs["scores"] if path.parts[-3:-2] == (definition.kind,)}
-    tasks = {*(definition.tasks or scored)}
-    dataset = tasks.pop() if len(tasks) == 1 else ""
-    return measure if not dataset or dataset.startswith(measure.lower()) else f"{measure} on {dataset}"
+def _gaps(parts: pd.Series, notes: pd.Series) -> str:
+    """A note that lists the parts of a figure that have gaps, with the reasons."""
+    gaps = dict.fromkeys(
+        f"{part} ({note})" for part, note in zip(parts, notes, strict=True) if pd.notna(note)
+    )
+    return f"Not drawn, because scores are missing: {'; '.join(gaps) or 'none'}."
 
 
 # Scores layer by layer: a line for each series, the standard deviation over tasks as its shadow
-
-_LINES_INCHES = 2.1
-_NAME_INCHES = 0.15
 
 
 class Series(Settings):
@@ -162,38 +113,30 @@ class LayerLines(Drawing):
     ),
     reads=_SCORES,
     settings=LayerLines,
-    block=_BLOCK,
 )
 def layer_lines(request: Request[LayerLines]) -> Drawn:
     """Draw a row of panels for each measure, and a line over layers for each series."""
-    config, (names, scores) = request.config, _read(request)
-    points = lines(config, names, scores)
-    columns = Counter(line.panel for line in config.series)
-    once = (points.dropna(subset="y").groupby(["panel", "series"]).size() == 1).any()
-    note = f"{_UNITS} Diamonds: scored in one layer only." if once else _UNITS
-    height = _LINES_INCHES * len(config.measures) + _NAME_INCHES * (max(columns.values()) + 1)
-    parts = points["panel"] + ", " + points["series"]
-    figure, panels, rows = _begin(
-        request, points, parts, height, [note], "No layer was scored.",
-        rows=len(config.measures), columns=len(columns), sharex=True, sharey="row",
+    import seaborn
+
+    names, scores = _read(request)
+    points = lines(request.config, names, scores)
+    notes = [_UNITS, _gaps(points["panel"] + ", " + points["series"], points["note"])]
+    rows = points.dropna(subset=["y"]).sort_values("x", kind="stable")
+    if not len(rows):
+        return Drawn(points, None, ["No layer was scored.", *notes])
+    labels = {line.named(names): line.label(names) for line in request.config.series}
+    rows = rows.assign(series=rows["series"].map(labels), spread=rows["spread"].fillna(0))
+    ends = pd.concat([rows.assign(y=rows["y"] + sign * rows["spread"]) for sign in (-1, 0, 1)])
+    # Of three values, the median is the mean over tasks, and the range is the shadow.
+    grid = seaborn.relplot(
+        ends, x="point", y="y", hue="series", style="series", col="panel", kind="line", markers=True,
+        markersize=4, estimator="median", errorbar=("pi", 100), col_wrap=min(2, rows["panel"].nunique()), height=2.2,
+        aspect=1.4, facet_kws={"sharey": False},
     )  # fmt: skip
-    if panels is None:
-        return Drawn(points, figure)
-    ticks = rows.drop_duplicates("x").sort_values("x")
-    for down, column in zip(panels.T, columns, strict=True):
-        own = [line for line in config.series if line.panel == column]
-        looks = {line.named(names): line_look(n) | {"label": line.label(names)} for n, line in enumerate(own)}
-        for axes, measure in zip(down, config.measures, strict=True):
-            _draw_panel(axes, rows[rows["panel"] == f"{measure} | {column}"], looks)
-            axes.set_xticks(ticks["x"], ticks["point"], rotation=90)
-        named = {line.get_label(): line for axes in down for line in axes.lines}
-        # Above the panel, where it covers no line.
-        down[0].legend(named.values(), named, title=column, alignment="left", frameon=False, fontsize="small",
-                       loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.3, borderpad=0)  # fmt: skip
-        down[-1].set_xlabel("layer")
-    for axes, measure in zip(panels[:, 0], config.measures, strict=True):
-        axes.set_ylabel(upright(measure_label(request, names, measure), _LINES_INCHES))
-    return Drawn(points, figure)
+    grid.set_titles("{col_name}")
+    grid.set_axis_labels("layer", "")
+    grid.tick_params(axis="x", rotation=90)
+    return Drawn(points, grid.figure, notes)
 
 
 def lines(config: LayerLines, names: Names, scores: Scores) -> pd.DataFrame:
@@ -216,21 +159,9 @@ def lines(config: LayerLines, names: Names, scores: Scores) -> pd.DataFrame:
     return _points(rows)
 
 
-def _draw_panel(axes: Axes, rows: pd.DataFrame, looks: Mapping[str, dict[str, Any]]) -> None:
-    """Draw the lines of one panel with their shadows."""
-    rows = rows.assign(line=rows["series"], spread=rows["spread"].fillna(0))
-    draw_lines(axes, rows, "x", "y", looks, lw=1.2)
-    for name, own in rows.groupby("line", sort=False):
-        low, high = own["y"] - own["spread"], own["y"] + own["spread"]
-        axes.fill_between(own["x"], low, high, color=looks[name]["color"], alpha=0.12, lw=0)
-    axes.grid()
-
-
 # Scores over the share of static averages and the layer: a map for each measure, with a cross at its maximum
 
-_ROW_INCHES = 2.4
-_ACROSS = 3
-_HOW_DRAWN = "Each map has a scale of its own; the cross is at its best value, the number above it."
+_HOW_DRAWN = "Each map has a scale of its own; the cross is at its best value."
 
 
 class MixingMap(Drawing):
@@ -251,40 +182,36 @@ class MixingMap(Drawing):
     caption=f"Scores over the share of static averages and the layer; the cross is the best of them.{_PART_OF}",
     reads=_SCORES,
     settings=MixingMap,
-    block=_BLOCK,
 )
 def mixing_map(request: Request[MixingMap]) -> Drawn:
     """Draw maps, three next to each other, with layers on the horizontal and shares on the vertical axis."""
+    import seaborn
+
     config, (names, scores) = request.config, _read(request)
     points = maps(config, names, scores)
-    panel_names = list(points.dropna(subset="y")["panel"].unique())
-    down = max(1, -(-len(panel_names) // _ACROSS))
+    rows = points.dropna(subset=["y"])
     source = names.representations.get(config.representation, config.representation)
-    units = f"C{_HUNDRED}" if config.split else _UNITS
-    note = f"{source}, of which a share w is its static averages. {units} {_HOW_DRAWN}"
-    parts = points["panel"]
-    empty = "No share of static averages was scored."
-    grid = {"rows": down, "columns": min(_ACROSS, len(panel_names))}
-    figure, panels, rows = _begin(request, points, parts, _ROW_INCHES * down, [note], empty, **grid)
-    if panels is None:
-        return Drawn(points, figure)
-    shares = [f"{share:g}" for share in config.mixing_weights]
-    layers = list(rows.sort_values("x")["series"].unique())
-    for axes, name in zip(panels.flat, panel_names, strict=False):
-        own = rows[rows["panel"] == name]
-        numbers = own.pivot_table("y", "point", "series").reindex(index=shares, columns=layers)
-        draw_map(axes, numbers, layers, shares, cmap="cividis")
-        axes.invert_yaxis()
-        best = np.unravel_index(np.nanargmax(numbers), numbers.shape)
-        for colour, width in (
-            (INK, 3.0),
-            ("white", 1.2),
-        ):  # a bright cross on a dark one is visible everywhere
-            axes.plot(best[1] + 0.5, best[0] + 0.5, "x", color=colour, ms=6, mew=width)
-        axes.set(title=f"{name}: {own['y'].max():.1f}", xlabel="layer", ylabel="w")
-    for axes in panels.flat[len(panel_names) :]:
-        axes.set_axis_off()
-    return Drawn(points, figure)
+    notes = [f"{source}, of which a share w is its static averages. {_UNITS} {_HOW_DRAWN}"]
+    notes.append(_gaps(points["panel"], points["note"]))
+    if not len(rows):
+        return Drawn(points, None, ["No share of static averages was scored.", *notes])
+
+    def draw(data: pd.DataFrame, **_: Any) -> None:
+        numbers = data.pivot_table("y", "point", "x").sort_index(ascending=False)
+        labels = data.groupby("x")["series"].first()
+        axes = seaborn.heatmap(numbers, cmap="cividis", xticklabels=labels)
+        best = data.loc[data["y"].idxmax()]
+        across, down = numbers.columns.get_loc(best["x"]), numbers.index.get_loc(best["point"])
+        axes.plot(across + 0.5, down + 0.5, "X", color="white", markeredgecolor=INK)
+
+    grid = seaborn.FacetGrid(
+        rows, col="panel", col_wrap=min(3, rows["panel"].nunique()), height=2.3, sharex=False, sharey=False
+    )
+    grid.map_dataframe(draw)
+    grid.set_titles("{col_name}")
+    grid.set_axis_labels("layer", "w")
+    grid.tick_params(axis="y", rotation=0)
+    return Drawn(points, grid.figure, notes)
 
 
 def maps(config: MixingMap, names: Names, scores: Scores) -> pd.DataFrame:
@@ -309,9 +236,6 @@ def _panels(config: MixingMap, scores: Scores, name: str, measure: Measure) -> d
 
 
 # One measure over another: a point for every variant of a model; the legend may show Pearson's r of a model's points
-
-_SCATTER_INCHES = 3.6
-_MARKS = "os^Dv<>P"
 
 
 class VariantScatter(Drawing):
@@ -350,31 +274,28 @@ class VariantScatter(Drawing):
     ),
     reads=_SCORES,
     settings=VariantScatter,
-    block=_BLOCK,
 )
 def variant_scatter(request: Request[VariantScatter]) -> Drawn:
     """Plot one measure over another; the points are cells of a table, so claims can refer to them."""
+    import seaborn
+
     config, (names, scores) = request.config, _read(request)
     points = build(config.table, names, scores).to_pandas(types_mapper=pd.ArrowDtype)
     pairs = _pairs(points, config, names)
-    hidden = (pairs.dropna(subset="x")["y"] <= 0).sum() if config.y_scale == "log" else 0
-    not_shown = f"Points at or below 0, which a logarithmic axis does not show: {hidden}." if hidden else None
-    notes = [note for note in (config.note, _UNITS, not_shown) if note]
-    empty = f"No model has both {config.x} and {config.y}."
-    figure, panels, rows = _begin(request, pairs, pairs["model"], _SCATTER_INCHES, notes, empty)
-    if panels is None:
-        return Drawn(points, figure)
-    axes = panels[0, 0]
-    for number, (model, own) in enumerate(rows.groupby("model", sort=False)):
-        r = f" (r = {own['x'].corr(own['y']):.2f})" if config.correlation and len(own) > 2 else ""
-        look = {"color": line_look(number)["color"], "marker": _MARKS[number % len(_MARKS)]}
-        axes.plot(own["x"], own["y"], linestyle="none", ms=4, label=f"{model}{r}", **look)
-    axes.set(xlabel=measure_label(request, names, config.x), ylabel=measure_label(request, names, config.y))
+    notes = [*filter(None, [config.note]), _UNITS, _gaps(pairs["model"], pairs["note"])]
+    rows = pairs.dropna(subset=["x", "y"])
+    if not len(rows):
+        return Drawn(points, None, [f"No model has both {config.x} and {config.y}.", *notes])
+    if config.correlation:
+        of_model = {model: own["x"].corr(own["y"]) for model, own in rows.groupby("model")}
+        rows = rows.assign(model=[f"{model} (r = {of_model[model]:.2f})" for model in rows["model"]])
+    figure, ((axes,),) = new_figure(3.6)
+    seaborn.scatterplot(rows, x="x", y="y", hue="model", style="model", ax=axes)
+    axes.set(xlabel=config.x, ylabel=config.y)
     if config.y_scale == "log":
         log_scale(axes)
-    axes.grid()
-    axes.legend(**LEGEND_AT_RIGHT)
-    return Drawn(points, figure)
+    seaborn.move_legend(axes, **AT_RIGHT)
+    return Drawn(points, figure, notes)
 
 
 def _pairs(points: pd.DataFrame, config: VariantScatter, names: Names) -> pd.DataFrame:

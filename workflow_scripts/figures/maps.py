@@ -10,11 +10,12 @@ Shape suffixes: T tokens, W words or pieces, D width, L layers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from textwrap import wrap
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import pandas as pd
 import pyarrow as pa
@@ -25,20 +26,7 @@ from workflow_scripts.columns import ATTENTION
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.correlation import cosine
-from workflow_scripts.figures.base import (
-    MODELS,
-    Declaration,
-    Drawn,
-    Figure,
-    Request,
-    colour_bar,
-    draw_map,
-    frame,
-    heading,
-    shades,
-    short_names,
-    upright,
-)
+from workflow_scripts.figures.base import MODELS, Declaration, Drawn, Figure, Request, frame, new_figure
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import run_and_seed, wildcard
 from workflow_scripts.settings.names import Refers
@@ -49,79 +37,53 @@ if TYPE_CHECKING:
 
     from workflow_scripts.models.encoder import SentenceEncoder
 
-_BAR_WIDTH = 0.05  # in widths of a map
+_AROUND_INCHES, _TOKEN_INCHES = 1.3, 0.12  # parts of a map's height: title and labels; a row
+_LETTERS = 90  # of a line as wide as the figure
+_EMPTY = MappingProxyType({"frame_on": False, "xticks": (), "yticks": ()})
+"""Look of a panel without a map."""
 
 
 def draw_maps(
-    request: Request[Any],
     points: pd.DataFrame,
     panel: str,
     sides: tuple[str, str, str],
     value: str,
-    inches: float,
-    note: str,
-    *,
-    scale: tuple[float | None, float | None] = (None, None),
-    suffixes: Mapping[str, str] = MappingProxyType({}),
+    low: float,
+    high: float,
     numbers_up_to: int = 0,
 ) -> Figure:
     """Draw a row of maps for each run: means over all columns that are not named here, darker for more, on one scale.
 
     Args:
-        request: Texts and style of the figure.
         points: A row for each number, with its ``run``.
         panel: Column whose values distinguish a run's maps, and are their titles.
         sides: Columns with the row and the column of a number in its map, and with the label of both.
-        value: Column of the numbers, and label of the colour bar.
-        inches: Height of a row of maps.
-        note: How the maps are drawn.
-        scale: Ends of the scale; None for the smallest or largest number.
-        suffixes: Text after a run's name.
+        value: Column of the numbers.
+        low: Beginning of the scale of colours.
+        high: Its end.
         numbers_up_to: Maps of at most this size show their numbers.
     """
+    import seaborn
+
     row, column, label = sides
-    groups = points.groupby(["run", panel], sort=False)
-    maps = {key: group.pivot_table(value, row, column, fill_value=0) for key, group in groups}
-    labels = points.groupby(["run", panel, column])[label].first()
-    names = short_names(list(points["run"].unique()))
-    titles = list(points[panel].unique())
-    runs, widths = len(names.short), [1.0] * len(titles) + [_BAR_WIDTH]
-    figure, panels = request.new_figure(
-        inches * runs, [note, *names.footnotes], runs, len(widths), width_ratios=widths
-    )
-    low, high = scale
-    low = min(numbers.to_numpy().min() for numbers in maps.values()) if low is None else low
-    high = max(numbers.to_numpy().max() for numbers in maps.values()) if high is None else high
-    colours = shades("cividis_r", low, high)
-    for run_panels, (run, name) in zip(panels, names.short.items(), strict=True):
-        for axes, title in zip(run_panels, titles, strict=False):
-            if (run, title) in maps:
-                numbers, own = maps[run, title], list(labels[run, title])
-                annotation = numbers.map(_short_number) if len(own) <= numbers_up_to else None
-                draw_map(axes, numbers, own, own, norm=colours.norm, cmap=colours.cmap, annot=annotation, fmt="",
-                         annot_kws={"size": 6.5})  # fmt: skip
-                axes.tick_params(length=0)
-                axes.set(xlabel="", ylabel="")
-            else:
-                axes.set_axis_off()
-        run_panels[0].set_ylabel(upright(f"{name}{suffixes.get(run, '')}", inches))
-    for axes, title in zip(panels[0], titles, strict=False):
-        axes.set_title(heading(title, len(titles)), fontsize="small")
-    for axes in panels[:, -1]:
-        axes.remove()
-    bar_axes = figure.add_subplot(panels[0, 0].get_gridspec()[:, -1])
-    colour_bar(figure, colours, value, cax=bar_axes)
+    runs, titles = [*points["run"].unique()], [*points[panel].unique()]
+    height, letters = _AROUND_INCHES + _TOKEN_INCHES * points[column].nunique(), _LETTERS // len(titles)
+    figure, panels = new_figure(height * len(runs), len(runs), len(titles), subplot_kw=_EMPTY)
+    for (run, title), own in points.groupby(["run", panel], sort=False):
+        axes = panels[runs.index(run), titles.index(title)]
+        numbers, labels = own.pivot_table(value, row, column), own.groupby(column)[label].first()
+        seaborn.heatmap(
+            numbers, ax=axes, vmin=low, vmax=high, cmap="cividis_r", xticklabels=labels, yticklabels=labels,
+            annot=len(labels) <= numbers_up_to, fmt=".2f", annot_kws={"size": 6}, cbar=title == titles[-1],
+        )  # fmt: skip
+        axes.set(xlabel="", ylabel="", title="\n".join([*wrap(run, letters), *wrap(title, letters)]))
+        axes.tick_params(axis="x", rotation=90)
+        axes.tick_params(axis="y", rotation=0)
     return figure
-
-
-def _short_number(number: float) -> str:
-    return f"{number:z.2f}".replace("0.", ".", 1)
 
 
 # Attention weights
 
-_PANEL_INCHES = 1.9
-_TOKEN_INCHES, _AROUND_INCHES = 0.095, 0.6  # parts of a map's height: one row; title and labels
 _KEYS = {
     "run": "str", "layer": "int",
     "query_position": "int", "query_token": "str", "key_position": "int", "key_token": "str",
@@ -147,29 +109,18 @@ class AttentionMaps(Settings):
     ),
     reads={"maps": "<results>/scores/attention/{suite}/{run}/seed{seed}.maps.parquet"},
     settings=AttentionMaps,
-    block="report.attention_maps",
 )
 def attention_maps(request: Request[AttentionMaps]) -> Drawn:
     """Draw attention weights of one sentence, a row for each query and a column for each key."""
     tables = ((wildcard(path, "run"), read_table(path, ATTENTION)) for path in request.inputs["maps"])
     points = mean_weights(tables, request.config)
     if not len(points):
-        return Drawn(points, request.empty("No attention weights were kept."))
-    height = max(_PANEL_INCHES, _AROUND_INCHES + _TOKEN_INCHES * (points["key_position"].max() + 1))
+        return Drawn(points, None, ["No attention weights were kept."])
     in_order = points.sort_values("layer", kind="stable")
-    figure = draw_maps(
-        request,
-        in_order.assign(panel="layer " + in_order["layer"].astype(str)),
-        "panel",
-        ("query_position", "key_position", "key_token"),
-        "weight",
-        height,
-        "Rows: tokens that attend; columns: tokens that are attended to; means over heads, seeds and encoders.",
-        scale=(0, 1),
-    )
-    for axes in figure.axes:
-        axes.tick_params(labelsize="x-small")
-    return Drawn(points, figure)
+    named = in_order.assign(panel="layer " + in_order["layer"].astype("str"))
+    figure = draw_maps(named, "panel", ("query_position", "key_position", "key_token"), "weight", 0, 1)
+    note = "Rows: tokens that attend; columns: tokens that are attended to; means over heads, seeds and encoders."
+    return Drawn(points, figure, [note])
 
 
 def mean_weights(tables: Iterable[tuple[str, pa.Table]], config: AttentionMaps) -> pd.DataFrame:
@@ -237,23 +188,16 @@ class LayerAttention(Settings):
     ),
     reads={"models": MODELS},
     settings=LayerAttention,
-    block="report.layer_attention",
     method={"readout.kind": "layer_attention", "readout.pooling": "*attention*"},
 )
 def layer_attention(request: Request[LayerAttention]) -> Drawn:
     """Draw the weights of LayerAttPooler's attention over layers."""
     models = single_encoders(request.inputs["models"])
     points = pd.concat([layer_weights(*model, request.config) for model in models], ignore_index=True)
-    figure = draw_maps(
-        request,
-        points,
-        "sentence",
-        ("query_layer", "key_layer", "key_layer"),
-        "weight",
-        2.4,
-        "Rows: layers that query; columns: layers that answer, 0 the embedding output; means over seeds.",
-    )
-    return Drawn(points, figure)
+    sides, weights = ("query_layer", "key_layer", "key_layer"), points["weight"]
+    figure = draw_maps(points, "sentence", sides, "weight", weights.min(), weights.max())
+    note = "Rows: layers that query; columns: layers that answer, 0 the embedding output; means over seeds."
+    return Drawn(points, figure, [note])
 
 
 def layer_weights(
@@ -307,31 +251,21 @@ class TokenSimilarity(Settings):
     description="Maps of cosines between the words of a sentence, a row per run, a column per sentence.",
     caption=(
         "Cosines between the states of words inside the encoder, for two sentences and some runs of {experiment}, "
-        "a row of maps for each run; at the left, the cosine of the two sentence vectors. No redundancy is "
+        "a row of maps for each run; below them, the cosines of the two sentence vectors. No redundancy is "
         "subtracted here: the maps show the states that training left in the encoder (3R, Figures 1 and 3 and Table 4)."
     ),
     reads={"models": MODELS},
     settings=TokenSimilarity,
-    block="grids.{experiment}.token_similarity",
 )
 def token_similarity(request: Request[TokenSimilarity]) -> Drawn:
     """Draw cosines between the words of each of two sentences."""
     models = single_encoders(request.inputs["models"])
     points = pd.concat([word_cosines(*model, request.config) for model in models], ignore_index=True)
-    between = points.groupby("run")["sentence_cosine"].mean()
-    figure = draw_maps(
-        request,
-        points,
-        "sentence",
-        ("row_place", "column_place", "column_unit"),
-        "cosine",
-        3.1,
-        "Cosines between words, means over seeds; at the left, the cosine of the two sentences.",
-        scale=(None, 1),
-        suffixes={run: f", sentences: {value:z.2f}" for run, value in between.items()},
-        numbers_up_to=12,  # words; with more of them, numbers would overlap
-    )
-    return Drawn(points, figure)
+    sides = ("row_place", "column_place", "column_unit")
+    figure = draw_maps(points, "sentence", sides, "cosine", points["cosine"].min(), 1, numbers_up_to=12)
+    between = points.groupby("run", sort=False)["sentence_cosine"].mean().items()
+    sentences = "; ".join(f"{run}: {value:.2f}" for run, value in between)
+    return Drawn(points, figure, [f"Means over seeds. Cosines of the two sentences: {sentences}."])
 
 
 def word_cosines(

@@ -10,11 +10,10 @@ import pandas as pd
 from pydantic import Field
 
 from workflow_scripts.config import Settings
-from workflow_scripts.figures.base import INK, Declaration, Drawn, Request, colour_bar
+from workflow_scripts.figures.base import INK, Declaration, Drawn, Request, new_figure
 
 _PANEL_INCHES = 3.6
 _LEVELS = np.linspace(0, 1, 11)
-_LINES = ["black"] * 4 + ["white"] * 5  # dark on light colours, then light on dark ones
 
 
 class ModulusSurface(Settings):
@@ -33,21 +32,19 @@ class ModulusSurface(Settings):
         "(its Figure 3), computed by the code that trains. It is 0 only where both are 1."
     ),
     settings=ModulusSurface,
-    block="grids.{experiment}.modulus_surface",
 )
 def modulus_surface(request: Request[ModulusSurface]) -> Drawn:
     """Draw the surface from above, with a colour and a line for each tenth."""
     points = surface(request.config)
     loss = points.pivot_table(index="t", columns="k", values="loss")
-    note = "L_TMC = |h - h+| / (|h| + |h+|) by the code that trains; k = |h+| / |h|, t = cos(h, h+)."
-    figure, ((axes,),) = request.new_figure(_PANEL_INCHES, [note])
+    figure, ((axes,),) = new_figure(_PANEL_INCHES)
     filled = axes.contourf(loss.columns, loss.index, loss, levels=_LEVELS, cmap="cividis_r")
-    lines = axes.contour(loss.columns, loss.index, loss, levels=_LEVELS[1:-1], colors=_LINES, linewidths=0.5)
-    axes.clabel(lines, _LEVELS[2:-1].tolist(), fontsize=6.5, fmt="%.1f")
-    axes.plot(1, 1, "o", ms=5, color=INK, clip_on=False)
+    lines = axes.contour(loss.columns, loss.index, loss, levels=_LEVELS, colors=INK, linewidths=0.5)
+    axes.plot(1, 1, "o", color=INK, clip_on=False)
     axes.set(xlabel="k, ratio of the moduli", ylabel="t, cosine")
-    colour_bar(figure, filled, "L_TMC", ax=axes, aspect=30, pad=0.02)
-    return Drawn(points, figure)
+    figure.colorbar(filled, label="L_TMC").add_lines(lines)
+    note = "L_TMC = |h - h+| / (|h| + |h+|) by the code that trains; k = |h+| / |h|, t = cos(h, h+)."
+    return Drawn(points, figure, [note])
 
 
 def surface(config: ModulusSurface) -> pd.DataFrame:

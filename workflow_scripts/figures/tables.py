@@ -6,11 +6,11 @@ papers differ in the dataset, the definition of positive pairs and the normalisa
 defines all three, and the figure prints the task's note.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,28 +19,22 @@ from pydantic import Field
 from workflow_scripts.columns import SCORES, TABLE
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import (
-    COLOURS,
+    AT_RIGHT,
     INK,
     TABLE_OF_GRID,
     Axes,
     Declaration,
     Drawn,
-    Figure,
-    Names,
     Request,
-    colour_bar,
-    column_label,
     frame,
-    line_look,
-    name_lines,
-    shades,
-    short_names,
-    upright,
+    new_figure,
 )
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import experiment_of
 from workflow_scripts.settings.grids import Experiment, Point, baselines_of, expand, points_of
 from workflow_scripts.settings.names import Heading, Place, Refers
+
+_BARS: dict[str, Any] = {"fmt": "none", "ecolor": INK, "elinewidth": 0.8, "alpha": 0.35}
 
 # Scores over the values of swept settings, a panel per setting
 
@@ -80,26 +74,23 @@ class Sweep(Settings):
     ),
     reads={"table": TABLE_OF_GRID},
     settings=Sweep,
-    block="grids.{experiment}.sweep",
 )
 def sweep(request: Request[Sweep]) -> Drawn:
     """Draw scores over the values of swept settings; numbers are sorted, other values in the grid's order."""
+    import seaborn
+
     (table,) = request.inputs["table"]
-    experiment, plots = experiment_of(table), request.config.plots
-    panels = sweeps(request.config, experiment, read_table(table, TABLE).to_pandas())
+    panels = sweeps(request.config, experiment_of(table), read_table(table, TABLE).to_pandas())
     points = pd.concat(panels, ignore_index=True)
-    placed = points.dropna(subset=["mean", "place"])
-    names = short_names(list(placed["series"].unique()))
-    height, notes = _SWEEP_INCHES * len(plots), [_HOW_SWEPT, *names.footnotes]
-    if not len(placed):
-        return Drawn(points, request.empty("No run of the sweep has a score.", height, notes))
-    figure, all_axes = request.new_figure(height, notes, len(plots))
-    looks = {series: line_look(number) for number, series in enumerate(names.short)}  # the same in all panels
-    for (axes,), plot, own in zip(all_axes, plots, panels, strict=True):
-        label = column_label(experiment, own["heading"].iloc[0])
-        axes.set(xlabel=plot.label, ylabel=upright(label, _SWEEP_INCHES))
-        _draw_sweep(axes, own, names.short, looks)
-    return Drawn(points, figure)
+    series = points.dropna(subset=["mean", "place"])["series"].unique()
+    if not len(series):
+        return Drawn(points, None, ["No run of the sweep has a score."])
+    figure, all_axes = new_figure(_SWEEP_INCHES * len(panels), len(panels))
+    colours = dict(zip(series, seaborn.color_palette(n_colors=len(series)), strict=True))
+    for (axes,), plot, own in zip(all_axes, request.config.plots, panels, strict=True):
+        _draw_sweep(axes, own, colours)
+        axes.set(xlabel=plot.label, ylabel=own["heading"].iloc[0])
+    return Drawn(points, figure, [_HOW_SWEPT])
 
 
 def sweeps(config: Sweep, experiment: Experiment, table: pd.DataFrame) -> list[pd.DataFrame]:
@@ -141,124 +132,70 @@ def _runs_at(experiment: Experiment) -> Iterator[tuple[str, Point]]:
 
 def _ordered(values: Sequence[Any]) -> list[Any]:
     """Distinct values: numbers sorted, then other values in their order of appearance."""
-    numbers = {value for value in values if isinstance(value, int | float)}
-    others = [value for value in values if not isinstance(value, int | float)]
-    return [*sorted(numbers), *(value for n, value in enumerate(others) if value not in others[:n])]
+    distinct = [value for n, value in enumerate(values) if value not in values[:n]]
+    return sorted(distinct, key=lambda value: value if isinstance(value, int | float) else math.inf)
 
 
-def _draw_sweep(axes: Axes, points: pd.DataFrame, names: Mapping[str, str], looks: Mapping[str, Any]) -> None:
+def _draw_sweep(axes: Axes, points: pd.DataFrame, colours: Mapping[str, Any]) -> None:
     """Draw one panel of a sweep: points with bars, lines through medians, and dotted baselines."""
-    scored = points.dropna(subset="mean")
-    placed = scored.dropna(subset="place").sort_values("place", kind="stable")
-    if not len(placed):
-        return
-    axes.grid(axis="y")
+    import seaborn
+
+    placed = points.dropna(subset=["mean", "place"])
     ticks = placed.drop_duplicates("place")
     axes.set_xticks(ticks["place"], ticks["value"])
-    series = [name for name in names if name in set(placed["series"])]
-    for base in scored[scored["place"].isna()].itertuples():
-        colour = looks.get(base.series, {"color": INK})["color"]
-        axes.axhline(base.mean, color=colour, linewidth=0.8, linestyle=(0, (1, 2)))
-    for number, name in enumerate(series):
-        own = placed[placed["series"] == name]
-        offset = _SPREAD * ((number + 0.5) / len(series) - 0.5)
-        point: dict[str, Any] = {"fmt": "o", "ms": 3.5, "alpha": 0.8, "elinewidth": 0.8, "capsize": 2}
-        axes.errorbar(own["place"] + offset, own["mean"], own["sd"], color=looks[name]["color"], **point)
-        medians = own.groupby("place")["mean"].median()
-        axes.plot(medians.index + offset, medians, **looks[name], label=names[name])
-    if len(names) > 1:
-        name_lines(axes)
+    for base in points[points["place"].isna()].itertuples():
+        axes.axhline(base.mean, color=colours.get(base.series, INK), linewidth=0.8, linestyle=":")
+    rank = placed["series"].map([*colours].index)
+    placed = placed.assign(x=placed["place"] + _SPREAD * ((rank + 0.5) / len(colours) - 0.5))
+    look = {"x": "x", "y": "mean", "hue": "series", "palette": colours, "ax": axes}
+    seaborn.lineplot(placed, estimator="median", errorbar=None, **look)
+    seaborn.scatterplot(placed, s=20, legend=False, **look)
+    axes.errorbar(placed["x"], placed["mean"], placed["sd"], **_BARS)
+    seaborn.move_legend(axes, **AT_RIGHT)
 
 
-# Planes: runs as points, with names and bars of one standard deviation
+# Planes: runs as points, with bars of one standard deviation
 
-_HOW_DRAWN = "Circles: means over seeds, bars one standard deviation; squares: one seed, so no bar."
 _PANEL_INCHES = 4.2
-_RADIUS = 5.5  # pixels of a point with its edge
 _PLACING: dict[str, Any] = {
-    "force_static": (0.3, 0.4), "force_text": (0.3, 0.4), "force_explode": (0.5, 1.0), "explode_radius": 40,
+    "expand": (2.2, 1.8), "arrowprops": {"arrowstyle": "-", "color": INK, "lw": 0.5},
     "iter_lim": 150,  # without a limit the search would stop after one second, at a random state
-    "arrowprops": {"arrowstyle": "-", "color": INK, "lw": 0.5, "alpha": 0.6},
 }  # fmt: skip
-"""Settings of adjustText with the fewest names on top of points, in made-up planes of 5 to 31 runs."""
-_WORDS_UP_TO = 6  # points; with more of them names would not fit, so they are numbered
+_HOW_DRAWN = "Points: means over seeds, with bars of one standard deviation;"
 
 
 def draw_plane(
-    request: Request[Any],
-    points: pd.DataFrame,
-    labels: Mapping[str, str],
-    empty: str,
-    before: Sequence[str] = (),
-    after: Sequence[str] = (),
-    scale: str | None = None,
-) -> Figure:
-    """Draw the runs that have both numbers, and list the others below.
+    points: pd.DataFrame, x: str, y: str, labels: Sequence[str], score: str | None = None
+) -> Drawn:
+    """Draw the runs that have both numbers as numbered points, and list all runs below.
 
     Args:
-        request: Texts and style of the figure.
         points: A row per run, with mean and standard deviation for each axis (``alignment`` and ``alignment_sd``).
-        labels: Columns of the horizontal and the vertical axis, with the labels of the axes.
-        empty: Message if no run has both numbers.
-        before: Notes to print before the notes on runs.
-        after: Notes to print after the notes on runs.
-        scale: Label of the colour scale of the column ``score``; None draws all points in one colour.
+        x: Column of the horizontal axis.
+        y: Column of the vertical axis.
+        labels: Of both axes.
+        score: Label of the column ``score``, which colours the points; None draws all in one colour.
     """
-    (x, y), (x_label, y_label) = labels, labels.values()
+    from adjustText import adjust_text
+
     drawn = points.dropna(subset=[x, y])
     if not len(drawn):
-        return request.empty(empty)
-    names = plane_names(list(drawn["run"]))
-    missing = "; ".join(points["run"].drop(drawn.index))
-    undrawn = [f"Not drawn, because scores are missing: {missing}."] if missing else []
-    notes = [_HOW_DRAWN, *before, *names.footnotes, *undrawn, *after]
-    figure, ((axes,),) = request.new_figure(_PANEL_INCHES, notes)
-    axes.grid()
-    axes.margins(0.14)
-    axes.set(xlabel=x_label, ylabel=upright(y_label, _PANEL_INCHES))
-    right, up = drawn[f"{x}_sd"], drawn[f"{y}_sd"]
-    axes.errorbar(drawn[x], drawn[y], up, right, fmt="none", ecolor=INK, elinewidth=0.8, capsize=2, zorder=2)
-    colours = shades("cividis", drawn["score"].min(), drawn["score"].max()) if scale else None
-    for shape, own in drawn.groupby(np.where(right.isna() & up.isna(), "s", "o")):
-        filled = [colours.to_rgba(score) for score in own["score"]] if colours else COLOURS[0]
-        axes.scatter(own[x], own[y], s=49, c=filled, marker=shape, edgecolors=INK, linewidths=0.7, zorder=3)
-    if colours and drawn["score"].notna().any():
-        colour_bar(figure, colours, str(scale), ax=axes, aspect=30, pad=0.02)
-    _name_points(figure, axes, drawn, x, y, names.short)
-    return figure
-
-
-def _name_points(
-    figure: Figure, axes: Axes, points: pd.DataFrame, x: str, y: str, names: Mapping[str, str]
-) -> None:
-    """Write names next to their points, off points, bars and other names; a line joins a distant name to its point."""
-    from adjustText import adjust_text
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.transforms import Bbox
-
-    FigureCanvasSVG(figure)  # measures text as in the picture
-    figure.draw_without_rendering()  # lays the panel out
-    texts = [
-        axes.text(row[x], row[y], names[row["run"]], size="small", ha="center", va="center")
-        for _, row in points.iterrows()
-    ]
-    wide, high = np.ptp(axes.transData.inverted().transform([(0, 0), (_RADIUS, _RADIUS)]), axis=0)
-    bars = [
-        Bbox.from_extents(row[x] - right, row[y] - up, row[x] + right, row[y] + up)
-        for _, row in points.fillna({f"{x}_sd": 0, f"{y}_sd": 0}).iterrows()
-        for right, up in ((max(wide, row[f"{x}_sd"]), high), (wide, max(high, row[f"{y}_sd"])))
-    ]
-    adjust_text(texts, objects=bars, ax=axes, **_PLACING)
-
-
-def plane_names(runs: Sequence[str]) -> Names:
-    """Short names of a few runs; for many runs, numbers and a footnote that explains them."""
-    names = short_names(runs)
-    if len(runs) <= _WORDS_UP_TO:
-        return names
-    short = {run: str(number) for number, run in enumerate(names.short, start=1)}
-    key = "; ".join(f"{short[run]}\N{NO-BREAK SPACE}{name}" for run, name in names.short.items())
-    return Names(short, [f"Points: {key}.", *names.footnotes])
+        return Drawn(points, None, [f"No run has both {x} and {y}."])
+    figure, ((axes,),) = new_figure(_PANEL_INCHES)
+    axes.errorbar(drawn[x], drawn[y], drawn[f"{y}_sd"], drawn[f"{x}_sd"], **_BARS)
+    shades = {"c": drawn["score"], "cmap": "cividis", "plotnonfinite": True} if score else {}
+    dots = axes.scatter(drawn[x], drawn[y], s=50, edgecolors=INK, zorder=3, **shades)
+    axes.set(xlabel=labels[0], ylabel=labels[1])
+    if score:
+        figure.colorbar(dots, label=score)
+    named = dict(enumerate(drawn["run"], start=1))
+    numbers = map(axes.text, drawn[x], drawn[y], map(str, named))
+    adjust_text([*numbers], ax=axes, **_PLACING)
+    key = "; ".join(f"{number}\N{NO-BREAK SPACE}{run}" for number, run in named.items())
+    missing = ", ".join(points["run"].drop(drawn.index)) or "none"
+    return Drawn(
+        points, figure, [f"{_HOW_DRAWN} {key}.", f"Not drawn, because scores are missing: {missing}."]
+    )
 
 
 # Two columns of a table
@@ -281,24 +218,18 @@ class Scatter(Settings):
     ),
     reads={"table": TABLE_OF_GRID},
     settings=Scatter,
-    block="grids.{experiment}.scatter",
 )
 def scatter(request: Request[Scatter]) -> Drawn:
-    """Plot two columns of a table; a footnote has their correlation over three runs or more."""
+    """Plot two columns of a table; a note has their correlation over three runs or more."""
     (path,) = request.inputs["table"]
-    experiment, (x, y) = experiment_of(path), (request.config.x, request.config.y)
     points = both_scores(read_table(path, TABLE).to_pandas(), request.config)
+    drawn = draw_plane(points, "x", "y", [request.config.x, request.config.y])
     both = points[["x", "y"]].dropna()
+    if len(both) < 3:  # two points always lie on a line
+        return drawn
     pearson, spearman = (both.corr(method).loc["x", "y"] for method in ("pearson", "spearman"))
     correlation = f"Over {len(both)} runs: Pearson {pearson:.2f}, Spearman {spearman:.2f}."
-    figure = draw_plane(
-        request,
-        points,
-        {name: column_label(experiment, heading) for name, heading in (("x", x), ("y", y))},
-        f"No run has both {x} and {y}.",
-        after=[correlation] if len(both) > 2 else [],
-    )
-    return Drawn(points, figure)
+    return drawn._replace(notes=[*drawn.notes, correlation])
 
 
 def both_scores(table: pd.DataFrame, config: Scatter) -> pd.DataFrame:
@@ -339,27 +270,18 @@ class AlignmentUniformity(Settings):
     ),
     reads={"table": TABLE_OF_GRID, "scores": "<results>/scores/sts/{suite}/{run}/seed{seed}.parquet"},
     settings=AlignmentUniformity,
-    block="grids.{experiment}.alignment_uniformity",
 )
 def alignment_uniformity(request: Request[AlignmentUniformity]) -> Drawn:
-    """Plot alignment over uniformity, coloured by the experiment's headline; an open point has no score."""
+    """Plot alignment over uniformity, coloured by the experiment's headline."""
     (path,) = request.inputs["table"]
-    experiment, table = experiment_of(path), read_table(path, TABLE).to_pandas()
-    headline = experiment.headline_column().heading
+    headline, table = experiment_of(path).headline_column().heading, read_table(path, TABLE).to_pandas()
     means = table[table["heading"] == headline].set_index("run")["mean"]
     scores = (read_table(path, SCORES) for path in request.inputs["scores"])
-    points = plane(scores, means, request.config)
-    data = request.config.task
-    tasks = ", ".join(sorted(points.dropna(subset=["alignment", "note"])["note"].unique()))
-    figure = draw_plane(
-        request,
-        points,
-        {metric: f"{metric} on {data} (lower is better)" for metric in ("uniformity", "alignment")},
-        "Alignment and uniformity are gaps for every run.",
-        before=[f"{data}: {tasks}."] if tasks else [],
-        scale=column_label(experiment, headline),
-    )
-    return Drawn(points, figure)
+    points, task = plane(scores, means, request.config), request.config.task
+    labels = [f"{metric} on {task} (lower is better)" for metric in ("uniformity", "alignment")]
+    drawn = draw_plane(points, "uniformity", "alignment", labels, headline)
+    notes = ", ".join(sorted(points["note"].dropna().unique()))
+    return Drawn(points, drawn.picture, [*drawn.notes, f"{task}: {notes}."])
 
 
 def plane(scores: Iterable[pa.Table], headline: pd.Series, config: AlignmentUniformity) -> pd.DataFrame:

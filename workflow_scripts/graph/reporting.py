@@ -44,9 +44,10 @@ class Figures:
     @cached_property
     def by_experiment(self) -> dict[str, dict[str, _Figure]]:
         """All figures by name, by the experiments that have some."""
-        declared = [one for one in all_figures().values() if not one.for_extraction]
         found = {
-            name: {one.name: figure for one in declared if (figure := self._grid_figure(grid, one))}
+            name: {
+                one.name: figure for one in all_figures().values() if (figure := self._grid_figure(grid, one))
+            }
             for name, grid in self._study.grids.items()
         }
         shown = self._study.shown_extraction.figures
@@ -54,9 +55,10 @@ class Figures:
         return {experiment: figures for experiment, figures in found.items() if figures}
 
     def _grid_figure(self, grid: Grid, declared: Declaration) -> _Figure | None:
-        """A figure of an experiment; None unless its block is there and each of its inputs has a file."""
-        roots = {"report": self._settings.report, "grids": {grid.name: grid.block}}
-        block = at(roots, declared.block.format(experiment=grid.name)) if declared.block else Settings()
+        """A figure of an experiment; None unless its settings are there and each of its inputs has a file."""
+        without = Settings() if declared.settings is Settings else None
+        shared = getattr(self._settings.report, declared.name, without)
+        block = getattr(grid.block, declared.name, shared)
         if block is None:
             return None
         runs = {name: run for name, run in grid.runs.items() if _is_read(run, declared)}

@@ -41,13 +41,11 @@ def shown(
 ) -> Shown:
     """Draw a figure as its job does, and lay it out."""
     declared = all_figures()[name]
-    request = Request(
-        declared.settings.parse(block, name), inputs, title="A title", footnotes=[FOOTNOTE], **more
-    )
+    request = Request(declared.settings.parse(block, name), inputs, **more)
     with figure_style():
-        points, picture = declared.draw(request)
-        picture.draw_without_rendering()
-        return Shown(points, picture, texts(to_svg(picture, "figure", "A title", "What it shows.")))
+        points, picture, notes = declared.draw(request)
+        svg = to_svg(picture, "figure", "A title", "What it shows.", [*notes, FOOTNOTE])
+        return Shown(points, picture, texts(svg))
 
 
 def texts(svg: str) -> list[str]:

@@ -57,7 +57,7 @@ def test_a_map_shows_the_mean_over_draws_whether_tasks_are_split_or_not(made):
 @pytest.mark.parametrize(
     ("kind", "gap", "rest"),
     [
-        ("mixing_map", "sts13", "sts12: 50.0"),
+        ("mixing_map", "sts13", "sts12"),
         ("layer_lines", "STS | plain, plain, avg.", "No layer was scored."),
     ],
 )

@@ -116,4 +116,4 @@ def test_the_cosine_of_the_sentences_is_that_of_the_runs_own_vectors(inside, tin
         expected = torch.cosine_similarity(*encoder(tokens.input_ids, tokens.attention_mask), dim=0).item()
     drawn = inside("token_similarity", 1)
     assert drawn.points["sentence_cosine"].tolist() == pytest.approx([expected] * 65, abs=1e-5)
-    assert f"sentences: {expected:.2f}" in drawn.said and {"mourns", "1.00"} <= {*drawn.texts}
+    assert f"sentences: a.b: {expected:.2f}." in drawn.said and {"mourns", "1.00"} <= {*drawn.texts}

@@ -16,4 +16,4 @@ def test_the_surface_is_the_closed_form_everywhere_and_least_where_both_are_one(
     assert {place: loss[place] for place in BY_HAND} == pytest.approx(BY_HAND, abs=1e-6)
     form = {(k, t): max(0, 1 + k * k - 2 * k * t) ** 0.5 / (1 + k) for k, t in loss}
     assert loss == pytest.approx(form, abs=1e-7)
-    assert {"k, ratio of the moduli", "t, cosine", "0.5"} <= {*found}
+    assert {"k, ratio of the moduli", "t, cosine", "0.4"} <= {*found}

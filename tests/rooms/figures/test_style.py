@@ -1,4 +1,4 @@
-"""Names, colours and the SVG that all figures share: it can be read by all, and has the same bytes each time."""
+"""The SVG that all figures share: it can be read by all, and has the same bytes each time."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -6,26 +6,10 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from tests.rooms.figures.conftest import texts
-from workflow_scripts.figures.base import Request, short_names
 from workflow_scripts.figures.drawing import figure_style, to_svg
 from workflow_scripts.provenance.artefacts import check_model_folder
 
 FIGURES = ["learning_curves", "cosine_density", "alignment_uniformity"]
-
-
-@pytest.mark.parametrize(
-    ("runs", "short", "left_out"),
-    [
-        (["simcse.mini.wiki", "s2sent.mini.wiki"], ["simcse", "s2sent"], "mini, wiki"),
-        (["simcse.mini"], ["simcse.mini"], None),
-        (["simcse.mini", "simcse.mini.paper"], ["simcse.mini", "simcse.mini.paper"], None),
-        (["simcse.mini.k1", "simcse.mini.k2"], ["k1", "k2"], "simcse, mini"),
-    ],
-)
-def test_names_leave_out_what_all_runs_share_unless_that_leaves_nothing(runs, short, left_out):
-    names = short_names(runs)
-    assert names.short == dict(zip(runs, short, strict=True))
-    assert names.footnotes == ([f"Names leave out what all runs share: {left_out}."] if left_out else [])
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -46,8 +30,7 @@ def test_a_figure_has_a_checksum_a_title_all_substitutions_and_unique_ids(finish
 def test_hostile_text_stays_text():
     said = '</svg><script>alert("x")</script> $\\frac{1$ & <b>'
     with figure_style():
-        figure = Request(None, title=said, footnotes=[said]).empty("Nothing.")
-        svg = to_svg(figure, "figure", said, "What it shows.")
+        svg = to_svg(None, "figure", said, "What it shows.", [said])
     root = ET.fromstring(svg)
     assert not [node for node in root.iter() if node.tag.endswith(("script", "}b"))]
     assert texts(svg).count(said) == 2 and said in [node.text for node in root]
