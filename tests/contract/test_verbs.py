@@ -36,7 +36,10 @@ def test_without_a_verb_all_are_listed():
             ["explain", "nosuch.parquet"],
             "DataError: nosuch.parquet: no such file, and no record below results lists one.",
         ),
-        (["show", "results/demo", "--csv", "--latex"], "argument --latex: not allowed with argument --csv"),
+        (
+            ["show", "results/demo", "--csv", "--markdown"],
+            "argument --markdown: not allowed with argument --csv",
+        ),
         (["explain", "x", "--into", "--cell", "a=b"], "argument --cell: not allowed with argument --into"),
         (["lock", "--che", "x.json"], "unrecognized arguments: --che"),
     ],

@@ -1,10 +1,9 @@
-"""Tables as readers see them: a frame of cells, each as text, and its views as terminal, Markdown, LaTeX and CSV.
+"""Tables as readers see them: a frame of cells, each as text, and its views as terminal, Markdown and CSV.
 
 A substitution is marked by a letter on each run that it affects, a note by a number on each of its cells, or on the
 heading if it applies to all cells of a column.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -303,7 +302,7 @@ def _in_lines(row: Row) -> str:
     return "\n".join([first, *(f"{line} " for line in (difference, paper) if line)])
 
 
-# Markdown, LaTeX and CSV
+# Markdown and CSV
 
 
 def in_rows(sheet: Sheet) -> list[list[str]]:
@@ -316,76 +315,18 @@ def in_rows(sheet: Sheet) -> list[list[str]]:
     return _grid(sheet, cell)
 
 
-_IN_LATEX = str.maketrans(
-    {sign: rf"\{sign}" for sign in "&%$#_{}"}
-    | {
-        sign: rf"\text{name}{{}}"
-        for sign, name in (("~", "asciitilde"), ("^", "asciicircum"), ("\\", "backslash"))
-    }
-    | {sign: f"{{{sign}}}" for sign in "[]*"}  # which would belong to the end of the row above
-    | {sign: f"${sign}$" for sign in "<>|"}
-    | {
-        "\N{MINUS SIGN}": "$-$",
-        "±": r"$\pm$",
-        "\N{MULTIPLICATION SIGN}": r"$\times$",
-        "≤": r"$\leq$",
-        "≥": r"$\geq$",
-        "→": r"$\to$",
-    }
-)
-
-
-def latex(sheet: Sheet, command: str) -> str:
-    """A table as papers print it, with the rules of booktabs and its signs explained below it.
-
-    Args:
-        sheet: The table.
-        command: What printed it, for a comment.
-    """
-    rows = in_rows(sheet)
-    head, *body = (rf"{' & '.join(map(_in_latex, row))} \\" for row in rows)
-    # Paragraphs of a small box, because a footnote of a floating table would be lost.
-    return "\n".join(
-        [
-            f"% {' '.join(command.split())}",
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{_in_latex(f'{sheet.title} ({sheet.source})')}}}",
-            rf"\label{{tab:{sheet.name}}}",
-            rf"\begin{{tabular}}{{l{'r' * (len(rows[0]) - 1)}}}",
-            r"\toprule",
-            head,
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\begin{minipage}{\linewidth}\footnotesize\medskip",
-            *(rf"{_in_latex(line)}\par" for line in footnotes(sheet)),
-            r"\end{minipage}",
-            r"\end{table}",
-        ]
-    )
-
-
-def _in_latex(text: str) -> str:
-    """Text that LaTeX prints unchanged, in one line; letters of any alphabet stay, as UTF-8."""
-    return " ".join(text.split()).translate(_IN_LATEX)
-
-
 _CSV_FIELDS = [
     "experiment", "run", "heading", "task", "aggregation", "metric", "mean", "sd", "seeds", "n", "baseline",
     "difference", "p_value", "detectable", "published", "note", "labels",
 ]  # fmt: skip
 _ROUNDED = ("mean", "sd", "difference", "detectable", "published")
-_FORMULA = re.compile(r"[=@\t\r\n]|[+-].*[(|!]")
-"""Beginnings of text that a spreadsheet evaluates; without a call or a reference, a sign begins a name: -biases."""
 
 
 def to_csv(sheets: Iterable[Sheet]) -> str:
     """Tables one after another, rounded to the printed digits; a gap is in the note of its row, not in labels."""
     rows = [_in_csv(sheet.name, row) for sheet in sheets for row in sheet.rows]
     frame = pd.DataFrame(rows, columns=_CSV_FIELDS, dtype=object)
-    text: str = frame.map(_harmless).to_csv(index=False, lineterminator="\n")
+    text: str = frame.to_csv(index=False, lineterminator="\n")
     return text
 
 
@@ -395,8 +336,3 @@ def _in_csv(name: str, row: Row) -> Row:
     p = None if row["p_value"] is None else f"{row['p_value']:.2g}"
     labels = "; ".join(split_labels(row["labels"]).substitutions)
     return row | rounded | {"experiment": name, "labels": labels, "p_value": p}
-
-
-def _harmless(value: object) -> object:
-    """Text with an apostrophe in front if a spreadsheet would evaluate it as a formula."""
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value

@@ -1,14 +1,12 @@
 """Print tables: all of a study, results/<study>, or the files that are named.
 
---csv has their numbers, rounded and without times; --markdown and --latex have a table's cells as they are printed;
-LaTeX needs booktabs.
+--csv has their numbers, rounded and without times; --markdown has a table's cells as they are printed.
 
   python -m workflow_scripts show results/demo/tables/demo.parquet --markdown
 """
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from shlex import quote
 
 import pyarrow.parquet as pq
 from rich.console import RenderableType
@@ -18,7 +16,6 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.reporting.sheets import (
     footnotes,
     in_rows,
-    latex,
     sheet_of,
     to_csv,
 )
@@ -68,7 +65,7 @@ ARGUMENTS = (
             const=form,
             help=f"print as {form} instead",
         )
-        for form in ("csv", "markdown", "latex")
+        for form in ("csv", "markdown")
     ),
 )
 
@@ -90,7 +87,4 @@ def _printed(tables: Sequence[Path], form: str | None) -> Iterable[RenderableTyp
         return [to_csv(map(sheet_of, tables)).rstrip("\n")]
     if form == "markdown":
         return ["\n- ".join([f"{markdown(*in_rows(one))}\n", *footnotes(one)]) for one in sheets]
-    if form == "latex":
-        calls = [f"python -m workflow_scripts show {quote(str(path))} --latex" for path in tables]
-        return map(latex, sheets, calls)
     return sheets
