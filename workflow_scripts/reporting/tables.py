@@ -6,7 +6,7 @@ seed of another run, which makes the test a one-sample t-test. One that is made 
 Columns that are computed from others are computed seed by seed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from statistics import fmean
@@ -125,15 +125,18 @@ class _Table:
         """Values of a cell, by seed."""
         column = self.columns[heading]
         parts = {part: self.values(run, part) for part in read_by(column)}
+        sizes = [part.n for part in parts.values()]
         match column:
             case Column():
                 return self._scored(run, column)
             case PathColumn():
                 return self._path(run, column)
             case MeanColumn():
-                return _mean(parts)
+                return _combined(parts, lambda *values: fmean(values), sum(sizes))
             case RatioColumn():
-                return _ratio(parts)
+                return _combined(
+                    parts, lambda above, below: above / below if below else None, next(iter(parts.values())).n
+                )
             case GainColumn():
                 return self._gain(run, column.gain_of)
 
@@ -173,14 +176,9 @@ class _Table:
         baseline = self._baselines[run]
         if baseline is None:
             return Values({}, 0, ("nothing that it is compared with",))
-        ours, theirs = self.values(run, heading), self.values(baseline, heading)
-        if gains := self._gains(run, baseline, heading):
-            return Values(gains, ours.n, ())
-        both = ours.by_seed and theirs.by_seed
-        notes = (
-            ("no seed that the baseline has too",) if both else dict.fromkeys((*ours.notes, *theirs.notes))
-        )
-        return Values({}, 0, tuple(notes))
+        gains = self._gains(run, baseline, heading)
+        n = self.values(run, heading).n if gains else 0
+        return Values(gains, n, () if gains else (f"needs {heading} of a seed that both runs have",))
 
     def _gains(self, run: str, baseline: str, heading: str) -> dict[int, float]:
         """By how much a cell exceeds that of the baseline, by seed; empty where either is a gap."""
@@ -228,36 +226,21 @@ _TASKS: dict[type, str] = {
 """What columns that are computed from others show."""
 
 
-def _mean(parts: Mapping[str, Values]) -> Values:
-    """Mean over columns, for the seeds that all of them have; a gap in one of them is a gap."""
-    shared, lacking = _shared(parts)
-    means = {seed: fmean(values) for seed, values in shared.items()}
-    return Values(means, sum(part.n for part in parts.values()) if means else 0, lacking)
-
-
-def _ratio(parts: Mapping[str, Values]) -> Values:
-    """First column over second, for the seeds that both have; nothing over 0."""
-    shared, lacking = _shared(parts)
-    ratios = {seed: above / below for seed, (above, below) in shared.items() if below}
-    of_zero = () if len(ratios) == len(shared) else (f"{list(parts)[1]} is 0",)
-    return Values(ratios, next(iter(parts.values())).n if ratios else 0, lacking or of_zero)
-
-
-def _shared(parts: Mapping[str, Values]) -> tuple[dict[int, list[float]], tuple[str, ...]]:
-    """Values of several columns for the seeds that all of them have, and a note if a seed lacks a column."""
-    every = sorted({seed for part in parts.values() for seed in part.by_seed})
-    fewer = {heading: [seed for seed in every if seed not in part.by_seed] for heading, part in parts.items()}
-    shared = {
-        seed: [part.by_seed[seed] for part in parts.values()]
-        for seed in every
-        if not any(seed in gone for gone in fewer.values())
-    }
-    if gaps := [heading for heading, part in parts.items() if not part.by_seed]:
-        return shared, (f"needs {', '.join(gaps)}",)
-    if not shared:
-        return shared, ("no seed has all of its columns",)
-    having = ", ".join(heading for heading, gone in fewer.items() if gone)
-    return shared, (f"over {len(shared)} of {len(every)} seeds, which {having} has",) if having else ()
+def _combined(parts: Mapping[str, Values], number: Callable[..., float | None], n: int) -> Values:
+    """A number of the values of several columns, for the seeds that all of them have; a gap in one of them is a gap."""
+    seeds = {heading: {*part.by_seed} for heading, part in parts.items()}
+    every, shared = set.union(*seeds.values()), sorted(set.intersection(*seeds.values()))
+    numbers = {seed: number(*(part.by_seed[seed] for part in parts.values())) for seed in shared}
+    found = {seed: value for seed, value in numbers.items() if value is not None}
+    if gaps := [heading for heading, own in seeds.items() if not own]:
+        notes = [f"needs {', '.join(gaps)}"]
+    elif not shared:
+        notes = ["no seed has all of its columns"]
+    elif having := ", ".join(heading for heading, own in seeds.items() if own < every):
+        notes = [f"over {len(shared)} of {len(every)} seeds, which {having} has"]
+    else:
+        notes = [] if len(found) == len(shared) else [f"{[*parts][-1]} is 0"]
+    return Values(found, n if found else 0, tuple(notes))
 
 
 def make_table(job: Job) -> None:
