@@ -79,10 +79,8 @@ class Declaration(NamedTuple):
     of the kind in the path before it, and for each ``{corpus}`` that its runs are trained on."""
     settings: type[Settings] = Settings
     """Class of the settings. A field ``task`` excludes suites without that task; a field ``runs`` lists the runs."""
-    trained: bool = False
-    """Whether runs without training are excluded."""
-    method: Mapping[str, str] = _NOTHING
-    """Setting of a run's method to a shell pattern; runs whose value does not match are excluded."""
+    of_run: Callable[[Any], bool] = lambda _: True
+    """Whether it reads a run (``graph.study.Run``)."""
 
     @property
     def name(self) -> str:

@@ -56,7 +56,7 @@ class LearningCurves(Settings):
     ),
     reads={"histories": "<results>/runs/{run}/seed{seed}/history.parquet"},
     settings=LearningCurves,
-    trained=True,
+    of_run=lambda run: run.corpus is not None,
 )
 def learning_curves(request: Request[LearningCurves]) -> Drawn:
     """Draw training losses above and development scores below, a line per run.
@@ -108,7 +108,7 @@ _ONE_SEED = "A line is one seed: where a threshold begins is drawn at random, so
         "reports that c ends at 0.273 from every start (its Table 7)."
     ),
     reads={"metrics": "<results>/runs/{run}/seed{seed}/metrics.parquet"},
-    method={"module": "three_r"},
+    of_run=lambda run: run.method.module == "three_r",
 )
 def threshold_path(request: Request[Settings]) -> Drawn:
     """Draw threshold c and the dimensions below it, a row of panels for each run, a line for each seed."""

@@ -16,11 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workflow_scripts.figures.base import COLOURS, INK, WIDTH_INCHES, Declaration, Figure, Request
-from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import read_record, writing_model_folder
-from workflow_scripts.provenance.closure import code_files
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.provenance.key import job_key
 from workflow_scripts.reporting.records import split_labels
 
 _RC: dict[Any, Any] = {
@@ -98,36 +95,13 @@ def to_svg(picture: Figure | None, name: str, title: str, description: str, note
 
 
 def draw_figures(job: Job) -> None:
-    """Draw the figures of an experiment, or of the extraction study (rule draw_figures).
-
-    A figure of the same data, settings, code and packages as one that was drawn before is taken from the cache.
-    """
-    figures = job.settings["figures"]
+    """Draw the figures of an experiment, or of the extraction study (rule draw_figures)."""
     with writing_model_folder(job.artefacts[0], job.record()) as folder:
-        for name in figures:
-            files = {form: folder / f"{name}.{form}" for form in ("svg", "parquet")}
-            key = _key(job, name)
-            if not cache.restore(key, files):
-                svg, points = _draw(job, name)
-                files["svg"].write_text(svg, "utf-8")
-                pq.write_table(points, files["parquet"], compression="zstd")
-                cache.put(key, files)
+        for name in job.settings["figures"]:
+            svg, points = _draw(job, name)
+            (folder / f"{name}.svg").write_text(svg, "utf-8")
+            pq.write_table(points, folder / f"{name}.parquet", compression="zstd")
         job.record()  # checks the code again, of which drawing imports more
-
-
-def _key(job: Job, name: str) -> str:
-    """The hash of all that decides how a figure looks; modules of other figures do not."""
-    start = job.start
-    own = code_files("figures.drawing", f"figures.{start.settings['figures'][name]['module']}")
-    others = {file for file in start.meaning if file.startswith("workflow_scripts/figures/")}.difference(own)
-    return job_key(
-        job.rule,
-        wildcards=job.wildcards | {"figure": name},
-        settings=start.settings["figures"][name],
-        inputs={role: one.sha256 for role, one in start.inputs.items() if role.startswith(f"{name}.")},
-        meaning={file: meaning for file, meaning in start.meaning.items() if file not in others},
-        packages=start.packages,
-    )
 
 
 def _draw(job: Job, name: str) -> tuple[str, pa.Table]:

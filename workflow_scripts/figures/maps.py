@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
 import pyarrow as pa
@@ -177,6 +177,12 @@ class LayerAttention(Settings):
     max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
 
 
+def _attends_to_layers(run: Any) -> bool:
+    """Whether a run pools with LayerAttPooler's attention."""
+    readout: Any = getattr(run.method, "readout", None)
+    return getattr(readout, "kind", "") == "layer_attention" and "attention" in readout.pooling
+
+
 @partial(
     Declaration,
     title="Attention over layers: {title}",
@@ -188,7 +194,7 @@ class LayerAttention(Settings):
     ),
     reads={"models": MODELS},
     settings=LayerAttention,
-    method={"readout.kind": "layer_attention", "readout.pooling": "*attention*"},
+    of_run=_attends_to_layers,
 )
 def layer_attention(request: Request[LayerAttention]) -> Drawn:
     """Draw the weights of LayerAttPooler's attention over layers."""

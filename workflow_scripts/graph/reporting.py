@@ -5,10 +5,9 @@ Figures declare what they need (``figures.base.Declaration``).
 
 import re
 from collections.abc import Iterable, Iterator
-from fnmatch import fnmatchcase
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import MODELS, Declaration, all_figures
@@ -61,7 +60,7 @@ class Figures:
         block = getattr(grid.block, declared.name, shared)
         if block is None:
             return None
-        runs = {name: run for name, run in grid.runs.items() if _is_read(run, declared)}
+        runs = {name: run for name, run in grid.runs.items() if declared.of_run(run)}
         if "runs" in declared.settings.model_fields:
             runs = {name: runs[name] for name in at(block, "runs")}
         files = {
@@ -144,19 +143,6 @@ class Figures:
             "runs": list(figure.runs) if reads_runs else [],
             "names": names(self._settings, block) if isinstance(block, Shown) else {},
         }
-
-
-def _is_read(run: Run, declared: Declaration) -> bool:
-    """Whether a figure reads a run, as far as its training and method decide."""
-    found = ((_setting(run.method, path), wanted) for path, wanted in declared.method.items())
-    return bool(run.corpus or not declared.trained) and all(
-        fnmatchcase(str(one), wanted) for one, wanted in found
-    )
-
-
-def _setting(method: Any, path: str) -> Any:
-    """The setting of a method at a dotted path; None if the method has no such setting."""
-    return reduce(lambda part, key: getattr(part, key, None), path.split("."), method)
 
 
 class Page:

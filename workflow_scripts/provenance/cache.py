@@ -1,4 +1,4 @@
-"""The cache of finished work: outputs of jobs, tasks of suites and figures, each under its key.
+"""The cache of finished work: outputs of jobs and tasks of suites, each under its key.
 
 An entry is a folder, ``<cache>/<two digits>/<key>``, with the files by name and ``entry.json``, a list of their hashes.
 Entries and outputs share their bytes by hard links; on another disk, and on some network disks, they are copies.
