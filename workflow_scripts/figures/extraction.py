@@ -189,7 +189,7 @@ def mixing_map(request: Request[MixingMap]) -> Drawn:
 
     config, (names, scores) = request.config, _read(request)
     points = maps(config, names, scores)
-    rows = points.dropna(subset=["y"])
+    rows = points.dropna(subset=["y"]).astype({"point": "float"})
     source = names.representations.get(config.representation, config.representation)
     notes = [f"{source}, of which a share w is its static averages. {_UNITS} {_HOW_DRAWN}"]
     notes.append(_gaps(points["panel"], points["note"]))

@@ -7,16 +7,11 @@ heading if it applies to all cells of a column.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, product
+from itertools import chain, product, zip_longest
 from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase
 
 import pandas as pd
-from rich.box import SIMPLE_HEAD
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.measure import Measurement
-from rich.table import Table
-from rich.text import Text
 
 from workflow_scripts.columns import TABLE
 from workflow_scripts.provenance.artefacts import read_table
@@ -24,8 +19,6 @@ from workflow_scripts.reporting.cells import Row, between, text_of
 from workflow_scripts.reporting.extraction import shown
 from workflow_scripts.reporting.records import Labels, record_of, split_labels
 from workflow_scripts.settings.extraction import ExtractionTable, Names
-
-_ENDLESS = 100_000  # characters: what a table needs where nothing is folded
 
 
 @dataclass(frozen=True)
@@ -173,17 +166,6 @@ class Sheet:
         """Whether a cell has a star, which then has to be explained."""
         return bool((self.cells["star"] != "").any())
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Print the table in the terminal; if it is too wide, it is continued below, at least one column at a time."""
-        yield Text.assemble((self.title, "bold"), f"\n{self.source}")
-        unfolded, start = options.update(max_width=_ENDLESS), 0
-        for end in range(1, len(self.heads) + 1):
-            wider = Measurement.get(console, unfolded, _printed(self, start, end + 1)).maximum
-            if end == len(self.heads) or wider > options.max_width:
-                yield _printed(self, start, end)
-                start = end
-        yield from (Text(line, style="dim") for line in footnotes(self))
-
 
 def sheet_of(path: Path, times: Path | None = None) -> Sheet:
     """A table as its file and its record say.
@@ -280,18 +262,14 @@ def footnotes(sheet: Sheet) -> Iterator[str]:
 # Terminal
 
 
-def _printed(sheet: Sheet, start: int, end: int) -> Table:
-    """All rows of some columns."""
+def in_terminal(sheet: Sheet, width: int) -> str:
+    """A table with up to three lines a run; if it is wider than so many letters, it is continued below."""
     head, *rows = _grid(sheet, _in_lines)
-    before = len(head) - len(sheet.heads)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("run", overflow="fold")
-    shown = [*range(1, before), *range(before + start, min(before + end, len(head)))]
-    for place in shown:
-        table.add_column(Text(head[place]), justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(row[place]) for place in (0, *shown)))
-    return table
+    lines = [line for row in rows for line in zip_longest(*map(str.splitlines, row), fillvalue="")]
+    cells, runs = [line[1:] for line in lines], [line[0] for line in lines]
+    frame = pd.DataFrame(cells, index=runs, columns=head[1:]).rename_axis(columns="run")
+    printed = frame.to_string(line_width=width)
+    return "\n".join([sheet.title, sheet.source, "", printed, "", *footnotes(sheet)])
 
 
 def _in_lines(row: Row) -> str:

@@ -7,6 +7,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from shutil import get_terminal_size
 
 import pyarrow.parquet as pq
 from rich.console import RenderableType
@@ -16,12 +17,14 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.reporting.sheets import (
     footnotes,
     in_rows,
+    in_terminal,
     sheet_of,
     to_csv,
 )
 from workflow_scripts.verbs.printing import Answer, argument, markdown
 from workflow_scripts.verbs.records import artefact_at, study_folder
 
+_PIPE_WIDTH = 240
 _REMEDY = "Give a study, or files of its tables."
 
 
@@ -87,4 +90,5 @@ def _printed(tables: Sequence[Path], form: str | None) -> Iterable[RenderableTyp
         return [to_csv(map(sheet_of, tables)).rstrip("\n")]
     if form == "markdown":
         return ["\n- ".join([f"{markdown(*in_rows(one))}\n", *footnotes(one)]) for one in sheets]
-    return sheets
+    width = get_terminal_size((_PIPE_WIDTH, 0)).columns
+    return [f"{in_terminal(one, width)}\n" for one in sheets]

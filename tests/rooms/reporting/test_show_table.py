@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from tests.jobs import begin_here
 from tests.rooms.reporting.conftest import SIGNIFICANCE, command
@@ -16,7 +15,8 @@ from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.reporting.cells import number, p_equation, p_text, score_text
-from workflow_scripts.reporting.sheets import Sheet, to_csv
+from workflow_scripts.reporting.sheets import Sheet, in_terminal, to_csv
+from workflow_scripts.verbs.printing import Answer, give
 
 MINUS = "\N{MINUS SIGN}"
 COLUMN = {"suite": "sts", "task": "a", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
@@ -33,12 +33,6 @@ def row(run, heading="A", **changes):
     trained = tested if run != RUNS[0] else {}
     values = {"run": run, "heading": heading, "mean": 58.1049, "sd": 0.14, "seeds": 2, "n": 1225}
     return dict.fromkeys(TABLE.names) | values | {"labels": []} | COLUMN | trained | changes
-
-
-def as_printed(sheet, width=100):
-    console = Console(file=io.StringIO(), width=width, color_system=None)
-    console.print(sheet)
-    return console.file.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -107,15 +101,16 @@ READ = {
 
 @pytest.mark.parametrize(("rows", "alpha", "said", "unsaid"), READ.values(), ids=READ)
 def test_a_reader_is_told(rows, alpha, said, unsaid):
-    text = " ".join(as_printed(sheet(rows, alpha=alpha)).split())
+    text = " ".join(in_terminal(sheet(rows, alpha=alpha), 100).split())
     assert [part for part in said if " ".join(part.split()) not in text] == []
     assert [part for part in unsaid if part in text] == []
 
 
-def test_text_from_data_is_no_markup_for_the_terminal():
+def test_text_from_data_is_no_markup_for_the_terminal(capsys):
     hostile = "[red]not red[/red] :smile: [/]"
-    text = as_printed(sheet([row(run, hostile, labels=[hostile]) for run in RUNS], [hostile]))
-    assert text.count(hostile) == 2
+    rows = [row(run, hostile, labels=[hostile]) for run in RUNS]
+    give(Answer(parts=[in_terminal(sheet(rows, [hostile]), 100)]), as_json=False)
+    assert capsys.readouterr().out.count(hostile) == 2
 
 
 def test_the_csv_is_rounded_to_the_printed_digits():
