@@ -7,7 +7,7 @@ defines all three, and the figure prints the task's note.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -31,7 +31,7 @@ from workflow_scripts.figures.base import (
 )
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import experiment_of
-from workflow_scripts.settings.grids import Experiment, Point, baselines_of, expand, points_of
+from workflow_scripts.settings.grids import Experiment, baselines_of, points_of
 from workflow_scripts.settings.names import Heading, Place, Refers
 
 _BARS: dict[str, Any] = {"fmt": "none", "ecolor": INK, "elinewidth": 0.8, "alpha": 0.35}
@@ -100,7 +100,7 @@ def sweeps(config: Sweep, experiment: Experiment, table: pd.DataFrame) -> list[p
     other settings are swept too, a value has several runs. A run without a score has a null mean.
     """
     scores = table[["run", "heading", "mean", "sd", "seeds"]].astype({"seeds": "Int64"})
-    points = points_of(experiment) | dict(_runs_at(experiment))
+    points = points_of(experiment)
     panels = []
     for plot in config.plots:
         heading = plot.heading or experiment.headline_column().heading
@@ -119,15 +119,6 @@ def _baselines(experiment: Experiment, drawn: Sequence[tuple[Any, ...]]) -> Iter
     pairs = [(baseline, series) for run, series, *_ in drawn if (baseline := baselines[run])]
     shared = len({baseline for baseline, _ in pairs}) == 1
     return dict.fromkeys((base, base if shared else series, None, None) for base, series in pairs)
-
-
-def _runs_at(experiment: Experiment) -> Iterator[tuple[str, Point]]:
-    """Runs whose values are given by ``at``; runs that differ only in their tags are one series."""
-    for block in experiment.runs:
-        if block.at:
-            untagged = block.model_copy(update={"tag": None})
-            named = zip(expand(block, experiment.seeds), expand(untagged, experiment.seeds), strict=True)
-            yield from ((run, Point(line, block.at)) for (run, *_), (line, *_) in named)
 
 
 def _ordered(values: Sequence[Any]) -> list[Any]:

@@ -69,7 +69,10 @@ def paper_of(experiment: str) -> str:
 
 
 class Point(NamedTuple):
-    """Where a run lies in the sweep of its block: the name it has without it, and dotted setting to value."""
+    """Where a run lies in plots: its line, and dotted setting to value, swept or given.
+
+    A line is a name without the sweep, and, where values are given, without the tag.
+    """
 
     series: str
     values: Config
@@ -118,8 +121,9 @@ def _filled(baseline: str | None, run: Run, title: str) -> str | None:
 
 
 def points_of(grid: "AnyGrid") -> dict[str, Point]:
-    """Where the runs of blocks with a sweep lie, by name."""
-    return {name: point for block, name, _, point in _expanded(grid) if block.sweep}
+    """Where runs with swept or given values lie, by name; the swept ones first."""
+    runs = sorted(_expanded(grid), key=lambda one: not one[0].sweep)
+    return {name: point for _, name, _, point in runs if point.values}
 
 
 def _expanded(grid: "AnyGrid") -> Iterator[tuple["RunBlock", str, Run, Point]]:
@@ -135,9 +139,10 @@ def expand(block: "RunBlock", seeds: Sequence[int]) -> Iterator[tuple[str, Run, 
     for axes in product(*(listed(getattr(block, axis)) for axis in AXES)):
         method, encoder, corpus, reading, teacher = axes
         series = ".".join(filter(None, (*axes, block.tag)))
+        line = ".".join(filter(None, axes)) if block.at else series
         for values in product(*block.sweep.values()):
-            point = Point(series, dict(zip(block.sweep, values, strict=True)))
-            swept = (_nested(setting.split("."), value) for setting, value in point.values.items())
+            at = dict(zip(block.sweep, values, strict=True))
+            swept = (_nested(setting.split("."), value) for setting, value in at.items())
             run = Run(
                 method=method,
                 encoder=encoder,
@@ -148,9 +153,9 @@ def expand(block: "RunBlock", seeds: Sequence[int]) -> Iterator[tuple[str, Run, 
                 teacher=teacher,
             )
             swept_part = "-".join(
-                f"{setting.rsplit('.', 1)[-1]}{_shown(value)}" for setting, value in point.values.items()
+                f"{setting.rsplit('.', 1)[-1]}{_shown(value)}" for setting, value in at.items()
             )
-            yield ".".join(filter(None, [series, swept_part])), run, point
+            yield ".".join(filter(None, [series, swept_part])), run, Point(line, at | block.at)
 
 
 def _nested(keys: Sequence[str], value: Any) -> Config:
