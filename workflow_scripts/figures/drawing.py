@@ -85,7 +85,8 @@ def to_svg(picture: Figure | None, name: str, title: str, description: str, note
     figure.text(left, top + gap, fill(title, _TITLE_LETTERS), size=9.5, weight="bold", va="bottom")
     lines = "\n".join(fill(note, _NOTE_LETTERS) for note in notes)
     figure.text(left, bottom - gap, lines, size=7, va="top", linespacing=1.35)
-    buffer, metadata = io.StringIO(), dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    buffer = io.StringIO()
+    metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(buffer, format="svg", bbox_inches="tight", metadata=metadata)
     spoken = f'<title id="{name}-title">{escape(title)}</title>\n <desc id="{name}-desc">{escape(description)}</desc>'
     opening = f'role="img" aria-labelledby="{name}-title {name}-desc" version="1.1">'

@@ -67,11 +67,13 @@ def draw_maps(
 
     row, column, label = sides
     runs, titles = [*points["run"].unique()], [*points[panel].unique()]
-    height, letters = _AROUND_INCHES + _TOKEN_INCHES * points[column].nunique(), _LETTERS // len(titles)
+    height = _AROUND_INCHES + _TOKEN_INCHES * points[column].nunique()
+    letters = _LETTERS // len(titles)
     figure, panels = new_figure(height * len(runs), len(runs), len(titles), subplot_kw=_EMPTY)
     for (run, title), own in points.groupby(["run", panel], sort=False):
         axes = panels[runs.index(run), titles.index(title)]
-        numbers, labels = own.pivot_table(value, row, column), own.groupby(column)[label].first()
+        numbers = own.pivot_table(value, row, column)
+        labels = own.groupby(column)[label].first()
         seaborn.heatmap(
             numbers, ax=axes, vmin=low, vmax=high, cmap="cividis_r", xticklabels=labels, yticklabels=labels,
             annot=len(labels) <= numbers_up_to, fmt=".2f", annot_kws={"size": 6}, cbar=title == titles[-1],
@@ -200,8 +202,9 @@ def layer_attention(request: Request[LayerAttention]) -> Drawn:
     """Draw the weights of LayerAttPooler's attention over layers."""
     models = single_encoders(request.inputs["models"])
     points = pd.concat([layer_weights(*model, request.config) for model in models], ignore_index=True)
-    sides, weights = ("query_layer", "key_layer", "key_layer"), points["weight"]
-    figure = draw_maps(points, "sentence", sides, "weight", weights.min(), weights.max())
+    sides = ("query_layer", "key_layer", "key_layer")
+    low, high = points["weight"].agg(["min", "max"])
+    figure = draw_maps(points, "sentence", sides, "weight", low, high)
     note = "Rows: layers that query; columns: layers that answer, 0 the embedding output; means over seeds."
     return Drawn(points, figure, [note])
 

@@ -265,10 +265,12 @@ class AlignmentUniformity(Settings):
 def alignment_uniformity(request: Request[AlignmentUniformity]) -> Drawn:
     """Plot alignment over uniformity, coloured by the experiment's headline."""
     (path,) = request.inputs["table"]
-    headline, table = experiment_of(path).headline_column().heading, read_table(path, TABLE).to_pandas()
+    headline = experiment_of(path).headline_column().heading
+    table = read_table(path, TABLE).to_pandas()
     means = table[table["heading"] == headline].set_index("run")["mean"]
     scores = (read_table(path, SCORES) for path in request.inputs["scores"])
-    points, task = plane(scores, means, request.config), request.config.task
+    points = plane(scores, means, request.config)
+    task = request.config.task
     labels = [f"{metric} on {task} (lower is better)" for metric in ("uniformity", "alignment")]
     drawn = draw_plane(points, "uniformity", "alignment", labels, headline)
     notes = ", ".join(sorted(points["note"].dropna().unique()))
