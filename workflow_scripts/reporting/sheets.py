@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, product, zip_longest
 from pathlib import Path
-from string import ascii_lowercase, ascii_uppercase
+from string import ascii_lowercase
 
 import pandas as pd
 
@@ -120,17 +120,18 @@ class Sheet:
 
     @cached_property
     def substitutions(self) -> dict[str, str]:
-        """Each with the letter that marks it."""
-        return _lettered(self.labels.substitutions, ascii_lowercase)
+        """Each with what marks it: a to z, then aa, ab, ..."""
+        letters = chain(ascii_lowercase, map("".join, product(ascii_lowercase, repeat=2)))
+        return dict(zip(self.labels.substitutions, letters, strict=False))
 
     def _marks(self, labels: Iterable[str]) -> list[str]:
         return [self.substitutions[label] for label in sorted(set(labels)) if label in self.substitutions]
 
     @cached_property
-    def baselines(self) -> dict[str, str]:
-        """Runs that others are compared with, in the order of the table, each with its letter."""
+    def baselines(self) -> list[str]:
+        """Runs that others are compared with."""
         compared = {row["baseline"] for row in self.rows}
-        return _lettered([run for run in self.cells["run"].unique() if run in compared], ascii_uppercase)
+        return [run for run in self.cells["run"].unique() if run in compared]
 
     def named(self, name: str) -> str:
         """Names for readers, in place of the identifiers of runs and headings."""
@@ -154,7 +155,7 @@ class Sheet:
     @property
     def only_baseline(self) -> str | None:
         """The baseline of all rows, where they share one."""
-        return next(iter(self.baselines)) if len(self.baselines) == 1 else None
+        return self.baselines[0] if len(self.baselines) == 1 else None
 
     @property
     def any_difference(self) -> bool:
@@ -197,11 +198,6 @@ def sheet_of(path: Path, times: Path | None = None) -> Sheet:
     )
 
 
-def _lettered(names: Iterable[str], alphabet: str) -> dict[str, str]:
-    """Each with its mark: a to z, then aa, ab, ..."""
-    return dict(zip(names, chain(alphabet, map("".join, product(alphabet, repeat=2))), strict=False))
-
-
 def _measure(cells: pd.DataFrame) -> str:
     """The measure of a column, whose rows may differ in measure or dataset."""
     scales = {*cells["scale"]}
@@ -218,21 +214,16 @@ def _measure(cells: pd.DataFrame) -> str:
 def _grid(sheet: Sheet, cell: Callable[[Row], str]) -> list[list[str]]:
     """The texts of a table, its heading first; ``cell`` gives those of its cells.
 
-    Where rows are compared with different runs, a column says by letter with which; a letter in brackets is that of a
-    run which is only a baseline of others.
+    Where rows are compared with different runs, a column says with which.
     """
 
     def named(one: Row) -> str:
         return _signed(sheet.named(one["name"]), one)
 
-    def base(line: Row) -> str:
-        own = f"({sheet.baselines[line['name']]})" if line["baseline"] else ""
-        return sheet.baselines[line["against"]] if line["against"] else own
-
     bases = sheet.has_bases
     head = ["run", *["base"] * bases, *sheet.facts, *map(named, sheet.heads)]
     rows = (
-        [named(line), *[base(line)] * bases, *line["facts"].values(), *map(cell, line["cells"])]
+        [named(line), *[line["against"] or ""] * bases, *line["facts"].values(), *map(cell, line["cells"])]
         for line in sheet.lines
     )
     return [head, *rows]
@@ -249,8 +240,6 @@ def footnotes(sheet: Sheet) -> Iterator[str]:
     to = sheet.only_baseline or "the run that column base names"
     difference = f", and the difference to {to}" if sheet.any_difference else ""
     yield f"mean ± standard deviation over seeds{difference}"
-    if sheet.has_bases:
-        yield "base: " + ", ".join(f"{letter} is {run}" for run, letter in sheet.baselines.items())
     if sheet.any_significant:
         tested = "two-sided t-test over seeds, not corrected for the number of comparisons"
         yield f"* p < {sheet.level}, {tested}"
