@@ -1,4 +1,4 @@
-"""Tables as readers see them: a frame of cells, each as text, and its views as terminal, Markdown and CSV.
+"""Tables as readers see them: a frame of cells, each as text, and its views as terminal, Markdown, LaTeX and CSV.
 
 A substitution is marked by a letter on each run that it affects, a note by a number on each of its cells, or on the
 heading if it applies to all cells of a column.
@@ -269,7 +269,7 @@ def _in_lines(row: Row) -> str:
     return "\n".join([first, *(f"{line} " for line in (difference, paper) if line)])
 
 
-# Markdown and CSV
+# Markdown, LaTeX and CSV
 
 
 def in_rows(sheet: Sheet) -> list[list[str]]:
@@ -280,6 +280,62 @@ def in_rows(sheet: Sheet) -> list[list[str]]:
         return f"{_signed(row['score'], row)}{row['star']}{difference}"
 
     return _grid(sheet, cell)
+
+
+_IN_LATEX = str.maketrans(
+    {sign: rf"\{sign}" for sign in "&%$#_{}"}
+    | {
+        sign: rf"\text{name}{{}}"
+        for sign, name in (("~", "asciitilde"), ("^", "asciicircum"), ("\\", "backslash"))
+    }
+    | {sign: f"{{{sign}}}" for sign in "[]*"}  # which would belong to the end of the row above
+    | {sign: f"${sign}$" for sign in "<>|"}
+    | {
+        "\N{MINUS SIGN}": "$-$",
+        "±": r"$\pm$",
+        "\N{MULTIPLICATION SIGN}": r"$\times$",
+        "≤": r"$\leq$",
+        "≥": r"$\geq$",
+        "→": r"$\to$",
+    }
+)
+
+
+def latex(sheet: Sheet, command: str) -> str:
+    """A table as papers print it, with the rules of booktabs and its signs explained below it.
+
+    Args:
+        sheet: The table.
+        command: What printed it, for a comment.
+    """
+    rows = in_rows(sheet)
+    head, *body = (rf"{' & '.join(map(_in_latex, row))} \\" for row in rows)
+    # Paragraphs of a small box, because a footnote of a floating table would be lost.
+    return "\n".join(
+        [
+            f"% {' '.join(command.split())}",
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{_in_latex(f'{sheet.title} ({sheet.source})')}}}",
+            rf"\label{{tab:{sheet.name}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(rows[0]) - 1)}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\begin{minipage}{\linewidth}\footnotesize\medskip",
+            *(rf"{_in_latex(line)}\par" for line in footnotes(sheet)),
+            r"\end{minipage}",
+            r"\end{table}",
+        ]
+    )
+
+
+def _in_latex(text: str) -> str:
+    """Text that LaTeX prints unchanged, in one line; letters of any alphabet stay, as UTF-8."""
+    return " ".join(text.split()).translate(_IN_LATEX)
 
 
 _CSV_FIELDS = [

@@ -1,12 +1,14 @@
 """Print tables: all of a study, results/<study>, or the files that are named.
 
---csv has their numbers, rounded and without times; --markdown has a table's cells as they are printed.
+--csv has their numbers, rounded and without times; --markdown and --latex have a table's cells as they are printed;
+LaTeX needs booktabs.
 
   python -m workflow_scripts show results/demo/tables/demo.parquet --markdown
 """
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from shlex import quote
 from shutil import get_terminal_size
 
 import pyarrow.parquet as pq
@@ -18,6 +20,7 @@ from workflow_scripts.reporting.sheets import (
     footnotes,
     in_rows,
     in_terminal,
+    latex,
     sheet_of,
     to_csv,
 )
@@ -68,7 +71,7 @@ ARGUMENTS = (
             const=form,
             help=f"print as {form} instead",
         )
-        for form in ("csv", "markdown")
+        for form in ("csv", "markdown", "latex")
     ),
 )
 
@@ -90,5 +93,8 @@ def _printed(tables: Sequence[Path], form: str | None) -> Iterable[RenderableTyp
         return [to_csv(map(sheet_of, tables)).rstrip("\n")]
     if form == "markdown":
         return ["\n- ".join([f"{markdown(*in_rows(one))}\n", *footnotes(one)]) for one in sheets]
+    if form == "latex":
+        calls = [f"python -m workflow_scripts show {quote(str(path))} --latex" for path in tables]
+        return map(latex, sheets, calls)
     width = get_terminal_size((_PIPE_WIDTH, 0)).columns
     return [f"{in_terminal(one, width)}\n" for one in sheets]

@@ -1,4 +1,4 @@
-"""Tables as readers see them: in the terminal, as CSV and Markdown."""
+"""Tables as readers see them: in the terminal, as CSV, Markdown and LaTeX."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.reporting.cells import number, p_equation, p_text, score_text
-from workflow_scripts.reporting.sheets import Sheet, in_terminal, to_csv
+from workflow_scripts.reporting.sheets import Sheet, in_terminal, latex, to_csv
 from workflow_scripts.verbs.printing import Answer, give
 
 MINUS = "\N{MINUS SIGN}"
@@ -137,6 +137,29 @@ def test_a_study_shows_its_tables_in_every_form(finished):
     assert "| run | seeds | STS12 | STS16 [1] | STS-B | Avg. |" in markdown.splitlines()[:3]
     assert len(re.findall(rf"^\| {SIMCSE} \(a,b\) \| 3 \| .* ± .* \|$", markdown, re.MULTILINE)) == 1
     assert "\n\n- mean ± standard deviation" in markdown
+    text = printed("show", finished, "--latex")[1]
+    comment = text.splitlines()[0]
+    assert comment == f"% python -m workflow_scripts show {table} --latex"
+    assert printed("show", *comment.split()[5:])[1] == text
+    assert r"run & seeds & STS12 & STS16 {[}1{]} & STS-B & Avg. \\" in text
+    assert re.search(r" & \d+\.\d\d \$\\pm\$ 0\.\d\d{\*} \(\+", text)
+
+
+HOSTILE = r"[a] 50% & {x}_$1^2~#\*"
+
+
+def test_signs_of_latex_are_escaped_in_every_text():
+    escaped = r"{[}a{]} 50\% \& \{x\}\_\$1\textasciicircum{}2\textasciitilde{}\#\textbackslash{}{*}"
+    rows = [row(run, HOSTILE, labels=[HOSTILE], note=HOSTILE) for run in RUNS]
+    text = latex(sheet(rows, [HOSTILE], title=HOSTILE, shown={RUNS[1]: HOSTILE}), "show 'a\nb%'")
+    assert text.splitlines()[0] == "% show 'a b%'" and HOSTILE not in text
+    assert text.count(escaped) == 5  # title, heading, run, substitution and note
+
+
+def test_a_column_may_have_the_name_of_another():
+    alike = latex(sheet([row(run, "seeds") for run in RUNS], ["seeds"]), "")
+    lines = [line for line in alike.splitlines() if " & " in line]
+    assert lines[0] == r"run & seeds & seeds \\" and {line.count("&") for line in lines} == {2}
 
 
 def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_path, monkeypatch):
