@@ -87,7 +87,9 @@ def arguments(folder: Path) -> list[str]:
     }  # fmt: skip
     files = {name: folder / f"{name}.parquet" for name in ("table", "dropped")}
     settings = {"source": "none"}
-    call = call_of("read_dataset", settings, ["data.readers.lines"], dataset="lines", contract=block, **files)
+    call = call_of(
+        "read_dataset", settings, ["data.readers.sentences"], dataset="lines", contract=block, **files
+    )
     return ["-m", "workflow_scripts.jobs", "read_dataset", json.dumps(call)]
 
 

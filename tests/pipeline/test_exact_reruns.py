@@ -514,8 +514,8 @@ EDITS = {  # module to the jobs that a real edit of it brings back
     "columns:CLAIMS": JUDGED | REPORT,  # tables by the columns that a job's code names
     "columns:ATTENTION": FIGURES | REPORT,
     "columns:TASKS": NOTHING,  # the demo has no task of mteb
-    "data.readers.lee": JUDGEMENTS | SCORED_AGAIN,
-    "data.readers.wikipedia_xml": TEXT | FROM_TEXT,
+    "data.readers.rows": JUDGEMENTS | SCORED_AGAIN,
+    "data.readers.sentences": TEXT | FROM_TEXT,
     "evaluation.sts": ALL_EVALUATED | SCORED_AGAIN,
     "figures.curves": FIGURES | REPORT,
     "figures.extraction": OF_EXTRACTION | REPORT,
@@ -553,7 +553,7 @@ def test_a_module_is_an_input_of_the_jobs_that_compute_with_it_and_no_other(reco
     assert {recorded[path][0] for path in changed & recorded.keys()} == {*EDITS[module]}
 
 
-@pytest.mark.parametrize("module", ["data.readers.lee", "provenance.key", "losses.modulus", "figures.base"])
+@pytest.mark.parametrize("module", ["data.readers.rows", "provenance.key", "losses.modulus", "figures.base"])
 def test_an_edit_reruns_as_many_jobs(finished, module):
     with edited(finished, [module], REAL):
         assert planned_jobs(finished) == EDITS[module]

@@ -36,6 +36,7 @@ from workflow_scripts.data.tables import in_form, table_of
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input
+from workflow_scripts.settings.readers import READERS
 from workflow_scripts.settings.sources import Contract, Dataset, FileSource, HubSource, Pinned
 
 _DAMAGE = (pa.ArrowException, UnicodeError, SyntaxError, EOFError, lzma.LZMAError, zlib.error, OSError)
@@ -119,10 +120,11 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
         origin[role] = as_pinned(files[role], f"{source.prefix}{file.path}", file.sha256, advice)
         if not accepted(file.sha256):
             print(f"{files[role]}: not pinned; its sha256 is {origin[role].sha256}")  # noqa: T201
-    reader = importlib.import_module(f"workflow_scripts.data.readers.{source.reader}")
-    options = reader.Config.parse(source.options, f"options of reader {source.reader}")
+    takes = READERS[source.reader]
+    options = takes.parse(source.options, f"options of reader {source.reader}")
+    module = importlib.import_module(f"workflow_scripts.data.readers.{takes.module}")
     try:
-        return reader.read(files, options), origin
+        return getattr(module, source.reader)(files, options), origin
     except _DAMAGE as error:
         if (
             getattr(error, "errno", None) is not None

@@ -27,6 +27,7 @@ from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.apis import ApertiumBlock
 from workflow_scripts.settings.corpora import Shape, Translation
 from workflow_scripts.settings.extraction import LocalWords, PackagedWords
+from workflow_scripts.settings.readers import READERS
 from workflow_scripts.settings.sources import (
     DatasetBlock,
     FileSource,
@@ -273,7 +274,7 @@ class Dataset:
     def readers(self) -> list[str]:
         """The module that reads its source now, and no other."""
         read = (source.reader for source in self._sources if not isinstance(source, HubSource))
-        return sorted({f"data.readers.{reader}" for reader in read})
+        return sorted({f"data.readers.{READERS[reader].module}" for reader in read})
 
 
 def fetching(study: Study, encoder: str) -> str:

@@ -79,7 +79,7 @@ class File(Settings):
 
 class _Files(Settings):
     files: dict[str, File] = Field(min_length=1, description="Files by role, as the reader names them.")
-    reader: str = Field(pattern="^[a-z0-9_]+$", description="Module in workflow_scripts/data/readers.")
+    reader: str = Field(pattern="^[a-z0-9_]+$", description="Function in workflow_scripts/data/readers.")
     options: dict[str, JsonValue] = Field(default={}, description="Keyword arguments of the reader.")
 
 

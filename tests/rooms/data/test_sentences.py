@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workflow_scripts.columns import SENTENCES
-from workflow_scripts.data.sentences import keep_sentences, split_sentences
+from workflow_scripts.data.readers.sentences import keep_sentences, split_sentences
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
-"""One reader per source format: a module of this folder, which a dataset's source names.
+"""Readers of source formats: functions of the modules of this folder, which a dataset's source names.
 
-A reader has a function ``read(files, options)``. It gets files by role (the keys of the source's ``files``, with
-checked hashes) and the source's ``options``, parsed by ``Config``, which is of ``settings.readers``. It returns
-``Rows`` of a form that ``Config`` names, and raises a DataError with file and line, the actual and the expected
-contents. It need not catch a library's exceptions for damaged files: ``datasets.load`` adds the file's name.
+A reader gets files by role (the keys of the source's ``files``, with checked hashes) and the source's ``options``,
+parsed by its class in ``settings.readers``. It returns ``Rows`` of a form that the class names, and raises a DataError
+with file and line, the actual and the expected contents. It need not catch a library's exceptions for damaged files:
+``datasets.load`` adds the file's name.
 
 Lines of text end at a line feed, with or without carriage returns: ``str.splitlines`` would also split at characters
 that occur inside texts (U+0085, U+2028). A file whose name ends in ``.gz`` is decompressed. Pairs without a score and

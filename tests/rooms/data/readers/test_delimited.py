@@ -5,8 +5,9 @@ import gzip
 import pytest
 
 from workflow_scripts.columns import FORMS
-from workflow_scripts.data.readers.delimited import Config, read
+from workflow_scripts.data.readers.rows import delimited
 from workflow_scripts.errors import DataError
+from workflow_scripts.settings.readers import Delimited
 
 SCORED = {"columns": {"sentence1": "sentence1", "sentence2": "sentence2", "score": "score"}}
 WITH_SUBSETS = {"columns": SCORED["columns"] | {"subset": "subset"}}
@@ -15,9 +16,6 @@ STSB = CSV | {"header": ["sentence1", "sentence2", "score"]}
 TRIPLES = CSV | {"columns": {"anchor": "sent0", "positive": "sent1", "negative": "hard_neg"}}
 SST2 = {"header": ["text", "label"], "columns": {"text1": "text", "label": "label"}, "strip": True}
 SST5 = SST2 | {"header": ["label", "text"], "separator": " "}
-STSB_RELEASE = WITH_SUBSETS | {"header": ["genre", "file", "score", "sentence1", "sentence2"]}
-STSB_RELEASE |= {"columns": WITH_SUBSETS["columns"] | {"subset": "file"}}
-STR = CSV | {"columns": {"sentence1": "Text", "sentence2": "Text", "score": "Score"}, "between": "\n"}
 LONG = "long " * 40_000
 TREC = SST5 | {"label_until": ":", "remove": "`'", "otherwise": "latin-1"}
 QUALITY = {"columns": {"label": "Quality", "text1": "#1 String", "text2": "#2 String"}}
@@ -33,10 +31,11 @@ def parsed(tmp_path):
             (tmp_path / f"{role}{suffix}").write_bytes(
                 content.encode() if isinstance(content, str) else content
             )
-        settings = Config(**options)
-        found = read({role: tmp_path / f"{role}{suffix}" for role in contents}, settings)
+        settings = Delimited(**options)
+        found = delimited({role: tmp_path / f"{role}{suffix}" for role in contents}, settings)
         assert found.table.schema == FORMS[settings.form]
-        return [tuple(row.values()) for row in found.table.to_pylist()], dict(found.dropped)
+        assert not found.dropped
+        return [tuple(row.values()) for row in found.table.to_pylist()]
 
     return of
 
@@ -57,33 +56,29 @@ def parsed(tmp_path):
     ids=["scored pairs", "MRPC", "SST-2", "SST-5", "TREC", "STS-B", "triples", "pairs without negatives"],
 )  # fmt: skip
 def test_one_row_of_each_format(parsed, options, content, row):
-    assert parsed(options, all=content) == ([row], {})
-    assert parsed(options, ".gz", all=gzip.compress(b"\xef\xbb\xbf" + content.encode())) == ([row], {})
+    assert parsed(options, all=content) == [row]
+    assert parsed(options, ".gz", all=gzip.compress(b"\xef\xbb\xbf" + content.encode())) == [row]
 
 
 @pytest.mark.parametrize(
-    ("options", "content", "rows", "dropped"),
+    ("options", "content", "rows"),
     [
         (WITH_SUBSETS, "subset\tscore\tsentence1\tsentence2\nA\t4.4\ta\tb\nA\t\tc\td\nB\t0\te\tf\n",
-         [("A", "a", "b", 4.4), ("A", "c", "d", None), ("B", "e", "f", 0.0)], {}),
-        (QUORA, "split\tdup\tq1\tq2\ndev\t1\ta\tb\ntest\t0\tc\td\n", [("dev", "a", "b", "1"), ("test", "c", "d", "0")], {}),
-        (STSB_RELEASE, "news\tMSRpar\t4.5\ta\tb\thttp://a\tLDC\nnews\tOnWN\t3\tc\td\n",
-         [("MSRpar", "a", "b", 4.5), ("OnWN", "c", "d", 3.0)], {"kept: more cells than header": 1}),
-        (STR, 'DocID,Text,Score\n1,"It rains, today.\nShowers fall.",0.9\n2,"A ""b""\nc",0\n',
-         [("", "It rains, today.", "Showers fall.", 0.9), ("", 'A "b"', "c", 0.0)], {}),
-        (CSV | SCORED, f'score,sentence1,sentence2\n1,"{LONG}",b\n', [("", LONG, "b", 1.0)], {}),
+         [("A", "a", "b", 4.4), ("A", "c", "d", None), ("B", "e", "f", 0.0)]),
+        (QUORA, "split\tdup\tq1\tq2\ndev\t1\ta\tb\ntest\t0\tc\td\n", [("dev", "a", "b", "1"), ("test", "c", "d", "0")]),
+        (CSV | SCORED, f'score,sentence1,sentence2\n1,"{LONG}",b\n', [("", LONG, "b", 1.0)]),
     ],
-    ids=["never judged", "a split column", "release of STS-B", "release of STR", "beyond the limit of csv"],
+    ids=["never judged", "a split column", "beyond the limit of csv"],
 )  # fmt: skip
-def test_several_rows_and_the_same_with_line_ends_of_windows(parsed, options, content, rows, dropped):
-    assert parsed(options, all=content) == (rows, dropped)
-    assert parsed(options, all=content.replace("\n", "\r\n")) == (rows, dropped)
-    assert parsed(options, all=content.replace("\n", "\r\r\n")) == (rows, dropped)
+def test_several_rows_and_the_same_with_line_ends_of_windows(parsed, options, content, rows):
+    assert parsed(options, all=content) == rows
+    assert parsed(options, all=content.replace("\n", "\r\n")) == rows
+    assert parsed(options, all=content.replace("\n", "\r\r\n")) == rows
 
 
 def test_parts_are_splits_in_their_order_and_scores_may_be_labels(parsed):
     columns = {"text1": "sentence1", "text2": "sentence2", "label": "score"}
-    rows, _ = parsed(STSB | {"columns": columns, "graded": True}, test="c,d,2.615\n", train="a,b,5.0\n")
+    rows = parsed(STSB | {"columns": columns, "graded": True}, test="c,d,2.615\n", train="a,b,5.0\n")
     assert rows == [("train", "a", "b", "5"), ("test", "c", "d", "2.615")]
 
 
@@ -92,7 +87,7 @@ def test_sentevals_copy_of_trec_and_the_release_are_read_alike(parsed):
     release = "LOC:city Which city is the ``sisterðcity '' of Athens ?\n"
     senteval = release.replace("`", "").replace("'", "")
     for content in (release.encode("latin-1"), senteval.encode("latin-1"), senteval.encode()):
-        assert parsed(TREC, train=content)[0] == [
+        assert parsed(TREC, train=content) == [
             ("train", "Which city is the sisterðcity  of Athens ?", None, "LOC")
         ]
     with pytest.raises(DataError, match="train:2: byte 0xf0 is not UTF-8"):
@@ -111,7 +106,6 @@ TSV = "score\tsentence1\tsentence2\n"
         (SCORED, TSV + "1\ta\tb\tc\n", "all:2: 4 columns"),
         (SCORED, "", "all:1: no column 'sentence1'"),
         (SCORED, TSV.replace("\t", ","), r"all:1: no column 'sentence1'; has \['score,sentence1.*separator"),
-        (STR, 'Text,Score\n"a\nb",1\n"a\nb\nc",1\n', "all:6: 3 texts in .*; there should be 2"),
         (SCORED, TSV.replace("2", "1"), "all:1: column 'sentence1' is there twice"),
         (SST2, "fine\t1\nno label\n", "all:2: 1 columns"),
         (SST2, "fine\t1\ntwo\ttabs\t1\n", "all:2: 3 columns"),

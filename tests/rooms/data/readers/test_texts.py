@@ -4,8 +4,10 @@ import gzip
 
 import pytest
 
-from workflow_scripts.data.readers import class_files, lee, lines, wikitext
+from workflow_scripts.data.readers.rows import class_files, lee
+from workflow_scripts.data.readers.sentences import lines, wikitext
 from workflow_scripts.errors import DataError
+from workflow_scripts.settings.readers import ClassFiles, Lee, Lines, Wikitext
 
 WIKITEXT = """ \n = Heading = \n \n The first <unk> is 1 @.@ 5 m long . It was well @-@ known . No .\n = = Part = = \n One more , here .\n"""
 
@@ -32,15 +34,15 @@ def rows(parsed):
 
 def test_the_role_is_the_label_and_the_order_of_the_configuration_does_not_matter(written):
     files = written(positive="good \nfine\n", negative="bad\n")
-    found = class_files.read(files, class_files.Config())
+    found = class_files(files, ClassFiles())
     texts = [("bad", "negative"), ("good", "positive"), ("fine", "positive")]
     assert rows(found) == [("", text, None, label) for text, label in texts]
-    assert class_files.read(dict(reversed(files.items())), class_files.Config()).table.equals(found.table)
+    assert class_files(dict(reversed(files.items())), ClassFiles()).table.equals(found.table)
 
 
 def test_blank_lines_and_escapes_are_kept_and_counted(written):
     files = written(p="good\n\n \nclichM-is pile up M-^E M-^E\nup ^ down\nM- \n")
-    table, counted = class_files.read(files, class_files.Config())
+    table, counted = class_files(files, ClassFiles())
     assert table["text1"].to_pylist() == ["good", "", "", "clichM-is pile up M-^E M-^E", "up ^ down", "M-"]
     assert counted == {"kept: blank line": 2, "kept: escapes of cat -v": 2}
 
@@ -51,16 +53,16 @@ def test_blank_lines_and_escapes_are_kept_and_counted(written):
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_every_line_is_a_document_of_one_sentence(written, suffix):
     content = "One two.\n\n  \t\nThree  four\tfive.\r\nOne two.\nSix\nSeven eight nine ten.\n"
-    parsed = lines.read(written(suffix, text=content), lines.Config(min_words=2, max_words=3))
+    parsed = lines(written(suffix, text=content), Lines(min_words=2, max_words=3))
     assert rows(parsed) == [("One two.", 0, 0), ("Three four five.", 1, 0)]
     assert parsed.dropped == {"blank": 2, "repeated": 1, "under 2 words": 1, "over 3 words": 1}
-    assert rows(lines.read(written(suffix, text=""), lines.Config())) == []
+    assert rows(lines(written(suffix, text=""), Lines())) == []
 
 
 def test_a_published_file_is_read_as_it_is(written):
     """Without the mark of its byte order; only a line feed ends a line."""
     content = "\ufeffOne  two.\nOne  two.\n\nx\u2028y\u0085z\nThe\tend. \r\n"
-    parsed = lines.read(written(text=content), lines.Config(cleaning="none"))
+    parsed = lines(written(text=content), Lines(cleaning="none"))
     texts = ["One  two.", "One  two.", "", "x\u2028y\u0085z", "The\tend. "]
     assert rows(parsed) == [(text, document, 0) for document, text in enumerate(texts)]
     assert not parsed.dropped
@@ -70,9 +72,7 @@ def test_a_published_file_is_read_as_it_is(written):
 
 
 def test_paragraphs_become_sentences_and_headings_go(written):
-    parsed = wikitext.read(
-        written(".gz", train=WIKITEXT), wikitext.Config(unknown="[UNK]", min_characters=10)
-    )
+    parsed = wikitext(written(".gz", train=WIKITEXT), Wikitext(unknown="[UNK]", min_characters=10))
     assert rows(parsed) == [
         ("The first [UNK] is 1.5 m long .", 0, 0),
         ("It was well-known .", 0, 1),
@@ -88,7 +88,7 @@ def test_the_upper_triangle_is_read_row_by_row(written):
     """A line ends at a line feed alone: Latin-1 has U+0085, which some programs write for an ellipsis."""
     files = written(documents="caf\xe9\x85 on\nb\nc\n".encode("latin-1"), ratings="1 .2 .3\n9 1 .4\n9 9 1\n")
     pairs = [("caf\xe9\x85 on", "b", 0.2), ("caf\xe9\x85 on", "c", 0.3), ("b", "c", 0.4)]
-    assert rows(lee.read(files, lee.Config())) == [("", *pair) for pair in pairs]
+    assert rows(lee(files, Lee())) == [("", *pair) for pair in pairs]
 
 
 @pytest.mark.filterwarnings("ignore:loadtxt")
@@ -105,4 +105,4 @@ def test_the_upper_triangle_is_read_row_by_row(written):
 )
 def test_ratings_that_do_not_fit_the_documents_are_refused(written, documents, ratings):
     with pytest.raises(DataError, match="ratings"):
-        lee.read(written(documents=documents, ratings=ratings), lee.Config())
+        lee(written(documents=documents, ratings=ratings), Lee())

@@ -1,7 +1,8 @@
 import bz2
 from xml.sax.saxutils import escape
 
-from workflow_scripts.data.readers.wikipedia_xml import Config, read
+from workflow_scripts.data.readers.sentences import wikipedia_xml
+from workflow_scripts.settings.readers import WikipediaXml
 
 RIVER = """{{Infobox river
 | name = Great River
@@ -64,7 +65,7 @@ def test_running_text_is_kept_and_dropped_parts_are_counted(tmp_path):
         page("Nothing", ""),
         page("Alba", TOWN),
     )
-    parsed = read(files, Config(min_words=4, max_words=50))
+    parsed = wikipedia_xml(files, WikipediaXml(min_words=4, max_words=50))
     assert [tuple(row.values()) for row in parsed.table.to_pylist()] == [
         ("The Great River is a river in the north of the country.", 0, 0),
         ("It flows to the sea in summer.", 0, 1),
@@ -87,5 +88,5 @@ def test_nested_tables_and_captions_are_removed(tmp_path):
         "Rivers run.\n"
         "{| class=x\n| A cell of it.\n{|\n| An inner cell of it.\n|}\n| A last cell of it.\n|}\nTowns stand."
     )
-    parsed = read(write(tmp_path, page("River", text)), Config(min_words=1, max_words=50))
+    parsed = wikipedia_xml(write(tmp_path, page("River", text)), WikipediaXml(min_words=1, max_words=50))
     assert parsed.table["sentence"].to_pylist() == ["Rivers run.", "Towns stand."]

@@ -1,0 +1,152 @@
+"""Readers of scored pairs, labelled texts and triples."""
+
+import csv
+import io
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from workflow_scripts.columns import FORMS, LABELLED, PAIRS
+from workflow_scripts.data.readers import Files, Rows, read_text, split_lines
+from workflow_scripts.data.tables import table_of
+from workflow_scripts.errors import DataError
+from workflow_scripts.settings.readers import PARTS, ClassFiles, Delimited, Lee
+
+csv.field_size_limit(2**31 - 1)  # datasets.check_contract limits the length of texts
+
+
+def delimited(files: Files, options: Delimited) -> Rows:
+    """Read the parts train, dev and test, or the one part ``all``, whose rows have no split.
+
+    Cells are separated by tabs, commas or spaces, quoted or not, with or without a header; options map the file's
+    columns to those of the form. In files without quoting, quotation marks are text.
+
+    Returns:
+        Rows of the form with the configured columns.
+
+    Raises:
+        DataError: if a column is missing; or naming a line with too few or too many cells, without a label, or with a
+            score that is not a number.
+    """
+    schema = FORMS[str(options.form)]  # the settings refuse a source without a form
+    rows = []
+    for part in [part for part in PARTS if part in files]:
+        for place, cells in _rows(files[part], options):
+            row = {"split": "" if part == "all" else part, "subset": ""} | cells
+            try:
+                rows.append([_cell(name, row.get(name), options) for name in schema.names])
+            except ValueError as error:
+                raise DataError(f"{place}: {error}. Correct the line.") from None
+    return Rows(table_of(rows, schema))
+
+
+def _rows(path: Path, options: Delimited) -> Iterator[tuple[str, dict[str, str]]]:
+    """File and number of each line, and its cells by the columns of the form."""
+    lines = _lines(path, options)
+    header = options.header or next(lines, (1, [""]))[1]
+    for column in options.columns.values():
+        if header.count(column) != 1:
+            problem = f"no column {column!r}" if column not in header else f"column {column!r} is there twice"
+            raise DataError(
+                f"{path}:1: {problem}; has {header}. Correct the options columns, header and separator."
+            )
+    for number, cells in lines:
+        if len(cells) != len(header):
+            problem = f"{len(cells)} columns; there should be {len(header)}"
+            raise DataError(f"{path}:{number}: {problem}. Correct the line, or the option header.")
+        row = dict(zip(header, cells, strict=True))
+        texts = {name: row[column] for name, column in options.columns.items()}
+        yield f"{path}:{number}", {n: text.strip() if options.strip else text for n, text in texts.items()}
+
+
+def _lines(path: Path, options: Delimited) -> Iterator[tuple[int, list[str]]]:
+    """Number and cells of each line, including a header."""
+    text = read_text(path, options.otherwise).translate(str.maketrans("", "", options.remove))
+    if not options.quoted:
+        most = len(options.header) - 1 if options.header and options.separator == " " else -1
+        yield from enumerate((line.split(options.separator, most) for line in split_lines(text)), start=1)
+        return
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=options.separator, strict=True)
+    try:
+        yield from ((reader.line_num, cells) for cells in reader if cells)
+    except csv.Error as error:
+        raise DataError(f"{path}:{reader.line_num}: {error}. Correct the quotation marks.") from error
+
+
+def _cell(name: str, text: str | None, options: Delimited) -> str | float | None:
+    """The value of a column of the form; None for a pair that was not judged.
+
+    Raises:
+        ValueError: if there is no label, or the score is not finite.
+    """
+    if name == "score":
+        return _number(text) if text and text.strip() else None
+    if name != "label" or text is None:
+        return text
+    label = text.partition(options.label_until)[0] if options.label_until else text
+    if not label:
+        raise ValueError("no label")
+    return f"{_number(label):g}" if options.graded else label
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"score {text!r} is not a number")
+    return value
+
+
+# Texts were lower-cased before the escapes were written, so a capital M marks an escape.
+_ESCAPE = re.compile(r"M-(\^[@-_?]|[ -~])")
+
+
+def class_files(files: Files, _options: ClassFiles) -> Rows:
+    """Read one file per class, one text per line, in alphabetical order of their roles: MR, CR, SUBJ and MPQA.
+
+    Blank lines are kept as empty texts, because SentEval counts them (CR 3,775 and MPQA 10,606 texts). The files of MR
+    and SUBJ have passed through ``cat -v``, which writes bytes above 127 as ``M-`` and a letter; published numbers were
+    computed on these escapes, so they are kept. Both are counted.
+
+    Returns:
+        Rows of the form ``labelled``: stripped texts, and the numbers of blank texts and of texts with an escape; none
+        is dropped. A file's role is the label of its texts.
+    """
+    lines = [(label, line) for label, path in sorted(files.items()) for line in split_lines(read_text(path))]
+    rows = [("", line.strip(), None, label) for label, line in lines]
+    escapes = sum(_ESCAPE.search(line) is not None for _, line in lines)
+    blank = sum(not text for _, text, *_ in rows)
+    kept = Counter({"kept: escapes of cat -v": escapes, "kept: blank line": blank})
+    return Rows(table_of(rows, LABELLED), +kept)
+
+
+def lee(files: Files, _options: Lee) -> Rows:
+    """Read Lee and Pincombe's ``documents`` (Latin-1, one per line) and ``ratings`` (a matrix of numbers).
+
+    Lee, Pincombe and Welsh 2005, An empirical evaluation of models of text document similarity. Ratings range from 0.2
+    to 1; the matrix is symmetric, and its upper triangle is read.
+
+    Returns:
+        Rows of the form ``pairs``.
+
+    Raises:
+        DataError: if the ratings are not a square matrix of numbers with a row for every document.
+    """
+    documents, file = files["documents"].read_text("latin-1").removesuffix("\n").split("\n"), files["ratings"]
+    try:
+        ratings = np.loadtxt(file, ndmin=2)
+    except ValueError as error:
+        raise DataError(f"{file}: not a matrix of ratings: {error}. Correct the file.") from error
+    if ratings.shape != (len(documents), len(documents)) or not np.isfinite(ratings).all():
+        problem = f"{' x '.join(map(str, ratings.shape))} ratings for {len(documents)} documents, or some not finite"
+        raise DataError(f"{file}: {problem}. Correct either file.")
+    pairs = combinations(range(len(documents)), 2)
+    rows = [("", documents[i], documents[j], float(ratings[i, j])) for i, j in pairs]
+    return Rows(table_of(rows, PAIRS))
