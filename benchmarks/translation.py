@@ -75,7 +75,7 @@ def libretranslate(url: str, sentences: list[str], *, workers: int) -> None:
     block = TranslatorSlice.parse({"translator": settings}, "bench").translator
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder, "answers.sqlite")) as ledger:
         translator = make_translator(block, Direction(place="bench", source="en", target="es"), ledger)
-        translate_all(sentences, translator, ledger, offline=False, max_unanswered=len(sentences))
+        translate_all(sentences, translator, ledger, max_unanswered=len(sentences))
 
 
 def round_trip(sentences: list[str], via: str) -> None:
@@ -91,7 +91,6 @@ def round_trip(sentences: list[str], via: str) -> None:
                 texts,
                 make_translator(block, direction, ledger),
                 ledger,
-                offline=False,
                 max_unanswered=len(sentences),
             )
             legs.append(rows)

@@ -1,15 +1,13 @@
-"""Ask an engine for the answers that the ledger lacks: claims, concurrent requests, and a stop if the engine fails.
+"""Ask an engine for the answers that the ledger lacks: one process at a time, and a stop if the engine fails.
 
 An answer in the ledger survives any end of the process. A process that is killed loses the answers in flight, at most
-``workers`` requests; the next process sends them again when their claims have expired.
+``workers`` requests; the next process sends them again.
 
 Stored answers are judged again with the current rules whenever they are read.
 """
 
 import json
 import shlex
-import sys
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -17,23 +15,13 @@ from typing import Any
 
 from workflow_scripts.apis.answer_checks import language_detector, text_fault
 from workflow_scripts.apis.calls import Client, NoAnswer, without_keys
-from workflow_scripts.apis.ledger import (
-    CLAIM_SECONDS,
-    RENEWAL_SECONDS,
-    Ledger,
-    Request,
-    Row,
-    Status,
-    ledger_path,
-)
+from workflow_scripts.apis.ledger import Ledger, Request, Row, Status, ledger_path
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.apis import Calls
 
 IN_A_ROW = 5
 """Requests in a row without a usable answer after which the engine, not the requests, is considered broken."""
 _SUSPICIOUS_ROW = 3  # unusable answers in a row at the end of a job; the next job asks for them again
-_POLL_SECONDS = 0.2  # between checks of requests that another process has claimed
-_WAITING = f"waiting for another job's answers; if it was killed, its claims expire within {CLAIM_SECONDS} s"
 _MAX_SHOWN = 120  # characters of an answer
 _LIST_OTHERS = "SELECT text, status, reason, answer FROM requests WHERE status <> 'usable'"
 REPEATED = "given to several different sentences"
@@ -149,91 +137,71 @@ def collect_answers(
     ledger: Ledger,
     engine: Engine,
     watch: Watch,
-    *,
-    offline: bool,
     tell: Callable[[int], None] = lambda count: None,
 ) -> dict[bytes, Row]:
     """A row for every request, by key; requests that are not in the ledger, or failed before, are sent.
 
     Args:
         requests: Equal ones are sent once.
-        ledger: Stored rows.
+        ledger: Stored rows; if it is read-only, only these are used.
         engine: The engine to ask.
         watch: Counts unusable answers.
-        offline: Use stored rows only.
         tell: Called with the number of requests that have been answered.
 
     Raises:
-        ApiError: if the engine is at fault, or the study is offline and rows are missing.
+        ApiError: if the engine is at fault, or the ledger is read-only and rows are missing.
     """
     wanted = {request.key: request for request in requests}
-    stored = ledger.find(list(wanted.values()))
-    rows = {key: engine.judge(row) for key, row in stored.items() if offline or row.is_final}
-    if not ledger.read_only:
-        ledger.save((row for key, row in rows.items() if row != stored[key]), overwrite_usable=True)
+    stored = ledger.find([*wanted.values()])
+    rows = {key: engine.judge(row) for key, row in stored.items() if ledger.read_only or row.is_final}
     missing = [request for key, request in wanted.items() if key not in rows]
-    if missing and offline:
+    if missing and ledger.read_only:
         problem = f"{len(missing)} of {len(wanted)} answers are not in the ledger"
         raise ApiError(
-            f"{engine.place}: {problem}, and the study is offline. Run it once with offline: false."
+            f"{engine.place}: {problem}, and the study is offline, or may not write there. "
+            "Run it once with offline: false."
         )
+    if not ledger.read_only:
+        ledger.save(row for key, row in rows.items() if row != stored[key])
     watch.count_stored(rows.values())
     watch.check()
     tell(len(rows))
     if missing:
         language_detector()  # loading takes half a second, in which the first answer would not be saved
-        rows |= _ask_all(missing, ledger, engine, watch, tell)
+        with ledger.asking(missing[0].engine, engine.place):
+            rows |= _ask_all(missing, ledger, engine, watch, tell)
     return rows
 
 
 def _ask_all(
-    requests: Iterable[Request], ledger: Ledger, engine: Engine, watch: Watch, tell: Callable[[int], None]
+    requests: Sequence[Request], ledger: Ledger, engine: Engine, watch: Watch, tell: Callable[[int], None]
 ) -> dict[bytes, Row]:
-    """Ask for rows that are not in the ledger, with concurrent calls."""
+    """Ask for rows that are not in the ledger, with concurrent calls; no other process asks this engine."""
     answered: dict[bytes, Row] = {}
-    waiting = deque(requests)
     in_flight: set[Future[list[Row]]] = set()
-    has_waited = False
 
     def note(rows: Sequence[Row]) -> None:
         answered.update((row.request.key, row) for row in rows)
         watch.count_new(rows)
         tell(len(rows))
 
-    with ThreadPoolExecutor(engine.calls.workers) as pool:
-        try:
+    # Another process may have answered while this one waited.
+    note([row for row in ledger.find(requests).values() if row.is_final])
+    waiting = deque(request for request in requests if request.key not in answered)
+    try:
+        with ThreadPoolExecutor(
+            engine.calls.workers
+        ) as pool:  # its end waits for answers in flight, which are paid
             while waiting or in_flight:
-                calls, size = engine.calls.workers if watch.engine_works else 1, engine.at_once
-                room = (calls - len(in_flight)) * size
-                part = [waiting.popleft() for _ in range(min(room, len(waiting)))]
-                granted = ledger.claim(part)
-                waiting.extend(granted.busy)
-                note([*granted.known.values()])
-                for start in range(0, len(granted.mine), size):
-                    in_flight.add(pool.submit(engine.ask, granted.mine[start : start + size]))
-                if granted.busy and not in_flight:
-                    if not has_waited:
-                        print(f"{engine.place}: {_WAITING}", file=sys.stderr)  # noqa: T201
-                    has_waited = True
-                    time.sleep(_POLL_SECONDS)
-                seconds = _POLL_SECONDS if granted.busy else RENEWAL_SECONDS
-                done, in_flight = wait(in_flight, seconds, FIRST_COMPLETED)
-                note(ledger.save(_finished_rows(done)))
+                while waiting and len(in_flight) < (engine.calls.workers if watch.engine_works else 1):
+                    part = [waiting.popleft() for _ in range(min(engine.at_once, len(waiting)))]
+                    in_flight.add(pool.submit(lambda part: ledger.save(engine.ask(part)), part))
+                done, in_flight = wait(in_flight, return_when=FIRST_COMPLETED)
                 for future in done:
-                    future.result()  # raises its error, now that all other answers are saved
+                    note(future.result())
                 watch.check()
-        except BaseException:
-            in_flight = {future for future in in_flight if not future.cancel()}
-            while in_flight:  # they are paid: save their answers
-                done, in_flight = wait(in_flight, RENEWAL_SECONDS, FIRST_COMPLETED)
-                ledger.save(_finished_rows(done))
-            suspicious = watch.unusable if len(watch.unusable) >= _SUSPICIOUS_ROW else []
-            ledger.save(row._replace(status="failed") for row in suspicious)
-            ledger.release()
-            raise
+    except BaseException:
+        suspicious = watch.unusable if len(watch.unusable) >= _SUSPICIOUS_ROW else []
+        ledger.save(row._replace(status="failed") for row in suspicious)
+        raise
     return answered
-
-
-def _finished_rows(done: Iterable[Future[list[Row]]]) -> list[Row]:
-    """Rows of the calls that succeeded."""
-    return [row for future in done if not future.exception() for row in future.result()]

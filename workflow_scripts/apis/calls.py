@@ -8,15 +8,11 @@ that never ends) and ends the job at once.
 
 import os
 import re
-import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from contextlib import closing, suppress
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx2
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
@@ -107,7 +103,7 @@ def raise_for_status(status: int, headers: Mapping[str, str], message: str, plac
     response = f"HTTP {status}{f' ({message})' if message else ''}"
     problem = f"{place}: {response}"
     if status < 400:
-        to = _server(headers.get("Location", ""))
+        to = redacted(headers.get("Location", ""))
         raise ApiError(
             f"{problem}: redirected to {to}, which is not followed. Write the address that answers."
         )
@@ -124,21 +120,10 @@ def raise_for_status(status: int, headers: Mapping[str, str], message: str, plac
     raise NoAnswer("refused", problem)
 
 
-def _server(url: str) -> str:
-    """Scheme, host and port of an address; the rest may contain the key."""
-    with suppress(ValueError):
-        parts = urlsplit(url)
-        if parts.scheme and parts.netloc:
-            return redacted(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}")
-    return "another path"
-
-
 def _retry_after(header: str) -> float | None:
-    """Seconds to wait, from a header with a number of seconds or a date; None if it has neither."""
+    """Seconds to wait; None if the header has no number."""
     with suppress(ValueError):
         return max(0.0, float(header))
-    with suppress(ValueError, TypeError):  # TypeError: a date without a time zone
-        return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
     return None
 
 
@@ -160,32 +145,41 @@ class Client(httpx2.Client):
         Args:
             calls: Number of attempts and time limits.
             place: Block of the configuration, for error messages; all its jobs share its rate and daily budget.
-            url: Address of the server; messages show its scheme, host and port.
+            url: Address of the server, for error messages.
             ledger: Counts requests.
         """
         super().__init__(timeout=calls.timeout_seconds, limits=httpx2.Limits(max_connections=None))
         self.attempts = calls.attempts
         self._calls = calls
         self._place = place
-        self._address = _server(url)
+        self._address = url
         self._ledger = ledger
         self._backoff = wait_random_exponential(calls.first_wait_seconds, calls.longest_wait_seconds)
 
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send a request; returns its complete response."""
+        """Send a request with the headers that an API needs; returns its complete response.
+
+        Raises:
+            ApiError: if the response is too long, or does not end in time: a timeout ends only a silence, and a server
+                that sends a byte now and then would be read for ever.
+        """
         headers = {name: value for name, value in request.headers.items() if name in _SENT_HEADERS}
-        content, extensions = request.read(), request.extensions
         sent = httpx2.Request(
-            request.method, request.url, headers=headers, content=content, extensions=extensions
+            request.method,
+            request.url,
+            headers=headers,
+            content=request.read(),
+            extensions=request.extensions,
         )
+        latest = time.monotonic() + self._calls.attempt_seconds
         try:
             with closing(super().send(sent, **options | {"stream": True})) as stream:
                 body = b""
                 for part in stream.iter_bytes():
                     body += part
-                    if len(body) > LONGEST_ANSWER:
-                        reason = f"answer over {LONGEST_ANSWER >> 20} MB"
-                        raise NoAnswer("failed", reason, body[:_MAX_SHOWN].decode("latin1"))
+                    if len(body) > LONGEST_ANSWER or time.monotonic() > latest:
+                        limits = f"{self._calls.attempt_seconds:g} s and {LONGEST_ANSWER >> 20} MB"
+                        raise self._failure(f"no complete answer within {limits}")
         except (httpx2.HTTPError, OSError) as error:  # its text may contain the URL
             raise Transient(type(error).__name__) from None
         headers = {name: value for name, value in stream.headers.items() if name in _READ_HEADERS}
@@ -205,37 +199,21 @@ class Client(httpx2.Client):
             stop=stop_after_attempt(self.attempts),
             wait=self._wait,
             retry=retry_if_exception(_may_pass),
+            before=self._take_turn,
             reraise=True,
         )
         try:
-            answer: T = attempts(self._attempt, ask)
+            answer: T = attempts(ask)
         except Transient as error:
-            problem = f"{self._address}: {error}, {self.attempts} attempts in a row"
-            advice = "Finished answers are kept; run again when the server is back."
-            raise ApiError(f"{self._place}: {problem}. {advice}") from None
+            raise self._failure(f"{error}, {self.attempts} attempts in a row") from None
         return answer
 
-    def _attempt(self, ask: Callable[[], T]) -> T:
-        """Wait for this call's turn and call ``ask`` in a thread, which is abandoned after the time limit.
-
-        A timeout ends only a silence: a server that sends a byte now and then would be read for ever.
-        """
+    def _take_turn(self, _state: RetryCallState) -> None:
         time.sleep(self._ledger.turn(self._place, self._calls.per_second, self._calls.per_day))
-        answer: Future[T] = Future()
 
-        def run() -> None:
-            try:
-                answer.set_result(ask())
-            except BaseException as error:  # ``result`` raises it in the caller's thread
-                answer.set_exception(error)
-
-        threading.Thread(target=run, daemon=True).start()
-        try:
-            return answer.result(self._calls.attempt_seconds)
-        except TimeoutError:
-            problem = f"{self._address}: no complete answer within {self._calls.attempt_seconds:g} s"
-            advice = "Finished answers are kept; run again when the server is well."
-            raise ApiError(f"{self._place}: {problem}. {advice}") from None
+    def _failure(self, problem: str) -> ApiError:
+        advice = "Finished answers are kept; run again when the server is back."
+        return ApiError(f"{self._place}: {self._address}: {problem}. {advice}")
 
     def _wait(self, state: RetryCallState) -> float:
         failure = state.outcome.exception() if state.outcome else None
@@ -243,5 +221,5 @@ class Client(httpx2.Client):
         longest = self._calls.longest_wait_seconds
         if seconds is not None and seconds > longest:
             problem = f"the server asks to wait {seconds:.0f} s, longer than longest_wait_seconds {longest:g}"
-            raise ApiError(f"{self._place}: {problem}. Finished answers are kept; run again later.") from None
+            raise self._failure(problem) from None
         return self._backoff(state) if seconds is None else seconds

@@ -12,9 +12,9 @@ decide the answer), its answer and its status:
 The first three are final; the next job sends failed requests again. The server's address and the client are attributes
 of a row and decide nothing.
 
-A request is claimed before it is sent, so that two processes never pay for it twice. A process renews its claims as
-long as it asks, and releases them at its end; those of a killed process expire after ``CLAIM_SECONDS``. Rates and daily
-budgets of providers are in the same file, so that all jobs share them.
+A process that asks an engine holds the lock of a file beside the ledger, so that no two processes pay for a request;
+the kernel releases it however the process ends. Rates and daily budgets of providers are in the ledger, so that all
+jobs share them.
 
 Each row has a checksum of all its columns. If damage hid a row, its request would be sent, and paid, again unnoticed;
 so a process checks the integrity of the whole file once before it treats a row as missing.
@@ -26,13 +26,14 @@ POSIX locks (NFS 4, Lustre with ``flock``, GPFS); it was tested with processes o
 locks, let one machine ask at a time.
 """
 
+import fcntl
 import hashlib
 import json
 import os
 import sqlite3
+import sys
 import threading
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
@@ -44,28 +45,20 @@ from workflow_scripts.errors import ApiError, DataError
 Status = Literal["usable", "rejected", "refused", "failed"]
 
 _TABLES = """
-CREATE TABLE requests (key BLOB PRIMARY KEY, engine TEXT NOT NULL, model TEXT NOT NULL, source TEXT NOT NULL,
-    target TEXT NOT NULL, text TEXT NOT NULL, settings TEXT NOT NULL, answer TEXT, status TEXT NOT NULL,
-    reason TEXT NOT NULL, asked_at TEXT NOT NULL, cost_usd REAL, attributes TEXT NOT NULL, checksum BLOB NOT NULL);
-CREATE TABLE claims (key BLOB PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL);
-CREATE TABLE providers (name TEXT PRIMARY KEY, free_at REAL NOT NULL, day TEXT NOT NULL, sent INTEGER NOT NULL);
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS requests (key BLOB PRIMARY KEY, engine TEXT NOT NULL, model TEXT NOT NULL,
+    source TEXT NOT NULL, target TEXT NOT NULL, text TEXT NOT NULL, settings TEXT NOT NULL, answer TEXT,
+    status TEXT NOT NULL, reason TEXT NOT NULL, asked_at TEXT NOT NULL, cost_usd REAL, attributes TEXT NOT NULL,
+    checksum BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS providers (name TEXT PRIMARY KEY, free_at REAL NOT NULL, day TEXT NOT NULL,
+    sent INTEGER NOT NULL);
+PRAGMA user_version = 2;
+COMMIT;
 """
-_CLAIM = """
-INSERT INTO claims VALUES (?, ?, ?)
-ON CONFLICT (key) DO UPDATE SET owner = excluded.owner, until = excluded.until
-    WHERE owner = excluded.owner OR until < ?
-"""
-"""Inserts or takes over a claim; changes no row if another process has it."""
-_VERSION = 2  # PRAGMA user_version; SQLite's own is 0
 _MACHINE_ERRORS = (
     "SQLITE_FULL", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM",
 )  # fmt: skip
-_KEYS_PER_QUERY = 500  # SQLite allows 32,766 variables, older versions 999
 _BUSY_SECONDS = 120  # longest wait for another writer's transaction, which takes milliseconds
-RENEWAL_SECONDS = 30
-"""Longest time from one renewal of claims to the beginning of the next."""
-CLAIM_SECONDS = RENEWAL_SECONDS + _BUSY_SECONDS + 30
-"""Time after which a claim expires that its process does not renew."""
 
 
 class Request(NamedTuple):
@@ -115,17 +108,6 @@ _COLUMNS = ", ".join(["key", *Request._fields, *Row._fields[1:], "checksum"])
 """Columns of the table of requests, in the order of ``_packed``."""
 
 
-class Granted(NamedTuple):
-    """The outcome of claiming requests."""
-
-    mine: list[Request]
-    """Requests that this process has claimed."""
-    known: dict[bytes, Row]
-    """Rows of requests that another process has answered meanwhile."""
-    busy: list[Request]
-    """Requests that another process has claimed."""
-
-
 def ledger_path() -> Path:
     """Path of the ledger: environment variable SEMBLANCE_ANSWERS, which the setting ``answers`` sets."""
     return Path(os.environ.get("SEMBLANCE_ANSWERS", "answers/answers.sqlite"))
@@ -169,31 +151,16 @@ class Ledger(AbstractContextManager["Ledger"]):
         self.path = path
         self._checked = False
         self._lock = threading.RLock()
-        self._owner = uuid.uuid4().hex
         self.read_only = read_only or (path.exists() and not os.access(path, os.W_OK))
-        if not self.read_only:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        where = path.absolute().as_uri() + ("?mode=ro" if self.read_only else "")
+        mode = "ro" if self.read_only and path.exists() else "rwc"
+        path.parent.mkdir(parents=True, exist_ok=True)
         with self._reading():
             self._database = sqlite3.connect(
-                where, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            if self._version() != _VERSION:
-                self._create_tables()
-
-    def _version(self) -> int:
-        return int(self._database.execute("PRAGMA user_version").fetchone()[0])
-
-    def _create_tables(self) -> None:
-        """Create the tables, unless another process just has."""
-        with self._writing():
-            if self._version() == _VERSION:
-                return
-            if self._database.execute("SELECT 1 FROM sqlite_master").fetchone():
-                raise self._damaged("its tables are not those of a ledger")
-            for statement in _TABLES.split(";")[:-1]:
-                self._database.execute(statement)
-            self._database.execute(f"PRAGMA user_version={_VERSION}")
+                f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=_BUSY_SECONDS, isolation_level=None,
+                check_same_thread=False,
+            )  # fmt: skip
+            if self._database.execute("PRAGMA user_version").fetchone() == (0,):
+                self._database.executescript(_TABLES)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -207,7 +174,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         try:
             with self._lock:
                 yield
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite's messages quote damaged bytes
             code = getattr(error, "sqlite_errorname", "")  # an error of decoding has no name
             if code.startswith(_MACHINE_ERRORS):
                 advice = (
@@ -215,8 +182,6 @@ class Ledger(AbstractContextManager["Ledger"]):
                 )
                 raise DataError(f"{self.path}: {error}. {advice}.") from error
             raise self._damaged(str(error)) from error
-        except UnicodeDecodeError as error:  # SQLite's message quotes damaged bytes
-            raise self._damaged("names of its tables") from error
 
     def _damaged(self, problem: str) -> DataError:
         advice = "Restore a copy, or save the readable rows in a new file"
@@ -231,18 +196,18 @@ class Ledger(AbstractContextManager["Ledger"]):
         Raises:
             DataError: if one of them is damaged, or if one is missing and any part of the file is damaged.
         """
-        keys = list(dict.fromkeys(request.key for request in requests))
         rows: dict[bytes, Row] = {}
-        with self._reading():
-            for start in range(0, len(keys), _KEYS_PER_QUERY):
-                part = keys[start : start + _KEYS_PER_QUERY]
-                query = f"SELECT {_COLUMNS} FROM requests WHERE key IN ({','.join('?' * len(part))})"
-                for packed in self._database.execute(query, part):
-                    if (row := _unpacked(packed)) is None:
-                        raise self._damaged("a row has a wrong checksum")
-                    rows[row.request.key] = row
-            if len(rows) < len(keys):
-                self._check_pages()
+        with self._reading(), self._database:
+            self._database.execute("BEGIN")
+            for key in [request.key for request in requests]:
+                query = f"SELECT {_COLUMNS} FROM requests WHERE key = ?"
+                packed = self._database.execute(query, (key,)).fetchone()
+                if packed is None:
+                    self._check_pages()
+                    continue
+                if (row := _unpacked(packed)) is None:
+                    raise self._damaged("a row has a wrong checksum")
+                rows[key] = row
         return rows
 
     def _check_pages(self) -> None:
@@ -259,47 +224,30 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     # Writing
 
-    def claim(self, requests: Sequence[Request]) -> Granted:
-        """Claim distinct requests for this process, all in one transaction."""
-        granted = Granted([], {}, [])
-        with self._writing():
-            granted.known.update((key, row) for key, row in self.find(requests).items() if row.is_final)
-            for request in requests:
-                if request.key not in granted.known:
-                    values = (request.key, self._owner, time.time() + CLAIM_SECONDS, time.time())
-                    is_mine = self._database.execute(_CLAIM, values).rowcount
-                    (granted.mine if is_mine else granted.busy).append(request)
-        return granted
+    @contextmanager
+    def asking(self, engine: str, place: str) -> Iterator[None]:
+        """Hold the lock of an engine; if another process holds it, say so for the block ``place``, and wait."""
+        with Path(f"{self.path}.{engine}.lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                print(f"{place}: waiting for another job, which asks this engine", file=sys.stderr)  # noqa: T201
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
-    def save(self, rows: Iterable[Row], *, overwrite_usable: bool = False) -> list[Row]:
-        """Write rows and end their claims, all or none; other claims of this process are renewed.
-
-        Args:
-            rows: Rows of requests.
-            overwrite_usable: Also replace usable answers, which have turned out to be unusable.
+    def save(self, rows: Iterable[Row]) -> list[Row]:
+        """Write rows, all or none.
 
         Returns:
             The rows, with the current time in those that had none.
         """
         dated = [row if row.asked_at else row._replace(asked_at=now()) for row in rows]
-        packed = [_packed(row) for row in dated]
-        keys, values = [row[:1] for row in packed], ", ".join("?" * (_COLUMNS.count(",") + 1))
-        only = "" if overwrite_usable else " AND status != 'usable'"
+        values = ", ".join("?" * (_COLUMNS.count(",") + 1))
         with self._writing():
-            self._database.executemany(f"DELETE FROM requests WHERE key = ?{only}", keys)
             self._database.executemany(
-                f"INSERT OR IGNORE INTO requests ({_COLUMNS}) VALUES ({values})", packed
+                f"INSERT OR REPLACE INTO requests ({_COLUMNS}) VALUES ({values})", map(_packed, dated)
             )
-            self._database.executemany("DELETE FROM claims WHERE key = ?", keys)
-            renewed = (time.time() + CLAIM_SECONDS, self._owner)
-            self._database.execute("UPDATE claims SET until = ? WHERE owner = ?", renewed)
         return dated
-
-    def release(self) -> None:
-        """Give up all claims of this process."""
-        if not self.read_only:
-            with self._writing():
-                self._database.execute("DELETE FROM claims WHERE owner = ?", (self._owner,))
 
     def turn(self, provider: str, per_second: float | None, per_day: int | None) -> float:
         """Count one request to a provider; returns the seconds to wait before it is sent.

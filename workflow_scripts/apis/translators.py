@@ -302,8 +302,6 @@ def translate_all(
     sentences: Sequence[str | None],
     translator: Translator,
     ledger: Ledger,
-    *,
-    offline: bool,
     max_unanswered: int,
 ) -> list[Row | None]:
     """Translate ``sentences``; only requests that are not in the ledger are sent.
@@ -313,27 +311,26 @@ def translate_all(
     Args:
         sentences: Texts, equal ones translated once; None, for a text without a translation so far, stays None.
         translator: Engine and direction.
-        ledger: Stored rows.
-        offline: Use stored rows only.
+        ledger: Stored rows; if it is read-only, only these are used.
         max_unanswered: Stop when more sentences than this have no usable answer.
 
     Returns:
         Rows in order.
 
     Raises:
-        ApiError: if the engine is at fault, or the study is offline and answers are missing.
+        ApiError: if the engine is at fault, or the ledger is read-only and answers are missing.
     """
     requests = [None if text is None else translator.request(text) for text in sentences]
     distinct = {request.key: request for request in requests if request is not None}
     watch = Watch(translator.place, max_unanswered)
     with progress(len(distinct), " to ".join(translator.direction[1:]), "sentence") as bar:
-        rows = collect_answers(distinct.values(), ledger, translator, watch, offline=offline, tell=bar.update)
+        rows = collect_answers(distinct.values(), ledger, translator, watch, bar.update)
     usable = [row for row in rows.values() if row.status == "usable"]
     shared = repeated((row.request.text, row.answer or "") for row in usable)
     late = [row._replace(status="rejected", reason=REPEATED) for row in usable if row.answer in shared]
     rows |= {row.request.key: row for row in late}
     if late and not ledger.read_only:
-        ledger.save(late, overwrite_usable=True)
+        ledger.save(late)
     unanswered = len(late) + len(rows) - len(usable)
     if late and unanswered > max_unanswered:
         problem = (

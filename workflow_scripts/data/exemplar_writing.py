@@ -87,8 +87,6 @@ def write_pool(
     validator: ModelValidator,
     pool: LlmPool,
     place: str,
-    *,
-    offline: bool,
 ) -> tuple[list[Candidate], list[Row]]:
     """Ask for sentences until ``pool`` is full and every word is used often enough.
 
@@ -103,7 +101,6 @@ def write_pool(
         validator: Rules of the pool; counts refused sentences.
         pool: Required contents of the pool, and the maximum number of calls.
         place: Block of the configuration, for messages.
-        offline: Use stored answers only.
 
     Returns:
         The sentences of the pool, and the calls whose answers they were chosen from.
@@ -119,7 +116,7 @@ def write_pool(
     useless: list[Row] = []
     with progress(pool.max_calls, "exemplars", "call") as bar:
         while batch := [llm.request(prompt) for prompt in islice(waiting, _least_calls(pool, candidates))]:
-            rows = collect_answers(batch, ledger, llm, watch, offline=offline)
+            rows = collect_answers(batch, ledger, llm, watch)
             for request in batch:
                 calls.append(rows[request.key])
                 new = _usable(rows[request.key], len(calls), validator, pool.sentences_per_call)
@@ -211,10 +208,10 @@ def write_exemplars(job: Job) -> None:
     counts = job.read("words", WORD_COUNTS)
     words = top_words(counts, pool.list_words, drop_capitalised=pool.drop_capitalised)
     validator = ModelValidator(pool, words, token_counter(job.inputs["encoder"].parent))
-    template, offline = job.inputs["prompt"].read_text("utf-8"), is_offline()
-    with Ledger(ledger_path(), read_only=offline and ledger_path().exists()) as ledger:
+    template = job.inputs["prompt"].read_text("utf-8")
+    with Ledger(ledger_path(), read_only=is_offline()) as ledger:
         llm = Llm(block, f"llms.{pool.llm}", ledger)
-        chosen, calls = write_pool(llm, ledger, template, words, validator, pool, place, offline=offline)
+        chosen, calls = write_pool(llm, ledger, template, words, validator, pool, place)
     tables = {
         "exemplars": pool_table(chosen),
         "dropped": table_of(sorted(validator.refused.items()), DROPPED),

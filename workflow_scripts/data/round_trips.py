@@ -98,10 +98,9 @@ def translate_shard(job: Job) -> None:
     sentences = base["sentence"].slice(rows.start, len(rows)).to_pylist()
     max_unanswered = int(limits.refused_share * len(sentences))
     there = Direction(place=f"translators.{settings.translator}", source=settings.source, target=settings.via)
-    offline = is_offline()
-    with Ledger(ledger_path(), read_only=offline and ledger_path().exists()) as ledger:
+    with Ledger(ledger_path(), read_only=is_offline()) as ledger:
         forth, back = (_translator(job, direction, ledger) for direction in (there, there.back))
-        translate = partial(translate_all, ledger=ledger, offline=offline, max_unanswered=max_unanswered)
+        translate = partial(translate_all, ledger=ledger, max_unanswered=max_unanswered)
         pivots = translate(sentences, forth)
         backs = translate(usable_answers(pivots), back)
     origin = {"forth": _source(forth, pivots), "back": _source(back, backs)}

@@ -65,7 +65,8 @@ def ask(ledger):
 
     def rows(engine, texts=TEXTS, *, offline=False):
         requests = [engine.request(text) for text in texts]
-        found = collect_answers(requests, ledger, engine, Watch(engine.place, 1000), offline=offline)
+        ledger.read_only = offline
+        found = collect_answers(requests, ledger, engine, Watch(engine.place, 1000))
         return [found[request.key] for request in requests]
 
     return rows

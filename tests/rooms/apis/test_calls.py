@@ -1,8 +1,5 @@
 """Errors for HTTP statuses, and messages without keys."""
 
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
-
 import pytest
 
 from workflow_scripts.apis.calls import (
@@ -16,16 +13,9 @@ from workflow_scripts.apis.calls import (
 from workflow_scripts.errors import ApiError
 
 KEY = "sk-canary-0123456789"
-SENT_ON = {
-    "https://elsewhere.example/": "https://elsewhere.example",
-    f"http://me:{KEY}@elsewhere.example:81/{KEY}?api_key={KEY}#{KEY}": "http://elsewhere.example:81",
-    "http://[elsewhere": "another path",
-    f"http://elsewhere.example?api_key={KEY}": "http://elsewhere.example",
-    f"/login?api_key={KEY}": "another path",
-    f"//elsewhere.example/{KEY}": "another path",
-    "": "another path",
-}
-"""Addresses that a server redirects to, and what is shown of them: scheme and host."""
+SENT_ON = f"http://me:{KEY}@elsewhere.example:81/{KEY}?api_key={KEY}#{KEY}"
+SHOWN = r"http://me:\[key\]@elsewhere\.example:81/\[key\]\?api_key=\[key\]#\[key\]"
+"""An address that a server redirects to, and what is shown of it."""
 MEANINGS = [
     ((401, 403), {}, "said", ApiError, "The key is wrong or missing"),
     ((402,), {}, "said", ApiError, "quota is used up"),
@@ -34,11 +24,8 @@ MEANINGS = [
     ((400, 413, 414, 422), {}, "said", NoAnswer, "said"),
     ((429,), {"Retry-After": "1"}, "insufficient_quota: you exceeded", ApiError, "quota is used up"),
     ((429,), {"Retry-After": "1"}, "Insufficient Balance", ApiError, "quota is used up"),
-    *(
-        ((301, 302, 303, 307, 308), {"Location": location}, "", ApiError,
-         rf"^llms\.toy: HTTP \d+: redirected to {shown}, which is not followed\. Write the address that answers\.$")
-        for location, shown in SENT_ON.items()
-    ),
+    ((301, 302, 303, 307, 308), {"Location": SENT_ON}, "", ApiError,
+     rf"^llms\.toy: HTTP \d+: redirected to {SHOWN}, which is not followed\. Write the address that answers\.$"),
 ]  # fmt: skip
 
 
@@ -49,14 +36,10 @@ def test_a_status_ends_the_job_is_retried_or_concerns_one_request(statuses, head
             raise_for_status(status, headers, message, "llms.toy")
 
 
-DATE = format_datetime(datetime.now(UTC) + timedelta(hours=48), usegmt=True)
-
-
 @pytest.mark.parametrize(
-    ("header", "wait"), [("2.5", 2.5), (DATE, pytest.approx(47 * 3600, abs=3600)), ("-3", 0), ("soon", None)],
-    ids=["seconds", "a date", "in the past", "neither"],
+    ("header", "wait"), [("2.5", 2.5), ("-3", 0), ("soon", None)], ids=["seconds", "in the past", "no number"],
 )  # fmt: skip
-def test_retry_after_is_read_as_seconds_and_as_a_date(header, wait):
+def test_retry_after_is_read_as_seconds(header, wait):
     with pytest.raises(Transient) as failure:
         raise_for_status(429, {"Retry-After": header}, "", "llms.toy")
     assert failure.value.retry_after == wait

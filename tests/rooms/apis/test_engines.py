@@ -7,7 +7,6 @@ import pytest
 from tests import fault_server, tiny
 from tests.fault_server import DRIP, HANG, RESET, SHORT, FaultServer, fault, patience
 from tests.rooms.apis.conftest import HTML, KEY, PROPER, TEXTS, WELL, answers, statuses
-from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.apis import Calls
 
@@ -37,7 +36,7 @@ def test_a_lasting_fault_ends_the_job_and_keeps_finished_answers(make, ask, name
     with FaultServer(PROPER[name], [None] * 5 + [step] * 3) as server:
         with pytest.raises(
             ApiError,
-            match=r"llms\.toy: http://127\.0\.0\.1:\d+: .*3 attempts in a row\. Finished answers are kept",
+            match=r"llms\.toy: http://127\.0\.0\.1:\S+: .*3 attempts in a row\. Finished answers are kept",
         ):
             ask(make(name, server, **patience(step)))
         assert (len(statuses(ledger)), len(server.requests)) == (5, 8)
@@ -52,7 +51,7 @@ ENDS = {
     "no such address": (fault(404, f"<h1>Not found</h1> {KEY}"), r"HTTP 404 .*Nothing is served there"),
     "a redirection": (
         fault(302, KEY, Location=f"http://127.0.0.1/{KEY}?api_key={KEY}"),
-        r"redirected to http://127\.0\.0\.1, which is not followed",
+        r"redirected to http://127\.0\.0\.1/\S+, which is not followed",
     ),
     "a long wait": (fault(429, Retry_After="9999"), "asks to wait 9999 s"),
 }
@@ -67,14 +66,14 @@ def test_a_server_that_refuses_all_is_asked_once(make, ask, name, ledger, step, 
         assert len(server.requests) == 1
     assert KEY not in str(stopped.value)
     assert len(statuses(ledger)) == 0
-    with Ledger(ledger.path) as another:  # for whom nothing is claimed any more
-        assert another.claim([engine.request(TEXTS[0])]).busy == []
 
 
 def test_an_answer_without_an_end_ends_the_job(make, ask, name, monkeypatch):
     monkeypatch.setattr(Calls, "attempt_seconds", 0.5)
     with FaultServer(PROPER[name], [DRIP]) as server:
-        with pytest.raises(ApiError, match=r"llms\.toy: http://127\S+: no complete answer within 0\.5 s"):
+        with pytest.raises(
+            ApiError, match=r"llms\.toy: http://127\S+: no complete answer within 0\.5 s and 8 MB"
+        ):
             ask(make(name, server))
         assert len(server.requests) == 1
 

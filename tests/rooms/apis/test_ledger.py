@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import docs
-from workflow_scripts.apis.ledger import CLAIM_SECONDS, Ledger, Request, Row
+from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.errors import ApiError, DataError
 
 
@@ -51,44 +51,11 @@ def test_requests_have_one_key_if_and_only_if_they_are_equal(one, other):
     assert (Request(*one).key == Request(*other).key) == (one == other)
 
 
-def test_usable_answers_are_kept_and_failed_requests_claimed_again(tmp_path):
+def test_many_rows_are_saved_at_once_and_a_later_one_takes_the_place_of_an_earlier_one(tmp_path):
     with Ledger(tmp_path / "answers.sqlite") as ledger:
-        first = [row(1, "first"), row(2, None, "failed"), row(3, "?", "rejected"), row(4, status="refused")]
-        ledger.save(first)
-        granted = ledger.claim([request(number) for number in range(1, 1202)])
-        assert granted.mine == [request(number) for number in (2, *range(5, 1202))]
-        assert set(granted.known) == {request(number).key for number in (1, 3, 4)}
-        ledger.save([row(number, "second") for number in range(1, 1202)])
-        assert answers_in(ledger, range(1300)) == {"text 1": "first"} | {
-            f"text {n}": "second" for n in range(2, 1202)
-        }
-        ledger.save([row(1, "first", "rejected")], overwrite_usable=True)
-        assert ledger.find([request(1)])[request(1).key].status == "rejected"
-
-
-def test_a_claim_holds_while_its_process_works_and_expires_when_it_does_nothing_more(tmp_path, monkeypatch):
-    clock = SimpleNamespace(time=lambda: clock.now, now=1000.0)
-    monkeypatch.setattr("workflow_scripts.apis.ledger.time", clock)
-    with Ledger(tmp_path / "answers.sqlite") as one, Ledger(tmp_path / "answers.sqlite") as two:
-        one.claim([request(0)])
-        for _renewal in range(10):
-            clock.now += CLAIM_SECONDS - 1
-            one.save([])
-        clock.now += CLAIM_SECONDS - 1
-        assert two.claim([request(0)]).busy == [request(0)]
-        clock.now += 2  # as after a kill
-        assert two.claim([request(0)]).mine == [request(0)]
-        one.save([])  # it was only asleep, and claims nothing any more
-        assert one.claim([request(0)]).busy == [request(0)]
-
-
-def test_claims_end_with_the_answer_or_when_they_are_released(tmp_path):
-    with Ledger(tmp_path / "answers.sqlite") as one, Ledger(tmp_path / "answers.sqlite") as two:
-        one.claim([request(1), request(2)])
-        one.save([row(1, status="failed")])
-        assert two.claim([request(1), request(2)]).busy == [request(2)]
-        one.release()
-        assert two.claim([request(2)]).mine == [request(2)]
+        ledger.save([row(number, None, "failed") for number in range(1200)])
+        ledger.save([row(number, "said") for number in range(1200)])
+        assert answers_in(ledger, range(1300)) == {f"text {n}": "said" for n in range(1200)}
 
 
 # Rates and budgets

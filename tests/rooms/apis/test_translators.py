@@ -1,6 +1,8 @@
 import re
 import shutil
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -25,7 +27,8 @@ def translate(make, ledger):
 
     def rows(server, sentences=TEXTS, name="libretranslate", *, offline=False, max_unanswered=2, **changes):
         engine = make(name, server, **changes)
-        return translate_all(sentences, engine, ledger, offline=offline, max_unanswered=max_unanswered)
+        ledger.read_only = offline
+        return translate_all(sentences, engine, ledger, max_unanswered=max_unanswered)
 
     return rows
 
@@ -52,16 +55,17 @@ def test_every_attempt_takes_its_turn_and_waits_as_long_as_the_server_says(trans
             translate(server, per_day=3)
 
 
-def test_what_a_killed_job_had_claimed_is_asked_after_a_while_and_a_line_says_so(
-    translate, make, ledger, monkeypatch, capsys
+def test_a_job_waits_for_one_that_asks_the_same_engine_says_so_and_takes_its_answers(
+    translate, make, ledger, capfd
 ):
-    monkeypatch.setattr("workflow_scripts.apis.ledger.CLAIM_SECONDS", 0.5)
-    with Ledger(ledger.path) as killed:
-        killed.claim([make("libretranslate").request(TEXTS[0])])
-    with FaultServer(fault_server.libretranslate) as server:
-        assert answers(translate(server)) == WELL
-        assert server.requests[-1]["q"] == TEXTS[0] and len(server.requests) == len(TEXTS)
-    assert capsys.readouterr().err.count("llms.toy: waiting for another job's answers") == 1
+    with FaultServer(fault_server.libretranslate) as server, ThreadPoolExecutor(1) as pool:
+        with Ledger(ledger.path) as other, other.asking("libretranslate", "other"):
+            waiting = pool.submit(translate, server)
+            while "llms.toy: waiting for another job" not in capfd.readouterr().err:
+                time.sleep(0.01)
+            other.save([Row(make("libretranslate").request(TEXTS[0]), WELL[0], "usable")])
+        assert answers(waiting.result()) == WELL
+        assert [request["q"] for request in server.requests] == TEXTS[1:]
 
 
 # Wrong answers: what the server says, and how often it says so of the sentences of one job; how the job ends, how many
@@ -131,7 +135,7 @@ KEPT = [
 def test_a_stored_answer_is_judged_again_when_it_is_read(translate, make, ledger, said, status, reason, kept):
     request = make("libretranslate").request(TEXTS[0])
     ledger.save([Row(request, said, *kept)])
-    for rows in (translate(None, TEXTS[:1], offline=True), ledger.find([request]).values()):
+    for rows in (translate(None, TEXTS[:1]), ledger.find([request]).values()):
         assert [(row.status, row.reason, row.answer) for row in rows] == [(status, reason, said)]
 
 
