@@ -5,25 +5,15 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from workflow_scripts.apis.answer_checks import completion_fault
 from workflow_scripts.apis.asking import Engine
 from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted
 from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.apis import LlmBlock, Price
-
-
-def _message_text(content: Any) -> str:
-    """The text of a message, joined from its parts of type text.
-
-    Raises:
-        TypeError, ValueError, LookupError: if no part is text.
-    """
-    if content is None or isinstance(content, str):
-        return content or ""
-    parts = content if isinstance(content, list) else [content]
-    first, *others = (part["text"] for part in parts if part["type"] == "text")
-    return str(first + "".join(others))
 
 
 class Llm(Engine):
@@ -113,11 +103,11 @@ def _read(response: Any) -> tuple[str, dict[str, Any], str | None]:
     noted = _noted(model, usage)
     try:
         choice = (choices or [])[0]
-        text = _message_text(choice.message.content)
+        text = "" if choice.message.content is None else choice.message.content
         noted["finish_reason"] = "refusal" if choice.message.refusal else choice.finish_reason or "unknown"
-    except (TypeError, ValueError, LookupError, AttributeError):
+    except (TypeError, LookupError, AttributeError):
         return body, noted, "no completion"
-    return text, noted, None
+    return (text, noted, None) if isinstance(text, str) else (body, noted, "no completion")
 
 
 def _noted(model: object, usage: object) -> dict[str, Any]:
@@ -135,26 +125,23 @@ def _cost(prompt_tokens: int | None, completion_tokens: int | None, price: Price
     return dollars / 1e6
 
 
-def usage_by_model(rows: Iterable[Row]) -> list[dict[str, Any]]:
+def usage_by_model(rows: Iterable[Row]) -> pd.DataFrame:
     """Tokens and cost of all calls behind one artefact, by model (columns of ``columns.USAGE``).
 
     A stored answer counts like a new one; a number that any call lacks is unknown, not 0.
     """
-    paid = [
-        row.noted | {"cost_usd": row.cost_usd, "day": row.asked_at[:10]}
-        for row in rows
-        if row.status in ("usable", "rejected")  # other rows cost nothing
-    ]
-    models = sorted({call["model"] for call in paid})
-    return [_usage(model, [call for call in paid if call["model"] == model]) for model in models]
-
-
-def _usage(model: str, calls: list[dict[str, Any]]) -> dict[str, Any]:
-    usage: dict[str, Any] = {"model": model, "calls": len(calls)}
-    for name in ("prompt_tokens", "completion_tokens", "cost_usd"):
-        numbers = [call[name] for call in calls]
-        usage[name] = None if None in numbers else sum(numbers)
-    days = sorted(call["day"] for call in calls)
+    numbers = ["prompt_tokens", "completion_tokens", "cost_usd"]
+    paid = pd.DataFrame(
+        [
+            row.noted | {"cost_usd": row.cost_usd, "day": row.asked_at[:10]}
+            for row in rows
+            if row.status in ("usable", "rejected")  # other rows cost nothing
+        ],
+        columns=["model", *numbers, "day"],
+    ).astype(dict.fromkeys(numbers, float))
+    by_model = paid.groupby("model")
+    usage = by_model[numbers].agg(lambda column: column.sum(skipna=False))
     unknown = "cost unknown: tokens or prices of some calls are"
-    note = unknown if usage["cost_usd"] is None else "at the prices of the days"
-    return usage | {"note": note, "asked_from": days[0], "asked_to": days[-1]}
+    usage["note"] = np.where(usage["cost_usd"].isna(), unknown, "at the prices of the days")
+    days = by_model["day"]
+    return usage.assign(calls=by_model.size(), asked_from=days.min(), asked_to=days.max()).reset_index()

@@ -1,7 +1,5 @@
 """Training corpora: a part for training, and a development set of held-out text."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,19 +11,16 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.corpora import Corpus
 
 
-class Split(NamedTuple):
-    """A corpus in two parts that share no document; triples have no documents, and their second part is empty."""
-
-    train: pa.Table
-    held_out: pa.Table
-
-
-def split(sentences: pa.Table, corpus: Corpus) -> Split:
+def split(sentences: pa.Table, corpus: Corpus) -> tuple[pa.Table, pa.Table]:
     """Hold out the last documents, at least ``dev_sentences`` sentences of them.
 
     Args:
         sentences: Columns of ``columns.SENTENCES`` or ``columns.TRIPLES``.
         corpus: Numbers of sentences to hold out and to train on.
+
+    Returns:
+        The part to train on and the part held out, which share no document; triples have no documents, and their second
+        part is empty.
 
     Raises:
         ConfigError: if triples, which have no documents, are to be held out.
@@ -37,7 +32,7 @@ def split(sentences: pa.Table, corpus: Corpus) -> Split:
         if corpus.dev_sentences:
             problem = f"dev_sentences {corpus.dev_sentences}, but {corpus.dataset} has no documents"
             raise ConfigError(f"corpora: {problem}. Set it to 0 and name a development set.")
-        return Split(sentences.slice(0, corpus.max_sentences), SENTENCES.empty_table())
+        return sentences.slice(0, corpus.max_sentences), SENTENCES.empty_table()
     documents = sentences["document"].to_numpy()
     cut = len(documents)
     if corpus.dev_sentences:
@@ -45,7 +40,7 @@ def split(sentences: pa.Table, corpus: Corpus) -> Split:
     if not cut:
         problem = f"dev_sentences {corpus.dev_sentences} of {len(documents)} leaves none to train on"
         raise DataError(f"corpora: {problem}. Lower dev_sentences.")
-    return Split(sentences.slice(0, min(cut, corpus.max_sentences or cut)), sentences.slice(cut))
+    return sentences.slice(0, min(cut, corpus.max_sentences or cut)), sentences.slice(cut)
 
 
 def with_pair_sentences(train: pa.Table, pairs: pa.Table) -> pa.Table:
@@ -112,8 +107,7 @@ DEV_SEED = 0  # the development set is the same for every run
 def split_corpus(job: Job) -> None:
     """Split one corpus into training text and pairs for choosing checkpoints (rule split_corpus)."""
     corpus = Corpus.parse(job.settings["corpus"], f"corpora.{job.wildcards['corpus']}")
-    parts = split(read_dataset_table(job.inputs["sentences"]), corpus)
-    train = parts.train
+    train, held_out = split(read_dataset_table(job.inputs["sentences"]), corpus)
     for path in job.many("also"):
         train = with_pair_sentences(train, read_dataset_table(path))
-    job.write({"train": train, "dev": adjacency_pairs(parts.held_out, DEV_SEED)}, labels=corpus.labels)
+    job.write({"train": train, "dev": adjacency_pairs(held_out, DEV_SEED)}, labels=corpus.labels)

@@ -1,9 +1,7 @@
-"""Published encoders: read from the first available source, checked, and compared with their tokeniser file."""
+"""Published encoders: read from the first available source, and checked."""
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from workflow_scripts.data.published import (
     ADAPTER,
@@ -11,7 +9,6 @@ from workflow_scripts.data.published import (
     MODULES,
     ON_HUB,
     SHARDS,
-    TOKENISER,
     WEIGHTS,
     copy_files,
     encoder_folder,
@@ -19,7 +16,6 @@ from workflow_scripts.data.published import (
     input_settings,
     published_labels,
     published_modules,
-    read_json,
     unreadable,
 )
 from workflow_scripts.data.sources import as_pinned, check_planned, data_root, first_available, source_folder
@@ -28,19 +24,6 @@ from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input
 from workflow_scripts.settings.sources import EncoderSource, Fetch, HubEncoder
-
-_SENTENCES = (
-    "Paris is older than paris, isn't it?",
-    "In 1999 they paid $2,024.50 (+3%) for 1½ of 10².",
-    "Ärger über naïve façades; señor Łukasz çok güzel",
-    " two  spaces,\ta tab,\na line and an end ",
-    "北京 2008、東京 ニュース 한국어 Москва العربية हिन्दी",
-    "e-mail ada_b@example.org #1 🙂 — “quoted” … ﬁne Ⅳ",
-    f"a long word {'ab' * 60} and a longer one {'c' * 250}",
-    "",
-)
-_WORDS = 2000
-"""Entries of the vocabulary that are compared, unchanged and in title case."""
 
 
 def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[str, Input]]:
@@ -71,13 +54,12 @@ def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[
     return first_available(f"encoders.{name}", block.sources, find, "Provide one of them.")
 
 
-def usable_tokeniser(folder: Path) -> Any:
-    """The tokeniser of an encoder as Transformers loads it, if the encoder can be used.
+def check_usable(folder: Path) -> None:
+    """Check that Transformers can load an encoder.
 
     Raises:
         DataError: if the folder cannot be loaded without its own code, begins with another module, names a tokeniser
-            outside, or has quantised weights, an adapter, fewer shards than it names, or a token without a row in the
-            embedding matrix.
+            outside, or has quantised weights, an adapter, or a token without a row in the embedding matrix.
     """
     from transformers import AutoConfig, AutoTokenizer  # slow to import
 
@@ -97,11 +79,6 @@ def usable_tokeniser(folder: Path) -> Any:
     if (place / ADAPTER).exists():
         advice = "Merge it into the weights (merge_and_unload of peft) and remove its files."
         raise DataError(f"{place / ADAPTER}: an adapter, which is not applied. {advice}")
-    shards = read_json(place / SHARDS, dict[str, dict[str, Any]]).get("weight_map", {})
-    if missing := sorted({*map(str, shards.values())} - {file.name for file in place.iterdir()}):
-        raise DataError(
-            f"{place / SHARDS}: it names '{missing[0]}', which is not in the folder. Get the model again."
-        )
     try:
         config = AutoConfig.from_pretrained(place, **options)
         tokeniser = AutoTokenizer.from_pretrained(place, **options)
@@ -114,32 +91,6 @@ def usable_tokeniser(folder: Path) -> Any:
     if last >= rows:
         problem = f"the tokeniser has ids up to {last}, and the embedding matrix has {rows} rows"
         raise DataError(f"{place}: {problem}. Enlarge it (resize_token_embeddings), or remove the tokens.")
-    return tokeniser
-
-
-def other_ids(folder: Path, loaded: Any) -> Iterator[str]:
-    """A label if the loaded tokeniser gives a sentence other token ids than tokenizer.json.
-
-    Transformers 5 builds tokenisers of the classes that it knows from their vocabulary, and ignores the file's rules of
-    normalisation and splitting; sentence-transformers uses these tokenisers too. Compared are sentences in several
-    scripts, and words of the vocabulary with its added tokens.
-    """
-    from tokenizers import Tokenizer  # slow to import
-
-    file = encoder_folder(folder) / TOKENISER
-    if not file.is_file():
-        return
-    expected = Tokenizer.from_file(str(file))
-    expected.no_truncation()
-    expected.no_padding()
-    words = sorted(expected.get_vocab(with_added_tokens=False))
-    words = words[:: max(1, len(words) // _WORDS)]
-    words += [f"a{token.content}b" for token in expected.get_added_tokens_decoder().values()]
-    for text in (*_SENTENCES, *words, *map(str.title, words)):
-        if expected.encode(text).ids != loaded(text, verbose=False)["input_ids"]:
-            problem = f"other token ids than the encoder's {TOKENISER} says"
-            yield f"Transformers gives {problem}, as for '{' '.join(text.split())[:40]}'"
-            return
 
 
 def fetch_encoder(job: Job) -> None:
@@ -149,7 +100,7 @@ def fetch_encoder(job: Job) -> None:
     origin, source = locate(name, block, data_root())
     found = {given.path: given.sha256 for given in source.values()}
     check_planned(f"encoders.{name}", job.settings["source"], found)
-    labels = [*published_labels(origin), *other_ids(origin, usable_tokeniser(origin))]
-    record = job.record(foreign=source, labels=[block.label, *labels])
+    check_usable(origin)
+    record = job.record(foreign=source, labels=[block.label, *published_labels(origin)])
     with writing_model_folder(job.outputs["record"].parent, record) as folder:
         copy_files(origin, folder, source)

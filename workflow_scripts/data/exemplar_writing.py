@@ -113,18 +113,15 @@ def write_pool(
     watch = Watch(llm.place, pool.max_calls)
     waiting = prompts(template, words, pool, place)
     problem = None
-    useless: list[Row] = []
     with progress(pool.max_calls, "exemplars", "call") as bar:
         while batch := [llm.request(prompt) for prompt in islice(waiting, _least_calls(pool, candidates))]:
             rows = collect_answers(batch, ledger, llm, watch)
             for request in batch:
                 calls.append(rows[request.key])
-                new = _usable(rows[request.key], len(calls), validator, pool.sentences_per_call)
-                useless = [] if new else [*useless, rows[request.key]]
-                if len(useless) == IN_A_ROW:
-                    raise _useless(place, useless[-1], validator)
-                candidates += new
+                candidates += _usable(rows[request.key], len(calls), validator, pool.sentences_per_call)
                 candidates = validator.without_canned(candidates)
+                if len(calls) == IN_A_ROW and not candidates:
+                    raise _useless(place, calls[-1], validator)
                 cover = greedy_cover(candidates, validator.listed, pool)
                 bar.set_postfix_str(
                     f"{len(candidates)} sentences, {len(cover.lacking)} words to go", refresh=False
@@ -140,8 +137,8 @@ def write_pool(
 
 
 def _useless(place: str, last: Row, validator: ModelValidator) -> ApiError:
-    """The error for a model whose answers have no usable sentence."""
-    problem = f"{IN_A_ROW} answers in a row without a usable sentence; refused: {dict(validator.refused)}"
+    """The error for a model whose first answers have no usable sentence."""
+    problem = f"{IN_A_ROW} answers without a usable sentence; refused: {dict(validator.refused)}"
     advice = "Answers are kept; correct the prompt, or name another model."
     return ApiError(f"{place}: {problem}; the last answer: {redacted(last.answer or 'nothing')!r}. {advice}")
 
@@ -215,6 +212,6 @@ def write_exemplars(job: Job) -> None:
     tables = {
         "exemplars": pool_table(chosen),
         "dropped": table_of(sorted(validator.refused.items()), DROPPED),
-        "usage": pa.Table.from_pylist(usage_by_model(calls), schema=USAGE),
+        "usage": pa.Table.from_pandas(usage_by_model(calls), USAGE, preserve_index=False),
     }
     job.write(tables, labels=[pool.label])

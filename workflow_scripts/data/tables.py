@@ -47,8 +47,6 @@ def in_form(
             continue
         column = rows[columns[field.name]]
         try:
-            if pa.types.is_temporal(column.type):  # readers of JSON parse a column of dates as times
-                raise pa.ArrowInvalid(f"it holds {column.type}")
             made.append(column.cast(field.type))
         except pa.ArrowException as error:
             problem = f"column {columns[field.name]!r} cannot be read as {field.type}: {error}"

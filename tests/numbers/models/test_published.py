@@ -11,7 +11,7 @@ from sentence_transformers.sentence_transformer.modules import LayerNorm, Poolin
 from transformers import AutoModel
 
 from tests import tiny
-from workflow_scripts.data.encoders import locate, usable_tokeniser
+from workflow_scripts.data.encoders import check_usable, locate
 from workflow_scripts.data.published import INPUT_FILES, copy_files
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.methods import frozen
@@ -27,7 +27,6 @@ PROMPTS = {"query": "find the old town: ", "document": ""}
 D = tiny.WIDTH
 SOURCE = {"sources": [{"kind": "local", "path": "models/theirs"}]}
 SETTINGS, PROMPT_FILE = "sentence_bert_config.json", "config_sentence_transformers.json"
-SHARDS, SHARD = "model.safetensors.index.json", "model-00002-of-00003.safetensors"
 
 
 def publish(root, following, *, kind="bert", limit=64, **more):
@@ -135,13 +134,6 @@ FOR_ALL = {  # change of a folder with mean pooling, Dense and prompts, and its 
     "empty": (lambda f: (f / "modules.json").write_text("[]"), r"modules\.json: List should have at least 1 item"),
     "no path": (lambda f: edited(f, "modules.json", add=[{"type": "a.B"}]), r"modules\.json: 3: path: Field required"),
     "outside": (lambda f: edited(f, "modules.json", add=[CODE | {"path": "../../plain"}]), r"modules\.json: 3: path: String should"),
-    "shards outside": (
-        lambda f: (f / SHARDS).write_text('{"weight_map": {"a": "../../plain/model.safetensors"}}'),
-        r"index\.json: it names '\.\./\.\./plain/model\.safetensors', which is not in the folder",
-    ),
-    "no shards": (lambda f: (f / SHARDS).write_text("[]"), r"model\.safetensors\.index\.json: Input should be an object"),
-    "a shard is missing": (lambda f: (sharded(f) / SHARD).unlink(), rf"index\.json: it names '{SHARD}', which is not in the folder"),
-    "shards in a list": (lambda f: (f / SHARDS).write_text('{"weight_map": []}'), r"index\.json: weight_map: Input should be an object"),
     "a list for an encoder": (lambda f: (f / "config.json").write_text("[1]"), "no configuration or tokeniser can be loaded"),
     "no model type": (lambda f: (f / "config.json").write_text("{}"), "Unrecognized model"),
 }  # fmt: skip
@@ -190,14 +182,14 @@ def test_a_folder_of_which_nothing_can_be_made_is_a_line_when_it_is_fetched(tmp_
     folder = publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS)
     change(folder)
     with pytest.raises(DataError, match=rf"^[^\n]*{found}[^\n]*\.$"):
-        usable_tokeniser(folder)
+        check_usable(folder)
 
 
 @pytest.mark.parametrize("case", AS_PUBLISHED)
 def test_what_cannot_be_read_as_published_is_refused(tmp_path, case):
     change, found = AS_PUBLISHED[case]
     change(publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS))
-    usable_tokeniser(tmp_path / "models/theirs")
+    check_usable(tmp_path / "models/theirs")
     with pytest.raises((ConfigError, DataError), match=found) as raised:
         frozen.load(config(), fetched(tmp_path))
     assert "\n" not in str(raised.value)

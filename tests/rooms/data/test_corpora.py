@@ -40,15 +40,15 @@ def test_the_parts_share_no_document_and_hold_out_enough(sizes, wanted, limit):
         with pytest.raises(DataError, match="leaves none to train on"):
             split(table, corpus(wanted, limit))
         return
-    parts = split(table, corpus(wanted, limit))
-    assert len(parts.held_out) >= wanted
-    assert not set(parts.train["document"].to_pylist()) & set(parts.held_out["document"].to_pylist())
-    whole = len(table) - len(parts.held_out)
-    assert len(parts.train) == min(whole, limit or whole)
-    assert texts(table)[: len(parts.train)] == texts(parts.train)
-    assert texts(table)[whole:] == texts(parts.held_out)
-    documents = parts.held_out["document"].to_pylist()
-    assert len(parts.held_out) - documents.count(documents[0]) < wanted  # no document more than needed
+    train, held_out = split(table, corpus(wanted, limit))
+    assert len(held_out) >= wanted
+    assert not set(train["document"].to_pylist()) & set(held_out["document"].to_pylist())
+    whole = len(table) - len(held_out)
+    assert len(train) == min(whole, limit or whole)
+    assert texts(table)[: len(train)] == texts(train)
+    assert texts(table)[whole:] == texts(held_out)
+    documents = held_out["document"].to_pylist()
+    assert len(held_out) - documents.count(documents[0]) < wanted  # no document more than needed
 
 
 # Pairs without human judgements
@@ -84,9 +84,9 @@ def test_sentences_of_pairs_join_a_corpus_once_each_and_without_scores():
 
 def test_triples_are_cut_to_length_hold_nothing_out_and_take_no_sentences():
     triples = pa.table([["a", "b", "c"], ["d", "e", "f"], pa.nulls(3, pa.string())], schema=TRIPLES)
-    parts = split(triples, corpus(max_sentences=2))
-    assert parts.train.equals(triples.slice(0, 2)) and split(triples, corpus()).train.equals(triples)
-    assert len(adjacency_pairs(parts.held_out, 0)) == len(adjacency_pairs(sentences([5]), 0)) == 0
+    train, held_out = split(triples, corpus(max_sentences=2))
+    assert train.equals(triples.slice(0, 2)) and split(triples, corpus())[0].equals(triples)
+    assert len(adjacency_pairs(held_out, 0)) == len(adjacency_pairs(sentences([5]), 0)) == 0
     with pytest.raises(ConfigError, match="has no documents"):
         split(triples, corpus(dev_sentences=1))
     with pytest.raises(ConfigError, match="cannot be added to triples"):
