@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_scripts.apis.answer_checks import completion_fault
-from workflow_scripts.apis.asking import Engine
-from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted
+from workflow_scripts.apis.asking import Client, Engine, NoAnswer, key_from, redacted
 from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.apis import LlmBlock, Price

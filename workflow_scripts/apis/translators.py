@@ -1,6 +1,6 @@
 """Translators with a common interface: Apertium on this machine, Google and LibreTranslate on servers.
 
-Google and LibreTranslate are called by the classes of deep_translator, through the client of ``calls``.
+Google and LibreTranslate are called by the classes of deep_translator, through the client of ``asking``.
 """
 
 import hashlib
@@ -20,8 +20,16 @@ import deep_translator.libre
 import httpx2
 
 from workflow_scripts.apis.answer_checks import decoded, error_text, repeated, translation_fault
-from workflow_scripts.apis.asking import REPEATED, Engine, Watch, collect_answers
-from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted
+from workflow_scripts.apis.asking import (
+    REPEATED,
+    Client,
+    Engine,
+    NoAnswer,
+    Watch,
+    collect_answers,
+    key_from,
+    redacted,
+)
 from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.errors import ApiError
 from workflow_scripts.progress import progress
@@ -197,7 +205,7 @@ def _pipeline(mode: str) -> str:
 
 
 class _Requests(threading.local):
-    """Replaces the package ``requests`` in deep_translator by the client of ``calls``; one state per thread.
+    """Replaces the package ``requests`` in deep_translator by the client of ``asking``; one state per thread.
 
     deep_translator sets no timeout, follows redirections, hides the header Retry-After, and puts LibreTranslate's key
     and text into the URL, where servers log them; here they are sent as the body.

@@ -32,7 +32,7 @@ from workflow_scripts.data.sources import (
     promised,
     source_folder,
 )
-from workflow_scripts.data.tables import in_form, table_of
+from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input
@@ -175,16 +175,30 @@ def _content_hash(rows: pa.Table) -> str:
 
 
 def _in_form(rows: pa.Table, source: HubSource, split: str, form: str) -> pa.Table:
-    """Convert one split of a repository to the columns of ``form``."""
+    """Convert one split of a repository to the columns of ``form``; a column without a source is null.
+
+    Raises:
+        DataError: if the split lacks a column, or has one of another type.
+    """
     where = source.prefix.removesuffix("/")
+    if missing := sorted({*source.where, *source.columns.values()} - {*rows.column_names}):
+        problem = f"no column {missing[0]!r}; has {rows.column_names}"
+        raise DataError(f"{where}: {problem}. Correct the block's columns and where.")
     for name, value in source.where.items():
-        if name not in rows.column_names:
-            raise DataError(
-                f"{where}: no column {name!r}; has {rows.column_names}. Correct the block's where."
-            )
         rows = rows.filter(pc.equal(rows[name].cast(pa.string()), value))
     constants = {"split": source.split_names.get(split)} | source.constants
-    return in_form(rows, form, source.columns, constants, where)
+    made = []
+    for field in FORMS[form]:
+        if field.name in source.columns:
+            column = source.columns[field.name]
+            try:
+                made.append(rows[column].cast(field.type))
+            except pa.ArrowException as error:
+                problem = f"column {column!r} cannot be read as {field.type}: {error}"
+                raise DataError(f"{where}: {problem}. Correct the column, or name another.") from error
+        else:
+            made.append(pa.array([constants.get(field.name)] * len(rows), field.type))
+    return pa.table(made, schema=FORMS[form])
 
 
 def check_contract(

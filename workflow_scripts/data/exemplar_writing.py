@@ -20,8 +20,7 @@ from workflow_scripts.apis.answer_checks import (
     service_fault,
     text_fault,
 )
-from workflow_scripts.apis.asking import IN_A_ROW, Watch, collect_answers
-from workflow_scripts.apis.calls import redacted
+from workflow_scripts.apis.asking import IN_A_ROW, Watch, collect_answers, redacted
 from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
 from workflow_scripts.apis.llm import Llm, usage_by_model
 from workflow_scripts.columns import DROPPED, USAGE, WORD_COUNTS

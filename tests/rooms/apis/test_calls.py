@@ -2,7 +2,7 @@
 
 import pytest
 
-from workflow_scripts.apis.calls import (
+from workflow_scripts.apis.asking import (
     NoAnswer,
     Transient,
     key_from,
