@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 from workflow_scripts.columns import FORMS
-from workflow_scripts.settings.readers import READERS
+from workflow_scripts.settings.sources import READERS
 
 EXAMPLES = {
     "class_files": ({"good": "fine\n"}, {}),

@@ -77,7 +77,7 @@ TRIP = {
 }  # fmt: skip
 POOL = {
     "generator": "llm", "llm": "deepseek_v3", "prompt": "three_r_exemplars", "corpus": "wiki_sentences", "encoder": "minilm",
-    "list_words": 300, "drop_capitalised": True, "words_per_call": 50, "sentences_per_call": 5, "sentences": 64, "uses": 2,
+    "list_words": 300, "words_per_call": 50, "sentences_per_call": 5, "sentences": 64, "uses": 2,
     "max_tokens": 32, "listed_share": 0.5, "max_calls": 400, "seed": 0, "label": None,
 }  # fmt: skip
 OF_AUGMENTED = {

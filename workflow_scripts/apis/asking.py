@@ -18,7 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -109,7 +109,7 @@ def raise_for_status(status: int, headers: Mapping[str, str], message: str, plac
 
     Args:
         status: HTTP status. A redirection ends the job: it might send the key, or the texts, to another server.
-        headers: Headers of the response; Retry-After is respected.
+        headers: Headers of the response; a number of seconds in Retry-After is respected.
         message: The server's message, redacted.
         place: Block of the configuration, for the error message.
     """
@@ -131,15 +131,9 @@ def raise_for_status(status: int, headers: Mapping[str, str], message: str, plac
             f"{problem}. The quota is used up; finished answers are kept. Top it up and run again."
         )
     if status in (408, 409, 429) or status >= 500:
-        raise Transient(response, _retry_after(headers.get("Retry-After", "")))
+        seconds = headers.get("Retry-After", "")
+        raise Transient(response, float(seconds) if re.fullmatch(r"\d+(\.\d+)?", seconds) else None)
     raise NoAnswer("refused", problem)
-
-
-def _retry_after(header: str) -> float | None:
-    """Seconds to wait; None if the header has no number."""
-    with suppress(ValueError):
-        return max(0.0, float(header))
-    return None
 
 
 def _may_pass(failure: BaseException) -> bool:

@@ -55,9 +55,6 @@ CREATE TABLE IF NOT EXISTS providers (name TEXT PRIMARY KEY, free_at REAL NOT NU
 PRAGMA user_version = 2;
 COMMIT;
 """
-_MACHINE_ERRORS = (
-    "SQLITE_FULL", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM",
-)  # fmt: skip
 _BUSY_SECONDS = 120  # longest wait for another writer's transaction, which takes milliseconds
 
 
@@ -175,18 +172,13 @@ class Ledger(AbstractContextManager["Ledger"]):
             with self._lock:
                 yield
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite's messages quote damaged bytes
-            code = getattr(error, "sqlite_errorname", "")  # an error of decoding has no name
-            if code.startswith(_MACHINE_ERRORS):
-                advice = (
-                    "The file is not damaged: check free space, permissions and other writers; run it again"
-                )
-                raise DataError(f"{self.path}: {error}. {advice}.") from error
-            raise self._damaged(str(error)) from error
+            raise self._unusable(str(error)) from error
 
-    def _damaged(self, problem: str) -> DataError:
-        advice = "Restore a copy, or save the readable rows in a new file"
+    def _unusable(self, problem: str) -> DataError:
+        advice = "Check free space, permissions and other writers, and run again"
+        damaged = "if the file is damaged, restore a copy, or save the readable rows in a new file"
         command = f"sqlite3 {self.path} .recover | sqlite3 {self.path}.saved"
-        return DataError(f"{self.path}: damaged ({problem}). {advice}: {command}")
+        return DataError(f"{self.path}: {problem}. {advice}; {damaged}: {command}")
 
     # Reading
 
@@ -206,7 +198,7 @@ class Ledger(AbstractContextManager["Ledger"]):
                     self._check_pages()
                     continue
                 if (row := _unpacked(packed)) is None:
-                    raise self._damaged("a row has a wrong checksum")
+                    raise self._unusable("a row has a wrong checksum")
                 rows[key] = row
         return rows
 
@@ -219,7 +211,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         if not self._checked:
             result = self._database.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if result != "ok":
-                raise self._damaged(result)
+                raise self._unusable(result)
             self._checked = True
 
     # Writing

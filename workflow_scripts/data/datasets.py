@@ -36,8 +36,7 @@ from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input
-from workflow_scripts.settings.readers import READERS
-from workflow_scripts.settings.sources import Contract, Dataset, FileSource, HubSource, Pinned
+from workflow_scripts.settings.sources import READERS, Contract, Dataset, FileSource, HubSource, Pinned
 
 _DAMAGE = (pa.ArrowException, UnicodeError, SyntaxError, EOFError, lzma.LZMAError, zlib.error, OSError)
 """Exceptions of readers and their libraries for files that are truncated, of another format, or not text."""

@@ -16,7 +16,7 @@ def pick_exemplars(job: Job) -> None:
     place = f"exemplars.{job.wildcards['pool']}"
     pool = ExtractivePool.parse(job.settings["pool"], place)
     counts = job.read("words", WORD_COUNTS)
-    words = top_words(counts, pool.list_words, drop_capitalised=pool.drop_capitalised)
+    words = top_words(counts, pool.list_words)
     validator = Validator(pool, words, token_counter(job.inputs["encoder"].parent))
     sentences = job.read("sentences", SENTENCES, ["sentence"])["sentence"]
     candidates = []

@@ -202,7 +202,7 @@ def write_exemplars(job: Job) -> None:
     pool = LlmPool.parse(job.settings["pool"], place)
     block = LlmBlock.parse(job.operational["service"]["llm"] | job.settings["llm"], f"llms.{pool.llm}")
     counts = job.read("words", WORD_COUNTS)
-    words = top_words(counts, pool.list_words, drop_capitalised=pool.drop_capitalised)
+    words = top_words(counts, pool.list_words)
     validator = ModelValidator(pool, words, token_counter(job.inputs["encoder"].parent))
     template = job.inputs["prompt"].read_text("utf-8")
     with Ledger(ledger_path(), read_only=is_offline()) as ledger:

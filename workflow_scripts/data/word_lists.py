@@ -24,22 +24,22 @@ def cleaned(words: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(word for word in map(spoken, words) if word))
 
 
-def top_words(counts: pa.Table, length: int, *, drop_capitalised: bool) -> list[str]:
-    """The ``length`` most frequent words.
+def top_words(counts: pa.Table, length: int) -> list[str]:
+    """The ``length`` most frequent words, without "The" if "the" is more frequent.
+
+    The ten words that 3R prints lack "The", which is ninth in the first 11,914 lines of its corpus; "York" is kept,
+    since "york" is not a word.
 
     Args:
         counts: Columns of ``columns.WORD_COUNTS``.
         length: Number of words on the list.
-        drop_capitalised: Drop "The" if "the" is more frequent. The ten words that 3R prints lack "The", which is ninth
-            in the first 11,914 lines of its corpus; "York" is kept, since "york" is not a word.
 
     Raises:
         DataError: if the corpus has fewer words.
     """
-    words: list[str] = counts["word"].to_pylist()
-    if drop_capitalised:
-        rank = {word: index for index, word in enumerate(words)}
-        words = [word for index, word in enumerate(words) if rank.get(word.lower(), index) >= index]
+    every: list[str] = counts["word"].to_pylist()
+    rank = {word: index for index, word in enumerate(every)}
+    words = [word for index, word in enumerate(every) if rank.get(word.lower(), index) >= index]
     if len(words) < length:
         problem = f"the corpus has {len(words)} different words; the list asks for {length}"
         raise DataError(f"words: {problem}. Shorten the list.")

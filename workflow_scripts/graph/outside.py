@@ -27,8 +27,8 @@ from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.apis import ApertiumBlock
 from workflow_scripts.settings.corpora import Shape, Translation
 from workflow_scripts.settings.extraction import LocalWords, PackagedWords
-from workflow_scripts.settings.readers import READERS
 from workflow_scripts.settings.sources import (
+    READERS,
     DatasetBlock,
     FileSource,
     HubEncoder,

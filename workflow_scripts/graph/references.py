@@ -37,9 +37,8 @@ from workflow_scripts.settings.grids import (
     runs_of,
 )
 from workflow_scripts.settings.names import Refers
-from workflow_scripts.settings.readers import READERS
 from workflow_scripts.settings.report import CLAIMS_FOLDER, Claim, Comparison, claims_in, papers_in
-from workflow_scripts.settings.sources import FileSource, HubSource
+from workflow_scripts.settings.sources import READERS, FileSource, HubSource
 from workflow_scripts.settings.suites import Cells, Suite
 
 _CLAIMED = (Column, MeanColumn, RatioColumn)

@@ -116,8 +116,10 @@ class Pool(Settings):
 
     corpus: CorpusName = Field(description="Corpus whose words are counted.")
     encoder: EncoderName = Field(description="Encoder whose tokeniser counts tokens.")
-    list_words: int = Field(gt=0, description="Number of most frequent words on the list.")
-    drop_capitalised: bool = Field(description='Drop "The" from the list if "the" is more frequent.')
+    list_words: int = Field(
+        gt=0,
+        description='Number of most frequent words on the list, without "The" if "the" is more frequent.',
+    )
     sentences: int = Field(gt=0, description="Number of sentences in the pool.")
     uses: int = Field(gt=0, description="Least number of times that each listed word is used in the pool.")
     max_tokens: int = Field(gt=2, description="Longest sentence in tokens, including special ones.")

@@ -101,7 +101,7 @@ def read_auxiliary(
     for path in words:
         assert most_frequent is not None
         counts = read_table(path, WORD_COUNTS)
-        columns["word"] = cleaned(top_words(counts, most_frequent, drop_capitalised=True))
+        columns["word"] = cleaned(top_words(counts, most_frequent))
     return columns
 
 

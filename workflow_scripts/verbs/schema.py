@@ -11,7 +11,7 @@ from typing import Any
 
 from workflow_scripts.columns import FORMS
 from workflow_scripts.graph.schema import Configuration, GridBlock
-from workflow_scripts.settings.readers import READERS
+from workflow_scripts.settings.sources import READERS
 from workflow_scripts.verbs.printing import Answer, argument
 
 _FILES: dict[str, Any] = {"configuration": Configuration, "grid": GridBlock}

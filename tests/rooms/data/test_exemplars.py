@@ -10,7 +10,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.settings.corpora import ExtractivePool, LlmPool
 
 POOL = {
-    "corpus": "toy", "encoder": "toy", "list_words": 30, "drop_capitalised": True, "sentences": 4, "uses": 2,
+    "corpus": "toy", "encoder": "toy", "list_words": 30, "sentences": 4, "uses": 2,
     "max_tokens": 12, "listed_share": 0.5, "generator": "extractive", "max_candidates": 100,
 }  # fmt: skip
 LLM = {

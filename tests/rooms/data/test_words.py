@@ -15,7 +15,7 @@ from workflow_scripts.training.data import read_auxiliary
 
 WORDS = Words(peak_window=20)
 POOL = ExtractivePool(
-    corpus="toy", encoder="toy", list_words=5, drop_capitalised=True, sentences=4, uses=2, max_tokens=12,
+    corpus="toy", encoder="toy", list_words=5, sentences=4, uses=2, max_tokens=12,
     listed_share=0.5, generator="extractive", max_candidates=100,
 )  # fmt: skip
 DATA = os.environ.get("SEMBLANCE_DATA")
@@ -54,10 +54,9 @@ def test_a_peak_is_higher_than_all_within_its_window(rates, window, peaks):
 
 def test_a_list_is_as_long_as_asked_and_may_leave_out_capitalised_doubles():
     counts = word_counts(["the the the The The of of of of York York of"], WORDS)
-    assert top_words(counts, 4, drop_capitalised=False) == ["of", "the", "The", "York"]
-    assert top_words(counts, 3, drop_capitalised=True) == ["of", "the", "York"]
+    assert top_words(counts, 3) == ["of", "the", "York"]
     with pytest.raises(DataError, match="has 3 different words; the list asks for 4"):
-        top_words(counts, 4, drop_capitalised=True)
+        top_words(counts, 4)
 
 
 def test_methods_read_the_list_that_pools_read(tmp_path):
@@ -68,7 +67,7 @@ def test_methods_read_the_list_that_pools_read(tmp_path):
     assert counts["word"].to_pylist() == ["king", "of", "the", "-", "King", "the,", "The"]
     read = read_auxiliary([], [tmp_path / "words.parquet"], 5)
     assert read == {"word": ["king", "of", "the"]}
-    assert Validator(POOL, top_words(counts, 5, drop_capitalised=True), len).listed == read["word"]
+    assert Validator(POOL, top_words(counts, 5), len).listed == read["word"]
 
 
 @pytest.mark.skipif(not WIKI1M.exists(), reason="wiki1m_for_simcse.txt is not below SEMBLANCE_DATA")

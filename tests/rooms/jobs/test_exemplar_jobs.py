@@ -27,7 +27,7 @@ from workflow_scripts.settings.corpora import Words
 
 KEY = "sk-canary-04d6e2a9c1"
 POOL = {
-    "corpus": "toy", "encoder": "toy", "list_words": 300, "drop_capitalised": True, "sentences": 64, "uses": 2,
+    "corpus": "toy", "encoder": "toy", "list_words": 300, "sentences": 64, "uses": 2,
     "max_tokens": 32, "listed_share": 0.5,
 }  # fmt: skip
 LLM_POOL = POOL | {
@@ -100,7 +100,7 @@ def assert_covers(folder, list_words, share=0.5):
     tokenizer = load_tokenizer(folder / "encoder")
     assert max(len(ids) for ids in tokenizer(sentences)["input_ids"]) <= 32
     counts = read_table(folder / "words.parquet", WORD_COUNTS)
-    listed = {*map(spoken, top_words(counts, list_words, drop_capitalised=True))} - {""}
+    listed = {*map(spoken, top_words(counts, list_words))} - {""}
     used = [spoken(word) for sentence in sentences for word in sentence.split()]
     assert len(listed) > 0.9 * list_words and all(used.count(word) >= 2 for word in listed)
     assert all(sum(spoken(w) in listed for w in s.split()) >= share * len(s.split()) for s in sentences)

@@ -1,7 +1,7 @@
 """Readers of source formats: functions of the modules of this folder, which a dataset's source names.
 
 A reader gets files by role (the keys of the source's ``files``, with checked hashes) and the source's ``options``,
-parsed by its class in ``settings.readers``. It returns ``Rows`` of a form that the class names, and raises a DataError
+parsed by its class in ``settings.sources``. It returns ``Rows`` of a form that the class names, and raises a DataError
 with file and line, the actual and the expected contents. It need not catch a library's exceptions for damaged files:
 ``datasets.load`` adds the file's name.
 

@@ -15,7 +15,7 @@ from workflow_scripts.columns import FORMS, LABELLED, PAIRS
 from workflow_scripts.data.readers import Files, Rows, read_text, split_lines
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
-from workflow_scripts.settings.readers import PARTS, ClassFiles, Delimited, Lee
+from workflow_scripts.settings.sources import PARTS, ClassFiles, Delimited, Lee
 
 csv.field_size_limit(2**31 - 1)  # datasets.check_contract limits the length of texts
 

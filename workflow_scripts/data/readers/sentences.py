@@ -16,7 +16,7 @@ from workflow_scripts.columns import SENTENCES
 from workflow_scripts.data.readers import Files, Rows, read_text, split_lines
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
-from workflow_scripts.settings.readers import Lines, WikipediaXml, Wikitext
+from workflow_scripts.settings.sources import Lines, WikipediaXml, Wikitext
 
 # A full stop after one of these, or after a single capital letter, does not end a sentence.
 _ABBREVIATIONS = {

@@ -7,7 +7,7 @@ import pytest
 from workflow_scripts.columns import FORMS
 from workflow_scripts.data.readers.rows import delimited
 from workflow_scripts.errors import DataError
-from workflow_scripts.settings.readers import Delimited
+from workflow_scripts.settings.sources import Delimited
 
 SCORED = {"columns": {"sentence1": "sentence1", "sentence2": "sentence2", "score": "score"}}
 WITH_SUBSETS = {"columns": SCORED["columns"] | {"subset": "subset"}}

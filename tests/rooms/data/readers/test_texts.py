@@ -7,7 +7,7 @@ import pytest
 from workflow_scripts.data.readers.rows import class_files, lee
 from workflow_scripts.data.readers.sentences import lines, wikitext
 from workflow_scripts.errors import DataError
-from workflow_scripts.settings.readers import ClassFiles, Lee, Lines, Wikitext
+from workflow_scripts.settings.sources import ClassFiles, Lee, Lines, Wikitext
 
 WIKITEXT = """ \n = Heading = \n \n The first <unk> is 1 @.@ 5 m long . It was well @-@ known . No .\n = = Part = = \n One more , here .\n"""
 

@@ -2,7 +2,7 @@ import bz2
 from xml.sax.saxutils import escape
 
 from workflow_scripts.data.readers.sentences import wikipedia_xml
-from workflow_scripts.settings.readers import WikipediaXml
+from workflow_scripts.settings.sources import WikipediaXml
 
 RIVER = """{{Infobox river
 | name = Great River
