@@ -15,6 +15,9 @@ PAIRS = pa.schema(
 )
 """Scored pairs with human (or substitute) judgements of similarity; higher is more similar."""
 
+SIDES = ("sentence1", "sentence2")
+"""The sentences of a pair."""
+
 LABELLED = pa.schema(
     [("split", pa.string()), ("text1", pa.string()), ("text2", pa.string()), ("label", pa.string())]
 )

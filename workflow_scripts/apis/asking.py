@@ -1,4 +1,4 @@
-"""Ask an engine for the answers that the ledger lacks: one process at a time, and a stop if the engine fails.
+"""Ask an engine for the answers that the ledger lacks: a server by one process at a time, and none that fails for long.
 
 An answer in the ledger survives any end of the process. A process that is killed loses the answers in flight, at most
 ``workers`` requests; the next process sends them again.
@@ -18,7 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing
+from contextlib import closing, nullcontext
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -374,7 +374,9 @@ def collect_answers(
     tell(len(rows))
     if missing:
         language_detector()  # loading takes half a second, in which the first answer would not be saved
-        with ledger.asking(missing[0].engine, engine.place):
+        # An engine on this machine is asked by many jobs at a time; what two of them ask costs nothing.
+        alone = ledger.asking(missing[0].engine, engine.place) if hasattr(engine, "client") else nullcontext()
+        with alone:
             rows |= _ask_all(missing, ledger, engine, watch, tell)
     return rows
 

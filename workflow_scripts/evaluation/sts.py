@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from workflow_scripts.arrays import Vectors
-from workflow_scripts.columns import SIMILARITIES
+from workflow_scripts.columns import SIDES, SIMILARITIES
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import geometry
 from workflow_scripts.evaluation.base import Score, Task
@@ -22,8 +22,6 @@ from workflow_scripts.evaluation.senteval_text import as_fed
 from workflow_scripts.settings.suites import Sts
 
 Config = Sts
-
-SIDES = ("sentence1", "sentence2")
 
 
 def load(task: str, table: pa.Table, config: Config) -> Task:

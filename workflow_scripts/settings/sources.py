@@ -210,6 +210,11 @@ class Delimited(ReaderConfig):
         default=False,
         description="Whether cells may stand in quotation marks, as in CSV, and then hold separators and line ends.",
     )
+    between: str = Field(
+        default="",
+        description="What separates the two sentences of one cell, such as a line end in STR's release; both then "
+        "name the same column.",
+    )
     strip: bool = Field(default=False, description="Take white space off both ends of each cell.")
     remove: str = Field(
         default="", description="Characters to remove from every cell, where parts are formatted differently."
@@ -238,6 +243,9 @@ class Delimited(ReaderConfig):
             yield f"columns: {', '.join(self.columns)} are of no form. Name {'; or '.join(forms)}."
         if self.header is not None and (missing := [*{*self.columns.values()} - {*self.header}]):
             yield f"columns: {missing[0]} is not in header. Name it there."
+        first, second = map(self.columns.get, ("sentence1", "sentence2"))
+        if bool(self.between) != (first is not None and first == second):
+            yield "between: set where sentence1 and sentence2 name the same column, and only there. Correct it."
 
 
 class Lines(ReaderConfig):

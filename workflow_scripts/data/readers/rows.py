@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from workflow_scripts.columns import FORMS, LABELLED, PAIRS
+from workflow_scripts.columns import FORMS, LABELLED, PAIRS, SIDES
 from workflow_scripts.data.readers import Files, Rows, read_text, split_lines
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
@@ -61,6 +61,12 @@ def _rows(path: Path, options: Delimited) -> Iterator[tuple[str, dict[str, str]]
             raise DataError(f"{path}:{number}: {problem}. Correct the line, or the option header.")
         row = dict(zip(header, cells, strict=True))
         texts = {name: row[column] for name, column in options.columns.items()}
+        if options.between:
+            cell = texts["sentence1"].split(options.between)
+            if len(cell) != len(SIDES):
+                problem = f"{len(cell)} texts in one cell; there should be {len(SIDES)}"
+                raise DataError(f"{path}:{number}: {problem}. Correct the line, or the option between.")
+            texts |= zip(SIDES, cell, strict=True)
         yield f"{path}:{number}", {n: text.strip() if options.strip else text for n, text in texts.items()}
 
 

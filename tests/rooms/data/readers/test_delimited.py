@@ -16,6 +16,7 @@ STSB = CSV | {"header": ["sentence1", "sentence2", "score"]}
 TRIPLES = CSV | {"columns": {"anchor": "sent0", "positive": "sent1", "negative": "hard_neg"}}
 SST2 = {"header": ["text", "label"], "columns": {"text1": "text", "label": "label"}, "strip": True}
 SST5 = SST2 | {"header": ["label", "text"], "separator": " "}
+STR = CSV | {"columns": {"sentence1": "Text", "sentence2": "Text", "score": "Score"}, "between": "\n"}
 LONG = "long " * 40_000
 TREC = SST5 | {"label_until": ":", "remove": "`'", "otherwise": "latin-1"}
 QUALITY = {"columns": {"label": "Quality", "text1": "#1 String", "text2": "#2 String"}}
@@ -66,9 +67,11 @@ def test_one_row_of_each_format(parsed, options, content, row):
         (WITH_SUBSETS, "subset\tscore\tsentence1\tsentence2\nA\t4.4\ta\tb\nA\t\tc\td\nB\t0\te\tf\n",
          [("A", "a", "b", 4.4), ("A", "c", "d", None), ("B", "e", "f", 0.0)]),
         (QUORA, "split\tdup\tq1\tq2\ndev\t1\ta\tb\ntest\t0\tc\td\n", [("dev", "a", "b", "1"), ("test", "c", "d", "0")]),
+        (STR, 'DocID,Text,Score\n1,"It rains, today.\nShowers fall.",0.9\n2,"A ""b""\nc",0\n',
+         [("", "It rains, today.", "Showers fall.", 0.9), ("", 'A "b"', "c", 0.0)]),
         (CSV | SCORED, f'score,sentence1,sentence2\n1,"{LONG}",b\n', [("", LONG, "b", 1.0)]),
     ],
-    ids=["never judged", "a split column", "beyond the limit of csv"],
+    ids=["never judged", "a split column", "release of STR", "beyond the limit of csv"],
 )  # fmt: skip
 def test_several_rows_and_the_same_with_line_ends_of_windows(parsed, options, content, rows):
     assert parsed(options, all=content) == rows
@@ -106,6 +109,7 @@ TSV = "score\tsentence1\tsentence2\n"
         (SCORED, TSV + "1\ta\tb\tc\n", "all:2: 4 columns"),
         (SCORED, "", "all:1: no column 'sentence1'"),
         (SCORED, TSV.replace("\t", ","), r"all:1: no column 'sentence1'; has \['score,sentence1.*separator"),
+        (STR, 'Text,Score\n"a\nb",1\n"a\nb\nc",1\n', "all:6: 3 texts in one cell; there should be 2"),
         (SCORED, TSV.replace("2", "1"), "all:1: column 'sentence1' is there twice"),
         (SST2, "fine\t1\nno label\n", "all:2: 1 columns"),
         (SST2, "fine\t1\ntwo\ttabs\t1\n", "all:2: 3 columns"),
