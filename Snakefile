@@ -4,8 +4,9 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
-from workflow_scripts.graph.console import check_papers, check_targets, report_failures
-from workflow_scripts.graph.place import clone_folder, open_place
+from workflow_scripts.graph.console import check_targets, report_failures
+from workflow_scripts.graph.call import clone_folder, open_place
+from workflow_scripts.settings.grids import paper_of
 
 min_version("9.25")
 CLONE = clone_folder(workflow)  # which need not be the working directory
@@ -40,7 +41,7 @@ rule all:
         extracted=EXTRACTION.shown,
 
 
-for paper in check_papers(workflow, SETTINGS.experiments):
+for paper in sorted({*map(paper_of, SETTINGS.experiments)}):
 
     rule:
         """Tables and figures of one paper."""

@@ -12,7 +12,7 @@ import yaml
 from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from tests.material import SMALL, training
-from workflow_scripts.graph.runs import run_settings
+from workflow_scripts.graph.study import run_settings
 from workflow_scripts.models.cross_attention import cross_layers
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.readouts import set_mask_token

@@ -5,13 +5,23 @@ from pathlib import Path
 
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph import outside, reporting
-from workflow_scripts.graph.call import as_json, at, call, code, command, filled, having, one_of, parts
+from workflow_scripts.graph.call import (
+    as_json,
+    at,
+    call,
+    code,
+    command,
+    filled,
+    having,
+    note_call,
+    one_of,
+    parts,
+)
+from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.console import check_configfiles, print_study
 from workflow_scripts.graph.extraction import Extraction
-from workflow_scripts.graph.place import note_call
-from workflow_scripts.graph.runs import asked
-from workflow_scripts.graph.study import open_study
+from workflow_scripts.graph.study import ask as asking
 from workflow_scripts.settings.suites import EVALUATORS
 
 check_configfiles()
@@ -31,7 +41,7 @@ DATASETS = {name: outside.Dataset(STUDY, name) for name in SETTINGS.datasets}
 
 
 settings = partial(parts, lambda w: SETTINGS)  # parts of the configuration that a job reads, as JSON
-ask = partial(asked, SETTINGS)  # memory and time of a job
+ask = partial(asking, STUDY)  # memory and time of a job
 block = lambda path: lambda w: at(SETTINGS, path.format(**w))  # of the configuration; wildcards in braces
 
 # By the wildcards of a job. Runs, suites, grids and encoders know their settings and files: graph/study.py.

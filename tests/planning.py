@@ -20,10 +20,10 @@ from typing import Any
 
 import yaml
 
-from workflow_scripts.graph.checks import read_grids
+from workflow_scripts.graph.checks import open_study, read_grids
 from workflow_scripts.graph.configuration import load_config
 from workflow_scripts.graph.schema import Configuration, GridBlock
-from workflow_scripts.graph.study import Study, open_study
+from workflow_scripts.graph.study import Study
 
 ROOT = Path(__file__).resolve().parent.parent
 TREE = (

@@ -11,7 +11,7 @@ from tests import material, walk
 from tests.planning import settings_with
 from tests.steps import loss_of
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.runs import Sizes
+from workflow_scripts.graph.study import Study
 from workflow_scripts.models import packed
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.encoding import check_tells_apart
@@ -85,7 +85,11 @@ def planned(place, block):
     """The first misfit that is known before any job."""
     source = {"kind": "local", "path": place.name}
     encoders = {"mine": {"fetch": {"sources": [source], "licence": "x"}}}
-    size = Sizes(settings_with(encoders=encoders), place.parent).of("mine")
+    size = (
+        Study(settings_with(encoders=encoders, data_root=str(place.parent)), {}, {}, ROOT)
+        .encoders["mine"]
+        .size
+    )
     config = read_method(block, "methods")
     return next(iter(config.misfits(Start(sizes=[size] * (2 if config.starts_from == "pair" else 1)))), None)
 

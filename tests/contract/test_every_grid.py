@@ -36,7 +36,7 @@ def test_no_grid_is_left_out():
 def cells_of(settings, grid):
     """Suite to the tasks, aggregations and metrics of its score files; where there are many, those of columns."""
     asked = {column.aggregation for column in grid.experiment.columns if isinstance(column, Column)}
-    for kind, suites in grid.suites.by_kind.items():
+    for kind, suites in grid.suites.items():
         for suite in suites:
             block = settings.suites.by_kind[kind][suite]
             files = [block.written(settings.mteb.lists), block.timed()]

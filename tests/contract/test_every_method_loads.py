@@ -22,7 +22,7 @@ from workflow_scripts.columns import EXEMPLARS, PAIRS, SCORES, TEACHER, TRIPLES,
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import mteb_scores, sts
 from workflow_scripts.evaluation.correlation import cosine, spearman
-from workflow_scripts.graph.runs import run_settings
+from workflow_scripts.graph.study import run_settings
 from workflow_scripts.methods import load_method
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.encoding import encode

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.planning import DEMO, grids_in, merged_config, settings_with
-from workflow_scripts.graph.runs import members_of, run_settings
+from workflow_scripts.graph.study import members_of, run_settings
 from workflow_scripts.settings.grids import baselines_of, runs_of
 
 STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
@@ -34,7 +34,7 @@ class Grids(NamedTuple):
         return readout if readout.get("kind") == "s2sent" else None
 
     def members(self, encoder, seeds):
-        return members_of(self.encoders, encoder, seeds).values()
+        return members_of(self.encoders.get(encoder), seeds).values()
 
 
 def grids_of(overlay):

@@ -12,7 +12,7 @@ import pytest
 
 from tests.planning import DEMO, ROOT, copy_tree, holding, merged_config, set_at, settings_with, snakemake
 from workflow_scripts.data.hub import snapshot
-from workflow_scripts.graph.checks import read_grids, study_findings
+from workflow_scripts.graph.checks import checked, read_grids
 from workflow_scripts.graph.outside import need_findings
 
 
@@ -42,7 +42,8 @@ def findings(change, overlay=DEMO, data_root=None):
     """Findings after ``change(config, grids)``."""
     config, grids = copy.deepcopy(study(overlay))
     change(config, grids)
-    return study_findings(config, grids, ROOT, data_root)[2]
+    config["data_root"] = data_root and str(data_root)
+    return checked(config, grids, ROOT)[1]
 
 
 def put(path, value):
@@ -142,7 +143,7 @@ MISTAKES = {
     ),
     "a misspelt name of a method, among its settings": (
         put("methods/simcs", {"training": {"max_steps": 5}}),
-        "methods.simcs: without module. Write it there. Did you mean simcse?",
+        "methods.simcs.module: missing. Write it there, if the name of its block is right.",
     ),
     "a setting of trainings at the top": (
         put("max_steps", 5),
@@ -158,31 +159,32 @@ MISTAKES = {
     ),
     "a number of frequencies that does not exist": (
         method_of("simcse_s2sent", readout={"frequencies": 3}),
-        "method.readout.frequencies: 3 is not one of 1, 2, 4, 8, 16.",
+        "method.readout.frequencies: Input should be 1, 2, 4, 8 or 16; found 3 (Number m",
     ),
     "text for a number": (
         training_of("simcse", learning_rate="small"),
-        "training.learning_rate: 'small' is not a number (Peak learning rate of AdamW).",
+        "training.learning_rate: Input should be a valid number; found 'small' (Peak learning rate of AdamW).",
     ),
     "an unknown schedule": (
         training_of("simcse", schedule="linaer"),
-        "training.schedule: 'linaer' is not one of linear, constant. Did you mean linear?",
+        "training.schedule: Input should be 'linear' or 'constant'; found 'linaer' (linear decays towards rate_at_end, "
+        "which would be reached at step n + 1 of n). Did you mean linear?",
     ),
     "an unknown module": (
         method_of("simcse", module="simce"),
-        "supervised_simcse, three_r. Did you mean simcse?",
+        "method.module: Input tag 'simce' found using 'module' does not match any of the expected tags: 'frozen', ",
     ),
     "an unknown kind of readout": (
         method_of("simcse", readout={"kind": "s2snt"}),
-        "method.readout.kind: 's2snt' is not one of as_published, layer_attention, mask_token, pooling, s2sent. Did you mean s2sent?",
+        "expected tags: 'pooling', 'layer_attention', 's2sent', 'mask_token', 'as_published'; found 's2snt'. Did you mean s2sent?",
     ),
     "a number for a readout": (
         method_of("simcse", readout=5),
-        "method.readout: 5 is not a block of settings.",
+        "method.readout: Input should be an object; found 5.",
     ),
     "another kind of readout with the keys of the first": (
         method_of("simcse", readout={"kind": "mask_token"}),
-        "method.readout.layers, pooler: unknown keys. Known: kind.",
+        "method.readout.layers: unknown key. Known: kind.",
     ),
     "a sweep over a key that is none": (
         run("simcse_s2sent", sweep={"method.readout.block": [1, 2]}),
@@ -194,7 +196,7 @@ MISTAKES = {
     ),
     "a sweep with a value out of range": (
         run("simcse", sweep={"method.temperature": [0.05, 2]}),
-        "wrong.temperature2): method.temperature: 2 is above 1",
+        "wrong.temperature2): method.temperature: Input should be less than or equal to 1; found 2",
     ),
     "a key of a method underneath": (
         method_of("simcse_3r", base={"temprature": 1}),
@@ -255,7 +257,7 @@ MISTAKES = {
     ),
     "an interval of a method that is none": (
         both(put("methods/simcse/development", {"every": 0}), run("simcse")),
-        "methods.simcse.development.every: 0 is not above 0",
+        "methods.simcse.development.every: Input should be greater than 0; found 0",
     ),
     "a development set of a run's own": (
         run("simcse", overrides={"development": {"dataset": "lee"}}),
@@ -263,7 +265,7 @@ MISTAKES = {
     ),
     "a GPU for what is measured on processors": (
         put("evaluation/on_gpu", ["cost"]),
-        "evaluation.on_gpu.0: 'cost' is not one of clustering, mteb, search, sts, transfer, extraction.",
+        "evaluation.on_gpu.0: Input should be 'clustering', 'mteb', 'search', 'sts', 'transfer' or 'extraction'; found 'cost'",
     ),
     "a batch that the GPUs cannot share": (
         training_of("simcse", gpus=3),
@@ -500,7 +502,7 @@ MISTAKES = {
     ),
     "tasks in words": (
         added(**SCORES, tasks="lee"),
-        "experiments/demo.yaml: columns.5.tasks: 'lee' is not a block of settings or a list",
+        "experiments/demo.yaml: columns.5.tasks: Input should be an object or Input should be a valid array; found 'lee'",
     ),
     "a heading of several tasks": (
         added(**SCORES, tasks=["lee"], heading="A"),
@@ -508,7 +510,7 @@ MISTAKES = {
     ),
     "no tasks": (
         added(**SCORES, tasks=[]),
-        "experiments/demo.yaml: columns.5.tasks: [] has fewer entries than 1",
+        "experiments/demo.yaml: columns.5.tasks: Input should be an object or List should have at least 1 item after validation, not 0; found []",
     ),
     "a mean of a column that is none": (
         added(heading="mean", mean_of=["Spearman", "Pearsn"], digits=2),
@@ -612,7 +614,7 @@ MISTAKES = {
     ),
     "a seed that no generator takes": (
         put("grid/seeds", [2**32]),
-        "experiments/demo.yaml: seeds.0: 4294967296 is not below 4294967296",
+        "experiments/demo.yaml: seeds.0: Input should be less than 4294967296; found 4294967296",
     ),
     "groups of judgements that do not rise": (
         put("report/cosine_density/edges", [0, 0.5, 0.5, 1]),
@@ -753,7 +755,7 @@ MISTAKES = {
     ),
     "a seed below zero": (
         put("grid/seeds", [-1]),
-        "experiments/demo.yaml: seeds.0: -1 is below 0",
+        "experiments/demo.yaml: seeds.0: Input should be greater than or equal to 0; found -1",
     ),
     "a table of the extraction study that is not there": (
         put("extraction/show/tables", ["extraction_table99"]),
@@ -809,7 +811,7 @@ MISTAKES = {
     ),
     "a kind of source that is none": (
         put("datasets/lee/sources", [{"kind": "ftp"}]),
-        "datasets.lee.sources.0.kind: 'ftp' is not one of",
+        "datasets.lee.sources.0.kind: Input tag 'ftp' found using 'kind' does not match any of the expected tags: 'local'",
     ),
     # corpora and pools of translators and language models
     "a corpus of pairs": (
@@ -844,10 +846,13 @@ MISTAKES = {
         "exemplar_pools: tooy is not defined.",
     ),
     # bad values
-    "a name outside the results": (put("name", "../../etc"), "does not match"),
+    "a name outside the results": (
+        put("name", "../../etc"),
+        "name: String should match pattern '^[a-z0-9_]+$'; found '../../etc' (Folder below results",
+    ),
     "a batch in words": (
         put("training/batch_size", "many"),
-        "training.batch_size: 'many' is not a whole number",
+        "training.batch_size: Input should be a valid integer; found 'many'",
     ),
     "a misspelt key of a section": (
         put("training/batch_siz", 3),
@@ -856,11 +861,11 @@ MISTAKES = {
     "a misspelt section": (put("trainin", {}), "trainin: unknown key. Did you mean training?"),
     "a number that is none": (
         put("training/weight_decay", float("nan")),
-        "training.weight_decay: nan must be finite (Weight decay of AdamW",
+        "training.weight_decay: Input should be a finite number; found nan (Weight decay of AdamW",
     ),
     "an infinite number in a grid": (
         put("grid/columns/0/scale", float("inf")),
-        "experiments/demo.yaml: columns.0.scale: inf must be finite (100 prints",
+        "experiments/demo.yaml: columns.0.scale: Input should be a finite number; found inf (100 prints",
     ),
     "an encoder outside the study": (
         lambda config, _grids: config["encoders"].update({"../x": config["encoders"]["minilm"]}),
@@ -868,9 +873,12 @@ MISTAKES = {
     ),
     "answers outside the study": (
         put("answers", "../answers.sqlite"),
-        "answers: ../answers.sqlite is outside the study's folder.",
+        r"answers: String should match pattern '^\w[\w.-]*(/\w[\w.-]*)*$'; found '../answers.sqlite' (File, below",
     ),
-    "answers at the root": (put("answers", "/tmp/answers.sqlite"), "answers: /tmp/answers.sqlite is outside"),
+    "answers at the root": (
+        put("answers", "/tmp/answers.sqlite"),
+        "; found '/tmp/answers.sqlite' (File, below",
+    ),
     "a data root that is not there": (
         put("data_root", "/nowhere"),
         "data_root: /nowhere is not a folder. Name the folder of local data, or none.",
@@ -884,6 +892,7 @@ SEVERAL = {
         "maps of layers that the encoder lacks",  # each encoder
         "a heading that a claim names",  # each claim, and each side of it
         "checkpoints that nothing chooses",  # the grid, and each encoder of runs
+        "another kind of readout with the keys of the first",  # each key
     )
 }
 """Mistakes with several lines."""
@@ -1040,19 +1049,21 @@ RUNS = SOUND_GRID.splitlines().index("runs:") + 1
 FILES = {
     "a package in a package": (
         (OVERLAY, "encoders: {minilm: {fetch: {sources: [{kind: package, package: a.b, path: x}]}}}\n"),
-        ["ConfigError: config/overlay.yaml:1: encoders.minilm.fetch.sources.0.package: 'a.b'"],
+        [
+            "ConfigError: config/overlay.yaml:1: encoders.minilm.fetch.sources.0.package: String should match pattern '^\\w[\\w-]*$'; found 'a.b'"
+        ],
     ),
     "modules that are paths": (
         (OVERLAY, "methods: {simcse: {module: a.b}, distil: {readout: {kind: ../x}}}\n"),
         [
-            "ConfigError: config/overlay.yaml:1: methods.simcse.module: 'a.b' is not one of ",
-            "\nconfig/overlay.yaml:1: methods.distil.readout.kind: '../x' is not one of",
+            "ConfigError: config/overlay.yaml:1: methods.simcse.module: Input tag 'a.b' found",
+            "\nconfig/overlay.yaml:1: methods.distil.readout.kind: Input tag '../x' found",
         ],
     ),
     "two mistakes": (
-        (OVERLAY, "extraction: {bias_list: brt}\nanswers: /x\n"),
+        (OVERLAY, "extraction: {bias_list: brt}\ndata_root: /nowhere\n"),
         [
-            "ConfigError: config/overlay.yaml:2: answers: /x is outside the study's folder.",
+            "ConfigError: config/overlay.yaml:2: data_root: /nowhere is not a folder.",
             "\nconfig/overlay.yaml:1: extraction.bias_list: no file resources/tokens/brt.json. Did you mean bert?",
         ],
     ),
@@ -1088,9 +1099,7 @@ FILES = {
             "--config",
             "experiments=[model_cards_table1]",
         ),
-        [
-            "ConfigError: experiments/model_cards_table1.yaml: its tables and figures would be the target model_cards, which is"
-        ],
+        ["CreateRuleException in file", "The name model_cards is already used by another rule"],
     ),
     "a grid with the name of a table": (
         ("config/experiments/extraction_demo.yaml", SOUND_GRID, "--config", "experiments=[extraction_demo]"),
@@ -1150,5 +1159,6 @@ def test_words_on_the_command_line_are_what_they_are_in_a_file_and_braces_no_wil
     code, printed = plan(tree, "--config", "training={max_steps: seven}")
     assert (
         code == 1
-        and "ConfigError: --config: training.max_steps: 'seven' is not a whole number or null" in printed
+        and "ConfigError: --config: training.max_steps: Input should be a valid integer; found 'seven' (Optimiser steps; null if"
+        in printed
     )

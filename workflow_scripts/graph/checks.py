@@ -1,39 +1,34 @@
-"""The check of a whole study before any job: files, keys, names, and every run, column and resource it asks for.
+"""The check of a whole study before any job: keys, names, and every run, column and file it asks for.
 
-It is made whenever the graph is built, so that it imports nothing that jobs alone need. All mistakes are found at once:
-what sections and grids hold, and what those of them mean together that are sound.
+It is made whenever the graph is built, so that it imports nothing that jobs alone need. There are three rounds: keys,
+types and ranges; names; what settings that are right by themselves mean together. Each finds all mistakes of its kind,
+and the next begins when there are none.
+
+Names are looked up because Snakemake treats an output as a source if it exists and its rule's inputs are missing: a
+wrong name would go unnoticed on a finished study.
 """
 
-import json
+import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from functools import cache
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import TypeAdapter
+from typing import Annotated, Any, get_args
 
 from workflow_scripts.config import Settings
-from workflow_scripts.errors import ConfigError, advice, unknown
-from workflow_scripts.graph.blocks import block_findings, extraction_findings
-from workflow_scripts.graph.call import Config, as_json
-from workflow_scripts.graph.configuration import read_mapping
-from workflow_scripts.graph.mistakes import read
-from workflow_scripts.graph.references import (
-    claim_findings,
-    corpus_columns,
-    data_root_findings,
-    encoder_findings,
-    encoders_reached,
-    grid_findings,
-    headings_in,
-    misnamed,
-    reader_findings,
-    references,
-    resource_findings,
-    source_corpus,
-    suite_findings,
+from workflow_scripts.errors import ConfigError, advice, one_line_errors, refuse, shown, unknown
+from workflow_scripts.graph.call import Config, as_json, at, from_here
+from workflow_scripts.graph.configuration import placed, read, read_mapping
+from workflow_scripts.graph.extraction import (
+    block_findings,
+    definable_rows,
+    extraction_findings,
+    not_aggregated,
+    tables_of,
 )
-from workflow_scripts.graph.runs import Sizes, adapting_training, members_of, read_run
 from workflow_scripts.graph.schema import (
     AdaptedEncoder,
     Configuration,
@@ -41,11 +36,62 @@ from workflow_scripts.graph.schema import (
     GridBlock,
     RunSettings,
 )
-from workflow_scripts.settings.corpora import Corpus
-from workflow_scripts.settings.grids import EXTRACTION, Run, RunBlock, expand
+from workflow_scripts.graph.study import Study, adapting_training, read_run
+from workflow_scripts.settings.corpora import RoundTripCorpus
+from workflow_scripts.settings.grids import (
+    EXTRACTION,
+    Column,
+    MeanColumn,
+    Run,
+    RunBlock,
+    baselines_of,
+    expand,
+    is_measured,
+    listed,
+    runs_of,
+)
 from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.names import Refers
 from workflow_scripts.settings.readouts import Start
+from workflow_scripts.settings.report import CLAIMS_FOLDER, Claim, Comparison, claims_in, papers_in
+from workflow_scripts.settings.sources import READERS, FileSource, HubSource
+from workflow_scripts.settings.suites import Attention, Cells
 from workflow_scripts.settings.training import ContinueMlm
+
+_SHOWN = 2
+"""Runs that a line names; of more it gives the number."""
+
+
+def open_study(
+    config: Config,
+    root: Path,
+    configfiles: Iterable[str | Path] = (),
+    given: Mapping[str, Any] | None = None,
+) -> Study:
+    """Check a configuration and expand its grids; ends the process with a line for each thing that is wrong.
+
+    Args:
+        config: As ``configuration.load_config`` merges it.
+        root: Folder of the Snakefile.
+        configfiles: As after --configfile.
+        given: Of the command line.
+    """
+    with one_line_errors():
+        plain, findings = read_grids(config, root / "config")
+        study, more = checked(config, plain, root)
+        files = [*map(from_here, configfiles)]
+        refuse(placed(finding, root, files, given or {}) for finding in [*findings, *more])
+        assert study
+        study.runs  # noqa: B018  (of which two may have one name)
+    # These reach jobs by their environment, since they decide no result.
+    os.environ["SEMBLANCE_CACHE"] = str(Path(study.settings.cache).expanduser())
+    os.environ["SEMBLANCE_CACHE_GIGABYTES"] = str(study.settings.cache_gigabytes)
+    os.environ.setdefault("SEMBLANCE_ANSWERS", study.settings.answers)
+    if study.data_root:
+        os.environ["SEMBLANCE_DATA"] = str(study.data_root)
+    if study.settings.offline:
+        os.environ["SEMBLANCE_OFFLINE"] = "1"
+    return study
 
 
 def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any], list[str]]:
@@ -69,255 +115,488 @@ def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any],
     return grids, findings
 
 
-_OF_GRIDS = {"suites", "datasets", "mteb", "corpora", "encoders", "extraction"}
-_OF_EXTRACTION = {"extraction", "suites", "datasets", "mteb", "experiments"}
-_OF_RUNS = {
-    *("name", "training", "development", "encoders", "corpora", "datasets", "methods", "exemplars"),
-    *("continue_mlm", "teacher", *_OF_EXTRACTION),
-}
-
-
-def study_findings(
-    config: Config, plain: Mapping[str, Any], root: Path, data_root: Path | None
-) -> tuple[Configuration, dict[str, GridBlock], list[str]]:
-    """Everything that is wrong with a study: a check is left out where its sections have mistakes of their own.
+def checked(config: Config, plain: Mapping[str, Any], root: Path) -> tuple[Study | None, list[str]]:
+    """The study, or None with a line for each wrong key, type or range; and what else is wrong with it.
 
     Args:
         config: The configuration, whatever it holds.
         plain: Its grids by name, likewise.
         root: Folder of the Snakefile.
-        data_root: Folder of local data.
-
-    Returns:
-        The sections and the grids without mistakes, and a line for each mistake.
     """
-    whole, found = read(Configuration, config, "")
-
-    def clean(*places: str) -> bool:
-        starts = tuple(f"{place}{end}" for place in places for end in ".:")
-        return not any(line.startswith(starts) for line in found)
-
-    settings = whole or _sections(config, clean)
+    settings, found = read(Configuration, config, "")
     grids: dict[str, GridBlock] = {}
     for name, grid in plain.items():
         block, lines = read(GridBlock, grid, f"experiments/{name}.yaml: ")
         found += lines
         grids |= {name: block} if block else {}
-    found += misnamed(settings, references(settings))
-    for name, block in grids.items():
-        found += misnamed(settings, references(block), f"experiments/{name}.yaml: ", headings_in(block))
-    for sections, check in (
-        ({"datasets"}, reader_findings(settings)),
-        ({"encoders"}, encoder_findings(settings)),
-        ({"suites"}, suite_findings(settings)),
-        (_OF_EXTRACTION, extraction_findings(settings)),
-        (_OF_GRIDS, grid_findings(settings, grids)),
-    ):
-        found += check if settings.model_fields_set >= sections else ()
-    if settings.model_fields_set >= {*_OF_GRIDS, "claims"}:
-        sound = {name: grid for name, grid in grids.items() if clean(f"experiments/{name}.yaml")}
-        found += claim_findings(settings, sound, root)
-    if settings.model_fields_set >= _OF_RUNS and clean(*_OF_RUNS):
-        found += _run_findings(config, settings, grids, data_root)
-    for sections, check in (  # last, since no run depends on what they find
-        ({"data_root", "answers"}, data_root_findings(settings, data_root)),
-        ({"extraction", "exemplars"}, resource_findings(settings, grids, root)),
-    ):
-        found += check if settings.model_fields_set >= sections else ()
-    return settings, grids, found
+    if found or not settings:
+        return None, found
+    study = Study(settings, config, grids, root)
+    return study, [*name_findings(study)] or [*sense_findings(study)]
 
 
-def _sections(config: Config, clean: Callable[[str], bool]) -> Configuration:
-    """The sections of a configuration that have no mistakes; the others are not set."""
-    parts = {}
-    for name, field in Configuration.model_fields.items():
-        if name in config and clean(name):
-            kind: Any = Annotated[field.annotation, field]
-            parts[name] = TypeAdapter(kind).validate_json(json.dumps(config[name], default=str), strict=True)
-    return Configuration.model_construct(_fields_set={*parts}, **parts)
+# Names
 
 
-def _defined_runs(
-    settings: Configuration, blocks: Sequence[RunBlock], seeds: Sequence[int] = (0,)
-) -> dict[str, tuple[int, Run]]:
-    """Runs of some blocks whose parts are all defined, each with the number of its block."""
-    encoders, corpora = {None, *settings.encoders}, {None, *settings.corpora}
+def _placed(study: Study) -> dict[str, Settings]:
+    """The configuration and the grids, by what stands in front of lines about them."""
+    return {"": study.settings} | {f"experiments/{name}.yaml: ": grid for name, grid in study.blocks.items()}
+
+
+def name_findings(study: Study) -> Iterator[str]:
+    """Names of no block or of a block of another form, encoders that start from themselves, and names given twice."""
+    settings = study.settings
+    for place, block in _placed(study).items():
+        yield from misnamed(settings, references(block), place)
+    for name, encoder in study.encoders.items():
+        if name in study.reached(encoder.starts):
+            yield f"encoders.{name}: it starts from itself, by way of its runs or base. Name another."
+    kinds: dict[str, str] = {}
+    for kind, suites in settings.suites.by_kind.items():
+        for name in suites:
+            if name in kinds:
+                yield (
+                    f"suites.{kind}.{name}: suites.{kinds[name]} has that name too. "
+                    "Rename one: tables tell suites apart by name."
+                )
+            kinds[name] = kind
+    for name, grid in study.blocks.items():
+        place = f"experiments/{name}.yaml: "
+        if name in (*settings.extraction.tables, *settings.extraction.statistics):
+            yield f"{place}a table of the extraction study has that name. Rename the file."
+        try:
+            runs_of(grid), baselines_of(grid)
+        except ConfigError as error:
+            yield f"{place}{error}"
+
+
+@cache
+def _marks(kind: type[Settings]) -> dict[str, list[Refers]]:
+    """The marks of the names in each setting of a class."""
+
+    def within(part: Any) -> list[Refers]:
+        return (
+            [part] if isinstance(part, Refers) else [mark for one in get_args(part) for mark in within(one)]
+        )
+
+    fields = kind.model_fields.items()
+    return {key: within(Annotated[field.annotation, *field.metadata, None]) for key, field in fields}
+
+
+def references(value: Any, path: str = "", marks: Sequence[Refers] = ()) -> Iterator[tuple[str, str, Refers]]:
+    """Every name in some settings that its class marks: where it is, and what it refers to."""
+    match value:
+        case Settings():
+            for key, part in value:
+                yield from references(part, f"{path}.{key}".lstrip("."), _marks(type(value))[key])
+        case str():
+            yield from ((path, value, mark) for mark in marks)
+        case Mapping():
+            for key, part in value.items():
+                inside = [replace(mark, section=mark.section.format(key)) for mark in marks]
+                yield from references(part, f"{path}.{key}", inside)
+        case list() | tuple():
+            for number, part in enumerate(value):
+                place = path if isinstance(part, str) else f"{path}.{number}"
+                yield from references(part, place, marks)
+
+
+def misnamed(
+    settings: Configuration, named: Iterable[tuple[str, str, Refers]], place: str = ""
+) -> Iterator[str]:
+    """Names that are not defined in their sections, and those of blocks of another form than is read there.
+
+    Args:
+        settings: The configuration; names of a grid's own, and of files, are not looked up.
+        named: Place, name and section (``references``).
+        place: In front of every line.
+    """
+    for path, name, refers in named:
+        section, _, _ = refers.section.partition(".")
+        if section in ("grid", "resources"):
+            continue
+        if found := [*unknown(name, at(settings, refers.section), f"{place}{path}")]:
+            yield from found
+        elif refers.forms and (form := _form(settings, section, name)) not in (None, *refers.forms):
+            wanted = " or ".join(refers.forms)
+            yield f"{place}{path}: {name} has the form {form}; this key needs {wanted}. Name another."
+
+
+def _form(settings: Configuration, section: str, name: str) -> str | None:
+    """The form of a section's block; None if the block itself is wrong."""
+    match section:
+        case "datasets":
+            return settings.datasets[name].form
+        case "corpora":
+            corpus = settings.corpora[name]
+            if isinstance(corpus, RoundTripCorpus):
+                return "triples" if corpus.round_trip.form == "pairs" else "round trips"
+            form = settings.datasets[corpus.dataset].form if corpus.dataset in settings.datasets else None
+            return form if form in ("sentences", "triples") else None  # others are no corpus
+        case "encoders":
+            encoder = settings.encoders[name]
+            if isinstance(encoder, EncoderFromRuns):
+                return "single runs" if len(encoder.runs) == 1 else "several runs"
+            return "single encoders"
+    assert section == "methods"
+    return "methods with a base" if settings.methods[name].base else "methods without a base"
+
+
+# What settings mean together
+
+
+def sense_findings(study: Study) -> Iterator[str]:
+    """Mistakes of settings whose keys and names are right."""
+    settings = study.settings
+    yield from reader_findings(settings)
+    yield from extraction_findings(settings)
+    for name, grid in study.blocks.items():
+        yield from _grid_findings(study, grid, f"experiments/{name}.yaml")
+    yield from claim_findings(study)
+    yield from _run_findings(study)
+    if study.data_root and not study.data_root.is_dir():
+        place = "data_root" if settings.data_root else "environment variable SEMBLANCE_DATA"
+        yield f"{place}: {study.data_root} is not a folder. Name the folder of local data, or none."
+    yield from _resource_findings(study)
+
+
+def reader_findings(settings: Configuration) -> Iterator[str]:
+    """Readers, roles and options that sources of datasets name and that are not there, or not theirs."""
+    for name, block in settings.datasets.items():
+        for number, source in enumerate(block.sources):
+            if not isinstance(source, HubSource):
+                yield from _source_findings(source, block.form, f"datasets.{name}.sources.{number}")
+
+
+def _source_findings(source: FileSource, form: str, place: str) -> Iterator[str]:
+    name, files = source.reader, source.files
+    if name not in READERS:
+        yield from unknown(name, READERS, f"{place}.reader")
+        return
+    takes = READERS[name]
+    for role in files if takes.roles else ():
+        if role not in takes.roles:
+            yield f"{place}.files: {role} is not a role of a file of {name}. {advice(role, takes.roles)}"
+    for role in takes.roles if takes.all_roles else ():
+        if role not in files:
+            yield f"{place}.files: {name} needs a file of role {role}. Name it there."
+    settings, wrong = read(takes, source.options, f"{place}.options.")
+    yield from wrong
+    forms = settings.returns if settings else takes.forms
+    if form not in forms:
+        yield f"{place}.reader: {name} reads {' or '.join(forms)}, not {form}. Name another, or correct form."
+
+
+def _resource_findings(study: Study) -> Iterator[str]:
+    """Names in the configuration and its grids of files below ``resources`` that are not there."""
+    for place, block in _placed(study).items():
+        for path, name, refers in references(block):
+            section, _, folder = refers.section.partition(".")
+            if section != "resources":
+                continue
+            files = (study.root / "resources" / folder).iterdir()
+            known = {file.stem: file.suffix for file in sorted(files) if file.suffix != ".md"}
+            if name not in known:
+                (ending,) = {*known.values()}
+                yield f"{place}{path}: no file resources/{folder}/{name}{ending}. {advice(name, known)}"
+
+
+# Grids and their columns
+
+
+def _grid_findings(study: Study, grid: GridBlock, place: str) -> Iterator[str]:
+    """Names in a grid that refer to nothing in it, and columns that no suite writes."""
+    own, lists = _names_in(study.settings, grid), study.settings.mteb.lists
+    for path, name, refers in references(grid):
+        if refers.section in own:
+            yield from unknown(name, own[refers.section], f"{place}: {path}")
+    baselines = dict.fromkeys(filter(None, baselines_of(grid).values()))
+    yield from unknown(baselines, own["grid.runs"], f"{place}: baseline")
+    for number, column in grid.numbered():
+        if isinstance(column, Column) and column.suite in own["grid.suites"]:
+            suite, where = study.suites[column.suite].block, f"{place}: columns.{number} ({column.heading})"
+            yield from column_findings(column, suite.written(lists), suite.timed(), where)
+
+
+def _names_in(settings: Configuration, grid: GridBlock) -> dict[str, Collection[str]]:
+    """Names that a grid defines for its own references."""
+    columns = [column for _, column in grid.numbered() if not is_measured(column)]
+    scores = [column.heading for column in columns if isinstance(column, Column)]
+    means = [column.heading for column in columns if isinstance(column, MeanColumn)]
+    asked = {*chain.from_iterable(grid.suites.values())}
     return {
-        name: (number, run)
-        for number, block in enumerate(blocks)
-        for name, run, _ in expand(block, seeds)
-        if run.method in settings.methods and {run.encoder, run.teacher} <= encoders and run.corpus in corpora
+        "grid.headings": [column.heading for column in columns],
+        "grid.scores": scores,
+        "grid.scores and means": scores + means,
+        "grid.runs": runs_of(grid),
+        "grid.suites": asked,
+        "grid.swept": {setting for block in grid.runs for setting in (*block.sweep, *block.at)},
+        "grid.positives": [
+            task for name, suite in settings.suites.sts.items() if name in asked for task in suite.positives
+        ],
     }
 
 
-def _run_findings(
-    config: Config, settings: Configuration, grids: Mapping[str, GridBlock], data_root: Path | None
+def column_findings(
+    column: Column, scores: Mapping[str, Cells], times: Mapping[str, Cells], place: str
 ) -> Iterator[str]:
-    sizes, encoders = Sizes(settings, data_root), settings.encoders
-    checks = RunChecks(config, settings, sizes)
+    """Columns that no file of scores holds, or no table of times if the column is measured."""
+    suite, task, metric, measured = column.suite, column.task, column.metric, column.measured
+    tasks, others = (times, scores) if measured else (scores, times)
+    if metric in {name for _, name in others.get(task, ())}:
+        what = "no time" if measured else "a time"
+        yield f"{place}.measured: {metric} of suite {suite} is {what}. Write measured: {shown(not measured)}."
+        return
+    if task not in tasks:
+        yield f"{place}.task: {task} is no task of suite {suite}. {advice(task, sorted(tasks))}"
+        return
+    metrics = sorted({name for _, name in tasks[task]})
+    if not any(fnmatchcase(metric, name) for name in metrics):
+        yield f"{place}.metric: suite {suite} writes no {metric} of {task}. {advice(metric, metrics)}"
+        return
+    asked = {pattern for pattern, name in tasks[task] if fnmatchcase(metric, name)}
+    yield from not_aggregated(column.aggregation, asked, f"{place}.aggregation: suite {suite}", metric)
+
+
+def claim_findings(study: Study) -> Iterator[str]:
+    """Mistakes in the tables of claims that a study names, and in their references to its tables."""
+    folder, scale = study.root / CLAIMS_FOLDER, study.settings.claims.scale
+    known = papers_in(folder)
+    for paper in study.settings.claims.papers:
+        if paper not in known:
+            yield f"claims.papers: no file {paper}.csv in {CLAIMS_FOLDER}. {advice(paper, known)}"
+            continue
+        try:
+            rows = claims_in(folder, paper, scale)
+        except ConfigError as error:
+            yield str(error)
+            continue
+        for place, row in rows.items():
+            if not row["compared"]:
+                yield f"{place}: neither {scale}_table nor {scale}_note. Name a table, or the reason why none tests it."
+                continue
+            claim, found = read(Claim, row, f"{place}: ")
+            yield from found
+            if claim and isinstance(claim.compared, Comparison):
+                yield from _cell_findings(study, claim.compared, f"{place}: {scale}_")
+
+
+def _cell_findings(study: Study, compared: Comparison, place: str) -> Iterator[str]:
+    """A table that does not exist, and cells that a table of this study does not have."""
+    table, extraction = compared.table, study.settings.extraction
+    for_extraction = tables_of(extraction)
+    runs: Iterable[str]
+    headings: Iterable[str]
+    if table in study.blocks:
+        own = _names_in(study.settings, study.blocks[table])
+        runs, headings = own["grid.runs"], own["grid.headings"]
+    elif table in for_extraction:
+        runs, headings = definable_rows(extraction, table)
+    else:
+        tables = {file.stem for file in (study.root / "config/experiments").glob("*.yaml")}
+        yield from unknown(table, tables | {*for_extraction}, f"{place}table")
+        return
+    for column, known in {
+        "ours": runs,
+        "heading": headings,
+        "theirs": runs,
+        "their_heading": headings,
+    }.items():
+        yield from unknown(getattr(compared, column), known, f"{place}{column}")
+
+
+# Runs
+
+
+def _run_findings(study: Study) -> Iterator[str]:
+    settings = study.settings
     named: set[str | None] = {pool.encoder for pool in settings.exemplars.values()}
     if EXTRACTION in settings.experiments:
         encoder = settings.extraction.encoder
         named.add(encoder)
-        size = sizes.of(encoder)
+        size = study.encoders[encoder].size
         yield from block_findings(settings.extraction, size and size.layers)
         suites = {kind: [suite] for kind, suite in settings.extraction.suites if suite}
-        yield from checks.length_findings("extraction", suites, [encoder])
-    for name, grid in grids.items():
-        numbered, place = _defined_runs(settings, grid.runs, grid.seeds), f"experiments/{name}.yaml"
-        yield from checks.findings(f"{place}: runs", numbered)
-        runs = {name: run for name, (_, run) in numbered.items()}
-        yield from checks.length_findings(place, grid.suites.by_kind, (run.encoder for run in runs.values()))
-        yield from checks.attention_findings(place, grid, runs)
-        named |= {encoder for run in runs.values() for encoder in (run.encoder, run.teacher)}
-    reached = sorted(encoders_reached(encoders, filter(None, named)))
-    for encoder in reached:
-        block = encoders[encoder]
+        yield from _suite_findings(study, "extraction", suites, [encoder])
+    for name, grid in study.blocks.items():
+        place, runs = f"experiments/{name}.yaml", runs_of(grid).values()
+        yield from _block_findings(study, f"{place}: runs", grid.runs, grid.seeds)
+        encoders = dict.fromkeys(run.encoder for run in runs)
+        yield from _suite_findings(study, place, grid.suites, encoders)
+        named |= {*encoders, *(run.teacher for run in runs)}
+    reached = study.reached(named)
+    for encoder, block in settings.encoders.items():
         if isinstance(block, EncoderFromRuns):
-            yield from checks.findings(f"encoders.{encoder}.runs", _defined_runs(settings, block.runs))
-        if isinstance(block, AdaptedEncoder):
+            yield from _block_findings(study, f"encoders.{encoder}.runs", block.runs, used=encoder in reached)
+        if isinstance(block, AdaptedEncoder) and encoder in reached:
+            training = {"training": adapting_training(study.plain, encoder)}
             place = f"encoders.{encoder}.adapt."
-            training = {"training": adapting_training(config, encoder)}
-            yield from read(ContinueMlm, config["continue_mlm"] | training, place)[1]
+            yield from read(ContinueMlm, study.plain["continue_mlm"] | training, place)[1]
 
 
-_SHOWN = 2
-"""Runs that a line names; of more it gives the number."""
+def _block_findings(
+    study: Study, place: str, blocks: Sequence[RunBlock], seeds: Sequence[int] = (0,), *, used: bool = True
+) -> Iterator[str]:
+    """Mistakes in runs, a line each; a mistake that several runs share is one line, at the block of the first.
+
+    Args:
+        study: The study.
+        place: The list of blocks that ask for them.
+        blocks: These blocks.
+        seeds: Of their runs.
+        used: Whether the study has the runs; of others, only what is written in the block itself is checked.
+    """
+    found: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for number, block in enumerate(blocks):
+        for encoder in listed(block.encoder):
+            is_made = isinstance(study.settings.encoders[encoder], EncoderFromRuns) and not block.corpus
+            if block.of_seeds != is_made:
+                yield (
+                    f"{place}.{number}.of_seeds: true for a frozen run of an encoder that consists of runs, left out "
+                    f"for others; {encoder} has of_seeds {shown(block.of_seeds)}."
+                )
+        for name, run, _ in expand(block, seeds) if used else ():
+            for finding in _mistakes(study, run):
+                found[finding].append((number, name))
+    for finding, runs in found.items():
+        names = [name for _, name in runs]
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        yield f"{place}.{runs[0][0]} ({', '.join(names[:_SHOWN])}{more}): {finding}"
 
 
-class RunChecks:
-    """Checks of runs, whose names have all been found to be defined."""
+def _suite_findings(
+    study: Study, place: str, suites: Mapping[str, Iterable[str]], encoders: Iterable[str]
+) -> Iterator[str]:
+    """Suites that ask for longer sentences than one of the encoders takes, or map the attention of layers it lacks."""
+    encoders = [*encoders]
+    for kind, names in suites.items():
+        for name in names:
+            block, where = study.suites[name].block, f"{place}: suites.{kind}.{name}"
+            yield from _too_long(study, block, where, encoders)
+            layers = block.maps.layers if isinstance(block, Attention) else []
+            for encoder in encoders:
+                for depth in dict.fromkeys(size.layers for size in study.encoders[encoder].sizes):
+                    if outside := [layer for layer in layers if not 1 <= layer <= depth]:
+                        yield (
+                            f"{where}.maps.layers: {outside[0]}; {encoder} has layers 1 to {depth}. "
+                            "Name one of them."
+                        )
 
-    def __init__(self, config: Config, settings: Configuration, sizes: Sizes) -> None:
-        self._config, self._settings, self._sizes_of = config, settings, sizes.behind
 
-    def findings(self, place: str, runs: Mapping[str, tuple[int, Run]]) -> Iterator[str]:
-        """Mistakes in runs, a line each; a mistake that several runs share is one line, at the block of the first.
+def _too_long(study: Study, block: Settings, place: str, encoders: Iterable[str]) -> Iterator[str]:
+    """Settings of a length, anywhere in a block, above what one of the encoders takes."""
+    known = [(size.positions, name) for name in encoders for size in study.encoders[name].sizes]
+    most, encoder = min(((most, name) for most, name in known if most), default=(None, ""))
+    for key, value in block:
+        if isinstance(value, Settings):
+            yield from _too_long(study, value, f"{place}.{key}", encoders)
+        elif most and key in ("max_tokens", "tokens") and value > most:
+            yield f"{place}.{key}: {value}; {encoder} takes {most}. Lower it."
 
-        Args:
-            place: The list of blocks that ask for them.
-            runs: Runs by name, each with the number of its block.
-        """
-        found: dict[str, list[str]] = defaultdict(list)
-        for name, (_, run) in runs.items():
-            for finding in self._mistakes(run):
-                found[finding].append(name)
-        for finding, names in found.items():
-            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-            yield f"{place}.{runs[names[0]][0]} ({', '.join(names[:_SHOWN])}{more}): {finding}"
 
-    def length_findings(
-        self, place: str, suites: Mapping[str, Iterable[str]], encoders: Iterable[str]
-    ) -> Iterator[str]:
-        """Suites that ask for longer sentences than one of the encoders takes."""
-        encoders = set(encoders)
-        for kind, names in suites.items():
-            known = self._settings.suites.by_kind[kind]
-            for suite in (name for name in names if name in known):
-                yield from self._too_long(known[suite], f"{place}: suites.{kind}.{suite}", encoders)
+def _mistakes(study: Study, run: Run) -> Sequence[str]:
+    settings = study.settings
+    readings = settings.methods[run.method].readings
+    if run.reading != "default" and run.reading not in readings:
+        return [
+            f"reading: {run.reading} is not a reading of methods.{run.method}. {advice(run.reading, readings)}"
+        ]
+    merged, found = read_run(study.plain, run)
+    if found := found or [*misnamed(settings, references(merged))]:
+        return found
+    assert merged
+    method, encoder = merged.method, study.encoders[run.encoder]
+    pool, members = getattr(method, "pool", None), encoder.members()
+    start = Start(
+        encoder=run.encoder,
+        sizes=encoder.sizes,
+        members=len(members) or None,
+        frozen=[name for name, member in members.items() if not member.corpus],
+        pool_sentences=settings.exemplars[pool].sentences if pool else None,
+    )
+    trained = _trained(study, run, merged) if run.corpus else ()
+    chunked = method.unchunkable() if run.corpus and merged.training.chunk else ()
+    return [*trained, *chunked, *_origin(study, run, method), *method.misfits(start)]
 
-    def _too_long(self, block: Settings, place: str, encoders: Iterable[str]) -> Iterator[str]:
-        """Settings of a length, anywhere in a block, above what one of the encoders takes."""
-        known = [(size.positions, name) for name in encoders for size in self._sizes_of(name)]
-        most, encoder = min(((most, name) for most, name in known if most), default=(None, ""))
-        for key, value in block:
-            if isinstance(value, Settings):
-                yield from self._too_long(value, f"{place}.{key}", encoders)
-            elif most and key in ("max_tokens", "tokens") and value > most:
-                yield f"{place}.{key}: {value}; {encoder} takes {most}. Lower it."
 
-    def attention_findings(self, place: str, grid: GridBlock, runs: Mapping[str, Run]) -> Iterator[str]:
-        """Layers whose attention a suite maps and that an encoder of the grid lacks."""
-        known = self._settings.suites.attention
-        for suite in (name for name in grid.suites.attention if name in known):
-            for encoder in dict.fromkeys(run.encoder for run in runs.values()):
-                for size in dict.fromkeys(self._sizes_of(encoder)):
-                    layers = known[suite].maps.layers
-                    if outside := [layer for layer in layers if not 1 <= layer <= size.layers]:
-                        found = f"{outside[0]}; {encoder} has layers 1 to {size.layers}"
-                        yield f"{place}: suites.attention.{suite}.maps.layers: {found}. Name one of them."
-
-    def _mistakes(self, run: Run) -> Sequence[str]:
-        readings = self._settings.methods[run.method].readings
-        if run.reading != "default" and run.reading not in readings:
-            return [
-                f"reading: {run.reading} is not a reading of methods.{run.method}. {advice(run.reading, readings)}"
-            ]
-        merged, found = read_run(self._config, run)
-        if not merged:
-            return found
-        method = merged.method
-        pool = getattr(method, "pool", None)
-        if pool and (found := [*unknown(pool, self._settings.exemplars, "method.pool")]):
-            return found
-        members = members_of(self._settings.encoders, run.encoder)
-        start = Start(
-            encoder=run.encoder,
-            sizes=self._sizes_of(run.encoder),
-            members=len(members) or None,
-            frozen=[name for name, member in members.items() if not member.corpus],
-            pool_sentences=self._settings.exemplars[pool].sentences if pool else None,
+def _trained(study: Study, run: Run, merged: RunSettings) -> Iterator[str]:
+    """Mistakes in a training, such as no way to choose a checkpoint."""
+    settings = study.settings
+    yield from _too_long(study, merged.training, "training", [run.encoder])
+    yield from _too_long(study, merged.development, "development", [run.encoder])
+    if run.teacher:
+        yield from _too_long(study, settings.teacher, "teacher", [run.teacher])
+    corpus = settings.source_corpus(str(run.corpus))
+    if not settings.development.dataset and not getattr(settings.corpora[corpus], "dev_sentences", 0):
+        yield (
+            "development.dataset: null, and no sentence of the corpus is held out. "
+            f"Name one, or set corpora.{corpus}.dev_sentences."
         )
-        trained = self._trained(run, merged) if run.corpus else ()
-        chunked = method.unchunkable() if run.corpus and merged.training.chunk else ()
-        return [*trained, *chunked, *self._origin(run, method), *method.misfits(start)]
 
-    def _trained(self, run: Run, merged: RunSettings) -> Iterator[str]:
-        """Mistakes in a training, such as no way to choose a checkpoint."""
-        yield from self._too_long(merged.training, "training", [run.encoder])
-        yield from self._too_long(merged.development, "development", [run.encoder])
-        if run.teacher:
-            yield from self._too_long(self._settings.teacher, "teacher", [run.teacher])
-        corpus = source_corpus(self._settings, str(run.corpus))
-        block = self._settings.corpora[corpus]
-        assert isinstance(block, Corpus)
-        if not self._settings.development.dataset and not block.dev_sentences:
-            found = "null, and no sentence of the corpus is held out"
-            yield f"development.dataset: {found}. Name one, or set corpora.{corpus}.dev_sentences."
 
-    def _origin(self, run: Run, method: MethodConfig) -> Iterator[str]:
-        """Encoder, corpus and teacher of a run against what its method starts from."""
-        inner = getattr(method, "base", method)
-        module, encoder = method.module, run.encoder
-        made = members_of(self._settings.encoders, encoder)
-        names, members = [*made], [*made.values()]
-        count = f"{len(members) or 'no'} run{'s' if len(members) != 1 else ''}"
-        match inner.starts_from:
-            case "pair" if len(members) != 2:
-                found = f"{module} joins two different runs; {encoder} consists of {count}"
-                yield f"encoder: {found}. Name two in its `runs`."
-            case "pair" if self._decided(members[0]) == self._decided(members[1]):
-                same = f"{' and '.join(names)} differ in nothing that decides a model"
-                found = f"{module} joins two different runs; {same}"
-                yield f"encoder: {found}. Change one in `runs` of {encoder}."
-            case "runs" if not members:
-                found = f"{module} adds up runs; {encoder} consists of none"
-                yield f"encoder: {found}. Name an encoder with `runs`."
-            case "run" if len(members) != 1:
-                found = f"{module} pools exactly one run again; {encoder} has {count}"
-                yield f"encoder: {found}. Name an encoder with one in `runs`."
-            case "encoder" if members and (len(members) != 1 or not inner.columns):
-                yield f"encoder: {module} starts from one encoder; {encoder} consists of {count}. Name another."
-        yield from self._corpus(run, method)
-        if method.has_teacher and not run.teacher:
-            found = f"{module} learns the vectors of a teacher, and none is named"
-            yield f"teacher: {found}. Name an encoder with one run."
-        if run.teacher and not method.has_teacher:
-            yield f"teacher: {module} learns from no teacher; {run.teacher} is named. Leave it out, or name distil."
+def _origin(study: Study, run: Run, method: MethodConfig) -> Iterator[str]:
+    """Encoder, corpus and teacher of a run against what its method starts from."""
+    inner = getattr(method, "base", method)
+    module, encoder = method.module, run.encoder
+    made = study.encoders[encoder].members()
+    names, members = [*made], [*made.values()]
+    count = f"{len(members) or 'no'} run{'s' if len(members) != 1 else ''}"
+    match inner.starts_from:
+        case "pair" if len(members) != 2:
+            yield (
+                f"encoder: {module} joins two different runs; {encoder} consists of {count}. "
+                "Name two in its `runs`."
+            )
+        case "pair" if _decided(study, members[0]) == _decided(study, members[1]):
+            yield (
+                f"encoder: {module} joins two different runs; {' and '.join(names)} differ in nothing "
+                f"that decides a model. Change one in `runs` of {encoder}."
+            )
+        case "runs" if not members:
+            yield (
+                f"encoder: {module} adds up runs; {encoder} consists of none. Name an encoder with `runs`."
+            )
+        case "run" if len(members) != 1:
+            yield (
+                f"encoder: {module} pools exactly one run again; {encoder} has {count}. "
+                "Name an encoder with one in `runs`."
+            )
+        case "encoder" if members and (len(members) != 1 or not inner.columns):
+            yield f"encoder: {module} starts from one encoder; {encoder} consists of {count}. Name another."
+    yield from _corpus(study, run, method)
+    if method.has_teacher and not run.teacher:
+        yield (
+            f"teacher: {module} learns the vectors of a teacher, and none is named. "
+            "Name an encoder with one run."
+        )
+    if run.teacher and not method.has_teacher:
+        yield f"teacher: {module} learns from no teacher; {run.teacher} is named. Leave it out, or name distil."
 
-    def _corpus(self, run: Run, method: MethodConfig) -> Iterator[str]:
-        module, corpus, wanted = method.module, run.corpus, method.read_columns
-        if wanted and corpus is None:
-            yield f"corpus: {module} trains, and no corpus is named. Name one."
-        if not wanted and corpus is not None:
-            yield f"corpus: {module} trains nothing; {corpus} is named. Leave it out, or name another method."
-        has = corpus_columns(self._settings, corpus) if corpus else wanted
-        if missing := [column for column in wanted if column not in has]:
-            found = f"{module} reads the column {missing[0]}; {corpus} has {', '.join(has)}"
-            yield f"corpus: {found}. Name another corpus, or another method."
 
-    def _decided(self, run: Run) -> str:
-        """All that decides a run's model but its seed."""
-        settings, _ = read_run(self._config, run)
-        decides = settings and [settings.method, settings.training.deciding(), settings.development]
-        return as_json([run.encoder, run.corpus, run.teacher, decides])
+def _corpus(study: Study, run: Run, method: MethodConfig) -> Iterator[str]:
+    module, corpus, wanted = method.module, run.corpus, method.read_columns
+    if wanted and corpus is None:
+        yield f"corpus: {module} trains, and no corpus is named. Name one."
+    if not wanted and corpus is not None:
+        yield f"corpus: {module} trains nothing; {corpus} is named. Leave it out, or name another method."
+    has = _columns(study.settings, corpus) if corpus else wanted
+    if missing := [column for column in wanted if column not in has]:
+        yield (
+            f"corpus: {module} reads the column {missing[0]}; {corpus} has {', '.join(has)}. "
+            "Name another corpus, or another method."
+        )
+
+
+def _columns(settings: Configuration, corpus: str) -> Sequence[str]:
+    """Columns that a method can read of a corpus; round trips have no negatives."""
+    if _form(settings, "corpora", corpus) != "triples":
+        return ("anchor",)
+    negatives = () if isinstance(settings.corpora[corpus], RoundTripCorpus) else ("negative",)
+    return ("anchor", "positive", *negatives)
+
+
+def _decided(study: Study, run: Run) -> str:
+    """All that decides a run's model but its seed."""
+    settings, _ = read_run(study.plain, run)
+    decides = settings and [settings.method, settings.training.deciding(), settings.development]
+    return as_json([run.encoder, run.corpus, run.teacher, decides])

@@ -17,8 +17,7 @@ from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from workflow_scripts.errors import advice, one_line_errors, refuse
-from workflow_scripts.graph.place import call_words, from_here, is_in_job
-from workflow_scripts.settings.grids import paper_of
+from workflow_scripts.graph.call import call_words, from_here, is_in_job
 
 _SENTENCE = re.compile(
     r"[\w.]*(?:Error|Exception|Interrupt|Exit)\b|(?:Preempted|Interrupted)\b|slurmstepd\S*: error: |Killed$"
@@ -55,26 +54,6 @@ def print_study(config: Mapping[str, Any], configfiles: Iterable[str | Path]) ->
     read = ", ".join(map(from_here, configfiles)) or "the repository's own files: no --configfile is given"
     if not is_in_job():
         _say(f"Study {config.get('name')}, from {read}")
-
-
-def check_papers(workflow: Any, experiments: Iterable[str]) -> list[str]:
-    """The papers of some experiments, each of which becomes a target.
-
-    Ends the process with a line for each grid whose paper is the name of a rule.
-
-    Args:
-        workflow: Snakemake's, once all other rules are known.
-        experiments: Grids, by name.
-    """
-    papers = {name: paper_of(name) for name in experiments}
-    with one_line_errors():
-        refuse(
-            f"experiments/{name}.yaml: its tables and figures would be the target {paper}, "
-            "which is the name of a rule. Rename the file."
-            for name, paper in papers.items()
-            if workflow.is_rule(paper)
-        )
-    return sorted({*papers.values()})
 
 
 def check_targets(workflow: Any, results: str) -> None:

@@ -1,22 +1,300 @@
-"""The study without training, as its rules see it: what each job reads, and the settings of its jobs and tables."""
+"""The study without training: settings of its jobs, score files, names, mistakes, and what its rules look up."""
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import cached_property
+from itertools import product
 
-from workflow_scripts.graph.blocks import (
-    evaluator_of,
-    files_of,
-    job_settings,
-    names,
-    shown_blocks,
-    single_tables,
-    suite_of,
-    tasks_of,
-    wikitext_settings,
-)
+from workflow_scripts.errors import unknown
+from workflow_scripts.extraction.layers import layer_findings
+from workflow_scripts.figures.extraction import LayerLines, MixingMap, Series, VariantScatter
+from workflow_scripts.graph import schema
 from workflow_scripts.graph.call import Wildcards, as_json
 from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.study import Study
-from workflow_scripts.settings.extraction import Idf, JobSettings, WordRepresentation
+from workflow_scripts.settings.extraction import (
+    Block,
+    EncoderRepresentation,
+    ExtractionTable,
+    Idf,
+    JobBlock,
+    JobSettings,
+    Measure,
+    Names,
+    WordRepresentation,
+)
+from workflow_scripts.settings.suites import SUITES, Cells, Suite, SuiteConfig
+
+ISOTROPY: Cells = frozenset({("", "isoscore")})
+"""The score of Wikitext's sentences, which are in no suite."""
+Shown = ExtractionTable | LayerLines | MixingMap | VariantScatter
+"""A table or figure of the study."""
+
+# Settings of jobs
+
+
+def blocks_of(extraction: schema.Extraction, kind: str | None, representation: str) -> list[JobBlock]:
+    """The axes of the blocks that score a representation by ``kind`` (``None``: by any kind)."""
+    return [
+        _axes(block)
+        for block in extraction.blocks
+        if representation in block.representations and (kind is None or kind in block.kinds)
+    ]
+
+
+def _axes(block: Block) -> JobBlock:
+    return JobBlock(**block.model_dump(include={*JobBlock.model_fields}))
+
+
+def job_settings(extraction: schema.Extraction, kind: str, representation: str) -> JobSettings:
+    """Settings of the job of one representation and kind: its blocks and the definitions that they name."""
+    return settings_of(extraction, representation, blocks_of(extraction, kind, representation))
+
+
+def wikitext_settings(extraction: schema.Extraction, representation: str) -> dict[str, JobSettings]:
+    """Settings of the job that encodes Wikitext with a representation: post-processings to fit, cells to measure."""
+    fits = {name: post.fit for name, post in extraction.postprocessings.items()}
+    learnt = [
+        block.model_copy(update={"postprocessings": names})
+        for block in blocks_of(extraction, None, representation)
+        if (names := [name for name in block.postprocessings if fits[name] == "wikitext"])
+    ]
+    measured = blocks_of(extraction, "isotropy", representation)
+    return {
+        "learnt": settings_of(extraction, representation, learnt + measured),
+        "isotropy": settings_of(extraction, representation, measured),
+    }
+
+
+def settings_of(extraction: schema.Extraction, representation: str, blocks: list[JobBlock]) -> JobSettings:
+    """Settings of a job that scores some blocks of a representation."""
+    definition = extraction.representations[representation]
+    template = definition.template if isinstance(definition, EncoderRepresentation) else None
+    return JobSettings(
+        representation=definition,
+        template=extraction.templates[template] if template else None,
+        blocks=blocks,
+        weightings={name: extraction.weightings[name] for block in blocks for name in block.weightings},
+        postprocessings={
+            name: extraction.postprocessings[name] for block in blocks for name in block.postprocessings
+        },
+    )
+
+
+# Tasks and their score files
+
+
+def evaluator_of(kind: str) -> str:
+    """The kind of suite that gives a kind of score: suites of scored pairs also measure geometry."""
+    return "sts" if kind == "geometry" else kind
+
+
+def suite_of(settings: schema.Configuration, kind: str) -> SuiteConfig | None:
+    """The suite of one kind of score; None if the study leaves the kind out."""
+    name = getattr(settings.extraction.suites, evaluator_of(kind), None)
+    suite = settings.suites.by_kind[evaluator_of(kind)][name] if name else None
+    assert suite is None or isinstance(suite, SuiteConfig)
+    return suite
+
+
+def tasks_in(suite: Suite | None, kind: str) -> dict[str, str]:
+    """Tasks of a suite for one kind of score, with their datasets."""
+    if kind == "geometry":
+        return {name: measure.dataset for name, measure in getattr(suite, "positives", {}).items()}
+    return {name: name for name in getattr(suite, "datasets", ())}
+
+
+def tasks_of(settings: schema.Configuration, kind: str) -> dict[str, str]:
+    """Tasks of one kind in the study, with their datasets."""
+    return tasks_in(suite_of(settings, kind), kind)
+
+
+def score_files(
+    settings: schema.Configuration,
+    tasks: Mapping[str, Collection[str] | None],
+    representations: Iterable[str],
+) -> list[str]:
+    """Score files below the study's folder of results.
+
+    Args:
+        settings: The whole configuration.
+        tasks: Kind to the wanted tasks; None for all tasks of the study.
+        representations: Wanted representations; one without a block for a kind has no file of that kind.
+    """
+    extraction, wanted = settings.extraction, set(representations)
+    return [
+        f"extraction/scores/{kind}/{name}/{task}.parquet"
+        for kind, chosen in tasks.items()
+        for name in extraction.representations
+        if name in wanted and blocks_of(extraction, kind, name)
+        for task in (["wikitext"] if kind == "isotropy" else tasks_of(settings, kind))
+        if chosen is None or task in chosen
+    ]
+
+
+def files_of(settings: schema.Configuration, block: Shown) -> list[str]:
+    """Score files that a table or figure of the study reads."""
+    extraction = settings.extraction
+    models = [extraction.models[model].representation for model in _models(block)]
+    lines = [line.representation for line in _lines(block)]
+    return score_files(settings, _tasks(extraction, _measures(block)), [*models, *lines])
+
+
+def _measures(block: Shown) -> Sequence[str]:
+    """The measures of a table or figure, or those on the axes of a figure."""
+    return (block.x, block.y) if isinstance(block, VariantScatter) else block.measures
+
+
+def _models(block: Shown) -> Sequence[str]:
+    return block.models if isinstance(block, ExtractionTable | VariantScatter) else ()
+
+
+def _lines(block: Shown) -> Sequence[Series | MixingMap]:
+    """Settings with a representation and weighting for each line of a figure: its series, or the figure's own."""
+    return block.series if isinstance(block, LayerLines) else [block] if isinstance(block, MixingMap) else []
+
+
+def _tasks(extraction: schema.Extraction, measures: Iterable[str]) -> dict[str, set[str] | None]:
+    """Kind to the tasks of some measures; None if one of them averages over all tasks."""
+    tasks: dict[str, set[str] | None] = {}
+    for measure in (extraction.measures[name] for name in measures):
+        seen = tasks.get(measure.kind, set())
+        tasks[measure.kind] = None if measure.tasks is None or seen is None else seen | {*measure.tasks}
+    return tasks
+
+
+def single_tables(extraction: schema.Extraction, table: str) -> dict[str, str]:
+    """For each task of a table's measures, the table with this task only."""
+    kinds = _tasks(extraction, extraction.tables[table].measures)
+    alone = {}
+    for name, block in extraction.tables.items():
+        first, *others = (extraction.measures[measure] for measure in block.measures)
+        if not others and first.kind in kinds and len(first.tasks or ()) == 1:
+            alone.update(dict.fromkeys(first.tasks or (), name))
+    return alone
+
+
+def datasets_of(settings: schema.Configuration) -> list[str]:
+    """Datasets that the extraction study reads."""
+    extraction = settings.extraction
+    kinds = {kind for block in shown_blocks(extraction) for kind in _tasks(extraction, _measures(block))}
+    datasets = {
+        row.dataset for table in extraction.show.statistics for row in extraction.statistics[table].rows
+    }
+    if kinds:
+        tasks = (tasks_of(settings, kind) for kind in kinds - {"isotropy"})
+        datasets |= {dataset for each in tasks for dataset in each.values()}
+        datasets |= {extraction.wikitext.dataset, extraction.averages.dataset}
+    return sorted(datasets)
+
+
+def shown_blocks(extraction: schema.Extraction) -> list[Shown]:
+    """Tables and figures that the study shows."""
+    tables = (extraction.tables[name] for name in extraction.show.tables)
+    return [*tables, *(extraction.figures[name] for name in extraction.show.figures)]
+
+
+def tables_of(extraction: schema.Extraction) -> dict[str, ExtractionTable]:
+    """Tables of the study, and its scatter plots as the tables that they are drawn from, by name."""
+    figures = extraction.figures.items()
+    drawn = {name: block.table for name, block in figures if isinstance(block, VariantScatter)}
+    return extraction.tables | drawn
+
+
+def definable_rows(extraction: schema.Extraction, table: str) -> tuple[set[str], set[str]]:
+    """Rows and headings that a table of this form could show of what the study defines, shown or not."""
+    weightings = [block.label for block in extraction.weightings.values()]
+    posts = [block.label for block in extraction.postprocessings.values()]
+    variants = {" + ".join(filter(None, pair)) for pair in product(weightings, posts)}
+    if tables_of(extraction)[table].columns == "models":
+        rows, groups, headings = variants, set(extraction.measures), set(extraction.models)
+    else:
+        rows, groups, headings = set(extraction.models), variants, set(extraction.measures)
+    return rows | {f"{group}: {row}" for group, row in product(groups, rows)}, headings
+
+
+# Names
+
+
+def names(settings: schema.Configuration, block: Shown) -> Names:
+    """Definitions and labels of the models, measures and variants in one table or figure."""
+    extraction, lines, measures = settings.extraction, _lines(block), _measures(block)
+    variants = block.variants if isinstance(block, ExtractionTable | VariantScatter) else []
+    weightings = {name for variant in variants for name in variant.weightings}
+    weightings |= {line.weighting for line in lines}
+    posts = {name for variant in variants for name in variant.postprocessings} | {"none"}
+    return Names(
+        models={name: extraction.models[name] for name in _models(block)},
+        measures={name: extraction.measures[name] for name in measures},
+        weightings={name: extraction.weightings[name].label for name in weightings},
+        postprocessings={name: extraction.postprocessings[name].label for name in posts},
+        encoder=extraction.encoder,
+        representations={
+            line.representation: _representation(extraction, line.representation) for line in lines
+        },
+    )
+
+
+def _representation(extraction: schema.Extraction, name: str) -> str:
+    """A representation in words; one that reads an encoder is named after the encoder."""
+    block = extraction.representations[name]
+    if isinstance(block, EncoderRepresentation):
+        return f"{extraction.encoder} in template {name}" if block.template else extraction.encoder
+    return "random embeddings" if block.kind == "random" else name
+
+
+# Checks
+
+
+def extraction_findings(settings: schema.Configuration) -> Iterator[str]:
+    """Messages about unknown names in measures and figures, including those that no study shows."""
+    extraction = settings.extraction
+    for name, measure in extraction.measures.items():
+        yield from _measure_findings(settings, measure, f"extraction.measures.{name}")
+    tables = [*extraction.tables, *extraction.statistics]
+    for name, figure in extraction.figures.items():
+        yield from unknown(figure.below, tables, f"extraction.figures.{name}.below")
+
+
+def block_findings(extraction: schema.Extraction, depth: int | None) -> Iterator[str]:
+    """Messages about layers and masks in the study's blocks that their representations lack.
+
+    Args:
+        extraction: The section; all its names are defined.
+        depth: Number of layers of the study's encoder; None before it is fetched.
+    """
+    for number, block in enumerate(extraction.blocks):
+        for name in block.representations:
+            for problem in layer_findings(settings_of(extraction, name, [_axes(block)]), depth):
+                yield f"extraction.blocks.{number}: {name}: {problem}"
+
+
+def _measure_findings(settings: schema.Configuration, measure: Measure, place: str) -> Iterator[str]:
+    """Mistakes of one measure, which may name any task of its kind, also tasks that the study leaves out."""
+    kind, cells = measure.kind, ISOTROPY
+    if kind != "isotropy":
+        form = SUITES[evaluator_of(kind)].form
+        suites = settings.suites.by_kind[evaluator_of(kind)].values()
+        tasks = {task for suite in suites for task in tasks_in(suite, kind)}
+        each = (suite.written(settings.mteb.lists) for suite in suites)
+        cells = frozenset(cell for suite in each for task in tasks & suite.keys() for cell in suite[task])
+        if kind != "geometry":
+            tasks |= {name for name, block in settings.datasets.items() if block.form == form}
+        yield from unknown(measure.tasks or [], tasks, f"{place}.tasks")
+    yield from unknown(measure.metrics, {name for _, name in cells}, f"{place}.metrics")
+    patterns = {pattern for pattern, metric in cells if metric in measure.metrics}
+    metrics = ", ".join(measure.metrics)
+    yield from not_aggregated(measure.aggregation, patterns, f"{place}.aggregation: {kind}", metrics)
+
+
+def not_aggregated(aggregation: str, patterns: Collection[str], who: str, metric: str) -> Iterator[str]:
+    """A finding if a metric is not written under an aggregation; none where nothing is known of the metric."""
+    if patterns and not any(fnmatchcase(aggregation, pattern) for pattern in patterns):
+        known = ", ".join(f'"{pattern}"' for pattern in sorted(patterns))
+        yield f'{who} has no "{aggregation}" of {metric}. Known: {known}.'
+
+
+# Rules
 
 
 class Extraction:

@@ -8,7 +8,7 @@ same before and after the job, so that a finished study stays finished.
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,8 +20,7 @@ from workflow_scripts.data.hub import Kind, answers, snapshot
 from workflow_scripts.data.published import SHARDS, WEIGHTS, encoder_folder, files_of
 from workflow_scripts.data.sources import NOT_REACHED, NOTHING, Pin, is_here, text_of
 from workflow_scripts.errors import one_line_errors, refuse
-from workflow_scripts.graph.call import as_json, at
-from workflow_scripts.graph.place import is_in_job, sha256_now, write_note
+from workflow_scripts.graph.call import as_json, at, is_in_job, sha256_now, write_note
 from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.apis import ApertiumBlock
@@ -77,12 +76,11 @@ class Here(NamedTuple):
         missing = next((file for file in sorted(self.needed) if not (self.folder / file).is_file()), None)
         return f"{self.folder / missing} does not exist" if missing else ""
 
-    def made(self, recorded: Iterable[str]) -> bool:
+    def made(self, recorded: Collection[str]) -> bool:
         """Whether the files that a record names are of this source."""
-        found = {*recorded}
         if self.is_open:
-            return bool(found) and all(file.startswith(self.label) for file in found)
-        return found == {f"{self.label}{file}" for file, _ in self.files.values()}
+            return bool(recorded) and all(file.startswith(self.label) for file in recorded)
+        return {*recorded} == {f"{self.label}{file}" for file, _ in self.files.values()}
 
     def hashes(self) -> dict[str, str]:
         """Hashes of the files; a single pin is taken for one, since the job checks it."""
@@ -111,13 +109,13 @@ def source_now(study: Study, artefact: str, sources: Iterable[Source], *, option
         sources: Of a dataset or an encoder, as configured.
         optional: Whether it may be a gap.
     """
-    note = NOTES / study.folder / f"{artefact}.txt"
-    if is_in_job() and note.is_file():
-        return note.read_text("utf-8")
-    made = Path(study.folder, artefact)
+    note, made = NOTES / study.folder / f"{artefact}.txt", Path(study.folder, artefact)
+    noted = note.read_text("utf-8") if note.is_file() else ""
+    if is_in_job() and noted:
+        return noted
     name = planned_source(sources, recorded_files(made), study.data_root, optional=optional)
     if not is_here(name) and not made.exists():  # a job that failed took it away: no gap comes in its place
-        name = planned_source(sources, _noted(note), study.data_root, optional=optional)
+        name = planned_source(sources, files_in(noted), study.data_root, optional=optional)
     if not is_in_job():
         _planned[note] = name
     return name
@@ -146,7 +144,7 @@ def planned_source(
     """
     sources = list(sources)
     here = list(sources_here(sources, data_root))
-    read = next((source for source in here if recorded and source.made(recorded)), None)
+    read = next((source for source in here if source.made(recorded)), None)
     for source in here:
         if source is read:
             return text_of(recorded if source.lacks else source.hashes())
@@ -162,13 +160,9 @@ def planned_source(
 
 def sources_read(planned: str, sources: Sequence[S]) -> list[S]:
     """The configured sources that ``planned_source`` was built from; all of them if it names none."""
-    if is_here(planned):
-        files = [file.partition(" sha256:")[0] for file in planned.split("; ")]
-        made = [one for one in sources for here in sources_here([one], None) if here.made(files)]
-        if made:
-            return made[:1]
-    hub = "hub:"
-    return [one for one in sources if planned.startswith(hub) and one.prefix.startswith(hub)] or list(sources)
+    files, on_hub = files_in(planned), planned.startswith("hub:")
+    made = [one for one in sources for here in sources_here([one], None) if here.made(files)]
+    return made[:1] or [one for one in sources if on_hub and one.prefix.startswith("hub:")] or list(sources)
 
 
 def sources_here(sources: Iterable[Source], data_root: Path | None) -> Iterator[Here]:
@@ -224,10 +218,9 @@ def recorded_files(artefact: Path) -> dict[str, str]:
     return {one.path: one.sha256 for one in given if is_outside(one.path)}
 
 
-def _noted(note: Path) -> dict[str, str]:
-    """Files on this machine that the last run was planned with, and their hashes."""
-    text = note.read_text("utf-8") if note.is_file() else ""
-    return dict(file.split(" sha256:") for file in text.split("; ")) if is_here(text) else {}
+def files_in(planned: str) -> dict[str, str]:
+    """Files on this machine that a name is of, and their hashes."""
+    return dict(file.split(" sha256:") for file in planned.split("; ")) if is_here(planned) else {}
 
 
 # Settings of the jobs that read sources, translate and write
@@ -357,8 +350,10 @@ def need_findings(settings: Configuration, jobs: Iterable[Needed], data_root: Pa
                 block = settings.translators[translator]
                 asked.setdefault(("translators", translator), []).append(f"corpus {name}")
                 if isinstance(block, ApertiumBlock) and not is_offline() and not shutil.which("apertium"):
-                    found = f"translators.{translator}: corpus {name} needs apertium, which is not installed"
-                    yield f"{found}. Install it (Debian: apertium), or name another translator."
+                    yield (
+                        f"translators.{translator}: corpus {name} needs apertium, which is not installed. "
+                        "Install it (Debian: apertium), or name another translator."
+                    )
             case "write_exemplars":
                 asked.setdefault(("llms", settings.written_pool(name).llm), []).append(f"pool {name}")
             case "read_dataset":
@@ -377,8 +372,10 @@ def _key_findings(settings: Configuration, users: Sequence[str], section: str, n
     variable = getattr(at(settings, section)[name], "key_variable", None)
     if variable and not os.environ.get(variable, "").strip() and not is_offline():
         need = f"{users[0]} needs it" if len(users) == 1 else f"{users[0]} and {len(users) - 1} more need it"
-        found = f"{section}.{name}: {need}, and environment variable {variable} is not set"
-        yield f"{found}. Set it, or run with --config offline=true if all answers are kept."
+        yield (
+            f"{section}.{name}: {need}, and environment variable {variable} is not set. "
+            "Set it, or run with --config offline=true if all answers are kept."
+        )
 
 
 def _source_findings(
@@ -386,18 +383,13 @@ def _source_findings(
 ) -> Iterator[str]:
     """A finding where no source can be there."""
     tried = [one.lacks for one in sources_here(sources, data_root)]
-    if "" in tried:
-        return
     on_hub = [source for source in sources if isinstance(source, Pinned)]
-    put = "Put"
-    if on_hub:
-        if may_be_had(on_hub, kind):  # its job asks what it has
-            return
-        from huggingface_hub.constants import ENDPOINT, HF_HUB_OFFLINE  # slow to import
+    if "" in tried or (on_hub and may_be_had(on_hub, kind)):  # its job asks what the Hub has
+        return
+    from huggingface_hub.constants import ENDPOINT  # slow to import
 
-        none = f"no network from this machine to {ENDPOINT}, which does not answer"
-        why = "HF_HUB_OFFLINE is set, so that the Hub is not asked" if HF_HUB_OFFLINE else none
-        tried += [f"hub:{source.repository}: {why}" for source in on_hub]
-        put = f"Run make fetch on a machine that reaches {ENDPOINT}, put"
+    none = f"HF_HUB_OFFLINE is set, or no network from this machine to {ENDPOINT}, which does not answer"
+    tried += [f"hub:{source.repository}: {none}" for source in on_hub]
+    put = f"Run make fetch on a machine that reaches {ENDPOINT}, put" if on_hub else "Put"
     advice = f"{put} it there, set data_root or SEMBLANCE_DATA, or name another source."
     yield f"{place}: no source is there: {'; '.join(tried)}. {advice}"

@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import MODELS, Declaration, all_figures
-from workflow_scripts.graph.blocks import Shown, files_of, names, tables_of
-from workflow_scripts.graph.blocks import datasets_of as extraction_datasets
 from workflow_scripts.graph.call import Config, Wildcards, as_json, at
-from workflow_scripts.graph.references import corpus_datasets, source_corpus
+from workflow_scripts.graph.extraction import Shown, files_of, names, tables_of
+from workflow_scripts.graph.extraction import datasets_of as extraction_datasets
 from workflow_scripts.graph.study import Grid, Run, Study
 from workflow_scripts.settings.corpora import RoundTripCorpus
 from workflow_scripts.settings.grids import EXTRACTION, paper_of, scored_columns
@@ -82,9 +81,9 @@ class Figures:
         """Files of one input, corpus by corpus, suite by suite, run by run and seed by seed."""
         corpora, suites = [""], [""]
         if "{corpus}" in pattern:
-            corpora = [source_corpus(self._settings, str(run.corpus)) for run in grid.trained]
+            corpora = [self._settings.source_corpus(str(run.corpus)) for run in grid.trained]
         if kind := re.search(r"/(\w+)/\{suite\}", pattern):
-            suites = grid.block.suites.by_kind.get(kind[1], [])
+            suites = grid.block.suites.get(kind[1], [])
             if task := getattr(block, "task", None):
                 suites = [name for name in suites if task in self._study.suites[name].block.tasks]
         paths = [
@@ -155,7 +154,7 @@ class Page:
     @cached_property
     def datasets(self) -> list[str]:
         """All datasets that the study reads."""
-        trained = corpus_datasets(self._settings, self._study.read_corpora)
+        trained = self._settings.corpus_datasets(self._study.read_corpora)
         extracted = extraction_datasets(self._settings) if self._study.shows_extraction else []
         return sorted({*trained, *self._study.evaluation_sets, *extracted})
 
@@ -231,7 +230,7 @@ class Claims:
         if all(grid.runs[run].asked.fixed for run, _ in compared.cells):
             for run, heading in compared.cells:
                 columns = scored_columns([column.model_dump() for column in grid.columns], heading)
-                suites = {column["suite"] for column in columns} & {*grid.block.suites.sts}
+                suites = {column["suite"] for column in columns} & {*grid.block.suites.get("sts", [])}
                 for suite in sorted(suites):
                     path = f"<results>/scores/sts/{suite}/{{run}}/seed{{seed}}.pairs.parquet"
                     yield from grid.runs[run].files(path)
@@ -241,7 +240,7 @@ def card(run: Run) -> str:
     """Encoders, data and settings of a run, as the template of cards reads them."""
     settings = run.study.settings
     published, corpora = run.study.behind([run.encoder, run.teacher])
-    names = corpus_datasets(settings, corpora | ({run.corpus} if run.corpus else set()))
+    names = settings.corpus_datasets(corpora | ({run.corpus} if run.corpus else set()))
     about = {name: settings.datasets[name].about for name in names}
     return as_json(
         {

@@ -1,10 +1,11 @@
 """The whole configuration, and the grids that it asks for, as one model; the graph reads it, and no job does."""
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Iterator
+from functools import cached_property, reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
-from pydantic import AfterValidator, Field, JsonValue, Tag, model_validator
+from pydantic import AfterValidator, Field, JsonValue, Tag, create_model
 
 from workflow_scripts.config import OPERATIONAL, Settings, told_by
 from workflow_scripts.figures.cosine_density import CosineDensity
@@ -13,7 +14,7 @@ from workflow_scripts.figures.extraction import LayerLines, MixingMap, VariantSc
 from workflow_scripts.figures.maps import AttentionMaps, LayerAttention, TokenSimilarity
 from workflow_scripts.figures.modulus_surface import ModulusSurface
 from workflow_scripts.figures.tables import AlignmentUniformity, Scatter, Sweep
-from workflow_scripts.graph.mistakes import read
+from workflow_scripts.graph.configuration import read
 from workflow_scripts.settings.apis import LlmBlock, TranslatorBlock
 from workflow_scripts.settings.corpora import (
     Corpus,
@@ -60,7 +61,7 @@ from workflow_scripts.settings.names import (
     Template,
 )
 from workflow_scripts.settings.report import Claims, Contamination, Page, Significance
-from workflow_scripts.settings.sources import DatasetBlock, EncoderBlock, Sizes
+from workflow_scripts.settings.sources import Below, DatasetBlock, EncoderBlock, Sizes
 from workflow_scripts.settings.suites import (
     SUITES,
     Attention,
@@ -153,16 +154,6 @@ WrittenColumn = Annotated[
 """A column, or a block that asks for several, by the key that no other has."""
 
 
-def _in_tuples(value: Any) -> Any:
-    """Lists as the classes of methods have them: once a block is taken apart, it is not JSON any more."""
-    if isinstance(value, Mapping):
-        return {key: _in_tuples(one) for key, one in value.items()}
-    return tuple(map(_in_tuples, value)) if isinstance(value, list) else value
-
-
-AnyMethodBlock = Annotated[PlainMethod | ReductionBlock, Field(discriminator="module")]
-
-
 class Reading(Settings):
     """Changes to a method's block."""
 
@@ -171,10 +162,9 @@ class Reading(Settings):
     development: DevelopmentOverrides = Field(default={}, description="Of how checkpoints are chosen.")
 
 
-class MethodBlock(Settings):
-    """A block of ``methods``: settings of its module, overrides of training, and readings."""
+class MethodKeys(Settings):
+    """Keys of a block of ``methods`` beside the settings of its method: overrides of training, and readings."""
 
-    method: AnyMethodBlock = Field(description="In the configuration its keys stand beside the others.")
     base: Annotated[Name, Refers("methods", ("methods without a base",))] | None = Field(
         default=None, description="Block of the method underneath."
     )
@@ -184,21 +174,22 @@ class MethodBlock(Settings):
     )
     readings: dict[Name, Reading] = Field(default={}, description="Named changes to this block.")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _apart(cls, block: Any) -> Any:
-        """The keys of the method apart from those of the block."""
-        if not isinstance(block, Mapping):
-            return block
-        own = cls.model_fields.keys() - {"method"}
-        of_method = {key: _in_tuples(value) for key, value in block.items() if key not in own}
-        return {key: value for key, value in block.items() if key in own} | {"method": of_method}
-
     def conflicts(self) -> Iterator[str]:
         """A method that has another underneath names it."""
-        if (self.base is None) == isinstance(self.method, ReductionBlock):
-            module = self.method.module
-            yield f"base: {self.base or 'null'}; {module} has a method underneath, and no other. Correct it."
+        yield from super().conflicts()
+        if (self.base is None) == isinstance(self, ReductionBlock):
+            yield f"base: {self.base or 'null'}; three_r has a method underneath, and no other. Correct it."
+
+
+if TYPE_CHECKING:
+    MethodBlock = MethodKeys
+else:
+    # Each a class that has the keys of its method and those of every block.
+    _BLOCKS = [
+        create_model(f"{method.__name__}Block", __base__=(MethodKeys, method), __doc__=method.__doc__)
+        for method in (*get_args(PlainMethod), ReductionBlock)
+    ]
+    MethodBlock = Annotated[reduce(or_, _BLOCKS), Field(discriminator="module")]
 
 
 class RunSettings(Settings):
@@ -219,21 +210,12 @@ class Report(Settings):
     learning_curves: LearningCurves
 
 
-class Evaluated(Settings):
-    """Suites to evaluate on."""
-
-    attention: list[Annotated[str, Refers("suites.attention")]] = Field(default=[])
-    clustering: list[Annotated[str, Refers("suites.clustering")]] = Field(default=[])
-    cost: list[Annotated[str, Refers("suites.cost")]] = Field(default=[])
-    mteb: list[Annotated[str, Refers("suites.mteb")]] = Field(default=[])
-    search: list[Annotated[str, Refers("suites.search")]] = Field(default=[])
-    sts: list[Annotated[str, Refers("suites.sts")]] = Field(default=[])
-    transfer: list[Annotated[str, Refers("suites.transfer")]] = Field(default=[])
-
-    @property
-    def by_kind(self) -> dict[str, list[str]]:
-        """Names of suites by kind; kinds without any are left out."""
-        return {kind: names for kind in SUITES if (names := getattr(self, kind))}
+SuiteKind = Annotated[str, Field(pattern=f"^({'|'.join(SUITES)})$")]
+Evaluated = Annotated[
+    dict[SuiteKind, list[Annotated[str, Refers("suites.{}")]]],
+    AfterValidator(lambda suites: dict(sorted(suites.items()))),
+    Field(description="Suites to evaluate on, by kind."),
+]
 
 
 class GridBlock(AnyGrid):
@@ -271,7 +253,7 @@ class GridBlock(AnyGrid):
         """The grid as jobs read it."""
         shared = self.model_dump(include={*AnyGrid.model_fields})
         columns = [column for _, column in self.numbered()]
-        return Experiment(suites=self.suites.by_kind, columns=columns, **shared)
+        return Experiment(suites={**self.suites}, columns=columns, **shared)
 
 
 class Suites(Settings):
@@ -295,7 +277,7 @@ class Extraction(Settings):
     """Sentence vectors without training."""
 
     encoder: EncoderName = Field(description="Whose states, tokeniser and static averages are used.")
-    bias_list: Name = Field(description="File in resources/tokens.")
+    bias_list: Annotated[Name, Refers("resources.tokens")] = Field(description="File in resources/tokens.")
     suites: SuiteNames
     wikitext: Wikitext
     averages: Averages
@@ -348,7 +330,10 @@ class Configuration(Settings):
     continue_mlm: ContinueMlm
     corpora: dict[Name, AnyCorpus]
     words: Words
-    answers: str = Field(description="File in which answers of translators and language models are kept.")
+    answers: Below = Field(
+        description="File, below the folder of the study, in which answers of translators and language models are "
+        "kept; the environment variable SEMBLANCE_ANSWERS may name another place."
+    )
     offline: bool = Field(description="Ask no translator or language model: kept answers alone.")
     translators: dict[Name, TranslatorBlock]
     llms: dict[Name, LlmBlock]
@@ -360,7 +345,9 @@ class Configuration(Settings):
     teacher: TeacherEncoding
     encoders: dict[Name, AnyEncoder]
     datasets: dict[Name, DatasetBlock]
-    methods: dict[Name, MethodBlock]
+    methods: dict[Name, MethodBlock] = Field(
+        description="Settings of its module, overrides of training, and readings."
+    )
     suites: Suites
     mteb: MtebLists
     extraction: Extraction
@@ -370,6 +357,17 @@ class Configuration(Settings):
     significance: Significance
     claims: Claims
     report: Report
+
+    def source_corpus(self, corpus: str) -> str:
+        """The corpus that is cut from a dataset, behind one that is made from it."""
+        block = self.corpora[corpus]
+        return block.round_trip.corpus if isinstance(block, RoundTripCorpus) else corpus
+
+    def corpus_datasets(self, corpora: Iterable[str]) -> list[str]:
+        """Datasets that corpora are cut from, and those whose sentences are added to them."""
+        blocks = [self.corpora[self.source_corpus(corpus)] for corpus in corpora]
+        cut = (block for block in blocks if isinstance(block, Corpus))
+        return sorted({name for block in cut for name in (block.dataset, block.also) if name})
 
     def round_trip_behind(self, corpus: str) -> RoundTrip:
         """The translation of a corpus that is made by one."""

@@ -1,23 +1,25 @@
-"""A study as its graph sees it: the checked configuration, and the grids, runs and encoders that it asks for.
+"""A study as its graph sees it: the configuration, and the grids, runs and encoders that it asks for.
 
-Each of them knows its files and what it reads, which rules, tables, figures and claims ask it.
+Each of them knows its files and what it reads, which rules, tables, figures and claims ask it. The settings of a run
+are merged from all that may override them. Of an encoder that is on this machine before anything is read, its own
+config.json says how large it is and of which kind; whether it drops out or attends both ways is seen when it is loaded.
+Memory and time decide no result, so Snakemake reruns nothing for them.
 """
 
+import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.errors import one_line_errors, refuse
+from workflow_scripts.data.published import encoder_folder
+from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.figures.base import MODELS
-from workflow_scripts.graph.call import Config
-from workflow_scripts.graph.checks import read_grids, study_findings
-from workflow_scripts.graph.configuration import placed
-from workflow_scripts.graph.place import from_here
-from workflow_scripts.graph.references import encoders_reached, source_corpus
-from workflow_scripts.graph.runs import adapting_training, all_runs, members_of, parts_of, read_run
+from workflow_scripts.graph.call import Config, Wildcards, as_json
+from workflow_scripts.graph.configuration import read
 from workflow_scripts.graph.schema import (
     AdaptedEncoder,
     AnyEncoder,
@@ -25,14 +27,24 @@ from workflow_scripts.graph.schema import (
     EncoderFromRuns,
     FetchedEncoder,
     GridBlock,
+    RunSettings,
 )
 from workflow_scripts.methods import method_modules, readout_modules
-from workflow_scripts.provenance.closure import code_files
 from workflow_scripts.settings import grids as asked
 from workflow_scripts.settings import suites
 from workflow_scripts.settings.extraction import Show
-from workflow_scripts.settings.grids import EXTRACTION, Column, PathColumn, is_measured, paper_of
+from workflow_scripts.settings.grids import (
+    EXTRACTION,
+    Column,
+    PathColumn,
+    expand,
+    is_measured,
+    merged,
+    paper_of,
+)
 from workflow_scripts.settings.methods import AnyMethod
+from workflow_scripts.settings.readouts import BUILT_AS_BERT, Size
+from workflow_scripts.settings.sources import EncoderBlock, HubEncoder
 from workflow_scripts.settings.training import Development, Training
 
 ENSEMBLE = "models.ensemble"
@@ -99,12 +111,12 @@ class Study:
     @cached_property
     def runs(self) -> "dict[str, Run]":
         """Every run of every grid, and those that they are made from, each with all seeds that are asked of it."""
-        runs, found = all_runs(self.blocks, self.settings.encoders), {}
-        for name, run in runs.items():
-            merged, mistakes = read_run(self.plain, run)
-            assert merged, mistakes
+        found = {}
+        for name, run in all_runs(self.blocks, self.settings.encoders).items():
+            read_as, mistakes = read_run(self.plain, run)
+            assert read_as, mistakes
             starts = run.encoder, run.corpus, run.teacher
-            found[name] = Run(self, name, run, *starts, merged.method, merged.training, merged.development)
+            found[name] = Run(self, name, run, *starts, read_as.method, read_as.training, read_as.development)
         return found
 
     def per_run(self, pattern: str) -> list[str]:
@@ -116,18 +128,21 @@ class Study:
         """Runs that are trained."""
         return {name: run for name, run in self.runs.items() if run.corpus}
 
+    @cached_property
+    def _named(self) -> set[str | None]:
+        """Encoders and teachers that runs name."""
+        return {encoder for run in self.runs.values() for encoder in (run.encoder, run.teacher)}
+
     @property
     def read_encoders(self) -> list[str]:
         """Encoders behind runs that are fetched or adapted."""
-        named = {encoder for run in self.runs.values() for encoder in (run.encoder, run.teacher) if encoder}
-        reached = encoders_reached(self.settings.encoders, named)
+        reached = self.reached(self._named)
         return sorted(name for name in reached if not isinstance(self.encoders[name].block, EncoderFromRuns))
 
     @cached_property
     def read_corpora(self) -> list[str]:
         """Corpora that runs or their encoders train on."""
-        encoders = {encoder for run in self.runs.values() for encoder in (run.encoder, run.teacher)}
-        return sorted({str(run.corpus) for run in self.trained.values()} | self.behind(encoders)[1])
+        return sorted({str(run.corpus) for run in self.trained.values()} | self.behind(self._named)[1])
 
     @cached_property
     def asked_pools(self) -> list[str]:
@@ -144,11 +159,19 @@ class Study:
 
     def behind(self, encoders: Iterable[str | None]) -> tuple[set[str], set[str]]:
         """Encoders that are fetched, and corpora, that encoders come from: by adaptation, runs or teachers of runs."""
-        names = encoders_reached(self.settings.encoders, filter(None, encoders))
-        reached = [self.encoders[name] for name in names]
+        reached = [self.encoders[name] for name in self.reached(encoders)]
         adapted = {one.block.adapt.corpus for one in reached if isinstance(one.block, AdaptedEncoder)}
         trained = {run.corpus for one in reached for run in one.members().values() if run.corpus}
         return {one.name for one in reached if isinstance(one.block, FetchedEncoder)}, adapted | trained
+
+    def reached(self, names: Iterable[str | None]) -> set[str]:
+        """Encoders that are defined, and all that they are made from."""
+        found, pending = set[str](), self.encoders.keys() & {*names}
+        while pending:
+            found |= pending
+            starts = {one for name in pending for one in self.encoders[name].starts}
+            pending = (self.encoders.keys() & starts) - found
+        return found
 
 
 @dataclass(frozen=True)
@@ -161,7 +184,37 @@ class Encoder:
 
     def members(self, seeds: Sequence[int] = (0,)) -> dict[str, asked.Run]:
         """The runs that it consists of, in order; none of one that is fetched or adapted."""
-        return members_of(self.study.settings.encoders, self.name, seeds)
+        return members_of(self.block, seeds)
+
+    @property
+    def starts(self) -> set[str | None]:
+        """Encoders that it is made from: its base, or encoders and teachers of its runs."""
+        if isinstance(self.block, AdaptedEncoder):
+            return {self.block.adapt.base}
+        return {name for run in self.members().values() for name in (run.encoder, run.teacher)}
+
+    @cached_property
+    def parts(self) -> list[str]:
+        """The encoder itself if it is fetched or adapted, or else those that its runs start from."""
+        members = self.members().values()
+        return [part for run in members for part in self.study.encoders[run.encoder].parts] or [self.name]
+
+    @cached_property
+    def size(self) -> Size | None:
+        """The size of one that is fetched or adapted; None if nothing is known before it is fetched."""
+        if isinstance(self.block, AdaptedEncoder):
+            base, scratch = self.study.encoders[self.block.adapt.base].size, self.block.adapt.from_scratch
+            if scratch is None:
+                return base
+            return (base or Size(0, 0))._replace(layers=scratch.layers, width=scratch.width)
+        fetch = self.study.settings.fetched(self.name)
+        folders = folders_of(fetch, self.study.data_root), [Path(self.study.folder, "encoders", self.name)]
+        return next(filter(None, map(_size_in, chain(*folders))), None)
+
+    @property
+    def sizes(self) -> list[Size]:
+        """Known sizes of it, or of those that its runs start from."""
+        return [size for part in self.parts if (size := self.study.encoders[part].size)]
 
     def models(self, seed: str) -> list[str]:
         """Models of the runs that it consists of, each by the seed that goes with ``seed``."""
@@ -267,17 +320,14 @@ class Run:
     @property
     def first_encoder(self) -> str:
         """The fetched or adapted encoder that it starts from; behind joined runs, that of the first."""
-        encoder = self.encoder
-        while members := self.study.encoders[encoder].members():
-            encoder = next(iter(members.values())).encoder
-        return encoder
+        return self.study.encoders[self.encoder].parts[0]
 
     @property
     def dev(self) -> str:
         """Pairs by which it chooses a checkpoint: a dataset's, or held-out text of what its corpus is made of."""
         if dataset := self.study.settings.development.dataset:
             return f"<results>/datasets/{dataset}.parquet"
-        return f"<results>/corpora/{source_corpus(self.study.settings, str(self.corpus))}/dev.parquet"
+        return f"<results>/corpora/{self.study.settings.source_corpus(str(self.corpus))}/dev.parquet"
 
     def start(self, seed: str) -> str | list[str]:
         """The encoder that it starts from, or the models of the runs that it joins."""
@@ -309,7 +359,7 @@ class Run:
     def loading(self) -> list[str]:
         """Modules that loading its model imports by name; one that is made of others needs theirs."""
         behind = self.study.encoders[self.encoder].modules
-        several = {ENSEMBLE} & {*behind, *_ensemble_module(self.method.module)}
+        several = [ENSEMBLE] if self.method.starts_from in ("pair", "runs") or ENSEMBLE in behind else []
         return sorted({*(readout_modules(self.method) or behind), *several})
 
 
@@ -340,15 +390,14 @@ class Grid:
     @property
     def tasks(self) -> dict[str, str]:
         """Tasks that it evaluates on, each with the dataset that it reads."""
-        named = [suite for suites in self.block.suites.by_kind.values() for suite in suites]
+        named = [suite for suites in self.block.suites.values() for suite in suites]
         return {key: value for name in named for key, value in self.study.suites[name].block.tasks.items()}
 
     @property
     def encoder_per_size(self) -> list[str]:
         """One of the encoders of its runs for each class of size."""
-        settings = self.study.settings
-        parts = {part for run in self.runs.values() for part in parts_of(settings.encoders, run.encoder)}
-        return [*{settings.fetched(part).size: part for part in parts}.values()]
+        parts = {part for run in self.runs.values() for part in self.study.encoders[run.encoder].parts}
+        return [*{self.study.settings.fetched(part).size: part for part in parts}.values()]
 
     @property
     def published(self) -> list[str]:
@@ -360,7 +409,7 @@ class Grid:
         shown = {column.suite for column in self.columns if isinstance(column, Column) and column.measured}
         filled = (
             pattern.replace("{kind}", kind).replace("{suite}", suite)
-            for kind, named in self.block.suites.by_kind.items()
+            for kind, named in self.block.suites.items()
             for suite in named
             if not timed or suite in shown
         )
@@ -391,47 +440,172 @@ class Grid:
         return lengths if len({*lengths.values()}) > 1 else None
 
 
-def open_study(
-    config: Config,
-    root: Path,
-    configfiles: Iterable[str | Path] = (),
-    given: Mapping[str, Any] | None = None,
-) -> Study:
-    """Check a configuration and expand its grids; ends the process with a line for each thing that is wrong.
-
-    Args:
-        config: As ``configuration.load_config`` merges it.
-        root: Folder of the Snakefile.
-        configfiles: As after --configfile.
-        given: Of the command line.
-    """
-    with one_line_errors():
-        plain, findings = read_grids(config, root / "config")
-        data_root = data_root_of(config.get("data_root"))
-        settings, grids, more = study_findings(config, plain, root, data_root)
-        files = [*map(from_here, configfiles)]
-        refuse(placed(finding, root, files, given or {}) for finding in [*findings, *more])
-        study = Study(settings, config, grids, root)
-        study.runs  # noqa: B018  (of which two may have one name)
-    # These reach jobs by their environment, since they decide no result.
-    os.environ["SEMBLANCE_CACHE"] = str(Path(settings.cache).expanduser())
-    os.environ["SEMBLANCE_CACHE_GIGABYTES"] = str(settings.cache_gigabytes)
-    os.environ.setdefault("SEMBLANCE_ANSWERS", settings.answers)
-    if data_root:
-        os.environ["SEMBLANCE_DATA"] = str(data_root)
-    if settings.offline:
-        os.environ["SEMBLANCE_OFFLINE"] = "1"
-    return study
-
-
 def data_root_of(named: object) -> Path | None:
     """The folder of local data: the setting, or else the environment variable SEMBLANCE_DATA; ~ is a home folder."""
     root = named or os.environ.get("SEMBLANCE_DATA")
     return Path(str(root)).expanduser().absolute() if root else None
 
 
+_OVERRIDABLE = ("training", "development")
+"""Sections of the configuration that a method, a reading and a run can change for themselves."""
+
+
+def all_runs(grids: Mapping[str, GridBlock], encoders: Mapping[str, AnyEncoder]) -> dict[str, asked.Run]:
+    """Every run of every grid, and those that they are made from, each with all seeds that are asked of it.
+
+    Raises:
+        ConfigError: if one name is given to different runs.
+    """
+    runs: dict[str, asked.Run] = {}
+    for experiment, grid in grids.items():
+        for name, run in asked.runs_of(grid).items():
+            _add(runs, name, run, encoders, f"experiments.{experiment}")
+    return runs
+
+
+def _add(
+    runs: dict[str, asked.Run], name: str, run: asked.Run, encoders: Mapping[str, AnyEncoder], place: str
+) -> None:
+    """Add a run and those that it is made from to ``runs``."""
+    seen = runs.get(name, run)
+    if seen._replace(seeds=()) != run._replace(seeds=()):
+        raise ConfigError(f"{place}: run {name} differs from another of that name. Give it a tag.")
+    joined = run._replace(seeds=tuple(sorted({*seen.seeds, *run.seeds})))
+    if runs.get(name) != joined:
+        runs[name] = joined
+        for encoder in filter(None, (run.encoder, run.teacher)):
+            for part, made in members_of(encoders.get(encoder), run.seeds).items():
+                _add(runs, part, made, encoders, f"encoders.{encoder}.runs")
+
+
+def members_of(encoder: AnyEncoder | None, seeds: Sequence[int] = (0,)) -> dict[str, asked.Run]:
+    """The runs that an encoder consists of, in order; none for one that is fetched or adapted."""
+    blocks = encoder.runs if isinstance(encoder, EncoderFromRuns) else ()
+    return {part: run for block in blocks for part, run, _ in expand(block, seeds)}
+
+
+def run_settings(config: Config, run: asked.Run) -> Config:
+    """Settings of one run: its method, training and development, with what encoder, method, reading and run override.
+
+    Later ones win: ``training``, then the encoder's, then the method's, then the reading's, then the run's; likewise
+    ``development``, which encoders leave alone. A method that names another one as its ``base`` is given that one's
+    block, and its training and development settings. A reading that the method lacks changes nothing.
+
+    Args:
+        config: As files have it, since only keys that are written down override others.
+        run: The run.
+
+    Returns:
+        Parts of the configuration, shared with it and so not to be changed.
+    """
+    block = config["methods"][run.method]
+    below = config["methods"][block["base"]] if "base" in block else {}
+    method = _method_keys(block) | ({"base": _method_keys(below)} if below else {})
+    development = {key: value for key, value in config["development"].items() if key != "dataset"}
+    overrides = (
+        {"training": config["encoders"][run.encoder].get("training", {})},
+        *({section: one.get(section, {}) for section in _OVERRIDABLE} for one in (below, block)),
+        block.get("readings", {}).get(run.reading, {}),
+        run.overrides,
+    )
+    shared = {"method": method, "training": config["training"], "development": development}
+    return reduce(merged, overrides, shared)
+
+
+def _method_keys(block: Config) -> Config:
+    """A block of ``methods`` without training, development and readings."""
+    return {key: value for key, value in block.items() if key not in (*_OVERRIDABLE, "readings")}
+
+
+def read_run(config: Config, run: asked.Run) -> tuple[RunSettings | None, list[str]]:
+    """The settings of one run (``run_settings``), or a line for each thing that is wrong with them."""
+    return _read(as_json(run_settings(config, run)))
+
+
 @cache
-def _ensemble_module(method: str) -> list[str]:
-    """The module that loads several encoders, where a method makes such a model: its code imports it."""
-    loads = f"workflow_scripts/{ENSEMBLE.replace('.', '/')}.py" in code_files(f"methods.{method}")
-    return [ENSEMBLE] if loads else []
+def _read(settings: str) -> tuple[RunSettings | None, list[str]]:
+    return read(RunSettings, json.loads(settings), "")
+
+
+def adapting_training(config: Config, encoder: str) -> Config:
+    """Settings of the training that adapts an encoder: the shared ones with what its block says of its own."""
+    return {**config["continue_mlm"]["training"], **config["encoders"][encoder]["adapt"].get("training", {})}
+
+
+# Sizes of encoders
+
+
+_NAMES = (
+    ("num_hidden_layers", "n_layers", "n_layer", "num_layers"),
+    ("hidden_size", "dim", "n_embd", "d_model"),
+)
+"""Names that families have for their layers and their width; DistilBERT, GPT-2 and T5 have names of their own."""
+
+
+def folders_of(encoder: EncoderBlock, data_root: Path | None) -> list[Path]:
+    """Folders on this machine that an encoder may be fetched from, whether they are there or not."""
+    in_folders = (source for source in encoder.sources if not isinstance(source, HubEncoder))
+    return [root / source.path for source in in_folders if (root := source.root(data_root))]
+
+
+def _size_in(folder: Path) -> Size | None:
+    try:
+        found = json.loads((encoder_folder(folder) / "config.json").read_text("utf-8"))
+        layers, width = (int(found[name]) for names in _NAMES for name in names if name in found)
+        return Size(layers, width, _positions(found), found.get("model_type"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, DataError):
+        return None
+
+
+def _positions(found: Mapping[str, Any]) -> int | None:
+    """Positions of an encoder: all for BERT; RoBERTa's and MPNet's count from one past their padding."""
+    if found.get("model_type") not in (*BUILT_AS_BERT, "mpnet"):
+        return None
+    before = 0 if found["model_type"] == "bert" else int(found.get("pad_token_id", 1)) + 1
+    return int(found["max_position_embeddings"]) - before
+
+
+# Memory and time
+
+
+OF_SIZE = {"base": (1, 1), "large": (1, 3), "huge": (5, 60)}
+"""Memory and time of a job that computes with one encoder, in those of one with BERT-base.
+
+BERT-large computes 3.5 times as much; seven billion parameters 75 times, and they are 27 GB in float32.
+"""
+
+LONGEST = 7 * 24 * 60
+"""Most minutes that a job asks for, since few queues take more; jobs that run so long go on in their next try."""
+
+
+def ask(
+    study: Study,
+    gigabytes: int,
+    *,
+    minutes: int = 0,
+    hours: int = 0,
+    loads: Callable[[Wildcards], Iterable[str]] = lambda _: (),
+) -> dict[str, Callable[..., str | int]]:
+    """Functions of a job's wildcards and of its try: memory, such as 16GB, and minutes; a second try asks for twice.
+
+    Args:
+        study: Whose encoders the job loads.
+        gigabytes: Of a job that loads BERT-base or no encoder.
+        minutes: Of such a job.
+        hours: The same, in hours.
+        loads: Encoders that a job computes with; of several, it needs the time of each.
+    """
+
+    @cache
+    def needs(*loaded: str) -> list[tuple[int, int]]:
+        parts = [part for encoder in loaded for part in study.encoders[encoder].parts]
+        return [OF_SIZE[study.settings.fetched(part).size] for part in parts] or [OF_SIZE["base"]]
+
+    def memory(wildcards: Wildcards, attempt: int = 1) -> str:
+        return f"{gigabytes * attempt * max(memory for memory, _ in needs(*loads(wildcards)))}GB"
+
+    def runtime(wildcards: Wildcards, attempt: int = 1) -> int:
+        factor = sum(time for _, time in needs(*loads(wildcards)))
+        return min((minutes + 60 * hours) * attempt * factor, LONGEST)
+
+    return {"mem": memory, "runtime": runtime}

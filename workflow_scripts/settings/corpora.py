@@ -140,7 +140,9 @@ class LlmPool(Pool):
 
     generator: Literal["llm"]
     llm: LlmName = Field(description="Block of llms.")
-    prompt: str = Field(pattern="^[a-z0-9_]+$", description="File in resources/prompts, without suffix.")
+    prompt: Annotated[Name, Refers("resources.prompts")] = Field(
+        description="File in resources/prompts, without suffix."
+    )
     words_per_call: int = Field(
         gt=0, description="Number of listed words, drawn at random, that one call may use."
     )

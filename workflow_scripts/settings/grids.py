@@ -320,7 +320,7 @@ class AnyGrid(Settings):
         "other axes are those of the run that is compared."
     )
     runs: list[RunBlock] = Field(min_length=1)
-    published: list[Name] = Field(
+    published: list[Annotated[Name, Refers("resources.published")]] = Field(
         default=[], description="Files in resources/published whose numbers are printed with the scores."
     )
     headline: Heading | None = Field(

@@ -77,11 +77,15 @@ class ReadingMethod(MethodConfig):
         """Reading [MASK] requires a template; ``as_published`` works only with ``frozen``."""
         setting = self.readout.mask_setting
         if setting and not self.is_prompted:
-            found = f"{getattr(self.readout, setting)} reads [MASK], and the method puts no template around sentences"
-            yield f"readout.{setting}: {found}. Use promptbert, a frozen run's template, or other tokens."
+            yield (
+                f"readout.{setting}: {getattr(self.readout, setting)} reads [MASK], and the method puts no "
+                "template around sentences. Use promptbert, a frozen run's template, or other tokens."
+            )
         if self.readout.kind == "as_published" and (self.module != "frozen" or self.is_prompted):
-            found = "as_published, which is an encoder as it is, with a prompt of its own"
-            yield f"readout.kind: {found}. Use it in frozen without a template, or take pooling."
+            yield (
+                "readout.kind: as_published, which is an encoder as it is, with a prompt of its own. "
+                "Use it in frozen without a template, or take pooling."
+            )
 
     def misfits(self, start: Start) -> Iterator[str]:
         """Misfits of the readout."""
@@ -105,8 +109,10 @@ class TrainingMethod(ReadingMethod):
     def unchunkable(self) -> Iterator[str]:
         """A readout that mixes the sentences of a batch cannot be chunked."""
         if not self.readout.is_independent:
-            found = f"the readout {self.readout.kind}, as it is set, sums over a whole batch"
-            yield f"training.chunk: {found}. Set it to null for this method, or change the readout."
+            yield (
+                f"training.chunk: the readout {self.readout.kind}, as it is set, sums over a whole batch. "
+                "Set it to null for this method, or change the readout."
+            )
 
 
 class Contrastive(TrainingMethod):
@@ -154,8 +160,10 @@ class Ensemble(MethodConfig):
     def misfits(self, start: Start) -> Iterator[str]:
         """There is a weight for each run."""
         if self.weights is not None and start.members is not None and len(self.weights) != start.members:
-            found = f"{len(self.weights)} weights; {start.encoder} consists of {start.members} runs"
-            yield f"method.weights: {found}. Give one each, or null."
+            yield (
+                f"method.weights: {len(self.weights)} weights; "
+                f"{start.encoder} consists of {start.members} runs. Give one each, or null."
+            )
 
 
 class Distil(TrainingMethod):
@@ -193,7 +201,9 @@ class SupervisedSimCSE(Contrastive):
 
 
 class PromptBERT(Contrastive):
-    """Settings of PromptBERT."""
+    """Settings of PromptBERT, which trains on prompted sentences."""
+
+    is_prompted: ClassVar[bool] = True
 
     module: Literal["promptbert"]
     templates: tuple[Template, Template] = Field(description="One for each view while training.")
@@ -209,11 +219,6 @@ class PromptBERT(Contrastive):
     chosen_by: Literal["denoised", "test"] = Field(
         description="How checkpoints are scored: as while training, or as at test."
     )
-
-    @property
-    def is_prompted(self) -> bool:
-        """Always true: PromptBERT trains on prompted sentences."""
-        return True
 
 
 class DiffCSE(Contrastive):
@@ -248,8 +253,7 @@ class DiffCSE(Contrastive):
 
     def unchunkable(self) -> Iterator[str]:
         """Its discriminator reads every token again."""
-        found = "diffcse's discriminator reads the batch again"
-        yield f"training.chunk: {found}. Leave it out."
+        yield "training.chunk: diffcse's discriminator reads the batch again. Leave it out."
 
 
 class InforMinCL(Contrastive):
@@ -330,21 +334,29 @@ class Jtcse(TrainingMethod):
         for kind in dict.fromkeys(size.kind for size in start.sizes):
             if kind not in (None, *BUILT_AS_BERT):
                 known = ", ".join(BUILT_AS_BERT)
-                found = f"jtcse attends across encoders built as BERT ({known}); {start.encoder} has one of {kind}"
-                yield f"encoder: {found}. Name others."
+                yield (
+                    f"encoder: jtcse attends across encoders built as BERT ({known}); "
+                    f"{start.encoder} has one of {kind}. Name others."
+                )
         if start.frozen:
-            found = f"jtcse joins trained runs; {start.frozen[0]} trains nothing"
-            yield f"encoder: {found}. Name another in `runs` of {start.encoder}."
+            yield (
+                f"encoder: jtcse joins trained runs; {start.frozen[0]} trains nothing. "
+                f"Name another in `runs` of {start.encoder}."
+            )
         if len(sizes := dict.fromkeys((size.layers, size.width) for size in start.sizes)) > 1:
             found = ", ".join(f"{layers} layers of {width}" for layers, width in sizes)
             yield f"encoder: the runs of {start.encoder} have encoders of several sizes: {found}. Name others."
         for depth in start.depths[:1]:
             if self.cross_every is not None and depth % self.cross_every:
-                found = f"{self.cross_every}; the {depth} layers of {start.encoder} are no multiple of it"
-                yield f"method.cross_every: {found}. Use a divisor, or null."
+                yield (
+                    f"method.cross_every: {self.cross_every}; "
+                    f"the {depth} layers of {start.encoder} are no multiple of it. Use a divisor, or null."
+                )
             if self.bypassed_layernorms > depth:
-                found = f"{self.bypassed_layernorms}; {start.encoder} has {depth} layers"
-                yield f"method.bypassed_layernorms: {found}. Lower it."
+                yield (
+                    f"method.bypassed_layernorms: {self.bypassed_layernorms}; "
+                    f"{start.encoder} has {depth} layers. Lower it."
+                )
 
 
 class ThresholdConfig(Settings):
@@ -363,8 +375,10 @@ class ThresholdConfig(Settings):
     def conflicts(self) -> Iterator[str]:
         """A frozen threshold does not learn."""
         if (self.surrogate == "frozen") != (self.travel == 0):
-            found = f"{self.travel:g} with surrogate {self.surrogate}"
-            yield f"travel: {found}. A frozen threshold has 0, and no other has."
+            yield (
+                f"travel: {self.travel:g} with surrogate {self.surrogate}. "
+                "A frozen threshold has 0, and no other has."
+            )
 
 
 PlainMethod = (
@@ -412,11 +426,15 @@ class ReductionBlock(MethodConfig):
     def conflicts(self) -> Iterator[str]:
         """A pool and words are named where they are read."""
         if (self.pool is not None) != (self.subtract == "exemplars"):
-            found = f"{self.pool or 'null'} with subtract {self.subtract}"
-            yield f"pool: {found}. Give a pool where exemplars are subtracted, and null elsewhere."
+            yield (
+                f"pool: {self.pool or 'null'} with subtract {self.subtract}. "
+                "Give a pool where exemplars are subtracted, and null elsewhere."
+            )
         if (self.words is not None) != self.reads_words:
-            found = f"{shown(self.words)} with identify {self.identify} and subtract {self.subtract}"
-            yield f"words: {found}. Give a number where words are embedded, and null elsewhere."
+            yield (
+                f"words: {shown(self.words)} with identify {self.identify} and subtract {self.subtract}. "
+                "Give a number where words are embedded, and null elsewhere."
+            )
 
 
 class ThreeR(ReductionBlock):
@@ -444,19 +462,24 @@ class ThreeR(ReductionBlock):
     def conflicts(self) -> Iterator[str]:
         """The method underneath has vectors to reduce."""
         if not self.base.reducible:
-            found = f"{self.base.module} compares no pairs of vectors that could be reduced"
-            yield f"base: {found}. Name a block of a contrastive method, such as simcse."
+            yield (
+                f"base: {self.base.module} compares no pairs of vectors that could be reduced. "
+                "Name a block of a contrastive method, such as simcse."
+            )
         if self.base.is_prompted:
-            found = f"exemplars and words have no template, and {self.base.module} reads its [MASK]"
-            yield f"base: {found}. Name a block without one."
+            yield (
+                f"base: exemplars and words have no template, and {self.base.module} reads its [MASK]. "
+                "Name a block without one."
+            )
         yield from super().conflicts()
 
     def misfits(self, start: Start) -> Iterator[str]:
         """Misfits of the method underneath, and of a pool with fewer exemplars than a step takes."""
         yield from (line.replace("method.", "method.base.", 1) for line in self.base.misfits(start))
         if start.pool_sentences is not None and self.k > start.pool_sentences:
-            found = f"{self.k} exemplars a step; pool {self.pool} has {start.pool_sentences}"
-            yield f"method.k: {found}. Lower it."
+            yield (
+                f"method.k: {self.k} exemplars a step; pool {self.pool} has {start.pool_sentences}. Lower it."
+            )
 
     def unchunkable(self) -> Iterator[str]:
         """Reason of the method underneath."""

@@ -22,9 +22,9 @@ class Refers:
     """Mark of a name, or of several, that stand for blocks of some section, which the graph looks up there."""
 
     section: str
-    """Dotted; ``grid`` is the grid that the name is in."""
+    """Dotted; ``grid`` is the grid that the name is in, ``resources`` the folder, ``{}`` the key of a mapping."""
     forms: tuple[str, ...] = ()
-    """Forms that the block may have (``graph.references``); none if it may have any."""
+    """Forms that the block may have (``graph.checks``); none if it may have any."""
 
 
 AnyDataset = Annotated[str, Refers("datasets")]

@@ -1,7 +1,7 @@
 """Readouts: how token states become a sentence vector, a class a kind; and the encoder that they must fit."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -148,7 +148,9 @@ Table2 = Literal[
 
 
 class LayerAttention(ReadoutConfig):
-    """Settings of the pooler."""
+    """Settings of the pooler; all poolings of the paper have an MLP."""
+
+    has_head: ClassVar[bool] = True
 
     kind: Literal["layer_attention"]
     pooling: Table2 = Field(description="A row of Table 2.")
@@ -165,11 +167,6 @@ class LayerAttention(ReadoutConfig):
     first_state: Literal[0, 1] = Field(
         description="First hidden state of the averages over first and last; 0, the embedding output, in the code."
     )
-
-    @property
-    def has_head(self) -> bool:
-        """All poolings of the paper have an MLP."""
-        return True
 
 
 class S2Sent(ReadoutConfig):
@@ -252,24 +249,19 @@ class S2Sent(ReadoutConfig):
             if self.reduction > width:
                 yield f"readout.reduction: {self.reduction}; {start.encoder} has a width of {width}. Lower it."
             if self.squeeze == "dct" and width % self.frequencies:
-                found = f"{self.frequencies}; the width of {start.encoder}, {width}, is no multiple of it"
-                yield f"readout.frequencies: {found}. Lower it."
+                yield (
+                    f"readout.frequencies: {self.frequencies}; "
+                    f"the width of {start.encoder}, {width}, is no multiple of it. Lower it."
+                )
 
 
 class MaskToken(ReadoutConfig):
-    """No settings; the template is the method's."""
+    """No settings; the template is the method's. PromptBERT trains with SimCSE's MLP on top."""
+
+    has_head: ClassVar[bool] = True
+    mask_setting: ClassVar[str] = "kind"
 
     kind: Literal["mask_token"]
-
-    @property
-    def has_head(self) -> bool:
-        """PromptBERT trains with SimCSE's MLP on top."""
-        return True
-
-    @property
-    def mask_setting(self) -> str:
-        """The setting that makes this readout read [MASK]: always its kind."""
-        return "kind"
 
 
 class AsPublished(ReadoutConfig):

@@ -247,8 +247,10 @@ class Search(SuiteConfig):
     def conflicts(self) -> Iterator[str]:
         """The pairs that are read cannot have as many texts as the index has lists."""
         if self.index and self.max_pairs and self.max_pairs < self.index.nlist:
-            found = f"{self.index.nlist} lists for at most {self.max_pairs} texts"
-            yield f"index.nlist: {found}. Lower nlist, or raise max_pairs."
+            yield (
+                f"index.nlist: {self.index.nlist} lists for at most {self.max_pairs} texts. "
+                "Lower nlist, or raise max_pairs."
+            )
 
     def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
         """The quality of each task's hits, and the size of an inverted index."""

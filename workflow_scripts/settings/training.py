@@ -86,8 +86,10 @@ class Training(Settings):
     def conflicts(self) -> Iterator[str]:
         """There is one length, and the GPUs share every batch."""
         if (self.epochs is None) == (self.max_steps is None):
-            found = f"{shown(self.epochs)} with max_steps {shown(self.max_steps)}"
-            yield f"epochs: {found}. Give one of them, and null for the other."
+            yield (
+                f"epochs: {shown(self.epochs)} with max_steps {shown(self.max_steps)}. "
+                "Give one of them, and null for the other."
+            )
         if self.batch_size % self.gpus:
             yield f"batch_size: {self.batch_size} sentences for {self.gpus} GPUs. Make it a multiple."
 
@@ -132,8 +134,12 @@ class ContinueMlm(Settings):
     def conflicts(self) -> Iterator[str]:
         """Refuse several processes and chunks."""
         if self.training.gpus > 1:
-            found = f"{self.training.gpus}; processes choose different numbers of tokens"
-            yield f"training.gpus: {found}. Set it to 1."
+            yield (
+                f"training.gpus: {self.training.gpus}; processes choose different numbers of tokens. "
+                "Set it to 1."
+            )
         if self.training.chunk:
-            found = f"{self.training.chunk}; no sentence is contrasted with others. Leave it out, and lower batch_size"
-            yield f"training.chunk: {found}."
+            yield (
+                f"training.chunk: {self.training.chunk}; no sentence is contrasted with others. "
+                "Leave it out, and lower batch_size."
+            )

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from workflow_scripts.data.sources import NOT_REACHED, NOTHING
 from workflow_scripts.graph.call import at
-from workflow_scripts.graph.runs import folders_of, parts_of
 from workflow_scripts.graph.schema import AdaptedEncoder, Configuration
-from workflow_scripts.graph.study import Study
+from workflow_scripts.graph.study import Study, folders_of
 from workflow_scripts.settings.apis import ApertiumBlock, LlmBlock
 from workflow_scripts.settings.corpora import RoundTrip, RoundTripCorpus
 from workflow_scripts.verbs.plan import PlannedJob
@@ -62,10 +61,9 @@ def _promised(settings: Configuration, dataset: str) -> float:
 def gpu_hours(study: Study, jobs: Iterable[PlannedJob]) -> list[Row]:
     """Trainings by size of encoder: steps, and hours if each takes a step of SimCSE on an encoder of that size."""
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    encoders = study.settings.encoders
     for job in jobs:
         if job.rule in ("train_encoder", "continue_mlm"):
-            sizes = {study.settings.fetched(part).size for part in parts_of(encoders, _encoder(study, job))}
+            sizes = {study.settings.fetched(part).size for part in study.encoders[_encoder(study, job)].parts}
             found[max(sizes, key=[*GIGABYTES].index)].append(_steps(study, job))
     return [
         {
@@ -107,7 +105,7 @@ def _steps(study: Study, job: PlannedJob) -> tuple[float, float]:
 def gigabytes(study: Study, job: PlannedJob) -> float:
     """Disk that a job's outputs take, without texts and scores."""
     if job.rule in ("fetch_encoder", "continue_mlm", "train_encoder", "pool_encoder", "join_encoders"):
-        return sum(_weights(study, part) for part in parts_of(study.settings.encoders, _encoder(study, job)))
+        return sum(_weights(study, part) for part in study.encoders[_encoder(study, job)].parts)
     if job.rule == "encode_teacher":
         rows = corpus_rows(study.settings, job.wildcards["corpus"])
         return 0 if math.isnan(rows) else rows * _TEACHER_BYTES / 1e9

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError, refuse
-from workflow_scripts.graph.call import CALLS
+from workflow_scripts.graph.call import CALLS, STUDIES, Call, last_call
 from workflow_scripts.graph.configuration import as_in_a_file, load_config, read_layers
-from workflow_scripts.graph.place import STUDIES, Call, last_call
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.job import TIMINGS
 from workflow_scripts.provenance.record import Record

@@ -34,10 +34,11 @@ from workflow_scripts.apis.llm import Llm
 from workflow_scripts.apis.translators import Direction, make_translator
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, SemblanceError
+from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.outside import NAMED_BY, need_findings
 from workflow_scripts.graph.schema import Configuration
-from workflow_scripts.graph.study import Study, open_study
+from workflow_scripts.graph.study import Study
 from workflow_scripts.provenance.closure import ROOT, installed
 from workflow_scripts.verbs import estimate
 from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, given_call, planned, whole_config

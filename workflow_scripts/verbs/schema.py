@@ -25,14 +25,8 @@ def reader_schema(name: str) -> dict[str, Any]:
 
 
 def schema_of(file: str) -> dict[str, Any]:
-    """The schema of a kind of file, with the keys of a method among the others of its block."""
+    """The schema of a kind of file."""
     schema: dict[str, Any] = _FILES[file].model_json_schema()
-    if block := schema.get("$defs", {}).get("MethodBlock"):
-        method = block["properties"].pop("method")
-        block["required"].remove("method")
-        for one in (block, *(schema["$defs"][kind["$ref"].rpartition("/")[2]] for kind in method["oneOf"])):
-            del one["additionalProperties"]
-        block |= {"unevaluatedProperties": False, "oneOf": method["oneOf"]}
     return schema
 
 

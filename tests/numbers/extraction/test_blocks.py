@@ -2,7 +2,7 @@ import pytest
 
 from tests.planning import settings_with
 from workflow_scripts.extraction.study import plan
-from workflow_scripts.graph.blocks import (
+from workflow_scripts.graph.extraction import (
     job_settings,
     score_files,
     tasks_of,

@@ -8,7 +8,7 @@ import yaml
 from tests import tiny
 from tests.planning import grids_in, merged_config
 from tests.steps import loss_of, step_of, views_of
-from workflow_scripts.graph.runs import run_settings
+from workflow_scripts.graph.study import run_settings
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import load_method, three_r
 from workflow_scripts.methods.base import Objective, Step

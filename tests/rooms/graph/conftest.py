@@ -1,7 +1,7 @@
 import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.graph.study import open_study
+from workflow_scripts.graph.checks import open_study
 
 
 @pytest.fixture

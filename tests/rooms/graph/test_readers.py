@@ -4,7 +4,7 @@ import pytest
 
 from tests.planning import settings_with
 from tests.verbs import data
-from workflow_scripts.graph.references import reader_findings
+from workflow_scripts.graph.checks import reader_findings
 
 COLUMNS = {"label": "y", "text1": "x"}
 
@@ -40,21 +40,21 @@ def dataset(**source):
             {"options": {"columns": COLUMNS, "seperator": ","}},
             "options.seperator: unknown key. Did you mean separator?",
         ),
-        ({"options": {}}, "options: without columns. Write it there."),
+        ({"options": {}}, "options.columns: missing. Write it there, if the name of its block is right."),
         ({"options": {"columns": {"label": "y"}}}, "options.columns: label are of no form. Name score, sentence1"),
         ({"options": {"columns": COLUMNS, "header": ["y"]}}, "options.columns: x is not in header. Name it there."),
-        ({"options": {"columns": COLUMNS | {"label": 3}}}, "options.columns.label: 3 is not text"),
+        ({"options": {"columns": COLUMNS | {"label": 3}}}, "options.columns.label: Input should be a valid string; found 3 (Column"),
         (
             {"reader": "lines", "form": "sentences", "files": {"text": {}}, "options": {"cleaning": "non"}},
-            "options.cleaning: 'non' is not one of none, sentences. Did you mean none?",
+            "options.cleaning: Input should be 'none' or 'sentences'; found 'non' (none keeps",
         ),
         (
             {"options": {"columns": COLUMNS, "strip": 1}},
-            "options.strip: 1 is not true or false",
+            "options.strip: Input should be a valid boolean; found 1",
         ),
         (
             {"reader": "lines", "form": "sentences", "files": {"text": {}}, "options": {"min_words": True, "max_words": 5}},
-            "options.min_words: true is not a whole number",
+            "options.min_words: Input should be a valid integer; found true",
         ),
     ],
 )  # fmt: skip

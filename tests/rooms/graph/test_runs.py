@@ -4,8 +4,8 @@ import pytest
 
 from tests.planning import grids_in, merged_config
 from workflow_scripts.graph.call import at
-from workflow_scripts.graph.runs import all_runs, run_settings
 from workflow_scripts.graph.schema import GridBlock
+from workflow_scripts.graph.study import all_runs, run_settings
 from workflow_scripts.settings.grids import expand, runs_of
 
 SHARED = {"suite": "sts", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tests.planning import settings_with
-from workflow_scripts.graph.runs import Sizes
+from tests.planning import ROOT, settings_with
+from workflow_scripts.graph.study import Study
 
 
 def fetched(**source):
@@ -15,6 +15,12 @@ def fetched(**source):
 MINE = fetched(kind="local", path="mine")
 
 
+def size(data_root, encoder, **encoders):
+    """The size of one of some encoders."""
+    settings = settings_with(name="mine", data_root=data_root and str(data_root), encoders=encoders)
+    return Study(settings, {}, {}, ROOT).encoders[encoder].size
+
+
 def mine(data_root, **about):
     """The size of an encoder below the data root that says this of itself."""
     if about:
@@ -22,7 +28,7 @@ def mine(data_root, **about):
         (data_root / "mine/config.json").write_text(
             json.dumps({"num_hidden_layers": 3, "hidden_size": 48} | about)
         )
-    return Sizes(settings_with(name="mine", encoders={"mine": MINE}), data_root).of("mine")
+    return size(data_root, "mine", mine=MINE)
 
 
 def test_a_size_comes_from_an_encoder_that_is_on_this_machine(tmp_path):
@@ -35,11 +41,11 @@ def test_a_size_comes_from_an_encoder_that_is_on_this_machine(tmp_path):
         "small": {"adapt": adapt | {"from_scratch": scratch}},
         "bert_base": fetched(kind="hub", repository="x", revision="0" * 40),
     }
-    settings = settings_with(name="mine", encoders=encoders)
-    there, nowhere = (Sizes(settings, root).of for root in (tmp_path, None))
-    assert there("minilm")[:3] == there("adapted")[:3] == (3, 48, 512)
-    assert there("small")[:3] == (4, 256, 512)
-    assert there("bert_base") is None and nowhere("minilm") is None
+    assert (
+        size(tmp_path, "minilm", **encoders)[:3] == size(tmp_path, "adapted", **encoders)[:3] == (3, 48, 512)
+    )
+    assert size(tmp_path, "small", **encoders)[:3] == (4, 256, 512)
+    assert size(tmp_path, "bert_base", **encoders) is None and size(None, "minilm", **encoders) is None
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from snakemake.iocontainers import Wildcards
 
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph.call import parts
+from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.console import check_configfiles
-from workflow_scripts.graph.study import open_study
 
 
 def test_a_twin_reads_the_models_of_its_members_in_their_order_at_its_own_seed(study):
@@ -51,9 +51,8 @@ def test_files_after_a_second_flag_are_refused(monkeypatch):
 
 def test_a_slice_holds_the_defaults_of_its_settings(study):
     """A default that changes is a changed setting of every job that reads it."""
-    written = merged_config(DEMO)["suites"]["sts"]
-    name = next(iter(written))
+    (name, written), *_ = merged_config(DEMO)["suites"]["sts"].items()
     wildcards = Wildcards(fromdict={"suite": name})
     held = json.loads(parts(lambda _: study.settings, suite="suites.sts.{suite}")(wildcards))["suite"]
     assert held == study.settings.suites.sts[name].model_dump(mode="json")
-    assert held["text"] == "release" and "text" not in written[name]
+    assert held["text"] == "release" and "text" not in written

@@ -12,7 +12,7 @@ from transformers import AutoModel, AutoTokenizer
 from tests import tiny
 from workflow_scripts.columns import LABELLED, PAIRS
 from workflow_scripts.evaluation import attention, cost, mteb_scores
-from workflow_scripts.graph.references import column_findings
+from workflow_scripts.graph.checks import column_findings
 from workflow_scripts.settings.grids import Column
 from workflow_scripts.settings.suites import SUITES, Attention
 from workflow_scripts.settings.suites import Sts as Sts

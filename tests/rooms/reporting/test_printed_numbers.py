@@ -6,7 +6,7 @@ import pytest
 
 from tests.ledger import KINDS, NAMES, cells, ledger, problems
 from tests.planning import study_in
-from workflow_scripts.graph.blocks import names
+from workflow_scripts.graph.extraction import names
 from workflow_scripts.graph.reporting import Figures
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.extraction import places

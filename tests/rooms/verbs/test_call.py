@@ -5,7 +5,7 @@ import os
 import pytest
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.place import STUDIES, Call, note_call
+from workflow_scripts.graph.call import STUDIES, Call, note_call
 from workflow_scripts.verbs.plan import given_call
 
 

@@ -4,7 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.planning import merged_config, settings_with
+from tests.planning import ROOT, merged_config, settings_with
+from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.grids import Run
 from workflow_scripts.verbs import estimate
 from workflow_scripts.verbs.plan import PlannedJob
@@ -95,7 +96,9 @@ def study():
         )
         for name, run in runs.items()
     }
-    return SimpleNamespace(settings=SETTINGS, data_root=None, runs=made)
+    return SimpleNamespace(
+        settings=SETTINGS, data_root=None, runs=made, encoders=Study(SETTINGS, {}, {}, ROOT).encoders
+    )
 
 
 def job(rule, inputs=(), queued=None, settings=None, **wildcards):
@@ -116,13 +119,13 @@ def test_gpu_hours_are_steps_times_milliseconds_a_line_for_each_size(study):
     assert (unknown["trainings"], unknown["steps"], unknown["GPU hours"]) == (1, None, None)
 
 
-def test_weights_on_this_machine_count_as_they_are(study, tmp_path):
+def test_weights_on_this_machine_count_as_they_are(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/model.safetensors").write_bytes(b"x" * 2000)
     here = fetched("absent")
     here["fetch"]["sources"].append({"kind": "local", "path": "mine"})
     encoders = {"mine": here, "adapted": {"adapt": ADAPTED | {"base": "mine"}}}
-    study.settings, study.data_root = settings_with(encoders=encoders), tmp_path
+    study = Study(settings_with(encoders=encoders, data_root=str(tmp_path)), {}, {}, ROOT)
     assert estimate.gigabytes(study, job("continue_mlm", encoder="adapted")) == 2e-6
 
 
