@@ -26,5 +26,4 @@ class Readout(ReadoutModule):
 
     def read(self, hidden_states: Sequence[Tensor], ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
         """Sentence vectors, (B, D), from the last of ``hidden_states``."""
-        assert self.mask_id >= 0, "set_mask_token was not called"
         return weighted_mean(hidden_states[-1], (ids_BT == self.mask_id) * mask_BT)

@@ -66,14 +66,14 @@ def cells(length: int, device: torch.device) -> Tensor:
     return F.adaptive_avg_pool1d(torch.eye(length, device=device).unsqueeze(0), GRID)[0].T
 
 
-def grid_basis(frequencies: Sequence[int], length: int, device: torch.device) -> Tensor:
+def grid_basis(frequencies_A: Tensor, length: int) -> Tensor:
     """The official code's orthonormal basis on ``GRID`` cells, applied to ``length`` positions: (A, length)."""
-    numbers = torch.tensor(frequencies, device=device).unsqueeze(1)
+    numbers, device = frequencies_A.unsqueeze(1), frequencies_A.device
     basis = cosines(numbers, GRID, torch.arange(GRID, device=device)) / math.sqrt(GRID)
     return torch.where(numbers > 0, math.sqrt(2) * basis, basis) @ cells(length, device)
 
 
-def block_basis(frequencies: Sequence[int], blocks: int, dct: str, device: torch.device) -> Tensor:
+def block_basis(frequencies_A: Tensor, blocks: int, dct: str) -> Tensor:
     """Weights of the blocks under each frequency, (A, N).
 
     ``sum``: Equation 5 as printed. ``printed``: divided by N. ``mean``: divided by N, and a frequency that N blocks
@@ -81,7 +81,7 @@ def block_basis(frequencies: Sequence[int], blocks: int, dct: str, device: torch
     blocks, where a single block is constant, too. Three blocks have frequencies 0, 1 and 2: as printed, 3 vanishes and
     4 is minus 2; on the cells, 3 also vanishes and 4 is half of that.
     """
-    numbers = torch.tensor(frequencies, device=device).unsqueeze(1)
+    numbers, device = frequencies_A.unsqueeze(1), frequencies_A.device
     own = cosines(numbers, blocks, torch.arange(blocks, device=device))
     if dct != "mean":
         return own / blocks if dct == "printed" else own
@@ -89,38 +89,35 @@ def block_basis(frequencies: Sequence[int], blocks: int, dct: str, device: torch
     return torch.where(numbers < blocks, own / blocks, resampled)
 
 
-def token_basis(frequencies: Sequence[int], mask_BL: Tensor, scaled: bool) -> Tensor:
-    """Weights of each sentence's own tokens under each frequency, (B, F, L), zero on padding."""
-    device = mask_BL.device
+def token_basis(frequencies_A: Tensor, mask_BL: Tensor, scaled: bool) -> Tensor:
+    """Weights of each sentence's own tokens under each frequency, (B, A, L), zero on padding."""
     length_B11 = mask_BL.sum(dim=1).view(-1, 1, 1)
-    numbers = torch.tensor(frequencies, device=device).view(-1, 1)
-    basis_BFL = cosines(numbers, length_B11, torch.arange(mask_BL.shape[1], device=device))
-    basis_BFL = basis_BFL * mask_BL.unsqueeze(1)
-    return basis_BFL / length_B11 if scaled else basis_BFL
+    positions_L = torch.arange(mask_BL.shape[1], device=mask_BL.device)
+    basis_BAL = cosines(frequencies_A.unsqueeze(1), length_B11, positions_L) * mask_BL.unsqueeze(1)
+    return basis_BAL / length_B11 if scaled else basis_BAL
 
 
-def squeeze(states_BNLD: Tensor, mask_BL: Tensor, frequencies: Sequence[tuple[int, int]], dct: str) -> Tensor:
+def squeeze(states_BNLD: Tensor, mask_BL: Tensor, frequencies_A2: Tensor, dct: str) -> Tensor:
     """Frequency selection: each part of the features under its own basis function, (B, D) (Eqs. 9 to 11).
 
     Args:
         states_BNLD: States of the blocks, last block last.
         mask_BL: 1 for a token, 0 for padding; [CLS] and [SEP] are tokens.
-        frequencies: Frequencies of the block axis and the token axis, one pair for each part.
+        frequencies_A2: Frequencies of the block axis and the token axis, one pair for each part.
         dct: ``mean``: over each sentence's own length, divided by N L, so that (0, 0) is the average.
             ``printed``: the same with all frequencies of the blocks as printed (``block_basis``). ``sum``:
             Equation 10 as printed, without the division. ``grid``: both axes, padding included, pooled to 6 x 6 cells
             under an orthonormal basis, as in the official code; depends on the other sentences of the batch.
     """
     batch, blocks, length, width = states_BNLD.shape
-    block_numbers, token_numbers = zip(*frequencies, strict=True)
+    of_blocks_A, of_tokens_A = frequencies_A2.unbind(dim=1)
     if dct == "grid":
-        blocks_MN = grid_basis(block_numbers, blocks, states_BNLD.device)
-        tokens_ML = grid_basis(token_numbers, length, states_BNLD.device)
+        blocks_MN, tokens_ML = grid_basis(of_blocks_A, blocks), grid_basis(of_tokens_A, length)
         tokens_BML = tokens_ML.unsqueeze(0).expand(batch, -1, -1)
     else:
-        blocks_MN = block_basis(block_numbers, blocks, dct, states_BNLD.device)
-        tokens_BML = token_basis(token_numbers, mask_BL, dct != "sum")
-    parts = states_BNLD.reshape(batch, blocks, length, len(frequencies), -1)
+        blocks_MN = block_basis(of_blocks_A, blocks, dct)
+        tokens_BML = token_basis(of_tokens_A, mask_BL, dct != "sum")
+    parts = states_BNLD.reshape(batch, blocks, length, len(frequencies_A2), -1)
     weights_BMNL = blocks_MN[None, :, :, None] * tokens_BML[:, :, None]
     return torch.einsum("bnlmd,bmnl->bmd", parts, weights_BMNL.to(parts.dtype)).reshape(batch, width)
 
@@ -129,13 +126,16 @@ class Readout(ReadoutModule):
     """The nested selector, from hidden states to one vector."""
 
     mask_id: Tensor
+    frequencies: Tensor
 
     def __init__(self, width: int, **settings: Any) -> None:
         super().__init__(width, **settings)
         options = self.options = SimpleNamespace(**settings)
         self.blocks = slice(-options.blocks, None) if options.last_block else slice(-options.blocks - 1, -1)
         is_average = options.squeeze == "gap"
-        self.frequencies = FREQUENCIES[options.frequency_set][: 1 if is_average else options.frequencies]
+        pairs = FREQUENCIES[options.frequency_set][: 1 if is_average else options.frequencies]
+        # A buffer, because a tensor that is made of numbers in a step would wait for a GPU, and could not be captured.
+        self.register_buffer("frequencies", torch.tensor(pairs), persistent=False)
         self.dct = "mean" if is_average else options.dct
         self.branches = 1 if options.form == "average" or options.gate == "linear" else options.blocks
         is_identity = options.gate == "softmax" and self.branches == 1
@@ -209,6 +209,5 @@ class Readout(ReadoutModule):
             return states.select(-2, 0)
         weight_BL = mask_BL
         if self.options.pooling == "mask":
-            assert self.mask_id >= 0, "set_mask_token was not called"
             weight_BL = (ids_BL == self.mask_id) * mask_BL
         return weighted_mean(states, weight_BL)

@@ -82,18 +82,24 @@ def test_the_squeeze_is_equation_10_for_every_sentence_on_its_own_length():
                 weighted = stack[row, :, :length, feature] * alpha(a, b, 4, length)
                 expected[row, feature] = weighted.sum()
     mask = batch_of(*lengths).mask_BT
-    torch.testing.assert_close(squeeze(stack, mask, frequencies, "sum"), expected, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(
+        squeeze(stack, mask, torch.tensor(frequencies), "sum"), expected, rtol=1e-5, atol=1e-6
+    )
     scaled = expected / (4 * torch.tensor(lengths).unsqueeze(1))
-    torch.testing.assert_close(squeeze(stack, mask, frequencies, "mean"), scaled, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(
+        squeeze(stack, mask, torch.tensor(frequencies), "mean"), scaled, rtol=1e-5, atol=1e-6
+    )
 
 
 def test_one_frequency_is_the_average_over_blocks_and_tokens():
     """O-23."""
     stack = torch.stack(states()[1:], dim=1)
     mask = batch_of(5, 3).mask_BT
-    for part, (row, length) in zip(squeeze(stack, mask, [(0, 0)], "mean"), enumerate((5, 3)), strict=True):
+    for part, (row, length) in zip(
+        squeeze(stack, mask, torch.tensor([(0, 0)]), "mean"), enumerate((5, 3)), strict=True
+    ):
         torch.testing.assert_close(part, stack[row, :, :length].mean(dim=(0, 1)))
-    summed = squeeze(stack, mask, [(0, 0)], "sum")
+    summed = squeeze(stack, mask, torch.tensor([(0, 0)]), "sum")
     torch.testing.assert_close(summed[1], 4 * 3 * stack[1, :, :3].mean(dim=(0, 1)))
     gap, low1 = make(squeeze="gap"), make(frequencies=1)
     torch.testing.assert_close(
@@ -106,13 +112,16 @@ def test_of_a_constant_only_the_lowest_frequency_is_left(frequency):
     """O-24: N L times the constant at (0, 0), nothing elsewhere."""
     constant = torch.full((1, 3, 7, 2), 5.0)
     mask = torch.ones(1, 7)
-    assert squeeze(constant, mask, [(0, 0)], "sum").tolist() == [[105.0, 105.0]]
-    assert squeeze(constant, mask, [frequency], "sum").abs().max() < 1e-4
+    assert squeeze(constant, mask, torch.tensor([(0, 0)]), "sum").tolist() == [[105.0, 105.0]]
+    assert squeeze(constant, mask, torch.tensor([frequency]), "sum").abs().max() < 1e-4
 
 
 def test_norms_of_the_basis():
     """O-25: N = 3, L = 7."""
-    rows, columns = block_basis([0, 1], 3, "sum", CPU), token_basis([0, 1], torch.ones(1, 7), False)[0]
+    rows, columns = (
+        block_basis(torch.tensor([0, 1]), 3, "sum"),
+        token_basis(torch.tensor([0, 1]), torch.ones(1, 7), False)[0],
+    )
     norms = [
         (rows[a, :, None] * columns[b][None]).square().sum().item()
         for a, b in ((0, 0), (0, 1), (1, 0), (1, 1))
@@ -122,31 +131,35 @@ def test_norms_of_the_basis():
 
 def test_frequencies_that_too_few_blocks_cannot_carry():
     """O-26: they vanish or repeat lower ones as printed; the default takes them on six cells instead."""
-    assert block_basis([1, 2], 1, "sum", CPU).flatten().tolist() == pytest.approx([0, -1], abs=1e-6)
-    three = block_basis([2, 3, 4], 3, "sum", CPU)
+    assert block_basis(torch.tensor([1, 2]), 1, "sum").flatten().tolist() == pytest.approx([0, -1], abs=1e-6)
+    three = block_basis(torch.tensor([2, 3, 4]), 3, "sum")
     assert three[1].tolist() == pytest.approx([0, 0, 0], abs=1e-6)
     torch.testing.assert_close(three[2], -three[0], rtol=0, atol=1e-6)
-    resampled = block_basis([3, 4], 3, "mean", CPU)
-    six = block_basis([3, 4], 6, "mean", CPU)
+    resampled = block_basis(torch.tensor([3, 4]), 3, "mean")
+    six = block_basis(torch.tensor([3, 4]), 6, "mean")
     torch.testing.assert_close(resampled, six.view(2, 3, 2).sum(dim=2))  # each block fills two cells
     assert resampled.abs().max() > 0.1
     assert resampled[1].tolist() == pytest.approx([-1 / 12, 1 / 6, -1 / 12], abs=1e-6)
     # One block is constant on any number of cells.
-    assert block_basis([1, 2], 1, "mean", CPU).abs().max() < 1e-6
+    assert block_basis(torch.tensor([1, 2]), 1, "mean").abs().max() < 1e-6
 
 
 def test_as_printed_three_blocks_have_no_third_frequency_and_minus_the_second_for_a_fourth():
     """O-26: Figure 6's sixteen frequencies of three blocks under Equation 10, over N L; worked by hand."""
     third = math.sqrt(3) / 6
     expected = [[1 / 3] * 3, [third, 0, -third], [1 / 6, -1 / 3, 1 / 6], [0] * 3, [-1 / 6, 1 / 3, -1 / 6]]
-    found = block_basis([0, 1, 2, 3, 4], 3, "printed", CPU)
+    found = block_basis(torch.tensor([0, 1, 2, 3, 4]), 3, "printed")
     torch.testing.assert_close(found, torch.tensor(expected), rtol=0, atol=1e-6)
     stack = torch.stack(states()[2:], dim=1)
-    printed = squeeze(stack, batch_of(5, 3).mask_BT, FREQUENCIES["figure"], "printed")
+    printed = squeeze(stack, batch_of(5, 3).mask_BT, torch.tensor(FREQUENCIES["figure"]), "printed")
     for part, (a, b) in enumerate(FREQUENCIES["figure"]):
         weighted = (stack[1, :, :3, part] * alpha(a, b, 3, 3)).sum() / 9
         assert printed[1, part].item() == pytest.approx(weighted.item(), abs=1e-6)
-    off = (printed - squeeze(stack, batch_of(5, 3).mask_BT, FREQUENCIES["figure"], "mean")).abs().amax(dim=0)
+    off = (
+        (printed - squeeze(stack, batch_of(5, 3).mask_BT, torch.tensor(FREQUENCIES["figure"]), "mean"))
+        .abs()
+        .amax(dim=0)
+    )
     assert [FREQUENCIES["figure"][part] for part in range(16) if off[part] > 1e-6] == [(4, 0)]
 
 
@@ -157,7 +170,7 @@ def test_the_inverse_with_its_weights_gives_the_states_back():
     x = torch.randn(1, blocks, length, 1, dtype=torch.float64)
     every = [(a, b) for a in range(blocks) for b in range(length)]
     spread = x.expand(-1, -1, -1, len(every))
-    coefficients = squeeze(spread, torch.ones(1, length, dtype=torch.float64), every, "sum")[0]
+    coefficients = squeeze(spread, torch.ones(1, length, dtype=torch.float64), torch.tensor(every), "sum")[0]
     printed, weighted = torch.zeros(2, blocks, length, dtype=torch.float64)
     for (a, b), value in zip(every, coefficients, strict=True):
         printed += value * alpha(a, b, blocks, length)
@@ -169,12 +182,14 @@ def test_the_inverse_with_its_weights_gives_the_states_back():
 
 def test_the_codes_basis_has_unit_norm_and_an_average_of_six_times_the_cells():
     """O-28."""
-    basis = grid_basis(range(6), 6, CPU)
+    basis = grid_basis(torch.arange(6), 6)
     torch.testing.assert_close(basis @ basis.T, torch.eye(6), rtol=0, atol=1e-6)
     lowest = basis[0][:, None] * basis[0][None]
     torch.testing.assert_close(lowest, torch.full((6, 6), 1 / 6))
     stack = torch.randn(1, 6, 6, 2)
-    torch.testing.assert_close(squeeze(stack, torch.ones(1, 6), [(0, 0)], "grid"), 6 * stack.mean(dim=(1, 2)))
+    torch.testing.assert_close(
+        squeeze(stack, torch.ones(1, 6), torch.tensor([(0, 0)]), "grid"), 6 * stack.mean(dim=(1, 2))
+    )
 
 
 def test_pooling_into_cells_weighs_edges_less_unless_six_divides_the_length():
@@ -220,7 +235,7 @@ def test_equations_2_to_4_written_out_as_loops():
     blocks = torch.stack(hidden[-3:], dim=1)
     for row, length in enumerate((5, 3)):
         own = blocks[row, :, :length]
-        f = squeeze(own[None], torch.ones(1, length), FREQUENCIES["figure"][:4], "mean")[0]
+        f = squeeze(own[None], torch.ones(1, length), torch.tensor(FREQUENCIES["figure"][:4]), "mean")[0]
         s = torch.clamp(w1 @ f, min=0)
         gates = [1 / (1 + torch.exp(-(w2[n] @ s))) for n in range(3)]
         total = sum(torch.exp(gate) for gate in gates)
