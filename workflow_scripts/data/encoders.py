@@ -1,7 +1,8 @@
-"""Published encoders: read from the first available source, and checked."""
+"""Published encoders: read from the first available source, checked, and compared with their tokeniser file."""
 
 import math
 from pathlib import Path
+from typing import Any
 
 from workflow_scripts.data.published import (
     ADAPTER,
@@ -9,6 +10,7 @@ from workflow_scripts.data.published import (
     MODULES,
     ON_HUB,
     SHARDS,
+    TOKENISER,
     WEIGHTS,
     copy_files,
     encoder_folder,
@@ -24,6 +26,16 @@ from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input
 from workflow_scripts.settings.sources import EncoderSource, Fetch, HubEncoder
+
+_SENTENCES = (
+    "Paris is older than paris, isn't it?",
+    "In 1999 they paid $2,024.50 (+3%) for 1½ of 10².",
+    "Ärger über naïve façades; señor Łukasz çok güzel",
+    " two  spaces,\ta tab,\na line and an end ",
+    "北京 2008、東京 ニュース 한국어 Москва العربية हिन्दी",
+    "e-mail ada_b@example.org #1 🙂 — “quoted” … ﬁne Ⅳ",
+    f"a long word {'ab' * 60} and a longer one {'c' * 250}",
+)
 
 
 def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[str, Input]]:
@@ -54,8 +66,8 @@ def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[
     return first_available(f"encoders.{name}", block.sources, find, "Provide one of them.")
 
 
-def check_usable(folder: Path) -> None:
-    """Check that Transformers can load an encoder.
+def usable_tokeniser(folder: Path) -> Any:
+    """The tokeniser of an encoder as Transformers loads it, if the encoder can be used.
 
     Raises:
         DataError: if the folder cannot be loaded without its own code, begins with another module, names a tokeniser
@@ -91,6 +103,27 @@ def check_usable(folder: Path) -> None:
     if last >= rows:
         problem = f"the tokeniser has ids up to {last}, and the embedding matrix has {rows} rows"
         raise DataError(f"{place}: {problem}. Enlarge it (resize_token_embeddings), or remove the tokens.")
+    return tokeniser
+
+
+def other_ids(folder: Path, loaded: Any) -> list[str]:
+    """A label if the loaded tokeniser gives a sentence other token ids than tokenizer.json.
+
+    Transformers 5 builds tokenisers of the classes that it knows from their vocabulary, and ignores the file's rules of
+    normalisation and splitting; sentence-transformers uses these tokenisers too. Compared are sentences in several
+    scripts.
+    """
+    from tokenizers import Tokenizer  # slow to import
+
+    file = encoder_folder(folder) / TOKENISER
+    if not file.is_file():
+        return []
+    expected = Tokenizer.from_file(str(file))
+    expected.no_truncation()
+    expected.no_padding()
+    told = f"Transformers gives other token ids than the encoder's {TOKENISER} says, as for"
+    differing = (text for text in _SENTENCES if expected.encode(text).ids != loaded(text)["input_ids"])
+    return [f"{told} '{' '.join(text.split())[:40]}'" for text in differing][:1]
 
 
 def fetch_encoder(job: Job) -> None:
@@ -100,7 +133,7 @@ def fetch_encoder(job: Job) -> None:
     origin, source = locate(name, block, data_root())
     found = {given.path: given.sha256 for given in source.values()}
     check_planned(f"encoders.{name}", job.settings["source"], found)
-    check_usable(origin)
-    record = job.record(foreign=source, labels=[block.label, *published_labels(origin)])
+    labels = [*published_labels(origin), *other_ids(origin, usable_tokeniser(origin))]
+    record = job.record(foreign=source, labels=[block.label, *labels])
     with writing_model_folder(job.outputs["record"].parent, record) as folder:
         copy_files(origin, folder, source)

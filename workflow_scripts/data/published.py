@@ -16,7 +16,7 @@ from workflow_scripts.errors import DataError
 
 WEIGHTS, SHARDS = "model.safetensors", "model.safetensors.index.json"
 CONFIG, MODULES, PROMPTS = "config.json", "modules.json", "config_sentence_transformers.json"
-ADAPTER = "adapter_config.json"
+TOKENISER, ADAPTER = "tokenizer.json", "adapter_config.json"
 ALONE = "readout as_published alone"
 """The readout that applies the modules and prompts published with an encoder, for messages."""
 _FAMILIES = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")

@@ -198,7 +198,9 @@ class Delimited(ReaderConfig):
         description="Column of the form to column of the file. A split of its own goes before the role of the file."
     )
     header: list[str] | None = Field(
-        default=None, description="Names of the columns of a file that does not begin with them."
+        default=None,
+        description="Names of the columns of a file that does not begin with them. Lines of pairs may have more cells, "
+        "as some of STS-B's release do; those without a name are not read.",
     )
     separator: str = Field(
         default="\t",
@@ -230,6 +232,11 @@ class Delimited(ReaderConfig):
         return next(
             (form for form in self.forms if _REQUIRED[form] <= given <= _REQUIRED[form] | _OTHER[form]), None
         )
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether lines may have cells without a name; between commas, and of labels, these are parts of a text."""
+        return self.form == "pairs" and self.header is not None and (self.quoted or self.separator == "\t")
 
     @property
     def returns(self) -> tuple[str, ...]:

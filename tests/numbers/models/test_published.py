@@ -11,7 +11,7 @@ from sentence_transformers.sentence_transformer.modules import LayerNorm, Poolin
 from transformers import AutoModel
 
 from tests import tiny
-from workflow_scripts.data.encoders import check_usable, locate
+from workflow_scripts.data.encoders import locate, usable_tokeniser
 from workflow_scripts.data.published import INPUT_FILES, copy_files
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.methods import frozen
@@ -182,14 +182,14 @@ def test_a_folder_of_which_nothing_can_be_made_is_a_line_when_it_is_fetched(tmp_
     folder = publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS)
     change(folder)
     with pytest.raises(DataError, match=rf"^[^\n]*{found}[^\n]*\.$"):
-        check_usable(folder)
+        usable_tokeniser(folder)
 
 
 @pytest.mark.parametrize("case", AS_PUBLISHED)
 def test_what_cannot_be_read_as_published_is_refused(tmp_path, case):
     change, found = AS_PUBLISHED[case]
     change(publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS))
-    check_usable(tmp_path / "models/theirs")
+    usable_tokeniser(tmp_path / "models/theirs")
     with pytest.raises((ConfigError, DataError), match=found) as raised:
         frozen.load(config(), fetched(tmp_path))
     assert "\n" not in str(raised.value)

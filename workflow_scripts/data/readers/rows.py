@@ -56,10 +56,10 @@ def _rows(path: Path, options: Delimited) -> Iterator[tuple[str, dict[str, str]]
                 f"{path}:1: {problem}; has {header}. Correct the options columns, header and separator."
             )
     for number, cells in lines:
-        if len(cells) != len(header):
+        if len(cells) < len(header) or (len(cells) > len(header) and not options.open_ended):
             problem = f"{len(cells)} columns; there should be {len(header)}"
             raise DataError(f"{path}:{number}: {problem}. Correct the line, or the option header.")
-        row = dict(zip(header, cells, strict=True))
+        row = dict(zip(header, cells, strict=False))
         texts = {name: row[column] for name, column in options.columns.items()}
         if options.between:
             cell = texts["sentence1"].split(options.between)

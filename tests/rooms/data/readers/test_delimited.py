@@ -16,6 +16,8 @@ STSB = CSV | {"header": ["sentence1", "sentence2", "score"]}
 TRIPLES = CSV | {"columns": {"anchor": "sent0", "positive": "sent1", "negative": "hard_neg"}}
 SST2 = {"header": ["text", "label"], "columns": {"text1": "text", "label": "label"}, "strip": True}
 SST5 = SST2 | {"header": ["label", "text"], "separator": " "}
+STSB_RELEASE = WITH_SUBSETS | {"header": ["genre", "file", "score", "sentence1", "sentence2"]}
+STSB_RELEASE |= {"columns": WITH_SUBSETS["columns"] | {"subset": "file"}}
 STR = CSV | {"columns": {"sentence1": "Text", "sentence2": "Text", "score": "Score"}, "between": "\n"}
 LONG = "long " * 40_000
 TREC = SST5 | {"label_until": ":", "remove": "`'", "otherwise": "latin-1"}
@@ -67,11 +69,13 @@ def test_one_row_of_each_format(parsed, options, content, row):
         (WITH_SUBSETS, "subset\tscore\tsentence1\tsentence2\nA\t4.4\ta\tb\nA\t\tc\td\nB\t0\te\tf\n",
          [("A", "a", "b", 4.4), ("A", "c", "d", None), ("B", "e", "f", 0.0)]),
         (QUORA, "split\tdup\tq1\tq2\ndev\t1\ta\tb\ntest\t0\tc\td\n", [("dev", "a", "b", "1"), ("test", "c", "d", "0")]),
+        (STSB_RELEASE, "news\tMSRpar\t4.5\ta\tb\thttp://a\tLDC\nnews\tOnWN\t3\tc\td\n",
+         [("MSRpar", "a", "b", 4.5), ("OnWN", "c", "d", 3.0)]),
         (STR, 'DocID,Text,Score\n1,"It rains, today.\nShowers fall.",0.9\n2,"A ""b""\nc",0\n',
          [("", "It rains, today.", "Showers fall.", 0.9), ("", 'A "b"', "c", 0.0)]),
         (CSV | SCORED, f'score,sentence1,sentence2\n1,"{LONG}",b\n', [("", LONG, "b", 1.0)]),
     ],
-    ids=["never judged", "a split column", "release of STR", "beyond the limit of csv"],
+    ids=["never judged", "a split column", "release of STS-B", "release of STR", "beyond the limit of csv"],
 )  # fmt: skip
 def test_several_rows_and_the_same_with_line_ends_of_windows(parsed, options, content, rows):
     assert parsed(options, all=content) == rows
