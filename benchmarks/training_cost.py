@@ -13,7 +13,7 @@ from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from tests.material import SMALL, training
 from workflow_scripts.graph.study import run_settings
-from workflow_scripts.models.cross_attention import cross_layers
+from workflow_scripts.methods.jtcse import cross_layers
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.provenance.closure import ROOT

@@ -526,7 +526,6 @@ EDITS = {  # module to the jobs that a real edit of it brings back
     "methods.jtcse": JTCSE,
     "methods.simcse": TRAINED,
     "methods.three_r": THREE_R,
-    "models.cross_attention": JTCSE,
     "models.ensemble": JTCSE,
     "models.readouts.encoder_sum": JTCSE,
     "models.readouts.layer_attention": LAYER_POOLER,

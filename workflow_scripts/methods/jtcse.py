@@ -6,10 +6,34 @@
 
 Joint Tensor-Modulus Constraints and Cross-Attention (Zong et al.); TNCSE is the same without cross-attention, always
 in the direction I to II, and with another dropout. h are [CLS] states of the last layer, c [CLS] states of the cross
-streams (``models.cross_attention``), and the moduli are those of the outputs of each sub-encoder's pretrained pooler.
-Both views of a batch go through both sub-encoders at once: two calls, four passes. The sub-encoders start from two
-runs of unsupervised SimCSE on round-trip translations (``encoders.<name>.runs``). Without ICNCE the cross streams are
-not read, and not computed, unless ``feedback`` makes them the primitive ones.
+streams, and the moduli are those of the outputs of each sub-encoder's pretrained pooler. Both views of a batch go
+through both sub-encoders at once: two calls, four passes. The sub-encoders start from two runs of unsupervised SimCSE
+on round-trip translations (``encoders.<name>.runs``). Without ICNCE the cross streams are not read, and not computed,
+unless ``feedback`` makes them the primitive ones.
+
+Cross-attention joins the two encoders without weights of its own (section III-B):
+
+    L = {i : i mod k = 0}                                                       (Eq. 7)
+    SA_I = softmax((Q_I HD_I) (K_I HD_I)^T / sqrt(d))                           (Eq. 8)
+    CT_I = SA_I (V_I HD_I)                                                      (Eq. 9)
+    CACT_I = SA_I (V_II HD_II)                                                  (Eq. 10), II likewise
+
+The primitive streams are the two encoders by themselves (``models.packed``); cross-attention uses their attention
+weights and values. The layer's code is not public. There are three modes of using CACT:
+
+* ``parallel`` (the default): each sub-encoder has a second, cross stream. It forks at the first layer of L, takes
+  CACT at layers of L and SA_I (V_I x) of its own state x at the others, always followed by the rest of the layer
+  (output projection, residual of its own state, LayerNorm, feed-forward), and its last state is "the
+  cross-attention's last hidden state" of Fig. 4. Inference by two stock encoders (section III-C) and an
+  effect of k (Table IX) both follow. ASSUME: its attention weights are those of the primitive stream in every
+  layer, since section VI-B keeps "the attention pattern of the current encoder".
+* ``literal``: only CACT of the last layer reaches the loss, because Eqs. 8 to 10 have primitive states on every
+  right-hand side. k then changes nothing.
+* ``feedback``: after a layer of L, the next layer continues from the cross output ("when it is propagated
+  forward to the next EncoderLayer", section VI-B). Inference by two stock encoders then differs from training.
+
+In all modes, identical sub-encoders in evaluation mode have equal cross and primitive outputs. d in sqrt(d) is the
+width of a head, as in every implementation; dropout of the weights is drawn once for both contexts.
 
 At test each sub-encoder is a stock encoder with the pooling of ``readout``, and their two vectors are added up (as in
 the official code; according to the paper, neither pooler nor cross-attention is needed).
@@ -19,6 +43,8 @@ the official code; according to the paper, neither pooler nor cross-attention is
 leaving LayerNorms of the last layers out.
 
 Expected: on BERT-base 79.70 over seven STS tasks (the paper, seeds 1 to 5 close to it); TNCSE 79.58.
+
+Shape suffixes: B sentences, R sentences of both views, H heads, T tokens, D width.
 """
 
 from collections.abc import Sequence
@@ -32,10 +58,12 @@ from transformers.models.bert.modeling_bert import BertPooler
 
 from workflow_scripts.losses.modulus import contrast_views, modulus_constraint
 from workflow_scripts.methods import base
-from workflow_scripts.models.cross_attention import run_twin
-from workflow_scripts.models.encoder import SentenceEncoder, check_fit
+from workflow_scripts.models.dropout import Masks
+from workflow_scripts.models.encoder import SentenceEncoder, check_fit, check_length
 from workflow_scripts.models.ensemble import Ensemble
+from workflow_scripts.models.packed import PackedEncoder
 from workflow_scripts.models.tokens import TokenBatch
+from workflow_scripts.settings.methods import CrossMode
 from workflow_scripts.settings.methods import Jtcse as Config
 from workflow_scripts.training.chunks import in_chunks
 from workflow_scripts.training.data import TrainingData
@@ -75,6 +103,89 @@ def _give_poolers(sub_encoders: Sequence[Any]) -> list[str]:
             nn.init.zeros_(sub_encoder.pooler.dense.bias)
     trained = [bool(sub_encoder.pooler.dense.bias.any()) for sub_encoder in sub_encoders]
     return [] if all(trained) else [UNTRAINED_POOLER]
+
+
+class TwinStates(NamedTuple):
+    """Last hidden states of both sub-encoders, (B, T, D) or (B, 1, D), and of their cross streams, if there are any."""
+
+    primitive: Sequence[Tensor]
+    cross: Sequence[Tensor] | None
+
+
+def cross_layers(depth: int, every: int) -> list[int]:
+    """Numbers, from 1, of the layers with cross-attention (Eq. 7), the last among them if k divides the depth."""
+    return list(range(every, depth + 1, every))
+
+
+def run_twin(
+    sub_encoders: Sequence[PreTrainedModel],
+    batch: TokenBatch,
+    every: int | None,
+    mode: CrossMode,
+    *,
+    first: bool = False,
+) -> TwinStates:
+    """Run both sub-encoders over a batch.
+
+    Args:
+        sub_encoders: Two encoders.
+        batch: The sentences, the same for both.
+        every: k of Eq. 7; None for no cross-attention.
+        mode: The use of cross-attention's outputs.
+        first: Whether to compute only the first tokens of the last layer; otherwise states of padding are arbitrary.
+    """
+    for sub_encoder in sub_encoders:
+        check_length(sub_encoder, batch.ids_BT)
+    packing = batch.packed()
+
+    def streams() -> list[PackedEncoder]:
+        return [
+            PackedEncoder(sub_encoder, packing, Masks(packing) if sub_encoder.training else None)
+            for sub_encoder in sub_encoders
+        ]
+
+    one, other = streams()
+    depth = sub_encoders[0].config.num_hidden_layers
+    joined = cross_layers(depth, every) if every else []
+    if mode == "literal":
+        joined = joined[-1:]
+    # Each stream has its own dropout, so the cross streams are passes of their own.
+    crossing = streams() if joined else []
+    states = [one.embedded(batch.ids_BT), other.embedded(batch.ids_BT)]
+    cross: list[Tensor] = []
+    for number in range(depth):
+        narrow = first and number == depth - 1
+        before = states
+        seen = [
+            stream.attended(number, state, first=narrow, weights=True)
+            for stream, state in zip((one, other), before, strict=True)
+        ]
+        states = primitive = [
+            stream.finished(number, its.context_ND, state, first=narrow)
+            for stream, its, state in zip((one, other), seen, before, strict=True)
+        ]
+        if number + 1 in joined:
+            values = [seen[1].values, seen[0].values]
+            # At their fork, the cross streams continue from the primitive states.
+            cross = before if not cross or mode == "feedback" else cross
+        elif cross and mode == "parallel":
+            values = [
+                stream.values(number, state, first=narrow)
+                for stream, state in zip(crossing, cross, strict=True)
+            ]
+        else:
+            continue
+        cross = [
+            # The values under the layer's own attention weights, then the rest of the layer on the stream's state.
+            stream.finished(number, stream.weighed(own, its.weights_BHQT), state, first=narrow)
+            for stream, own, its, state in zip(crossing, values, seen, cross, strict=True)
+        ]
+        if mode == "feedback":
+            states = cross
+    primitive, cross = (
+        [state[:, None] if first else packing.rows(state) for state in pair] for pair in (primitive, cross)
+    )
+    return TwinStates(primitive, cross or None)
 
 
 class Views(NamedTuple):

@@ -9,7 +9,7 @@ from torch import nn
 from tests import tiny
 from tests.steps import loss_of, metrics_of
 from workflow_scripts.methods import jtcse
-from workflow_scripts.models.cross_attention import cross_layers, run_twin
+from workflow_scripts.methods.jtcse import cross_layers, run_twin
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
