@@ -30,6 +30,7 @@ def main(arguments: Sequence[str]) -> None:
         become(["workflow_scripts.jobs", rule, text], processes)
     gc.disable()  # imports make no garbage, and looking for it takes a fifth of the time that PyTorch needs
     module = importlib.import_module(f"workflow_scripts.{call['module']}")
+    gc.freeze()  # what has been loaded stays
     gc.enable()
     getattr(module, rule)(job)
     if __name__ == "__main__":  # other processes, such as tests, load more modules than a job
