@@ -134,7 +134,7 @@ def layer_lines(request: Request[LayerLines]) -> Drawn:
         aspect=1.4, facet_kws={"sharey": False},
     )  # fmt: skip
     grid.set_titles("{col_name}")
-    grid.set_axis_labels("layer", "")
+    grid.set_axis_labels("layer", "score")
     grid.tick_params(axis="x", rotation=90)
     return Drawn(points, grid.figure, notes)
 
