@@ -37,12 +37,12 @@ def test_the_demo_can_run_here():
 
 def test_every_mistake_of_a_configuration_is_a_red_line(tmp_path):
     overlay = tmp_path / "overlay.yaml"
-    overlay.write_text("answers: /x\nextraction: {bias_list: brt}\n")
+    overlay.write_text("exemplar_pools: [tooy]\nextraction: {encoder: minilmm}\n")
     answer = preflight("--configfile", DEMO, str(overlay))
     assert answer.returncode == 1
     red = [line for line in answer.stdout.splitlines() if line.startswith("FAIL ")]
     assert [line.split(": ")[:2] for line in red] == [
-        [f"FAIL {overlay}:1", "answers"],
-        [f"FAIL {overlay}:2", "extraction.bias_list"],
+        [f"FAIL {overlay}:1", "exemplar_pools"],
+        [f"FAIL {overlay}:2", "extraction.encoder"],
     ]
-    assert red[1].endswith("Did you mean bert?")
+    assert red[1].endswith("Did you mean minilm?")
