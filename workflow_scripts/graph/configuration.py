@@ -23,6 +23,7 @@ from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, advice, refuse, shown
 from workflow_scripts.graph.call import Config, flat
 from workflow_scripts.provenance.key import canonical
+from workflow_scripts.settings.suites import SUITES
 
 
 def read_yaml(path: Path) -> Any:
@@ -237,6 +238,7 @@ _LONGEST = 300  # characters of a wrong value that a message repeats
 _NO_KEYS = {
     "^[a-z0-9_]+$": "not a name. Use small letters, digits and underscores.",
     r"^(method|training)(\.[a-z_]+)+$": "not a dotted setting. Begin it with method. or training.",
+    f"^({'|'.join(SUITES)})$": f"not a kind of suites. Known: {', '.join(SUITES)}.",
 }
 """Pattern of keys to what is wrong with one that does not match, and the remedy."""
 _PARTIAL = ("missing", "value_error")

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workflow_scripts.errors import ConfigError, refuse
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.call import CALLS, STUDIES, Call, last_call
 from workflow_scripts.graph.configuration import as_in_a_file, load_config, read_layers
 from workflow_scripts.provenance.closure import ROOT
@@ -87,10 +87,12 @@ def given_call(configfiles: Sequence[str], config: Sequence[str], study: str | N
         ConfigError: if a word of ``config`` is not KEY=VALUE, or the study has not run in this folder.
     """
     if configfiles or config:
-        refuse(f"--config {word}: no '='. Write KEY=VALUE." for word in config if "=" not in word)
         from snakemake.cli import parse_config  # slow to import
 
-        return Call([*configfiles], as_in_a_file(parse_config(config)))
+        try:
+            return Call([*configfiles], as_in_a_file(parse_config(config)))
+        except ValueError as error:  # of a word that is no KEY=VALUE
+            raise ConfigError(f"--config {' '.join(config)}: {error} Write KEY=VALUE.") from None
     last = max(STUDIES.glob("*.json"), key=lambda note: note.stat().st_mtime, default=None)
     name = study or (last.stem if last else "")
     if found := last_call(name):

@@ -84,8 +84,8 @@ def record_at(path: Path) -> Record | None:
 def missing_file(path: Path) -> DataError:
     """The error of a missing file: the command that makes it if a record lists it, or else similar names in records."""
     name, known = relative_name(path), Records(_RESULTS.glob("[!.]*/"), hashing=False).listed
-    if known.keys() & {name, f"{name}/{RECORD_FILE}"}:
-        return DataError(f"{path}: no such file. {how_to_make(name)}")
+    if target := known.keys() & {name, f"{name}/{RECORD_FILE}"}:
+        return DataError(f"{path}: no such file. {how_to_make(*target)}")
     return DataError(f"{path}: no such file, and no record below {_RESULTS} lists one. {advice(name, known)}")
 
 
@@ -245,12 +245,13 @@ def audited_studies(named: Iterable[Path]) -> list[Path]:
     """The folders to audit: those that are named, or each below ``results``.
 
     Raises:
-        DataError: if a folder is missing, or ``results`` is empty, since nothing was checked then.
+        DataError: if a folder is missing or no study of the working directory, in which all paths of records are, or
+            if ``results`` is empty, since nothing was checked then.
     """
     here = sorted(_RESULTS.glob("[!.]*/"))  # the cache begins with a dot
     studies = list(named) or here
     for folder in studies or [_RESULTS]:
-        if not folder.is_dir() or not studies:
+        if not folder.is_dir() or not studies or folder.absolute().parent != _RESULTS.absolute():
             names = f"Name one of {', '.join(map(str, here))}, or make it" if here else "Make it"
             raise DataError(f"{folder}: no such study. {names}: snakemake --configfile CONFIG.")
     return studies

@@ -1,6 +1,7 @@
 """The configuration that verbs take: the one they are given, or else that of the last run in this folder."""
 
 import os
+import re
 
 import pytest
 
@@ -28,5 +29,6 @@ def test_options_replace_the_whole_last_call():
     words = ["training={max_steps: 5}", "rate=1e-5", "offline=true", "name=x=y"]
     given = {"training": {"max_steps": 5}, "rate": 1e-5, "offline": True, "name": "x=y"}
     assert given_call([], words) == Call([], given)
-    with pytest.raises(ConfigError, match=r"^--config offline: no '='\. Write KEY=VALUE\.$"):
-        given_call([], ["offline"])
+    for word in ("offline", "training.max_steps=7", "1a=3"):
+        with pytest.raises(ConfigError, match=rf"^--config {re.escape(word)}: .* Write KEY=VALUE\.$"):
+            given_call([], [word])
