@@ -397,9 +397,8 @@ def _ask_all(
     note([row for row in ledger.find(requests).values() if row.is_final])
     waiting = deque(request for request in requests if request.key not in answered)
     try:
-        with ThreadPoolExecutor(
-            engine.calls.workers
-        ) as pool:  # its end waits for answers in flight, which are paid
+        # The pool's end waits for answers in flight, which are paid.
+        with ThreadPoolExecutor(engine.calls.workers) as pool:
             while waiting or in_flight:
                 while waiting and len(in_flight) < (engine.calls.workers if watch.engine_works else 1):
                     part = [waiting.popleft() for _ in range(min(engine.at_once, len(waiting)))]

@@ -93,7 +93,7 @@ class Call(NamedTuple):
 
     configfiles: list[str]
     config: dict[str, Any]
-    """Of --config."""
+    """Values given by --config."""
 
 
 def note_call(study: str, configfiles: Iterable[str | Path], config: Mapping[str, Any]) -> None:

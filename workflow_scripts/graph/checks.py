@@ -1,8 +1,8 @@
 """The check of a whole study before any job: keys, names, and every run, column and file it asks for.
 
 It is made whenever the graph is built, so that it imports nothing that jobs alone need. There are three rounds: keys,
-types and ranges; names; what settings that are right by themselves mean together. Each finds all mistakes of its kind,
-and the next begins when there are none.
+types and ranges; names; conflicts between settings that are right by themselves. Each round reports all mistakes of
+its kind, and the next round runs only if the round before it found none.
 
 Names are looked up because Snakemake treats an output as a source if it exists and its rule's inputs are missing: a
 wrong name would go unnoticed on a finished study.

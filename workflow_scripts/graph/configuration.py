@@ -363,6 +363,6 @@ def _home(found: _Found) -> list[str]:
 
 
 def _meant(name: str, known: Sequence[str], *homes: str) -> str:
-    """The most similar of the known names, and places where the same name is known; empty if there is none."""
+    """A hint with the most similar known name and with places that have the same name; empty without either."""
     close = [*difflib.get_close_matches(name, known, n=1), *homes]
     return f" Did you mean {', or '.join(close)}?" if close else ""

@@ -132,7 +132,7 @@ def _use(entry: Path) -> tuple[float, int]:
 
 
 def _remove(entry: Path) -> None:
-    """Rename an entry, so that nobody finds half of it, and delete it."""
+    """Delete an entry; it is renamed first, so that other jobs see it whole or not at all."""
     gone = _aside(entry)
     with suppress(OSError):  # another job was faster
         entry.rename(gone)

@@ -207,9 +207,8 @@ def _acquire_job_lock() -> None:
     Raises:
         DataError: if another process holds the lock.
     """
-    log = Path(
-        "/proc/self/fd/1"
-    ).resolve()  # where its rule sends what it prints; a job started by hand has none
+    # The log is standard output, as the job's rule directs it; a job started by hand has no log.
+    log = Path("/proc/self/fd/1").resolve()
     if log.suffix != ".log" or not log.exists() or os.environ.get("RANK", "0") != "0":
         return
     lock = os.open(f"{log}.lock", os.O_RDWR | os.O_CREAT, 0o644)  # stays open until the process ends

@@ -252,7 +252,7 @@ def footnotes(sheet: Sheet) -> Iterator[str]:
 
 
 def in_terminal(sheet: Sheet, width: int) -> str:
-    """A table with up to three lines a run; if it is wider than so many letters, it is continued below."""
+    """A table with up to three lines a run; columns beyond ``width`` letters are printed below the others."""
     head, *rows = _grid(sheet, _in_lines)
     lines = [line for row in rows for line in zip_longest(*map(str.splitlines, row), fillvalue="")]
     cells, runs = [line[1:] for line in lines], [line[0] for line in lines]

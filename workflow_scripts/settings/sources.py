@@ -227,7 +227,7 @@ class Delimited(ReaderConfig):
 
     @property
     def form(self) -> str | None:
-        """The form that has these columns; None if there is none."""
+        """The form of rows with these columns; None if they fit no form."""
         given = self.columns.keys()
         return next(
             (form for form in self.forms if _REQUIRED[form] <= given <= _REQUIRED[form] | _OTHER[form]), None

@@ -131,7 +131,7 @@ class Inspection(NamedTuple):
     record: Record | None = None
     """The record in an intact file."""
     faults: Sequence[Fault] = ()
-    """Of the file, and of those of the folder that its record describes."""
+    """Faults of the file itself, and of the files in the folder that its record describes."""
 
 
 def is_sealed(path: str) -> bool:
