@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.settings.names import Precision
 
 KERNELS = 128
@@ -15,6 +16,9 @@ The default is 1,024, but batches seldom have the same number of tokens: 160 ste
 2.0 GB, and no more time, with 128.
 """
 
+RESERVED = ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS")
+"""Environment variables that name the GPUs which a person, or a scheduler, has given to a job."""
+
 
 def granted_device(gpus: int) -> torch.device:
     """The GPU if the job requested one and the machine has one, else the CPU.
@@ -23,26 +27,61 @@ def granted_device(gpus: int) -> torch.device:
 
     Args:
         gpus: Number of GPUs that the job requested, 0 or 1.
+
+    Raises:
+        ConfigError: as ``finds_gpu``.
     """
-    if not gpus:
+    if not gpus or not finds_gpu("encoding"):
         return torch.device("cpu")
-    if not torch.cuda.is_available():
-        message = "this job requested a GPU, but the machine has none: encoding on the CPU"
-        print(message, file=sys.stderr)  # noqa: T201
-        return torch.device("cpu")
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # required by deterministic algorithms
-    torch.use_deterministic_algorithms(True)
+    make_deterministic()
     torch.set_float32_matmul_precision("highest")
     return torch.device("cuda")
+
+
+def finds_gpu(work: str) -> bool:
+    """Whether PyTorch can use a GPU for a job that requested one; if not, print that it runs on the CPU.
+
+    Args:
+        work: What the job does, for the line.
+
+    Raises:
+        ConfigError: if a GPU is reserved for the job, which would be held idle by work on the CPU.
+    """
+    if torch.cuda.is_available():
+        return True
+    for name in RESERVED:
+        # CUDA takes the first name that is no GPU's as the end of the list. SLURM writes NoDevFiles for none.
+        if (first := os.environ.get(name, "").split(",")[0]) not in ("", "-1", "NoDevFiles"):
+            raise ConfigError(
+                f"{name}: GPU {first} is reserved for this job, but PyTorch {torch.__version__} cannot use it. Compare "
+                f"the driver that `nvidia-smi` prints with CUDA {torch.version.cuda or '(none in this build)'}, or set "
+                f'{name}="" to run on the CPU.'
+            )
+    print(f"this job requested a GPU, but the machine has none: {work} on the CPU", file=sys.stderr)  # noqa: T201
+    return False
+
+
+def make_deterministic() -> None:
+    """Switch deterministic algorithms on; call it before the first product on a GPU."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # required by deterministic algorithms
+    torch.use_deterministic_algorithms(True)
+    # It would only help to find reads of uninitialised memory, and takes a fiftieth of a step.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+
+
+def kind_of(device: torch.device) -> str:
+    """The type of a device, with the model of a GPU: on another model, sums are rounded otherwise."""
+    return f"cuda {torch.cuda.get_device_name(device)}" if device.type == "cuda" else device.type
 
 
 def mixed_precision(precision: Precision, device: torch.device) -> AbstractContextManager[object]:
     """A block in which products on ``device`` have this precision.
 
-    bfloat16 takes half the time on processors that support it, and much longer on others. On CPUs, ``auto`` keeps
-    float32, so that they all give the same numbers.
+    bfloat16 takes half the time on processors that support it, and much longer on others, such as GPUs before Ampere,
+    which emulate it. On CPUs, ``auto`` keeps float32, so that they all give the same numbers.
     """
-    automatic = precision == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
+    on_gpu = precision == "auto" and device.type == "cuda"
+    automatic = on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
     if automatic or precision == "bfloat16":
         os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(KERNELS))  # read at the first product
         return torch.autocast(device.type, torch.bfloat16)

@@ -17,6 +17,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from workflow_scripts.models.devices import finds_gpu
+
 
 @contextmanager
 def joined() -> Iterator[None]:
@@ -24,8 +26,10 @@ def joined() -> Iterator[None]:
     if "WORLD_SIZE" not in os.environ:
         yield
         return
-    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    dist.init_process_group(backend)
+    if torch.cuda.is_available():
+        dist.init_process_group("cpu:gloo,cuda:nccl", device_id=device())
+    else:
+        dist.init_process_group("gloo")
     try:
         yield
     finally:
@@ -43,10 +47,16 @@ def rank() -> int:
 
 
 def device() -> torch.device:
-    """The device of this rank: a GPU of its own, or the CPU."""
-    if not torch.cuda.is_available():
+    """The device of this rank: a GPU of its own, which becomes PyTorch's current one, or the CPU.
+
+    Raises:
+        ConfigError: as ``models.devices.finds_gpu``.
+    """
+    if not finds_gpu("training"):
         return torch.device("cpu")
-    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    own = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    torch.cuda.set_device(own)  # else whatever names no device would use the first GPU, in every rank
+    return own
 
 
 def gathered(local_BD: Tensor) -> Tensor:
