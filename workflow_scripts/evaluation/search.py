@@ -3,7 +3,8 @@
 A query is a distinct question1 of a pair marked as duplicate. It is searched in a corpus of distinct texts: every
 question2 of all pairs, duplicate or not. A text is relevant if a pair marks it and the query as duplicates, in either
 order. The query's own text is removed from its hits and never relevant; queries without a relevant text are ignored. A
-search requests eleven hits and keeps the first ten that are not the query itself.
+search keeps the first ten hits that are not the query itself. Texts with the same vector, such as those that differ
+only in case for an uncased tokeniser, tie: they rank in the order of the corpus, however FAISS sums.
 
 The setting is that of LayerAttPooler (Table 3), which refers to the search script of BERT-whitening-pytorch. The
 script reads the first 100,000 pairs of Quora's file (0.25 GB of vectors 768 wide) and searches each question1 among all
@@ -65,25 +66,36 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
     inverted index, whose ``n`` counts texts.
 
     Raises:
-        DataError: if there are fewer texts than lists of the index.
+        DataError: if a label is neither 0 nor 1, or there are fewer texts or distinct vectors than lists of the index.
     """
+    if other := sorted({*table["label"].to_pylist()} - {"0", "1"}):
+        problem = f"label {other[0]!r}, but 1 marks duplicates and 0 other pairs"
+        raise DataError(f"{task}: {problem}. Correct the labels of the dataset.")
     questions = questions_of(table, config.max_pairs)
     if not questions.queries:
         return not_scored(task, "no pair is marked as duplicates")
-    if config.index and len(questions.corpus) < config.index.nlist:
-        problem = f"{len(questions.corpus)} texts for {config.index.nlist} lists of the index"
-        raise DataError(f"{task}: {problem}. Lower index.nlist.")
+    _check_lists(task, f"{len(questions.corpus)} texts", len(questions.corpus), config.index)
 
     def score(queries_QD: Vectors, corpus_ND: Vectors) -> list[Score]:
-        index = index_of(corpus_ND, config.index)
-        hits = without_own(nearest(queries_QD, index, HITS + 1), questions.own)
+        same = equal_vectors(corpus_ND)
+        _check_lists(task, f"{len(same)} distinct vectors", len(same), config.index)
+        index = index_of(corpus_ND[[texts[0] for texts in same]], config.index)
+        hits = without_own(nearest(queries_QD, index, HITS + 1), same, questions.own)
         values, n = quality(hits, questions.relevant), len(questions.queries)
         scores = [Score(task, "", metric, value, n) for metric, value in values.items()]
         if config.index:
-            scores.append(Score(task, "", "index_bytes", index_bytes(index), index.ntotal))
+            scores.append(
+                Score(task, "", "index_bytes", index_bytes(corpus_ND, config.index), len(corpus_ND))
+            )
         return scores
 
     return Task([questions.queries, questions.corpus], score)
+
+
+def _check_lists(task: str, found: str, count: int, inverted: InvertedIndex | None) -> None:
+    if inverted and count < inverted.nlist:
+        problem = f"{found} for {inverted.nlist} lists of the index"
+        raise DataError(f"{task}: {problem}. Lower index.nlist.")
 
 
 def questions_of(pairs: pa.Table, max_pairs: int | None) -> Questions:
@@ -124,9 +136,18 @@ def index_of(corpus_ND: Vectors, inverted: InvertedIndex | None) -> Any:
     return index
 
 
-def index_bytes(index: Any) -> float:
-    """Bytes of an inverted index: vectors and centres in float32, and ids of 8 bytes."""
-    return float((index.ntotal + index.nlist) * index.d * 4 + index.ntotal * 8)
+def index_bytes(corpus_ND: Vectors, inverted: InvertedIndex) -> float:
+    """Bytes of an inverted index of all texts: vectors and centres in float32, and ids of 8 bytes."""
+    texts, width = corpus_ND.shape
+    return float((texts + inverted.nlist) * width * 4 + texts * 8)
+
+
+def equal_vectors(corpus_ND: Vectors) -> list[list[int]]:
+    """The texts of each distinct vector but for its length, in the order of the corpus."""
+    texts: defaultdict[bytes, list[int]] = defaultdict(list)
+    for text, unit_D in enumerate(_unit_length(corpus_ND) + 0):  # -0 becomes 0
+        texts[unit_D.tobytes()].append(text)
+    return list(texts.values())
 
 
 def nearest(queries_QD: Vectors, index: faiss.Index, hits: int) -> NDArray[np.int64]:
@@ -145,10 +166,18 @@ def _unit_length(vectors_ND: Vectors) -> Vectors:
     return scaled_ND
 
 
-def without_own(hits_QK: NDArray[np.int64], own: Sequence[int]) -> list[list[int]]:
-    """The first ten hits of each query that are not the query itself; FAISS pads with -1."""
+def without_own(
+    hits_QK: NDArray[np.int64], same: Sequence[Sequence[int]], own: Sequence[int]
+) -> list[list[int]]:
+    """The first ten texts of each query that are not the query itself.
+
+    Args:
+        hits_QK: Distinct vectors, best first; FAISS pads with -1.
+        same: The texts of each distinct vector.
+        own: Each query's own text.
+    """
     return [
-        [hit for hit in hits if hit not in (mine, -1)][:HITS]
+        [text for hit in hits if hit >= 0 for text in same[hit] if text != mine][:HITS]
         for hits, mine in zip(hits_QK.tolist(), own, strict=True)
     ]
 

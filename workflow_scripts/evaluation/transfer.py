@@ -45,7 +45,7 @@ from workflow_scripts.arrays import Floats, Integers, Vectors
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import senteval_classifier
 from workflow_scripts.evaluation.base import Score, Task, not_scored
-from workflow_scripts.evaluation.correlation import pearson, spearman
+from workflow_scripts.evaluation.correlation import pearson, spearman, tied
 from workflow_scripts.settings.suites import Transfer
 
 Config = Transfer
@@ -194,18 +194,18 @@ def _chosen_by_folds(
 def _graded(task: str, features: Vectors, scores_N: Floats, rows: Mapping[str, Integers]) -> list[Score]:
     targets = soft_classes(scores_N)
     (weights,) = _solved(features, targets, [rows["train"]], _STRENGTHS)
-    classes = np.arange(GRADES[0], GRADES[1] + 1)
+    classes, inputs_ND = np.arange(GRADES[0], GRADES[1] + 1), features.astype(np.float64)
     expected = {
-        split: _logits(weights, features[rows[split]]).double().softmax(dim=-1).numpy() @ classes
+        split: tied(_logits(weights.double(), inputs_ND[rows[split]]).softmax(dim=-1).numpy() @ classes)
         for split in ("dev", "test")
     }
-    dev = [pearson(scores_N[rows["dev"]], predicted) for predicted in expected["dev"]]
+    dev = tied(np.array([pearson(scores_N[rows["dev"]], predicted) for predicted in expected["dev"]]))
     best = int(np.argmax(dev))
     gold, predicted = scores_N[rows["test"]], expected["test"][best]
     return [
         Score(task, "", "spearman", spearman(gold, predicted), len(gold)),
         Score(task, "", "pearson", pearson(gold, predicted), len(gold)),
-        Score(task, "", "dev_pearson", dev[best], len(rows["dev"])),
+        Score(task, "", "dev_pearson", float(dev[best]), len(rows["dev"])),
     ]
 
 
@@ -265,7 +265,7 @@ def optima(
     return torch.from_numpy(weights_SCF).float()
 
 
-def _logits(weights: torch.Tensor, features: Vectors) -> torch.Tensor:
+def _logits(weights: torch.Tensor, features: Vectors | Floats) -> torch.Tensor:
     """Logits of one classifier (C, D + 1) or several (S, C, D + 1), shape (N, C) or (S, N, C)."""
     return torch.from_numpy(features) @ weights[..., :-1].mT + weights[..., None, :, -1]
 

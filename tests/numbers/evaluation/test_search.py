@@ -27,7 +27,30 @@ def pairs(*rows):
 
 def test_the_query_itself_is_taken_out_of_its_hits():
     hits = np.array([[3, *range(10, 20)], [*range(11)], [1, -1, -1, *[-1] * 8]])
-    assert without_own(hits, [3, -1, 7]) == [list(range(10, 20)), list(range(10)), [1]]
+    alone = [[text] for text in range(20)]
+    assert without_own(hits, alone, [3, -1, 7]) == [list(range(10, 20)), list(range(10)), [1]]
+
+
+@pytest.mark.parametrize("size", [3, 40])
+def test_texts_of_one_vector_rank_as_the_corpus_has_them(size):
+    """The relevant one is the third of those that are equal but for their length: its reciprocal rank is 1/3."""
+    random = np.random.default_rng(0)
+    topics = random.normal(size=(size, 384))
+    table = pairs(
+        *((f"ask {n}", f"{word} {n}", str(int(word == "c"))) for n in range(size) for word in "abcd")
+    )
+
+    def encode(texts):
+        scale = {"ask": 1, "a": 1, "b": 2, "c": 0.5, "d": 1}
+        return np.float32([scale[text.split()[0]] * topics[int(text.split()[1])] for text in texts])
+
+    values = {score.metric: score.value for score in scores_of(search.load("toy", table, CONFIG), encode)}
+    assert values == {"mrr@10": pytest.approx(1 / 3), "recall@1": 0.0, "recall@10": 1.0}
+
+
+def test_labels_that_do_not_say_which_pairs_are_duplicates_are_refused():
+    with pytest.raises(DataError, match="toy: label '2', but 1 marks duplicates and 0 other pairs"):
+        search.load("toy", pairs(("a", "b", "1"), ("c", "d", "2"), ("e", "f", "0")), CONFIG)
 
 
 def test_a_task_searches_every_question2():
@@ -78,7 +101,7 @@ def test_an_inverted_index_finds_the_nearest_of_the_lists_that_it_probes_the_sam
         assert np.array_equal(hits, again)
         found[probes] = np.mean([len({*one} & {*other}) / 10 for one, other in zip(hits, exact, strict=True)])
     assert found[1] < found[4] < found[16] == 1
-    assert index_bytes(built[0]) == 4 * 12 * (600 + 16) + 8 * 600
+    assert index_bytes(vectors, InvertedIndex(nlist=16, nprobe=1)) == 4 * 12 * (600 + 16) + 8 * 600
 
 
 def test_an_index_with_more_lists_than_texts_is_refused():
