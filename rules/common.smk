@@ -19,8 +19,9 @@ from workflow_scripts.graph.call import (
 )
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
-from workflow_scripts.graph.console import check_configfiles, print_study
+from workflow_scripts.graph.console import check_configfiles, print_study, warn
 from workflow_scripts.graph.extraction import Extraction
+from workflow_scripts.graph.folders import cache_warning
 from workflow_scripts.graph.study import ask as asking
 from workflow_scripts.settings.suites import EVALUATORS
 
@@ -67,6 +68,7 @@ onstart:
         outside.check_needs(STUDY, workflow.dag.needrun_jobs())
         outside.note_planned()
         note_call(SETTINGS.name, OVER, GIVEN)
+        warn(cache_warning(SETTINGS.cache))
 
 
 wildcard_constraints:

@@ -879,9 +879,17 @@ MISTAKES = {
         put("answers", "/tmp/answers.sqlite"),
         "; found '/tmp/answers.sqlite' (File, below",
     ),
-    "a data root that is not there": (
-        put("data_root", "/nowhere"),
-        "data_root: /nowhere is not a folder. Name the folder of local data, or none.",
+    "a cache that is a file": (
+        put("cache", str(ROOT / "README.md")),
+        "README.md is not a folder. Name another, such as results/.cache.",
+    ),
+    "a cache among other things": (
+        put("cache", str(ROOT)),
+        "which is no entry of a cache. Name a folder of its own, such as results/.cache.",
+    ),
+    "a cache that is the folder of studies": (
+        put("cache", "results"),
+        "cache: results is a folder of studies. Name another, such as results/.cache.",
     ),
 }
 
@@ -1012,6 +1020,17 @@ def test_kept_answers_need_no_key_and_a_missing_file_is_named(bare, tmp_path):
     assert needs(POOL) == []
 
 
+def test_an_unmounted_data_root_is_no_gap(bare, tmp_path):
+    """It matters only to a job that would read it: an optional dataset may be missing, but not its whole disk."""
+    gap = ("read_dataset", "sick_e")
+    assert needs(gap, data_root=tmp_path) == needs(data_root=tmp_path / "unmounted") == []
+    (found,) = needs(gap, data_root=tmp_path / "unmounted")
+    assert found.startswith(
+        f"datasets.sick_e: {tmp_path}/unmounted, the folder of local data, does not exist,"
+    )
+    assert findings(lambda *_: None, data_root=tmp_path / "unmounted") == []
+
+
 def test_a_hub_that_does_not_answer_is_found_before_any_job(bare, tmp_path):
     """The Hub is not asked for copies on this machine, or for data that no job needs."""
     bare.setattr("workflow_scripts.graph.outside.answers", lambda: False)
@@ -1061,9 +1080,9 @@ FILES = {
         ],
     ),
     "two mistakes": (
-        (OVERLAY, "extraction: {bias_list: brt}\ndata_root: /nowhere\n"),
+        (OVERLAY, "extraction: {bias_list: brt}\ncache: config\n"),
         [
-            "ConfigError: config/overlay.yaml:2: data_root: /nowhere is not a folder.",
+            "ConfigError: config/overlay.yaml:2: cache: config holds README.md, which is no entry of a cache.",
             "\nconfig/overlay.yaml:1: extraction.bias_list: no file resources/tokens/brt.json. Did you mean bert?",
         ],
     ),

@@ -1,1 +1,1 @@
-"""Figures, one module each, drawn by one job."""
+"""Figures; those that look alike share a module, drawn by one job."""

@@ -29,6 +29,7 @@ from workflow_scripts.graph.extraction import (
     not_aggregated,
     tables_of,
 )
+from workflow_scripts.graph.folders import cache_findings
 from workflow_scripts.graph.schema import (
     AdaptedEncoder,
     Configuration,
@@ -254,9 +255,7 @@ def sense_findings(study: Study) -> Iterator[str]:
         yield from _grid_findings(study, grid, f"experiments/{name}.yaml")
     yield from claim_findings(study)
     yield from _run_findings(study)
-    if study.data_root and not study.data_root.is_dir():
-        place = "data_root" if settings.data_root else "environment variable SEMBLANCE_DATA"
-        yield f"{place}: {study.data_root} is not a folder. Name the folder of local data, or none."
+    yield from cache_findings(settings.cache)
     yield from _resource_findings(study)
 
 

@@ -56,6 +56,12 @@ def print_study(config: Mapping[str, Any], configfiles: Iterable[str | Path]) ->
         _say(f"Study {config.get('name')}, from {read}")
 
 
+def warn(line: str) -> None:
+    """Print a line about a run that starts, unless it is empty."""
+    if line:
+        _say(line)
+
+
 def check_targets(workflow: Any, results: str) -> None:
     """End the process with a line for each target that no rule makes: one that is there would be taken for a source.
 

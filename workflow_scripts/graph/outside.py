@@ -360,6 +360,8 @@ def need_findings(settings: Configuration, jobs: Iterable[Needed], data_root: Pa
                 dataset = settings.datasets[name]
                 if not dataset.optional:
                     yield from _source_findings(f"datasets.{name}", dataset.sources, data_root, "dataset")
+                elif data_root and not data_root.is_dir():
+                    yield from _unmounted_findings(f"datasets.{name}", dataset.sources, data_root)
             case "fetch_encoder":
                 yield from _source_findings(
                     f"encoders.{name}", settings.fetched(name).sources, data_root, "model"
@@ -375,6 +377,17 @@ def _key_findings(settings: Configuration, users: Sequence[str], section: str, n
         yield (
             f"{section}.{name}: {need}, and environment variable {variable} is not set. "
             "Set it, or run with --config offline=true if all answers are kept."
+        )
+
+
+def _unmounted_findings(place: str, sources: Sequence[Source], data_root: Path) -> Iterator[str]:
+    """A finding if an optional dataset would become a gap because the folder of local data is missing."""
+    here = [*sources_here(sources, data_root)]  # without those on the Hub
+    below = any(one.folder == data_root for one in here)
+    if below and len(here) == len(sources) and all(one.lacks for one in here):
+        yield (
+            f"{place}: {data_root}, the folder of local data, does not exist, so that nobody can tell whether "
+            "the files are a gap. Mount its disk, or correct data_root or SEMBLANCE_DATA."
         )
 
 

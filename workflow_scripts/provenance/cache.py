@@ -6,21 +6,26 @@ Editing an output in place also edits its hard link, and read-only files are no 
 a read-only output again. So files are hashed before they are used; a damaged entry is deleted, and its work is done
 again.
 
-Any number of jobs, studies and clones may share a cache. An entry appears by one rename, complete; if two jobs finish
-the same key, the first one's entry stays. Entries are renamed before they are deleted, so a job that is restoring one
-either has links to all of its files already, or finds nothing and computes.
+Any number of jobs, studies, clones and users may share a cache. An entry appears by one rename, complete; if two jobs
+finish the same key, the first one's entry stays. Entries are renamed before they are deleted, so a job that is
+restoring one either has links to all of its files already, or finds nothing and computes. Only entries by their full
+name are ever deleted. A file of another user is copied: Snakemake sets the times of outputs, which only the owner may.
+
+The cache only saves work, so an error of its file system is printed and ends nothing.
 """
 
 import json
 import os
+import re
 import shutil
-from collections.abc import Mapping
-from contextlib import ExitStack, suppress
-from functools import partial
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from uuid import uuid4
 
 from workflow_scripts.provenance.artefacts import TEMPORARY, claimed, put_in_place
+from workflow_scripts.provenance.key import is_key
 from workflow_scripts.provenance.record import sha256_of
 
 FOLDER, GIGABYTES = "SEMBLANCE_CACHE", "SEMBLANCE_CACHE_GIGABYTES"
@@ -28,6 +33,10 @@ FOLDER, GIGABYTES = "SEMBLANCE_CACHE", "SEMBLANCE_CACHE_GIGABYTES"
 ``cache_gigabytes``; without a folder, nothing is cached."""
 _GIGABYTE = 10**9
 _LIST = "entry.json"
+_LEFT_BEHIND = re.compile(rf"\.[0-9a-f]{{32}}{re.escape(TEMPORARY)}")
+"""Name of an entry that is being made or deleted, or was when its job was killed (``_aside``)."""
+_DAMAGED = (FileNotFoundError, IsADirectoryError, NotADirectoryError, shutil.SpecialFileError)
+"""Errors of an entry with another content than ``put`` writes."""
 _ROUNDS = 20
 """Approximate number of times that the sizes of all entries are added up while an empty cache fills."""
 
@@ -46,16 +55,17 @@ def restore(key: str, files: Mapping[str, Path]) -> bool:
         files: Path of each file or folder, by its name in the entry.
     """
     entry = entry_folder(key)
-    if entry is None or not entry.exists():
+    if entry is None:
         return False
-    with ExitStack() as stack:
+    with _printing_errors(entry, "not read, and its work is done again"), ExitStack() as stack:
+        if not entry.exists():
+            return False
+        staged = {name: stack.enter_context(claimed(path, _make_later)) for name, path in files.items()}
         try:
-            staged = {
-                name: stack.enter_context(claimed(path, partial(_share, entry / name)))
-                for name, path in files.items()
-            }
-            intact = (entry / _LIST).read_bytes() == _entry_list(key, staged)
-        except FileNotFoundError:
+            for name, temporary in staged.items():
+                _share(entry / name, temporary)
+            intact = _read_list(entry) == _entry_list(key, staged)
+        except _DAMAGED:
             intact = False
         if intact:
             for name, path in files.items():
@@ -63,17 +73,41 @@ def restore(key: str, files: Mapping[str, Path]) -> bool:
             with suppress(OSError):  # another job has deleted the entry, or another user owns it
                 os.utime(entry)
             return True
-    if entry.exists():  # else another job has deleted it to make room
-        print(f"{entry}: damaged; the entry is deleted, and its work is done again.")  # noqa: T201
-        _remove(entry)
+        if entry.exists():  # else another job has deleted it to make room
+            print(f"{entry}: damaged; the entry is deleted, and its work is done again.")  # noqa: T201
+            _remove(entry)
     return False
 
 
 def put(key: str, files: Mapping[str, Path]) -> None:
-    """Cache files and folders under a key, and make room; a full disk only loses the entry."""
+    """Cache files and folders under a key, and make room; an error only loses the entry."""
     entry = entry_folder(key)
-    if entry is None or entry.exists():
+    if entry is None:
         return
+    with _printing_errors(entry, "not cached"):
+        if not entry.exists():
+            size = _add(entry, key, files)
+            limit = float(os.environ[GIGABYTES]) * _GIGABYTE
+            draw = int(key[:8], 16) / 16**8  # uniform from 0 to 1, and the same in every run
+            if draw < _ROUNDS * size / limit:
+                _make_room(entry.parent.parent, limit)
+
+
+@contextmanager
+def _printing_errors(entry: Path, lost: str) -> Iterator[None]:
+    """Print an error of the file system, such as a full disk or another user's permissions, and go on."""
+    try:
+        yield
+    except OSError as error:
+        print(f"{entry}: {lost}: {error.strerror or error}.")  # noqa: T201
+
+
+def _add(entry: Path, key: str, files: Mapping[str, Path]) -> int:
+    """Make an entry, and return its bytes.
+
+    Raises:
+        OSError: if the disk is full, an equal job was faster, or an output is neither a file nor a folder.
+    """
     staged = _aside(entry)
     try:
         staged.mkdir(parents=True)
@@ -82,51 +116,81 @@ def put(key: str, files: Mapping[str, Path]) -> None:
         (staged / _LIST).write_bytes(_entry_list(key, {name: staged / name for name in files}))
         _, size = _use(staged)
         staged.rename(entry)
-    except OSError as error:  # a full disk, or an equal job was faster
-        print(f"{entry}: not cached: {error.strerror}.")  # noqa: T201
+    except OSError:
         shutil.rmtree(staged, ignore_errors=True)
-        return
-    limit = float(os.environ[GIGABYTES]) * _GIGABYTE
-    draw = int(key[:8], 16) / 16**8  # uniform from 0 to 1, and the same in every run
-    if draw < _ROUNDS * size / limit:
-        _make_room(entry.parent.parent, limit)
+        raise
+    return size
+
+
+def _make_later(_temporary: Path) -> None:
+    """Make nothing yet: what is claimed is also removed if making it fails halfway."""
+
+
+def _read_list(entry: Path) -> bytes:
+    """Contents of ``entry.json``; a pipe in its place would wait for a writer."""
+    file = entry / _LIST
+    if not S_ISREG(file.lstat().st_mode):
+        raise shutil.SpecialFileError(file)
+    return file.read_bytes()
 
 
 def _entry_list(key: str, files: Mapping[str, Path]) -> bytes:
-    """Contents of ``entry.json``: the key and the hashes of all files."""
-    hashes = {
-        (Path(name) / path.relative_to(top)).as_posix(): sha256_of(path)
-        for name, top in files.items()
-        for path in (top.rglob("*") if top.is_dir() else [top])
-        if path.is_file()
-    }
+    """Contents of ``entry.json``: the key, the hashes of all files, and empty folders with an empty hash."""
+    hashes = {}
+    for name, top in files.items():
+        for path in [top, *(top.rglob("*") if top.is_dir() else ())]:
+            place = (Path(name) / path.relative_to(top)).as_posix()
+            if path.is_file():
+                hashes[place] = sha256_of(path)
+            elif not any(path.iterdir()):
+                hashes[f"{place}/"] = ""
     return json.dumps({"key": key, "sha256": hashes}, indent=1, sort_keys=True).encode()
 
 
 def _share(source: Path, target: Path) -> None:
-    """Make ``target`` a file or folder that shares the bytes of ``source``."""
-    if source.is_dir():
+    """Make ``target`` a file or folder that shares the bytes of ``source``.
+
+    Raises:
+        SpecialFileError: if ``source`` is or contains a link, a pipe or another thing whose bytes cannot be shared.
+    """
+    status = source.lstat()
+    if S_ISDIR(status.st_mode):
         target.mkdir()
         for path in source.iterdir():
             _share(path, target / path.name)
         return
+    if not S_ISREG(status.st_mode):
+        raise shutil.SpecialFileError(f"{source} is neither a file nor a folder")
     try:
+        if status.st_uid != os.geteuid():
+            raise PermissionError
         target.hardlink_to(source)
-    except OSError:  # a file system without hard links, or another disk
+    except OSError:  # another user's file, a file system without hard links, or another disk
         shutil.copyfile(source, target)
 
 
 def _make_room(folder: Path, limit: float) -> None:
     """Delete the least recently used entries, and what killed jobs have left of others, until the rest fits."""
-    for (_, size), entry in sorted(((_use(entry), entry) for entry in folder.glob("??/*")), reverse=True):
+    own = [entry for entry in folder.glob("[0-9a-f][0-9a-f]/*") if _is_own(entry)]
+    for (_, size), entry in sorted(((_use(entry), entry) for entry in own), reverse=True):
         limit -= size
         if limit < 0:
             _remove(entry)
 
 
+def _is_own(entry: Path) -> bool:
+    """Whether a path in the cache is an entry that can be read, or was left of one by a killed job."""
+    if _LEFT_BEHIND.fullmatch(entry.name):
+        return True
+    with suppress(PermissionError):
+        named = is_key(entry.name) and entry.name.startswith(entry.parent.name)
+        return named and (entry / _LIST).is_file()
+    return False
+
+
 def _use(entry: Path) -> tuple[float, int]:
-    """The time of an entry's last use, and its bytes; zeros if another job is deleting it."""
-    with suppress(FileNotFoundError):
+    """The time of an entry's last use, and its bytes; zeros if it cannot be read, as while another job deletes it."""
+    with suppress(OSError):
         return entry.stat().st_mtime, sum(path.stat().st_size for path in entry.rglob("*"))
     return 0, 0
 
@@ -136,7 +200,10 @@ def _remove(entry: Path) -> None:
     gone = _aside(entry)
     with suppress(OSError):  # another job was faster
         entry.rename(gone)
-        shutil.rmtree(gone, ignore_errors=True)
+        if S_ISDIR(gone.lstat().st_mode):
+            shutil.rmtree(gone, ignore_errors=True)
+        else:
+            gone.unlink()
 
 
 def _aside(entry: Path) -> Path:

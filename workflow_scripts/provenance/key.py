@@ -6,6 +6,7 @@ nothing else.
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,6 +43,11 @@ def job_key(
         "packages": dict(packages),
     }
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+
+
+def is_key(text: str) -> bool:
+    """Return whether a text has the form of a key."""
+    return bool(re.fullmatch("[0-9a-f]{64}", text))
 
 
 def canonical(value: Any) -> Any:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -46,6 +47,10 @@ def made():
     return {str(path): path.read_bytes() for path in Path().rglob("*") if path.is_file()}
 
 
+def made_outputs():
+    return {name: Path(name).read_bytes() for name in MADE}
+
+
 def entries(folder):
     return [path for path in folder.glob("??/*") if path.is_dir()]
 
@@ -69,6 +74,30 @@ def flip(path):
     path.write_bytes(content)
 
 
+def remove(path):
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def pipe(path):
+    remove(path)
+    os.mkfifo(path)
+
+
+def link(path):
+    path.rename(path.with_name("moved"))
+    path.symlink_to("moved")
+
+
+def folder_at(path):
+    remove(path)
+    path.mkdir()
+
+
+def file_at(path):
+    remove(path)
+    path.touch()
+
+
 def of_another_key(entry):
     work(MADE | {"out/history": b"another"})
     cache.put(OTHER, FILES)
@@ -82,6 +111,16 @@ DAMAGE = {
     "a file that is gone": lambda entry: (entry / "history").unlink(),
     "a list that is gone": lambda entry: (entry / "entry.json").unlink(),
     "a file too many": lambda entry: (entry / "model/more").touch(),
+    "an empty folder too many": lambda entry: (entry / "model/more").mkdir(),
+    "a pipe in place of a file": lambda entry: pipe(entry / "history"),
+    "a pipe among files": lambda entry: os.mkfifo(entry / "model/pipe"),
+    "a pipe in place of the list": lambda entry: pipe(entry / "entry.json"),
+    "a link in place of a file": lambda entry: link(entry / "model/weights"),
+    "a folder in place of a file": lambda entry: folder_at(entry / "history"),
+    "a folder in place of the list": lambda entry: folder_at(entry / "entry.json"),
+    "a file in place of a folder": lambda entry: file_at(entry / "model"),
+    "a file in its own place": lambda entry: file_at(entry),
+    "a pipe in its own place": lambda entry: pipe(entry),
     "another's": lambda entry: of_another_key(entry),
     "an output edited in place": lambda _: Path("model/weights").write_bytes(b"edited!"),
 }
@@ -134,6 +173,113 @@ def test_a_full_disk_loses_only_the_entry(place, monkeypatch, capsys):
         cache.put(KEY, FILES)
     assert "not cached: File too large" in capsys.readouterr().out
     assert [*place.rglob("*")] == [place / "aa"]
+
+
+OUTPUTS = {
+    "a pipe": lambda: os.mkfifo("model/pipe"),
+    "a link": lambda: Path("model/link").symlink_to("weights"),
+}
+
+
+@pytest.mark.parametrize("add", OUTPUTS.values(), ids=OUTPUTS)
+def test_an_output_with_a_pipe_or_a_link_is_not_cached(place, capsys, add):
+    work()
+    add()
+    cache.put(KEY, FILES)
+    assert "not cached: model/" in capsys.readouterr().out
+    assert [*place.rglob("*")] == [place / "aa"]
+
+
+def test_an_empty_folder_is_restored(place):
+    work()
+    Path("model/empty").mkdir()
+    cache.put(KEY, FILES)
+    work()
+    assert cache.restore(KEY, FILES) and Path("model/empty").is_dir()
+
+
+# Other people's files, and other people
+
+
+def test_making_room_deletes_nothing_but_entries(place, monkeypatch):
+    work()
+    cache.put(KEY, FILES)
+    others = [
+        place / "aa/notes.txt",
+        place / "aa" / KEY[2:] / "object",  # as in a store of Git
+        place / "aa" / OTHER / "entry.json",  # the key of another folder
+        place / "cc" / ("c" * 64) / "photo.jpg",  # named as an entry, without a list
+        place / "at/home.txt",
+        place / "thesis.tex",
+    ]
+    for file in others:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("mine")
+    (place / "dd").symlink_to(place / "at")
+    cache._make_room(place, 0)
+    assert not (place / "aa" / KEY).exists()
+    assert all(file.read_text() == "mine" for file in others) and (place / "dd").is_symlink()
+
+
+def test_an_entry_that_is_a_link_is_deleted_without_what_it_leads_to(place, tmp_path):
+    work()
+    cache.put(KEY, FILES)
+    entry = (place / "aa" / KEY).rename(tmp_path / "elsewhere")
+    (place / "aa" / KEY).symlink_to(entry)
+    cache._make_room(place, 0)
+    assert not (place / "aa" / KEY).is_symlink() and (entry / "entry.json").exists()
+
+
+@contextmanager
+def another_user():
+    """Act as a user whom permissions bind; the paths have to be relative, since pytest's folder is its owner's."""
+    root = os.geteuid() == 0
+    os.seteuid(65534) if root else None
+    try:
+        yield
+    finally:
+        os.seteuid(0) if root else None
+
+
+UNREADABLE = {
+    "the cache": "",
+    "the folder of its first digits": "aa",
+    "the entry": f"aa/{KEY}",
+    "its list": f"aa/{KEY}/entry.json",
+    "a folder in it": f"aa/{KEY}/model",
+    "a file in it": f"aa/{KEY}/model/weights",
+}
+
+
+@pytest.mark.parametrize("unreadable", UNREADABLE.values(), ids=UNREADABLE)
+def test_an_unreadable_cache_is_a_warning_and_ends_no_job(place, monkeypatch, capsys, unreadable):
+    monkeypatch.setenv(cache.FOLDER, "cache")
+    monkeypatch.setattr(Path, "hardlink_to", without_links)  # the output keeps its own permissions
+    work()
+    cache.put(KEY, FILES)
+    for path in [Path("model"), *Path("model").rglob("*"), Path("out"), Path("out/history"), Path()]:
+        path.chmod(0o777)
+    forbidden = Path("cache", unreadable)
+    mode = forbidden.stat().st_mode
+    forbidden.chmod(0)
+    before = made_outputs()
+    with another_user():
+        assert not cache.restore(KEY, FILES)
+        cache.put(KEY, FILES)
+        cache.put(OTHER, FILES)
+        cache._make_room(Path("cache"), 1)
+    assert f"{KEY}: not read, and its work is done again: Permission denied." in capsys.readouterr().out
+    forbidden.chmod(mode)
+    assert cache.restore(KEY, FILES) and made_outputs() == before
+
+
+def test_a_file_of_another_user_is_copied(place, monkeypatch):
+    """Snakemake sets the times of outputs, which only their owner may."""
+    work()
+    cache.put(KEY, FILES)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    assert cache.restore(KEY, FILES) and made() == MADE
+    assert Path("model/weights").stat().st_nlink == 1
 
 
 KILLED = {

@@ -1,0 +1,62 @@
+"""The folder of the cache: what it may be, and whether this user can write there."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from workflow_scripts.provenance.key import is_key
+
+MADE_BY_RULES = ("results", "logs", "benchmarks")
+"""Folders below the working directory in which every study has one of its name."""
+_DIGITS = 2
+"""Digits of a key by which the folders of a cache are called."""
+
+
+def cache_findings(named: str) -> Iterator[str]:
+    """Yield a finding if a folder cannot be the cache, whose oldest entries are deleted.
+
+    Args:
+        named: The setting ``cache``.
+    """
+    try:
+        folder = Path(named).expanduser()
+    except RuntimeError:
+        yield f"cache: no home folder of {Path(named).parts[0]} is known. Write the whole path."
+        return
+    here = folder.resolve()
+    for name in MADE_BY_RULES:
+        made = Path(name).resolve()
+        if here == made or (made in here.parents and not here.relative_to(made).parts[0].startswith(".")):
+            yield f"cache: {named} is a folder of studies. Name another, such as results/.cache."
+            return
+    if folder.exists() and not folder.is_dir():
+        yield f"cache: {named} is not a folder. Name another, such as results/.cache."
+    elif other := next(_others(folder), None):
+        yield (
+            f"cache: {named} holds {other.relative_to(folder)}, which is no entry of a cache. "
+            "Name a folder of its own, such as results/.cache."
+        )
+
+
+def _others(folder: Path) -> Iterator[Path]:
+    """Paths in a folder that are no entries; hidden ones beside entries, as of a network disk, are left out."""
+    try:
+        for path in sorted(folder.iterdir()):
+            if not (len(path.name) == _DIGITS and is_key(path.name * 32) and path.is_dir()):
+                yield path
+                continue
+            entries = (entry for entry in path.iterdir() if not entry.name.startswith("."))
+            yield from (
+                entry for entry in entries if not (is_key(entry.name) and entry.name.startswith(path.name))
+            )
+    except OSError:  # missing, or another user's
+        return
+
+
+def cache_warning(named: str) -> str:
+    """Return a line if this user cannot read or write the cache, else an empty text."""
+    folder = Path(named).expanduser().absolute()
+    place = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+    if os.access(place, os.R_OK | os.W_OK | os.X_OK) and place.is_dir():
+        return ""
+    return f"cache: {named} cannot be read and written by this user. Finished work is not found there again."
