@@ -5,12 +5,12 @@ from pathlib import Path
 from snakemake.utils import min_version
 
 from workflow_scripts.graph.console import check_targets, report_failures
-from workflow_scripts.graph.call import clone_folder, open_place
+from workflow_scripts.graph.clone import clone_folder, open_clone
 from workflow_scripts.settings.grids import paper_of
 
 min_version("9.25")
 CLONE = clone_folder(workflow)  # which need not be the working directory
-open_place(Path(CLONE))
+open_clone(Path(CLONE))
 
 
 include: "rules/common.smk"

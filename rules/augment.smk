@@ -6,18 +6,26 @@ resource: changing it reruns nothing. Jobs run on the machine where snakemake ru
 no network; the profile limits how many of them run at once, and they share the rates and daily budgets of a service.
 """
 
-trip = block("corpora.{corpus}.round_trip")
+trip = setting("corpora.{corpus}.round_trip")
 
 
 scattergather:
     round_trip=SETTINGS.round_trip.shards,
 
 
+translate_shard = JobSpec(
+    "data.round_trips.translate_shard",
+    settings=lambda w: outside.translation(SETTINGS, w.corpus),
+    cached=False,
+    outside=lambda w: f"translators.{SETTINGS.round_trip_behind(w.corpus).translator}",
+)
+
+
 rule translate_shard:
     """Translate one part of a corpus into another language and back."""
     input:
         sentences=lambda w: f"<results>/corpora/{trip(w).corpus}/train.parquet",
-        code=code("data.round_trips"),
+        code=translate_shard.code,
     output:
         trips="<results>/corpora/{corpus}/round_trip/{scatteritem}.parquet",
     log:
@@ -25,16 +33,24 @@ rule translate_shard:
     benchmark:
         "<benchmarks>/translate_shard/{corpus}/{scatteritem}.tsv"
     wildcard_constraints:
-        corpus=one_of(having(SETTINGS.corpora, "round_trip")),
+        corpus=name_pattern(blocks_with(SETTINGS.corpora, "round_trip")),
     localrule: True
     resources:
-        **ask(2, hours=24),
+        **job_resources(2, hours=24),
         api_calls=1,
         service=lambda w: outside.translation_service(SETTINGS, w.corpus),
     params:
-        **call("data.round_trips", lambda w: outside.translation(SETTINGS, w.corpus)),
+        **translate_shard.params,
+    message:
+        "Translate part {wildcards.scatteritem} of corpus {wildcards.corpus} there and back; log: {log}"
     shell:
-        command("translate_shard")
+        translate_shard.shell
+
+
+gather_round_trips = JobSpec(
+    "data.round_trip_corpora.gather_round_trips",
+    settings=lambda w: outside.round_trips(SETTINGS, w.corpus),
+)
 
 
 rule gather_round_trips:
@@ -42,7 +58,7 @@ rule gather_round_trips:
     input:
         sentences=lambda w: f"<results>/corpora/{trip(w).corpus}/train.parquet",
         trips=gather.round_trip("<results>/corpora/{{corpus}}/round_trip/{scatteritem}.parquet"),
-        code=code("data.round_trip_corpora"),
+        code=gather_round_trips.code,
     output:
         train="<results>/corpora/{corpus}/train.parquet",
         dropped="<results>/corpora/{corpus}/dropped.parquet",
@@ -51,22 +67,32 @@ rule gather_round_trips:
     benchmark:
         "<benchmarks>/gather_round_trips/{corpus}.tsv"
     wildcard_constraints:
-        corpus=one_of(having(SETTINGS.corpora, "round_trip")),
+        corpus=name_pattern(blocks_with(SETTINGS.corpora, "round_trip")),
     resources:
-        **ask(4, minutes=15),
+        **job_resources(4, minutes=15),
     params:
-        **call("data.round_trip_corpora", lambda w: outside.round_trips(SETTINGS, w.corpus)),
+        **gather_round_trips.params,
+    message:
+        "Gather the round trips of corpus {wildcards.corpus}; log: {log}"
     shell:
-        command("gather_round_trips")
+        gather_round_trips.shell
+
+
+write_exemplars = JobSpec(
+    "data.exemplar_writing.write_exemplars",
+    settings=lambda w: outside.written_pool(SETTINGS, w.pool),
+    cached=False,
+    outside=lambda w: f"llms.{SETTINGS.written_pool(w.pool).llm}",
+)
 
 
 rule write_exemplars:
     """A pool of exemplars written by a language model."""
     input:
-        words=filled("<results>/corpora/{corpus}/words.parquet", block("exemplars.{pool}")),
-        encoder=filled("<results>/encoders/{encoder}/record.json", block("exemplars.{pool}")),
-        prompt=filled("resources/prompts/{prompt}.txt", block("exemplars.{pool}")),
-        code=code("data.exemplar_writing"),
+        words=path_if_set("<results>/corpora/{corpus}/words.parquet", setting("exemplars.{pool}")),
+        encoder=path_if_set("<results>/encoders/{encoder}/record.json", setting("exemplars.{pool}")),
+        prompt=path_if_set("resources/prompts/{prompt}.txt", setting("exemplars.{pool}")),
+        code=write_exemplars.code,
     output:
         exemplars="<results>/exemplars/{pool}.parquet",
         dropped="<results>/exemplars/{pool}.dropped.parquet",
@@ -76,25 +102,33 @@ rule write_exemplars:
     benchmark:
         "<benchmarks>/write_exemplars/{pool}.tsv"
     wildcard_constraints:
-        pool=one_of(having(SETTINGS.exemplars, "generator", "llm")),
+        pool=name_pattern(blocks_with(SETTINGS.exemplars, "generator", "llm")),
     localrule: True
     resources:
-        **ask(4, hours=4),
+        **job_resources(4, hours=4),
         api_calls=1,
         service=lambda w: as_json({"llm": SETTINGS.llms[SETTINGS.written_pool(w.pool).llm]}),
     params:
-        **call("data.exemplar_writing", lambda w: outside.written_pool(SETTINGS, w.pool)),
+        **write_exemplars.params,
+    message:
+        "Write exemplars of pool {wildcards.pool} by a language model; log: {log}"
     shell:
-        command("write_exemplars")
+        write_exemplars.shell
+
+
+pick_exemplars = JobSpec(
+    "data.exemplar_picking.pick_exemplars",
+    settings=config_settings(pool="exemplars.{pool}"),
+)
 
 
 rule pick_exemplars:
     """A pool of exemplars picked from the corpus itself, in place of a language model's."""
     input:
-        sentences=filled("<results>/corpora/{corpus}/train.parquet", block("exemplars.{pool}")),
-        words=filled("<results>/corpora/{corpus}/words.parquet", block("exemplars.{pool}")),
-        encoder=filled("<results>/encoders/{encoder}/record.json", block("exemplars.{pool}")),
-        code=code("data.exemplar_picking"),
+        sentences=path_if_set("<results>/corpora/{corpus}/train.parquet", setting("exemplars.{pool}")),
+        words=path_if_set("<results>/corpora/{corpus}/words.parquet", setting("exemplars.{pool}")),
+        encoder=path_if_set("<results>/encoders/{encoder}/record.json", setting("exemplars.{pool}")),
+        code=pick_exemplars.code,
     output:
         exemplars="<results>/exemplars/{pool}.parquet",
         dropped="<results>/exemplars/{pool}.dropped.parquet",
@@ -103,10 +137,12 @@ rule pick_exemplars:
     benchmark:
         "<benchmarks>/pick_exemplars/{pool}.tsv"
     wildcard_constraints:
-        pool=one_of(having(SETTINGS.exemplars, "generator", "extractive")),
+        pool=name_pattern(blocks_with(SETTINGS.exemplars, "generator", "extractive")),
     resources:
-        **ask(4, minutes=15),
+        **job_resources(4, minutes=15),
     params:
-        **call("data.exemplar_picking", settings(pool="exemplars.{pool}")),
+        **pick_exemplars.params,
+    message:
+        "Pick exemplars of pool {wildcards.pool} from its corpus; log: {log}"
     shell:
-        command("pick_exemplars")
+        pick_exemplars.shell

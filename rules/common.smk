@@ -5,24 +5,22 @@ from pathlib import Path
 
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph import outside, reporting
-from workflow_scripts.graph.call import (
-    as_json,
-    at,
-    call,
-    code,
-    command,
-    filled,
-    having,
-    note_call,
-    one_of,
-    parts,
-)
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.console import check_configfiles, print_study, warn
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.folders import cache_warning
-from workflow_scripts.graph.study import ask as asking
+from workflow_scripts.graph.job_specs import JobSpec
+from workflow_scripts.graph.notes import note_call
+from workflow_scripts.graph.slices import (
+    as_json,
+    blocks_with,
+    get_path,
+    name_pattern,
+    path_if_set,
+    settings_of,
+)
+from workflow_scripts.graph.study import resources_of
 from workflow_scripts.settings.suites import EVALUATORS
 
 check_configfiles()
@@ -41,20 +39,25 @@ SETTINGS = STUDY.settings  # the checked configuration
 DATASETS = {name: outside.Dataset(STUDY, name) for name in SETTINGS.datasets}
 
 
-settings = partial(parts, lambda w: SETTINGS)  # parts of the configuration that a job reads, as JSON
-ask = partial(asking, STUDY)  # memory and time of a job
-block = lambda path: lambda w: at(SETTINGS, path.format(**w))  # of the configuration; wildcards in braces
-
-# By the wildcards of a job. Runs, suites, grids and encoders know their settings and files: graph/study.py.
+# Functions of a job's wildcards. The objects that the first six return are defined in graph/study.py.
 run = lambda w: STUDY.runs[w.run]
 suite = lambda w: STUDY.suites[w.suite]
 grid = lambda w: STUDY.grids[w.experiment]
 encoder = lambda w: STUDY.encoders[w.encoder]
 teacher = lambda w: STUDY.encoders[w.teacher]
-modules = lambda w: run(w).modules  # that making a run imports by name
-loading = lambda w: run(w).loading  # that loading a run's model imports by name
-of_run = lambda w: [run(w).encoder]  # loaded by a job of a run
-on_gpu = lambda kind: int(kind in SETTINGS.evaluation.on_gpu)
+setting = lambda path: lambda w: get_path(
+    SETTINGS, path.format(**w)
+)  # the block of the configuration at a path
+method_modules = lambda w: run(w).modules  # Python modules that making a run's model imports by name
+model_modules = lambda w: run(w).loading  # Python modules that loading a run's model imports by name
+run_encoder = lambda w: [run(w).encoder]  # the encoder that a job of a run loads
+
+# For the directives of rules
+config_settings = partial(settings_of, lambda w: SETTINGS)  # settings: parts of the configuration as JSON
+job_resources = partial(
+    resources_of, STUDY
+)  # resources: memory and runtime of a job, by the encoders that it loads
+on_gpu = lambda kind: int(kind in SETTINGS.evaluation.on_gpu)  # resources: GPUs of an evaluation
 
 
 pathvars:
@@ -72,15 +75,15 @@ onstart:
 
 
 wildcard_constraints:
-    dataset=one_of(SETTINGS.datasets),
+    dataset=name_pattern(SETTINGS.datasets),
     corpus="[a-z0-9_]+",
     encoder="[a-z0-9_]+",
-    experiment=one_of(STUDY.grids),
-    suite=one_of(STUDY.suites),
+    experiment=name_pattern(STUDY.grids),
+    suite=name_pattern(STUDY.suites),
     kind="[a-z0-9_]+",
     pool="[a-z0-9_]+",
-    run=one_of(STUDY.runs),
+    run=name_pattern(STUDY.runs),
     seed="[0-9]+",
-    statistics=one_of(SETTINGS.extraction.statistics),
-    table=one_of(SETTINGS.extraction.tables),
-    teacher=one_of(having(SETTINGS.encoders, "runs")),
+    statistics=name_pattern(SETTINGS.extraction.statistics),
+    table=name_pattern(SETTINGS.extraction.tables),
+    teacher=name_pattern(blocks_with(SETTINGS.encoders, "runs")),

@@ -4,8 +4,15 @@ Finished tasks of a suite are cached one by one: a job that is stopped and run a
 takes them from there. Times are no artefacts, and are written below <benchmarks>, like Snakemake's own.
 """
 
-of_kind = lambda w: [f"evaluation.{w.kind}", *loading(w)]
-of_sts = lambda w: ["evaluation.sts", *loading(w)]
+of_kind = lambda w: [f"evaluation.{w.kind}", *model_modules(w)]
+of_sts = lambda w: ["evaluation.sts", *model_modules(w)]
+
+
+evaluate_sts = JobSpec(
+    "evaluation.task_by_task.evaluate_sts",
+    settings=config_settings(suite="suites.sts.{suite}"),
+    imports=of_sts,
+)
 
 
 rule evaluate_sts:
@@ -13,7 +20,7 @@ rule evaluate_sts:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=lambda w: suite(w).datasets,
-        code=code("evaluation.task_by_task", of_sts),
+        code=evaluate_sts.code,
     output:
         scores="<results>/scores/sts/{suite}/{run}/seed{seed}.parquet",
         pairs="<results>/scores/sts/{suite}/{run}/seed{seed}.pairs.parquet",
@@ -22,14 +29,23 @@ rule evaluate_sts:
     benchmark:
         "<benchmarks>/evaluate_sts/{suite}/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        suite=one_of(SETTINGS.suites.sts),
+        suite=name_pattern(SETTINGS.suites.sts),
     resources:
-        **ask(8, hours=1, loads=of_run),
+        **job_resources(8, hours=1, encoders=run_encoder),
         gpu=on_gpu("sts"),
     params:
-        **call("evaluation.task_by_task", settings(suite="suites.sts.{suite}"), of_sts),
+        **evaluate_sts.params,
+    message:
+        "Evaluate {wildcards.run} (seed {wildcards.seed}) on STS suite {wildcards.suite}; log: {log}"
     shell:
-        command("evaluate_sts")
+        evaluate_sts.shell
+
+
+evaluate_suite = JobSpec(
+    "evaluation.task_by_task.evaluate_suite",
+    settings=config_settings(suite="suites.{kind}.{suite}"),
+    imports=of_kind,
+)
 
 
 rule evaluate_suite:
@@ -37,7 +53,7 @@ rule evaluate_suite:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=lambda w: suite(w).datasets,
-        code=code("evaluation.task_by_task", of_kind),
+        code=evaluate_suite.code,
     output:
         scores="<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet",
     log:
@@ -47,72 +63,101 @@ rule evaluate_suite:
     wildcard_constraints:
         # Where the next folder is a suite of the kind.
         kind="|".join(
-            f"{kind}(?=/{one_of(named)}/)"
+            f"{kind}(?=/{name_pattern(named)}/)"
             for kind, named in SETTINGS.suites.by_kind.items()
             if kind in EVALUATORS and kind != "sts"
         ),
     threads: lambda wildcards: 8 if wildcards.kind == "transfer" else 1  # classifiers are fitted side by side
     resources:
-        **ask(16, hours=4, loads=of_run),
+        **job_resources(16, hours=4, encoders=run_encoder),
         gpu=lambda w: on_gpu(w.kind),
     params:
-        **call("evaluation.task_by_task", settings(suite="suites.{kind}.{suite}"), of_kind),
+        **evaluate_suite.params,
+    message:
+        "Evaluate {wildcards.run} (seed {wildcards.seed}) on {wildcards.kind} suite {wildcards.suite}; log: {log}"
     shell:
-        command("evaluate_suite")
+        evaluate_suite.shell
 
 
-rule evaluate_search:
+time_search = JobSpec(
+    "evaluation.search.time_search",
+    settings=config_settings(suite="suites.search.{suite}"),
+    imports=model_modules,
+)
+
+
+rule time_search:
     """Time of a query, for tables that show it. What a search finds, evaluate_suite scores."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=lambda w: suite(w).datasets,
-        code=code("evaluation.search", loading),
+        code=time_search.code,
     output:
-        table="<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.times.parquet",
+        table="<benchmarks>/times/search/{suite}/{run}/seed{seed}.parquet",
     log:
-        "<logs>/evaluate_search/{suite}/{run}/seed{seed}.log",
+        "<logs>/time_search/{suite}/{run}/seed{seed}.log",
     benchmark:
-        "<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.tsv"
+        "<benchmarks>/time_search/{suite}/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        suite=one_of(SETTINGS.suites.search),
+        suite=name_pattern(SETTINGS.suites.search),
     resources:
-        **ask(16, hours=1, loads=of_run),
+        **job_resources(16, hours=1, encoders=run_encoder),
         gpu=on_gpu("search"),
     params:
-        **call("evaluation.search", settings(suite="suites.search.{suite}"), loading),
+        **time_search.params,
+    message:
+        "Time queries of {wildcards.run} (seed {wildcards.seed}) on suite {wildcards.suite}; log: {log}"
     shell:
-        command("evaluate_search")
+        time_search.shell
+
+
+evaluate_cost = JobSpec(
+    "evaluation.cost.evaluate_cost",
+    settings=config_settings(suite="suites.cost.{suite}"),
+    imports=model_modules,
+)
 
 
 rule evaluate_cost:
     """Parameters, multiply-accumulates and times, compared with those of the encoder that the run started from."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        base=filled("<results>/encoders/{first_encoder}/record.json", run),
-        code=code("evaluation.cost", loading),
+        base=path_if_set("<results>/encoders/{first_encoder}/record.json", run),
+        code=evaluate_cost.code,
     output:
         scores="<results>/scores/cost/{suite}/{run}/seed{seed}.parquet",
-        times="<benchmarks>/evaluate_cost/{suite}/{run}/seed{seed}.times.parquet",
+        times="<benchmarks>/times/cost/{suite}/{run}/seed{seed}.parquet",
     log:
         "<logs>/evaluate_cost/{suite}/{run}/seed{seed}.log",
     benchmark:
         "<benchmarks>/evaluate_cost/{suite}/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        suite=one_of(SETTINGS.suites.cost),
+        suite=name_pattern(SETTINGS.suites.cost),
     resources:
-        **ask(8, minutes=30, loads=of_run),
+        **job_resources(8, minutes=30, encoders=run_encoder),
     params:
-        **call("evaluation.cost", settings(suite="suites.cost.{suite}"), loading),
+        **evaluate_cost.params,
+    message:
+        "Measure the cost of {wildcards.run} (seed {wildcards.seed}), suite {wildcards.suite}; log: {log}"
     shell:
-        command("evaluate_cost")
+        evaluate_cost.shell
+
+
+map_attention = JobSpec(
+    "evaluation.attention.map_attention",
+    settings=config_settings(suite="suites.attention.{suite}"),
+    imports=model_modules,
+)
 
 
 rule map_attention:
     """Energy of [CLS] in every layer, and maps of the attention weights."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        dataset=filled("<results>/datasets/{dataset}.parquet", block("suites.attention.{suite}.energy")),
-        code=code("evaluation.attention", loading),
+        dataset=path_if_set(
+            "<results>/datasets/{dataset}.parquet", setting("suites.attention.{suite}.energy")
+        ),
+        code=map_attention.code,
     output:
         scores="<results>/scores/attention/{suite}/{run}/seed{seed}.parquet",
         maps="<results>/scores/attention/{suite}/{run}/seed{seed}.maps.parquet",
@@ -121,13 +166,21 @@ rule map_attention:
     benchmark:
         "<benchmarks>/map_attention/{suite}/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        suite=one_of(SETTINGS.suites.attention),
+        suite=name_pattern(SETTINGS.suites.attention),
     resources:
-        **ask(8, minutes=30, loads=of_run),
+        **job_resources(8, minutes=30, encoders=run_encoder),
     params:
-        **call("evaluation.attention", settings(suite="suites.attention.{suite}"), loading),
+        **map_attention.params,
+    message:
+        "Map the attention of {wildcards.run} (seed {wildcards.seed}), suite {wildcards.suite}; log: {log}"
     shell:
-        command("map_attention")
+        map_attention.shell
+
+
+evaluate_mteb = JobSpec(
+    "evaluation.mteb_scores.evaluate_mteb",
+    settings=settings_of(suite, "lists", suite="block"),
+)
 
 
 rule evaluate_mteb:
@@ -135,7 +188,7 @@ rule evaluate_mteb:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         tasks="<results>/mteb/{suite}.parquet",
-        code=code("evaluation.mteb_scores"),
+        code=evaluate_mteb.code,
     output:
         scores="<results>/scores/mteb/{suite}/{run}/seed{seed}.parquet",
     log:
@@ -143,14 +196,22 @@ rule evaluate_mteb:
     benchmark:
         "<benchmarks>/evaluate_mteb/{suite}/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        suite=one_of(SETTINGS.suites.mteb),
+        suite=name_pattern(SETTINGS.suites.mteb),
     resources:
-        **ask(32, hours=24, loads=of_run),
+        **job_resources(32, hours=24, encoders=run_encoder),
         gpu=on_gpu("mteb"),
     params:
-        **call("evaluation.mteb_scores", parts(suite, "lists", suite="block")),
+        **evaluate_mteb.params,
+    message:
+        "Evaluate {wildcards.run} (seed {wildcards.seed}) on mteb's tasks of suite {wildcards.suite}; log: {log}"
     shell:
-        command("evaluate_mteb")
+        evaluate_mteb.shell
+
+
+measure_contamination = JobSpec(
+    "data.contamination.measure_contamination",
+    settings=config_settings(contamination="contamination"),
+)
 
 
 rule measure_contamination:
@@ -158,7 +219,7 @@ rule measure_contamination:
     input:
         train="<results>/corpora/{corpus}/train.parquet",
         datasets=collect("<results>/datasets/{name}.parquet", name=STUDY.evaluation_sets),
-        code=code("data.contamination"),
+        code=measure_contamination.code,
     output:
         table="<results>/contamination/{corpus}.parquet",
     log:
@@ -166,8 +227,10 @@ rule measure_contamination:
     benchmark:
         "<benchmarks>/measure_contamination/{corpus}.tsv"
     resources:
-        **ask(8, minutes=30),
+        **job_resources(8, minutes=30),
     params:
-        **call("data.contamination", settings(contamination="contamination")),
+        **measure_contamination.params,
+    message:
+        "Look for evaluation texts in corpus {wildcards.corpus}; log: {log}"
     shell:
-        command("measure_contamination")
+        measure_contamination.shell

@@ -2,7 +2,7 @@
 
 
 wildcard_constraints:
-    representation=one_of(SETTINGS.extraction.representations),
+    representation=name_pattern(SETTINGS.extraction.representations),
     vocabulary="[a-z0-9_]+",
     task="[a-z0-9_]+",
 
@@ -10,10 +10,17 @@ wildcard_constraints:
 of_study = lambda w: [SETTINGS.extraction.encoder]  # loaded by every job
 
 
+read_word_vectors = JobSpec(
+    "extraction.word_vectors.read_word_vectors",
+    settings=EXTRACTION.word_vectors,
+    outside="extraction.representations.{representation}",
+)
+
+
 rule read_word_vectors:
     """Convert static word vectors into a table, which is empty if the file is missing."""
     input:
-        code=code("extraction.word_vectors"),
+        code=read_word_vectors.code,
     output:
         vectors="<results>/extraction/words/{representation}.parquet",
     log:
@@ -21,23 +28,31 @@ rule read_word_vectors:
     benchmark:
         "<benchmarks>/read_word_vectors/{representation}.tsv"
     resources:
-        **ask(16, minutes=30),
+        **job_resources(16, minutes=30),
     params:
-        **call("extraction.word_vectors", EXTRACTION.word_vectors),
+        **read_word_vectors.params,
+    message:
+        "Read word vectors {wildcards.representation}; log: {log}"
     shell:
-        command("read_word_vectors")
+        read_word_vectors.shell
+
+
+count_tokens = JobSpec(
+    "extraction.vocabulary.count_tokens",
+    settings=config_settings(wikitext="extraction.wikitext"),
+)
 
 
 rule count_tokens:
     """Document frequencies in Wikitext's sentences, of the encoder's pieces or of words."""
     input:
-        sentences=filled("<results>/datasets/{dataset}.parquet", block("extraction.wikitext")),
+        sentences=path_if_set("<results>/datasets/{dataset}.parquet", setting("extraction.wikitext")),
         encoder=branch(lambda w: w.vocabulary == "pieces", then=EXTRACTION.encoder),
         words=branch(
             lambda w: w.vocabulary != "pieces",
             then="<results>/extraction/words/{vocabulary}.parquet",
         ),
-        code=code("extraction.vocabulary"),
+        code=count_tokens.code,
     output:
         documents="<results>/extraction/documents/{vocabulary}.parquet",
     log:
@@ -45,19 +60,27 @@ rule count_tokens:
     benchmark:
         "<benchmarks>/count_tokens/{vocabulary}.tsv"
     resources:
-        **ask(4, minutes=15),
+        **job_resources(4, minutes=15),
     params:
-        **call("extraction.vocabulary", settings(wikitext="extraction.wikitext")),
+        **count_tokens.params,
+    message:
+        "Count in how many sentences of Wikitext each of {wildcards.vocabulary} occurs; log: {log}"
     shell:
-        command("count_tokens")
+        count_tokens.shell
+
+
+average_tokens = JobSpec(
+    "extraction.averages.average_tokens",
+    settings=config_settings(averages="extraction.averages"),
+)
 
 
 rule average_tokens:
     """Static averages of every token in every layer, from one forward pass over a corpus."""
     input:
         encoder=EXTRACTION.encoder,
-        sentences=filled("<results>/datasets/{dataset}.parquet", block("extraction.averages")),
-        code=code("extraction.averages"),
+        sentences=path_if_set("<results>/datasets/{dataset}.parquet", setting("extraction.averages")),
+        code=average_tokens.code,
     output:
         averages="<results>/extraction/averages.parquet",
     log:
@@ -65,12 +88,20 @@ rule average_tokens:
     benchmark:
         "<benchmarks>/average_tokens/averages.tsv"
     resources:
-        **ask(20, hours=12, loads=of_study),
+        **job_resources(20, hours=12, encoders=of_study),
         gpu=on_gpu("extraction"),
     params:
-        **call("extraction.averages", settings(averages="extraction.averages")),
+        **average_tokens.params,
+    message:
+        "Average every token's states over a corpus; log: {log}"
     shell:
-        command("average_tokens")
+        average_tokens.shell
+
+
+fit_wikitext = JobSpec(
+    "extraction.study.fit_wikitext",
+    settings=EXTRACTION.wikitext,
+)
 
 
 rule fit_wikitext:
@@ -78,11 +109,11 @@ rule fit_wikitext:
     input:
         encoder=EXTRACTION.encoder,
         biases=EXTRACTION.biases,
-        sentences=filled("<results>/datasets/{dataset}.parquet", block("extraction.wikitext")),
-        words=filled("<results>/extraction/words/{words}.parquet", EXTRACTION.reads),
-        documents=filled("<results>/extraction/documents/{documents}.parquet", EXTRACTION.reads),
-        averages=filled("<results>/extraction/{averages}.parquet", EXTRACTION.reads),
-        code=code("extraction.study"),
+        sentences=path_if_set("<results>/datasets/{dataset}.parquet", setting("extraction.wikitext")),
+        words=path_if_set("<results>/extraction/words/{words}.parquet", EXTRACTION.reads),
+        documents=path_if_set("<results>/extraction/documents/{documents}.parquet", EXTRACTION.reads),
+        averages=path_if_set("<results>/extraction/{averages}.parquet", EXTRACTION.reads),
+        code=fit_wikitext.code,
     output:
         fitted="<results>/extraction/wikitext/{representation}.parquet",
         scores="<results>/extraction/scores/isotropy/{representation}/wikitext.parquet",
@@ -91,12 +122,21 @@ rule fit_wikitext:
     benchmark:
         "<benchmarks>/fit_wikitext/{representation}.tsv"
     resources:
-        **ask(32, hours=2, loads=of_study),
+        **job_resources(32, hours=2, encoders=of_study),
         gpu=on_gpu("extraction"),
     params:
-        **call("extraction.study", EXTRACTION.wikitext),
+        **fit_wikitext.params,
+    message:
+        "Fit post-processings of {wildcards.representation} on Wikitext's vectors; log: {log}"
     shell:
-        command("fit_wikitext")
+        fit_wikitext.shell
+
+
+extract_scores = JobSpec(
+    "extraction.study.extract_scores",
+    settings=EXTRACTION.task,
+    imports=EXTRACTION.modules,
+)
 
 
 rule extract_scores:
@@ -105,11 +145,11 @@ rule extract_scores:
         encoder=EXTRACTION.encoder,
         biases=EXTRACTION.biases,
         dataset=EXTRACTION.dataset,
-        words=filled("<results>/extraction/words/{words}.parquet", EXTRACTION.reads),
-        documents=filled("<results>/extraction/documents/{documents}.parquet", EXTRACTION.reads),
-        averages=filled("<results>/extraction/{averages}.parquet", EXTRACTION.reads),
-        fitted=filled("<results>/extraction/wikitext/{fitted}.parquet", EXTRACTION.reads),
-        code=code("extraction.study", EXTRACTION.modules),
+        words=path_if_set("<results>/extraction/words/{words}.parquet", EXTRACTION.reads),
+        documents=path_if_set("<results>/extraction/documents/{documents}.parquet", EXTRACTION.reads),
+        averages=path_if_set("<results>/extraction/{averages}.parquet", EXTRACTION.reads),
+        fitted=path_if_set("<results>/extraction/wikitext/{fitted}.parquet", EXTRACTION.reads),
+        code=extract_scores.code,
     output:
         scores="<results>/extraction/scores/{kind}/{representation}/{task}.parquet",
     log:
@@ -119,9 +159,11 @@ rule extract_scores:
     wildcard_constraints:
         kind="sts|clustering|transfer|geometry",
     resources:
-        **ask(32, hours=12, loads=of_study),
+        **job_resources(32, hours=12, encoders=of_study),
         gpu=on_gpu("extraction"),
     params:
-        **call("extraction.study", EXTRACTION.task, EXTRACTION.modules),
+        **extract_scores.params,
+    message:
+        "Score {wildcards.representation} on {wildcards.kind} task {wildcards.task}; log: {log}"
     shell:
-        command("extract_scores")
+        extract_scores.shell

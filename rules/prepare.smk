@@ -1,12 +1,17 @@
 """From datasets of sentences or triples to corpora."""
 
+split_corpus = JobSpec(
+    "data.corpora.split_corpus",
+    settings=config_settings(corpus="corpora.{corpus}"),
+)
+
 
 rule split_corpus:
     """Training text, and held-out text as pairs for choosing checkpoints."""
     input:
-        sentences=filled("<results>/datasets/{dataset}.parquet", block("corpora.{corpus}")),
-        also=filled("<results>/datasets/{also}.parquet", block("corpora.{corpus}")),
-        code=code("data.corpora"),
+        sentences=path_if_set("<results>/datasets/{dataset}.parquet", setting("corpora.{corpus}")),
+        also=path_if_set("<results>/datasets/{also}.parquet", setting("corpora.{corpus}")),
+        code=split_corpus.code,
     output:
         train="<results>/corpora/{corpus}/train.parquet",
         dev="<results>/corpora/{corpus}/dev.parquet",
@@ -15,20 +20,28 @@ rule split_corpus:
     benchmark:
         "<benchmarks>/split_corpus/{corpus}.tsv"
     wildcard_constraints:
-        corpus=one_of(having(SETTINGS.corpora, "dataset")),
+        corpus=name_pattern(blocks_with(SETTINGS.corpora, "dataset")),
     resources:
-        **ask(4, minutes=15),
+        **job_resources(4, minutes=15),
     params:
-        **call("data.corpora", settings(corpus="corpora.{corpus}")),
+        **split_corpus.params,
+    message:
+        "Make corpus {wildcards.corpus}; log: {log}"
     shell:
-        command("split_corpus")
+        split_corpus.shell
+
+
+count_words = JobSpec(
+    "data.words.count_words",
+    settings=config_settings(words="words"),
+)
 
 
 rule count_words:
     """Word frequencies of the training text."""
     input:
         sentences="<results>/corpora/{corpus}/train.parquet",
-        code=code("data.words"),
+        code=count_words.code,
     output:
         counts="<results>/corpora/{corpus}/words.parquet",
     log:
@@ -36,8 +49,10 @@ rule count_words:
     benchmark:
         "<benchmarks>/count_words/{corpus}.tsv"
     resources:
-        **ask(4, minutes=15),
+        **job_resources(4, minutes=15),
     params:
-        **call("data.words", settings(words="words")),
+        **count_words.params,
+    message:
+        "Count the words of corpus {wildcards.corpus}; log: {log}"
     shell:
-        command("count_words")
+        count_words.shell

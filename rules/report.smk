@@ -3,7 +3,7 @@
 The record of an experiment's figures lists its pictures, {figure}.svg, and their data, {figure}.parquet.
 """
 
-TABLE = parts(
+TABLE = settings_of(
     grid,
     "development",
     experiment="block.experiment",
@@ -13,45 +13,67 @@ TABLE = parts(
 """The slice of a table."""
 
 
+make_table = JobSpec(
+    "reporting.tables.make_table",
+    settings=TABLE,
+)
+
+
 rule make_table:
     """One experiment's table: means over seeds, differences to the baseline, tests."""
     input:
         scores=lambda w: grid(w).suite_files("<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet"),
         metrics=lambda w: grid(w).metrics,
         published=lambda w: grid(w).published,
-        code=code("reporting.tables"),
+        code=make_table.code,
     output:
         table="<results>/tables/{experiment}.parquet",
     log:
         "<logs>/make_table/{experiment}.log",
     localrule: True
     resources:
-        **ask(2, minutes=10),
+        **job_resources(2, minutes=10),
     params:
-        **call("reporting.tables", TABLE),
+        **make_table.params,
+    message:
+        "Make the table of {wildcards.experiment}; log: {log}"
     shell:
-        command("make_table")
+        make_table.shell
+
+
+tabulate_times = JobSpec(
+    "reporting.tables.tabulate_times",
+    settings=TABLE,
+)
 
 
 rule tabulate_times:
     """Measured columns of one experiment's table. They differ from run to run, so they are kept apart from it."""
     input:
         scores=lambda w: grid(w).suite_files(
-            "<benchmarks>/evaluate_{kind}/{suite}/{run}/seed{seed}.times.parquet", timed=True
+            "<benchmarks>/times/{kind}/{suite}/{run}/seed{seed}.parquet", timed=True
         ),
         published=lambda w: grid(w).published,
-        code=code("reporting.tables"),
+        code=tabulate_times.code,
     output:
         table="<benchmarks>/tabulate_times/{experiment}.parquet",
     log:
         "<logs>/tabulate_times/{experiment}.log",
     localrule: True
     resources:
-        **ask(2, minutes=10),
+        **job_resources(2, minutes=10),
     params:
-        **call("reporting.tables", TABLE),
+        **tabulate_times.params,
+    message:
+        "Tabulate the measured times of {wildcards.experiment}; log: {log}"
     shell:
-        command("tabulate_times")
+        tabulate_times.shell
+
+
+tabulate_extraction = JobSpec(
+    "jobs.tabulate_extraction.tabulate_extraction",
+    settings=EXTRACTION.table,
+)
 
 
 rule tabulate_extraction:
@@ -59,18 +81,26 @@ rule tabulate_extraction:
     input:
         scores=EXTRACTION.scores,
         published=EXTRACTION.published,
-        code=code("jobs.tabulate_extraction"),
+        code=tabulate_extraction.code,
     output:
         cells="<results>/tables/{table}.parquet",
     log:
         "<logs>/tabulate_extraction/{table}.log",
     localrule: True
     resources:
-        **ask(4, minutes=10),
+        **job_resources(4, minutes=10),
     params:
-        **call("jobs.tabulate_extraction", EXTRACTION.table),
+        **tabulate_extraction.params,
+    message:
+        "Make table {wildcards.table} of the extraction study; log: {log}"
     shell:
-        command("tabulate_extraction")
+        tabulate_extraction.shell
+
+
+describe_datasets = JobSpec(
+    "reporting.dataset_statistics.describe_datasets",
+    settings=config_settings(table="extraction.statistics.{statistics}"),
+)
 
 
 rule describe_datasets:
@@ -79,42 +109,59 @@ rule describe_datasets:
         encoder=EXTRACTION.encoder,
         datasets=EXTRACTION.described,
         published=EXTRACTION.published,
-        code=code("reporting.dataset_statistics"),
+        code=describe_datasets.code,
     output:
         cells="<results>/tables/{statistics}.parquet",
     log:
         "<logs>/describe_datasets/{statistics}.log",
     resources:
-        **ask(4, minutes=15),
+        **job_resources(4, minutes=15),
     params:
-        **call("reporting.dataset_statistics", settings(table="extraction.statistics.{statistics}")),
+        **describe_datasets.params,
+    message:
+        "Describe the extraction study's datasets in table {wildcards.statistics}; log: {log}"
     shell:
-        command("describe_datasets")
+        describe_datasets.shell
+
+
+judge_claims = JobSpec(
+    "reporting.verdicts.judge_claims",
+    settings=lambda _: CLAIMS.settings(),  # a function, since braces in a string would be wildcards
+)
 
 
 rule judge_claims:
     """Hold what papers say of their methods to the study's own scores; nothing is made for a claim."""
     input:
         **CLAIMS.reads(),
-        code=code("reporting.verdicts"),
+        code=judge_claims.code,
     output:
         verdicts="<results>/claims.parquet",
     log:
         "<logs>/judge_claims/claims.log",
     localrule: True
     resources:
-        **ask(4, minutes=10),
-    params:  # functions, since braces in a string would be wildcards
-        **call("reporting.verdicts", lambda _: CLAIMS.settings()),
+        **job_resources(4, minutes=10),
+    params:
+        **judge_claims.params,
+    message:
+        "Test the papers' claims against the study's scores; log: {log}"
     shell:
-        command("judge_claims")
+        judge_claims.shell
+
+
+draw_figures = JobSpec(
+    "figures.drawing.draw_figures",
+    settings=FIGURES.settings,
+    imports=FIGURES.modules,
+)
 
 
 rule draw_figures:
     """All figures of an experiment, or of the extraction study, each with the data that it shows."""
     input:
         unpack(FIGURES.inputs),
-        code=code("figures.drawing", FIGURES.modules),
+        code=draw_figures.code,
     output:
         figures="<results>/figures/{experiment}/record.json",
     log:
@@ -122,13 +169,21 @@ rule draw_figures:
     benchmark:
         "<benchmarks>/draw_figures/{experiment}.tsv"
     wildcard_constraints:
-        experiment=one_of(FIGURES.by_experiment),
+        experiment=name_pattern(FIGURES.by_experiment),
     resources:
-        **ask(4, minutes=30, loads=FIGURES.encoders),
+        **job_resources(4, minutes=30, encoders=FIGURES.encoders),
     params:
-        **call("figures.drawing", FIGURES.settings, FIGURES.modules),
+        **draw_figures.params,
+    message:
+        "Draw the figures of {wildcards.experiment}; log: {log}"
     shell:
-        command("draw_figures")
+        draw_figures.shell
+
+
+write_report = JobSpec(
+    "reporting.page.write_report",
+    settings=lambda _: PAGE.settings(),  # a function, since braces in a string would be wildcards
+)
 
 
 rule write_report:
@@ -141,15 +196,17 @@ rule write_report:
         figures=FIGURES.drawn(),
         claims=CLAIMS.verdicts,
         template="resources/report/report.html.j2",
-        code=code("reporting.page"),
+        code=write_report.code,
     output:
         report="<results>/report.html",
     log:
         "<logs>/write_report/report.log",
     localrule: True
     resources:
-        **ask(4, minutes=10),
-    params:  # functions, since braces in a string would be wildcards
-        **call("reporting.page", lambda _: PAGE.settings()),
+        **job_resources(4, minutes=10),
+    params:
+        **write_report.params,
+    message:
+        "Write the report {output.report}; log: {log}"
     shell:
-        command("write_report")
+        write_report.shell

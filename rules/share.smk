@@ -1,5 +1,11 @@
 """Cards of finished models, made by `snakemake model_cards`."""
 
+write_model_card = JobSpec(
+    "reporting.model_card.write_model_card",
+    settings=lambda w: reporting.card(run(w)),
+    imports=lambda w: [f"methods.{run(w).method.module}"],
+)
+
 
 rule write_model_card:
     """What a model is, what made it, what it scores and how to load it."""
@@ -8,22 +14,20 @@ rule write_model_card:
         scores=lambda w: run(w).scores,
         history=branch(lambda w: run(w).corpus, then="<results>/runs/{run}/seed{seed}/history.parquet"),
         template="resources/report/model_card.md.j2",
-        code=code("reporting.model_card", lambda w: [f"methods.{run(w).method.module}"]),
+        code=write_model_card.code,
     output:
         card="<results>/runs/{run}/seed{seed}/README.md",
     log:
         "<logs>/write_model_card/{run}/seed{seed}.log",
     localrule: True
     resources:
-        **ask(2, minutes=10),
+        **job_resources(2, minutes=10),
     params:
-        **call(
-            "reporting.model_card",
-            lambda w: reporting.card(run(w)),
-            lambda w: [f"methods.{run(w).method.module}"],
-        ),
+        **write_model_card.params,
+    message:
+        "Write the model card of {wildcards.run} (seed {wildcards.seed}); log: {log}"
     shell:
-        command("write_model_card")
+        write_model_card.shell
 
 
 rule model_cards:

@@ -9,10 +9,17 @@ dataset = lambda w: DATASETS[w.dataset]
 readers = lambda w: dataset(w).readers
 
 
+fetch_encoder = JobSpec(
+    "data.encoders.fetch_encoder",
+    settings=lambda w: outside.fetching(STUDY, w.encoder),
+    outside="encoders.{encoder}",
+)
+
+
 rule fetch_encoder:
     """One published encoder: weights in safetensors, configuration and tokeniser, but no pickles."""
     input:
-        code=code("data.encoders"),
+        code=fetch_encoder.code,
     output:
         "<results>/encoders/{encoder}/config.json",  # its weights may be in shards
         record="<results>/encoders/{encoder}/record.json",
@@ -21,21 +28,31 @@ rule fetch_encoder:
     benchmark:
         "<benchmarks>/fetch_encoder/{encoder}.tsv"
     wildcard_constraints:
-        encoder=one_of(having(SETTINGS.encoders, "fetch")),
+        encoder=name_pattern(blocks_with(SETTINGS.encoders, "fetch")),
     localrule: True
     resources:
-        **ask(2, minutes=30),
+        **job_resources(2, minutes=30),
         downloads=1,
     params:
-        **call("data.encoders", lambda w: outside.fetching(STUDY, w.encoder)),
+        **fetch_encoder.params,
+    message:
+        "Fetch encoder {wildcards.encoder}; log: {log}"
     shell:
-        command("fetch_encoder")
+        fetch_encoder.shell
+
+
+read_dataset = JobSpec(
+    "data.datasets.read_dataset",
+    settings=lambda w: dataset(w).settings,
+    imports=readers,
+    outside="datasets.{dataset}",
+)
 
 
 rule read_dataset:
     """One dataset in its form, checked against its contract."""
     input:
-        code=code("data.datasets", readers),
+        code=read_dataset.code,
     output:
         table="<results>/datasets/{dataset}.parquet",
         dropped="<results>/datasets/{dataset}.dropped.parquet",
@@ -45,19 +62,28 @@ rule read_dataset:
         "<benchmarks>/read_dataset/{dataset}.tsv"
     localrule: True
     resources:
-        **ask(4, minutes=30),
+        **job_resources(4, minutes=30),
         downloads=1,
         contract=lambda w: dataset(w).contract,
     params:
-        **call("data.datasets", lambda w: dataset(w).settings, readers),
+        **read_dataset.params,
+    message:
+        "Read dataset {wildcards.dataset}; log: {log}"
     shell:
-        command("read_dataset")
+        read_dataset.shell
+
+
+fetch_tasks = JobSpec(
+    "evaluation.mteb_data.fetch_tasks",
+    settings=settings_of(suite, tasks="fetched"),
+    cached=False,
+)
 
 
 rule fetch_tasks:
     """Data of mteb's tasks in the cache of the Hub's client, each at the commit that mteb names; a job per suite."""
     input:
-        code=code("evaluation.mteb_data"),
+        code=fetch_tasks.code,
     output:
         tasks="<results>/mteb/{suite}.parquet",
     log:
@@ -65,12 +91,14 @@ rule fetch_tasks:
     benchmark:
         "<benchmarks>/fetch_tasks/{suite}.tsv"
     wildcard_constraints:
-        suite=one_of(SETTINGS.suites.mteb),
+        suite=name_pattern(SETTINGS.suites.mteb),
     localrule: True
     resources:
-        **ask(4, hours=4),
+        **job_resources(4, hours=4),
         downloads=1,
     params:
-        **call("evaluation.mteb_data", parts(suite, tasks="fetched")),
+        **fetch_tasks.params,
+    message:
+        "Fetch the data of mteb's tasks of suite {wildcards.suite}; log: {log}"
     shell:
-        command("fetch_tasks")
+        fetch_tasks.shell

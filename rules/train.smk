@@ -4,13 +4,19 @@ Unfinished trainings keep their checkpoints in `<folder>.checkpoints` next to th
 rule: a job that is stopped and run again continues from there, and ends with the same bytes.
 """
 
+continue_mlm = JobSpec(
+    "jobs.continue_mlm.continue_mlm",
+    settings=settings_of(encoder, "continue_mlm", "adapt"),
+    portable=True,
+)
+
 
 rule continue_mlm:
     """Adapt one encoder to a corpus by continued masked-language-model training."""
     input:
-        base=filled("<results>/encoders/{base}/record.json", block("encoders.{encoder}.adapt")),
-        corpus=filled("<results>/corpora/{corpus}/train.parquet", block("encoders.{encoder}.adapt")),
-        code=code("jobs.continue_mlm"),
+        base=path_if_set("<results>/encoders/{base}/record.json", setting("encoders.{encoder}.adapt")),
+        corpus=path_if_set("<results>/corpora/{corpus}/train.parquet", setting("encoders.{encoder}.adapt")),
+        code=continue_mlm.code,
     output:
         "<results>/encoders/{encoder}/model.safetensors",
         record="<results>/encoders/{encoder}/record.json",
@@ -20,23 +26,32 @@ rule continue_mlm:
     benchmark:
         "<benchmarks>/continue_mlm/{encoder}.tsv"
     wildcard_constraints:
-        encoder=one_of(having(SETTINGS.encoders, "adapt")),
+        encoder=name_pattern(blocks_with(SETTINGS.encoders, "adapt")),
     threads: lambda w: encoder(w).training.cpu_threads
     resources:
-        **ask(16, hours=4, loads=lambda w: [w.encoder]),
+        **job_resources(16, hours=4, encoders=lambda w: [w.encoder]),
         gpu=1,
         checkpoint_minutes=lambda w: str(encoder(w).training.checkpoint_minutes),
     params:
-        **call("jobs.continue_mlm", parts(encoder, "continue_mlm", "adapt")),
+        **continue_mlm.params,
+    message:
+        "Adapt encoder {wildcards.encoder} by masked language modelling; log: {log}"
     shell:
-        command("continue_mlm")
+        continue_mlm.shell
+
+
+pool_encoder = JobSpec(
+    "methods.frozen.pool_encoder",
+    settings=settings_of(run, "method", "members", "labels"),
+    imports=method_modules,
+)
 
 
 rule pool_encoder:
     """A frozen encoder as a run: only a readout is added."""
     input:
         encoder=lambda w: run(w).start(w.seed),
-        code=code("methods.frozen", modules),
+        code=pool_encoder.code,
     output:
         "<results>/runs/{run}/seed{seed}/model/modules.json",
         record="<results>/runs/{run}/seed{seed}/model/record.json",
@@ -45,20 +60,29 @@ rule pool_encoder:
     benchmark:
         "<benchmarks>/pool_encoder/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        run=one_of(name for name, one in STUDY.runs.items() if not one.corpus and not one.members),
+        run=name_pattern(name for name, one in STUDY.runs.items() if not one.corpus and not one.members),
     resources:
-        **ask(8, minutes=15, loads=of_run),
+        **job_resources(8, minutes=15, encoders=run_encoder),
     params:
-        **call("methods.frozen", parts(run, "method", "members", "labels"), modules),
+        **pool_encoder.params,
+    message:
+        "Build {wildcards.run} (seed {wildcards.seed}) from its frozen encoder; log: {log}"
     shell:
-        command("pool_encoder")
+        pool_encoder.shell
+
+
+join_encoders = JobSpec(
+    "jobs.join_encoders.join_encoders",
+    settings=settings_of(run, "method", "members", "labels"),
+    imports=method_modules,
+)
 
 
 rule join_encoders:
     """A run made from finished runs: the sum of their vectors, or one of them with another readout."""
     input:
         encoder=lambda w: run(w).start(w.seed),
-        code=code("jobs.join_encoders", modules),
+        code=join_encoders.code,
     output:
         "<results>/runs/{run}/seed{seed}/model/modules.json",
         record="<results>/runs/{run}/seed{seed}/model/record.json",
@@ -67,13 +91,22 @@ rule join_encoders:
     benchmark:
         "<benchmarks>/join_encoders/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        run=one_of(name for name, one in STUDY.runs.items() if not one.corpus and one.members),
+        run=name_pattern(name for name, one in STUDY.runs.items() if not one.corpus and one.members),
     resources:
-        **ask(8, minutes=15, loads=of_run),
+        **job_resources(8, minutes=15, encoders=run_encoder),
     params:
-        **call("jobs.join_encoders", parts(run, "method", "members", "labels"), modules),
+        **join_encoders.params,
+    message:
+        "Join the members of {wildcards.run} (seed {wildcards.seed}); log: {log}"
     shell:
-        command("join_encoders")
+        join_encoders.shell
+
+
+encode_teacher = JobSpec(
+    "jobs.encode_teacher.encode_teacher",
+    settings=config_settings(teacher="teacher"),
+    imports=lambda w: teacher(w).modules,
+)
 
 
 rule encode_teacher:
@@ -81,7 +114,7 @@ rule encode_teacher:
     input:
         model=lambda w: teacher(w).models(w.seed)[0],
         sentences="<results>/corpora/{corpus}/train.parquet",
-        code=code("jobs.encode_teacher", lambda w: teacher(w).modules),
+        code=encode_teacher.code,
     output:
         vectors="<results>/teachers/{teacher}/{corpus}/seed{seed}.parquet",
     log:
@@ -89,24 +122,34 @@ rule encode_teacher:
     benchmark:
         "<benchmarks>/encode_teacher/{teacher}/{corpus}/seed{seed}.tsv"
     resources:
-        **ask(16, hours=4, loads=lambda w: [w.teacher]),
+        **job_resources(16, hours=4, encoders=lambda w: [w.teacher]),
         gpu=1,
     params:
-        **call("jobs.encode_teacher", settings(teacher="teacher"), lambda w: teacher(w).modules),
+        **encode_teacher.params,
+    message:
+        "Encode {wildcards.corpus} with teacher {wildcards.teacher} (seed {wildcards.seed}); log: {log}"
     shell:
-        command("encode_teacher")
+        encode_teacher.shell
+
+
+train_encoder = JobSpec(
+    "jobs.train_encoder.train_encoder",
+    settings=settings_of(run, "method", "development", "members", "labels", training="decides"),
+    imports=method_modules,
+    portable=True,
+)
 
 
 rule train_encoder:
     """Fine-tune one encoder; one job per run and seed."""
     input:
         encoder=lambda w: run(w).start(w.seed),
-        corpus=filled("<results>/corpora/{corpus}/train.parquet", run),
+        corpus=path_if_set("<results>/corpora/{corpus}/train.parquet", run),
         dev=lambda w: run(w).dev,
-        exemplars=filled("<results>/exemplars/{pool}.parquet", run),
-        words=filled("<results>/corpora/{words_of}/words.parquet", run),
-        teacher=filled("<results>/teachers/{teacher}/{corpus}/seed{seed}.parquet", run),
-        code=code("jobs.train_encoder", modules),
+        exemplars=path_if_set("<results>/exemplars/{pool}.parquet", run),
+        words=path_if_set("<results>/corpora/{words_of}/words.parquet", run),
+        teacher=path_if_set("<results>/teachers/{teacher}/{corpus}/seed{seed}.parquet", run),
+        code=train_encoder.code,
     output:
         "<results>/runs/{run}/seed{seed}/model/modules.json",
         record="<results>/runs/{run}/seed{seed}/model/record.json",
@@ -117,18 +160,16 @@ rule train_encoder:
     benchmark:
         "<benchmarks>/train_encoder/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        run=one_of(STUDY.trained),
+        run=name_pattern(STUDY.trained),
     threads: lambda w: run(w).training.cpu_threads
     resources:
-        **ask(16, hours=8, loads=of_run),
+        **job_resources(16, hours=8, encoders=run_encoder),
         gpu=lambda w: run(w).training.gpus,
         checkpoint_minutes=lambda w: str(run(w).training.checkpoint_minutes),
         chunk=lambda w: as_json(run(w).training.chunk),
     params:
-        **call(
-            "jobs.train_encoder",
-            parts(run, "method", "development", "members", "labels", training="decides"),
-            modules,
-        ),
+        **train_encoder.params,
+    message:
+        "Train {wildcards.run} (seed {wildcards.seed}); log: {log}"
     shell:
-        command("train_encoder")
+        train_encoder.shell

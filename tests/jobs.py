@@ -96,7 +96,9 @@ def text_of(rule: str) -> str:
 
 def module_of(rule: str) -> str:
     """The module of a rule's function."""
-    return re.search(r"\*\*call\(\s*\"([\w.]+)\"", text_of(rule))[1]
+    files = (Path(__file__).parent.parent / "rules").glob("*.smk")
+    found = (re.search(rf"^{rule} = JobSpec\(\s*\"([\w.]+)\.\w+\"", file.read_text(), re.M) for file in files)
+    return next(filter(None, found))[1]
 
 
 @cache
@@ -111,7 +113,7 @@ def roles(rule: str) -> dict[str, list[str]]:
 
 def call_of(rule: str, settings: dict[str, Any], modules: Iterable[str] = (), **named: Any) -> dict[str, Any]:
     """The call of a job as its rule makes it, of its wildcards, files and what it is told besides, by their names."""
-    from workflow_scripts.graph.call import OPERATIONAL
+    from workflow_scripts.graph.job_specs import OPERATIONAL
 
     code, packages = planned_code(rule, *modules)
     files: dict[str, dict[str, Any]] = {
@@ -127,7 +129,8 @@ def call_of(rule: str, settings: dict[str, Any], modules: Iterable[str] = (), **
         is_file = several or isinstance(value, Path)  # of a rule that spreads a lookup of several roles
         kind = kinds.get(name, "inputs" if is_file else "wildcards")
         files[kind][name] = value if kind == "operational" else [*map(str, value)] if several else str(value)
-    return {"module": module_of(rule), "settings": settings, "packages": packages, "files": files}
+    flags = {"cached": True, "portable": rule in CONFIGS, "outside": ""}
+    return flags | {"module": module_of(rule), "settings": settings, "packages": packages, "files": files}
 
 
 def training_call(rule: str, settings: dict[str, Any]) -> dict[str, Any]:

@@ -992,16 +992,17 @@ def needs(*jobs, data_root=None, **changes):
     return list(need_findings(settings_with("config/config.yaml", **changes), jobs, data_root))
 
 
-POOL, TRIP_MADE = ("write_exemplars", "wiki1m_300"), ("translate_shard", "wiki_spa")
-ON_DRIVE, TEXT = ("fetch_encoder", "consert_bert"), ("read_dataset", "wiki_sentences")
+POOL, TRIP_MADE = ("llms.deepseek_v3", "pool wiki1m_300"), ("translators.apertium", "corpus wiki_spa")
+ON_DRIVE, TEXT = ("encoders.consert_bert", "encoder consert_bert"), ("datasets.wiki_sentences", "dataset wiki_sentences")
+BERT = ("encoders.bert_base", "encoder bert_base")
 NEEDS = {
-    "nothing": ([("train_encoder", ""), ("make_table", "")], None),
+    "nothing": ([], None),
     "a key, once": ([POOL, POOL], "llms.deepseek_v3: pool wiki1m_300 needs it, and environment variable DEEPSEEK_API_KEY"),
-    "a key of several jobs": ([POOL, ("write_exemplars", "wiki1m_176")], "llms.deepseek_v3: pool wiki1m_300 and 1 more need it,"),
+    "a key of several jobs": ([POOL, ("llms.deepseek_v3", "pool wiki1m_176")], "llms.deepseek_v3: pool wiki1m_300 and 1 more need it,"),
     "an engine": ([TRIP_MADE], "translators.apertium: corpus wiki_spa needs apertium, which is not installed."),
     "data": ([TEXT], "datasets.wiki_sentences: no source is there: no data root is set. Put it there, "),
-    "what the Hub has": ([("read_dataset", "wiki1m"), ("read_dataset", "lee"), ("fetch_encoder", "bert_base")], None),
-    "a folder on a drive": ([ON_DRIVE, ("fetch_encoder", "esimcse_bert")], "encoders.consert_bert: no source is there"),
+    "what the Hub has": ([("datasets.wiki1m", ""), ("datasets.lee", ""), BERT], None),
+    "a folder on a drive": ([ON_DRIVE, ("encoders.esimcse_bert", "encoder esimcse_bert")], "encoders.consert_bert: no source is there"),
 }  # fmt: skip
 
 
@@ -1035,7 +1036,7 @@ def test_a_hub_that_does_not_answer_is_found_before_any_job(bare, tmp_path):
     """The Hub is not asked for copies on this machine, or for data that no job needs."""
     bare.setattr("workflow_scripts.graph.outside.answers", lambda: False)
     bare.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    (found,) = needs(("fetch_encoder", "bert_base"), ("read_dataset", "lee"), ("train_encoder", ""))
+    (found,) = needs(BERT, ("datasets.lee", "dataset lee"))
     assert found.startswith("encoders.bert_base: no source is there: no data root is set; hub:google-bert/")
     host = "https://huggingface.co"
     assert (
@@ -1044,7 +1045,7 @@ def test_a_hub_that_does_not_answer_is_found_before_any_job(bare, tmp_path):
     sources = study("config/config.yaml")[0]["encoders"]["bert_base"]["fetch"]["sources"]
     source = next(one for one in sources if one["kind"] == "hub")
     snapshot(source["repository"], source["revision"], "model").mkdir(parents=True)
-    assert needs(("fetch_encoder", "bert_base")) == []
+    assert needs(BERT) == []
 
 
 # Asked of Snakemake itself

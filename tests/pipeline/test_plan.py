@@ -69,7 +69,7 @@ def test_code_that_is_noted_while_the_graph_grows_is_found(tmp_path):
 def test_what_a_command_line_gives_is_planned_too():
     """Nested settings among them, as those of a study's last run."""
     planning = (
-        "from workflow_scripts.graph.call import Call\n"
+        "from workflow_scripts.graph.notes import Call\n"
         "from workflow_scripts.verbs.plan import planned\n"
         "given = {'name': 'mine', 'training': {'max_gradient_norm': 7}, 'offline': True}\n"
         f"jobs = planned([], Call(['{DEMO}'], given))\n"

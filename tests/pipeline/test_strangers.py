@@ -15,7 +15,7 @@ import torch
 
 from workflow_scripts.data.published import copy_files, files_of
 from workflow_scripts.errors import DataError
-from workflow_scripts.graph.call import command
+from workflow_scripts.graph.job_specs import command
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.provenance.closure import ROOT
 

@@ -50,7 +50,7 @@ def identities(folder: Path) -> dict[str, str | bytes]:
 
 def count_again(folder: Path, *arguments: str) -> None:
     """Make the counts again, though they are cached, and all that Snakemake plans behind them."""
-    key = cache_key(read_record(folder / COUNTS))
+    key = cache_key(read_record(folder / COUNTS), portable=False)
     shutil.rmtree(folder / "results/.cache" / key[:2] / key)
     finished = run(
         folder, "-m", "snakemake", "--cores", "2", "--quiet", "host", "--forcerun", "count_words",

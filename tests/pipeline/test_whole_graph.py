@@ -11,7 +11,7 @@ from tests.forks import programs
 from tests.planning import copy_tree, snakemake
 from tests.smoke import CONFIGS, plan
 from tests.verbs import printed
-from workflow_scripts.graph.call import Call
+from workflow_scripts.graph.notes import Call
 from workflow_scripts.verbs import rebuild
 from workflow_scripts.verbs.records import Records, audited_studies
 

@@ -209,8 +209,8 @@ def query_time(task: str, queries_QD: Vectors, corpus_ND: Vectors, inverted: Inv
     return Score(task, "", "retrieval_ms", milliseconds / len(queries_QD), len(queries_QD), "cpu, 1 thread")
 
 
-def evaluate_search(job: Job) -> None:
-    """Time the queries of one run on one suite of search (rule evaluate_search)."""
+def time_search(job: Job) -> None:
+    """Time the queries of one run on one suite of search (rule time_search)."""
     config = Config.parse(job.settings["suite"], f"suites.search.{job.wildcards['suite']}")
     encoder, tokenizer = load_encoder(job.inputs["model"].parent, config.readout)
     encoder.to(granted_device(job.operational["gpu"]))

@@ -20,7 +20,7 @@ from typing import Annotated, Any, get_args
 
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, advice, one_line_errors, refuse, shown, unknown
-from workflow_scripts.graph.call import Config, as_json, at, from_here
+from workflow_scripts.graph.clone import from_here
 from workflow_scripts.graph.configuration import placed, read, read_mapping
 from workflow_scripts.graph.extraction import (
     block_findings,
@@ -37,6 +37,7 @@ from workflow_scripts.graph.schema import (
     GridBlock,
     RunSettings,
 )
+from workflow_scripts.graph.slices import Config, as_json, get_path
 from workflow_scripts.graph.study import Study, adapting_training, read_run
 from workflow_scripts.settings.corpora import RoundTripCorpus
 from workflow_scripts.settings.grids import (
@@ -216,7 +217,7 @@ def misnamed(
         section, _, _ = refers.section.partition(".")
         if section in ("grid", "resources"):
             continue
-        if found := [*unknown(name, at(settings, refers.section), f"{place}{path}")]:
+        if found := [*unknown(name, get_path(settings, refers.section), f"{place}{path}")]:
             yield from found
         elif refers.forms and (form := _form(settings, section, name)) not in (None, *refers.forms):
             wanted = " or ".join(refers.forms)

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, advice, refuse, shown
-from workflow_scripts.graph.call import Config, flat
+from workflow_scripts.graph.slices import Config, flat
 from workflow_scripts.provenance.key import canonical
 from workflow_scripts.settings.suites import SUITES
 

@@ -17,7 +17,7 @@ from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from workflow_scripts.errors import advice, one_line_errors, refuse
-from workflow_scripts.graph.call import call_words, from_here, is_in_job
+from workflow_scripts.graph.clone import call_words, from_here, is_in_job
 
 _SENTENCE = re.compile(
     r"[\w.]*(?:Error|Exception|Interrupt|Exit)\b|(?:Preempted|Interrupted)\b|slurmstepd\S*: error: |Killed$"
@@ -103,7 +103,7 @@ class Failures(logging.Filter):
         if event == LogEvent.JOB_INFO:
             job = vars(record)
             wildcards = (f"{name}={value}" for name, value in (job["wildcards"] or {}).items())
-            called = " ".join([job["rule_name"], *wildcards])  # in place of a message and all files
+            called = job["rule_msg"] or " ".join([job["rule_name"], *wildcards])  # in place of all files
             before, params, _json = job["reason"].partition(_PARAMS)
             named = (
                 " (named by python -m workflow_scripts stale, with the same --configfile)" if params else ""

@@ -9,8 +9,8 @@ from workflow_scripts.errors import unknown
 from workflow_scripts.extraction.layers import layer_findings
 from workflow_scripts.figures.extraction import LayerLines, MixingMap, Series, VariantScatter
 from workflow_scripts.graph import schema
-from workflow_scripts.graph.call import Wildcards, as_json
 from workflow_scripts.graph.outside import source_now
+from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.extraction import (
     Block,

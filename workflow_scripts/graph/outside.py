@@ -20,8 +20,10 @@ from workflow_scripts.data.hub import Kind, answers, snapshot
 from workflow_scripts.data.published import SHARDS, WEIGHTS, encoder_folder, files_of
 from workflow_scripts.data.sources import NOT_REACHED, NOTHING, Pin, is_here, text_of
 from workflow_scripts.errors import one_line_errors, refuse
-from workflow_scripts.graph.call import as_json, at, is_in_job, sha256_now, write_note
+from workflow_scripts.graph.clone import is_in_job
+from workflow_scripts.graph.notes import sha256_now, write_note
 from workflow_scripts.graph.schema import Configuration
+from workflow_scripts.graph.slices import as_json, get_path
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.apis import ApertiumBlock
 from workflow_scripts.settings.corpora import Shape, Translation
@@ -313,14 +315,12 @@ def written_pool(settings: Configuration, pool: str) -> str:
 
 
 Needed = tuple[str, str]
-"""The part of a job that says what it needs: its rule, and what it makes."""
-NAMED_BY = {
-    "translate_shard": "corpus",
-    "write_exemplars": "pool",
-    "read_dataset": "dataset",
-    "fetch_encoder": "encoder",
-}
-"""Rules whose jobs need something, and the wildcard that says what."""
+"""A block that names what a job needs from outside (``JobSpec.outside``), and what the job makes, as in "corpus x"."""
+
+
+def made_by(wildcards: Mapping[str, str]) -> str:
+    """Return what a job makes in words: its first wildcard with the value."""
+    return " ".join(next(iter(wildcards.items()), ()))
 
 
 def check_needs(study: Study, jobs: Iterable[Any]) -> None:
@@ -328,8 +328,8 @@ def check_needs(study: Study, jobs: Iterable[Any]) -> None:
 
     Ends the process with a line for each that is not.
     """
-    asking = (job for job in jobs if job.rule.name in NAMED_BY)
-    needed = [(job.rule.name, getattr(job.wildcards, NAMED_BY[job.rule.name])) for job in asking]
+    asking = (job for job in jobs if job.params.get("outside"))
+    needed = [(job.params.outside, made_by(dict(job.wildcards.items()))) for job in asking]
     with one_line_errors():
         refuse(need_findings(study.settings, needed, study.data_root))
 
@@ -343,35 +343,26 @@ def need_findings(settings: Configuration, jobs: Iterable[Needed], data_root: Pa
         data_root: Folder of local data.
     """
     asked: dict[tuple[str, str], list[str]] = {}
-    for rule, name in dict.fromkeys(jobs):
-        match rule:
-            case "translate_shard":
-                translator = settings.round_trip_behind(name).translator
-                block = settings.translators[translator]
-                asked.setdefault(("translators", translator), []).append(f"corpus {name}")
-                if isinstance(block, ApertiumBlock) and not is_offline() and not shutil.which("apertium"):
-                    yield (
-                        f"translators.{translator}: corpus {name} needs apertium, which is not installed. "
-                        "Install it (Debian: apertium), or name another translator."
-                    )
-            case "write_exemplars":
-                asked.setdefault(("llms", settings.written_pool(name).llm), []).append(f"pool {name}")
-            case "read_dataset":
-                dataset = settings.datasets[name]
-                if not dataset.optional:
-                    yield from _source_findings(f"datasets.{name}", dataset.sources, data_root, "dataset")
-                elif data_root and not data_root.is_dir():
-                    yield from _unmounted_findings(f"datasets.{name}", dataset.sources, data_root)
-            case "fetch_encoder":
-                yield from _source_findings(
-                    f"encoders.{name}", settings.fetched(name).sources, data_root, "model"
+    for place, user in dict.fromkeys(jobs):
+        section, _, name = place.partition(".")
+        if section in ("translators", "llms"):
+            asked.setdefault((section, name), []).append(user)
+        if section == "translators" and isinstance(settings.translators[name], ApertiumBlock):
+            if not is_offline() and not shutil.which("apertium"):
+                yield (
+                    f"{place}: {user} needs apertium, which is not installed. "
+                    "Install it (Debian: apertium), or name another translator."
                 )
+        elif section == "datasets" and not settings.datasets[name].optional:
+            yield from _source_findings(place, settings.datasets[name].sources, data_root, "dataset")
+        elif section == "encoders":
+            yield from _source_findings(place, settings.fetched(name).sources, data_root, "model")
     for (section, name), users in asked.items():
         yield from _key_findings(settings, users, section, name)
 
 
 def _key_findings(settings: Configuration, users: Sequence[str], section: str, name: str) -> Iterator[str]:
-    variable = getattr(at(settings, section)[name], "key_variable", None)
+    variable = getattr(get_path(settings, section)[name], "key_variable", None)
     if variable and not os.environ.get(variable, "").strip() and not is_offline():
         need = f"{users[0]} needs it" if len(users) == 1 else f"{users[0]} and {len(users) - 1} more need it"
         yield (

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import MODELS, Declaration, all_figures
-from workflow_scripts.graph.call import Config, Wildcards, as_json, at
 from workflow_scripts.graph.extraction import Shown, files_of, names, tables_of
 from workflow_scripts.graph.extraction import datasets_of as extraction_datasets
+from workflow_scripts.graph.slices import Config, Wildcards, as_json, get_path
 from workflow_scripts.graph.study import Grid, Run, Study
 from workflow_scripts.settings.corpora import RoundTripCorpus
 from workflow_scripts.settings.grids import EXTRACTION, paper_of, scored_columns
@@ -61,7 +61,7 @@ class Figures:
             return None
         runs = {name: run for name, run in grid.runs.items() if declared.of_run(run)}
         if "runs" in declared.settings.model_fields:
-            runs = {name: runs[name] for name in at(block, "runs")}
+            runs = {name: runs[name] for name in get_path(block, "runs")}
         files = {
             role: self._files(pattern.replace("{experiment}", grid.name), grid, runs.values(), block)
             for role, pattern in declared.reads.items()
@@ -137,7 +137,7 @@ class Figures:
             "module": declared.module,
             "kind": declared.name,
             "caption": declared.caption,
-            "title": at(grid.block if grid else block, "title"),
+            "title": get_path(grid.block if grid else block, "title"),
             "config": block,
             "runs": list(figure.runs) if reads_runs else [],
             "names": names(self._settings, block) if isinstance(block, Shown) else {},

@@ -18,7 +18,6 @@ from typing import Any
 from workflow_scripts.data.published import encoder_folder
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.figures.base import MODELS
-from workflow_scripts.graph.call import Config, Wildcards, as_json
 from workflow_scripts.graph.configuration import read
 from workflow_scripts.graph.schema import (
     AdaptedEncoder,
@@ -29,6 +28,7 @@ from workflow_scripts.graph.schema import (
     GridBlock,
     RunSettings,
 )
+from workflow_scripts.graph.slices import Config, Wildcards, as_json
 from workflow_scripts.methods import method_modules, readout_modules
 from workflow_scripts.settings import grids as asked
 from workflow_scripts.settings import suites
@@ -575,37 +575,37 @@ BERT-large computes 3.5 times as much; seven billion parameters 75 times, and th
 """
 
 LONGEST = 7 * 24 * 60
-"""Most minutes that a job asks for, since few queues take more; jobs that run so long go on in their next try."""
+"""Upper limit of requested minutes (a week): few queues allow more, and a longer training resumes on retry."""
 
 
-def ask(
+def resources_of(
     study: Study,
     gigabytes: int,
     *,
     minutes: int = 0,
     hours: int = 0,
-    loads: Callable[[Wildcards], Iterable[str]] = lambda _: (),
+    encoders: Callable[[Wildcards], Iterable[str]] = lambda _: (),
 ) -> dict[str, Callable[..., str | int]]:
-    """Functions of a job's wildcards and of its try: memory, such as 16GB, and minutes; a second try asks for twice.
+    """Return resource functions: memory, such as 16GB, and runtime in minutes, both multiplied by the attempt.
 
     Args:
-        study: Whose encoders the job loads.
-        gigabytes: Of a job that loads BERT-base or no encoder.
-        minutes: Of such a job.
+        study: The study with the encoders.
+        gigabytes: Memory of a job that loads BERT-base or no encoder.
+        minutes: Runtime of such a job.
         hours: The same, in hours.
-        loads: Encoders that a job computes with; of several, it needs the time of each.
+        encoders: Names of the encoders that a job loads; several take the sum of their times.
     """
 
     @cache
-    def needs(*loaded: str) -> list[tuple[int, int]]:
+    def factors(*loaded: str) -> list[tuple[int, int]]:
         parts = [part for encoder in loaded for part in study.encoders[encoder].parts]
         return [OF_SIZE[study.settings.fetched(part).size] for part in parts] or [OF_SIZE["base"]]
 
     def memory(wildcards: Wildcards, attempt: int = 1) -> str:
-        return f"{gigabytes * attempt * max(memory for memory, _ in needs(*loads(wildcards)))}GB"
+        return f"{gigabytes * attempt * max(memory for memory, _ in factors(*encoders(wildcards)))}GB"
 
     def runtime(wildcards: Wildcards, attempt: int = 1) -> int:
-        factor = sum(time for _, time in needs(*loads(wildcards)))
+        factor = sum(time for _, time in factors(*encoders(wildcards)))
         return min((minutes + 60 * hours) * attempt * factor, LONGEST)
 
     return {"mem": memory, "runtime": runtime}

@@ -37,10 +37,6 @@ from workflow_scripts.provenance.record import Input, Record, current_origin
 
 TIMINGS = ("times",)
 """Roles of outputs with times, which are not artefacts because they differ from run to run."""
-ALWAYS_RUN = ("fetch_tasks", "translate_shard", "write_exemplars")
-"""Rules that are never cached: they fetch, or call services whose answers are not in the key."""
-ANYWHERE = ("continue_mlm", "train_encoder")
-"""Rules whose cached outputs are used by other studies too, because they do not depend on paths."""
 
 
 class Job(NamedTuple):
@@ -55,6 +51,10 @@ class Job(NamedTuple):
     """Settings that decide no result (``config.OPERATIONAL``), and are not in the key."""
     failed: dict[str, str]
     """Parts that failed, with reasons; if there are any, the outputs are not cached."""
+    cached: bool = True
+    """Whether its outputs are taken from the cache, and put there."""
+    portable: bool = False
+    """Whether other studies use its cached outputs too, because they depend on no path."""
 
     @property
     def rule(self) -> str:
@@ -90,18 +90,24 @@ class Job(NamedTuple):
 
     def restore(self) -> bool:
         """Restore the outputs of an earlier job with the same key; returns False if they are not cached."""
-        if self.rule in ALWAYS_RUN or not cache.restore(key := cache_key(self.start), self._outputs):
+        if not self.cached or not cache.restore(self.cache_key, self._outputs):
             return False
-        if self.rule in ANYWHERE:
+        if self.portable:
             for path in self.artefacts:
                 give_record(path, self.start)
-        print(f"{self.rule}: restored from {cache.entry_folder(key)}; delete this entry to run the job again")  # noqa: T201
+        entry = cache.entry_folder(self.cache_key)
+        print(f"{self.rule}: restored from {entry}; delete this entry to run the job again")  # noqa: T201
         return True
 
     def keep(self) -> None:
         """Cache all outputs, unless a part of the job failed."""
-        if self.rule not in ALWAYS_RUN and not self.failed:
-            cache.put(cache_key(self.start), self._outputs)
+        if self.cached and not self.failed:
+            cache.put(self.cache_key, self._outputs)
+
+    @property
+    def cache_key(self) -> str:
+        """Hash that names its outputs in the cache: its key without paths, and, unless it is portable, all paths."""
+        return cache_key(self.start, portable=self.portable)
 
     def record(
         self, *, foreign: Mapping[str, Input] | None = None, labels: Sequence[str | None] = ()
@@ -174,7 +180,7 @@ def begin(rule: str, call: Mapping[str, Any]) -> Job:
         meaning=meaning,
         versions=call["packages"],
     )
-    return Job(start, inputs, outputs, files["operational"], {})
+    return Job(start, inputs, outputs, files["operational"], {}, call["cached"], call["portable"])
 
 
 def check_loaded(files: Iterable[str]) -> None:
@@ -189,13 +195,13 @@ def check_loaded(files: Iterable[str]) -> None:
     assert not forgotten, f"{forgotten[0]}: loaded, but not among the code that the job was planned with"
 
 
-def cache_key(record: Record) -> str:
-    """The key of a job's outputs in the cache: the job's key without paths, and, except for trainings, all paths."""
+def cache_key(record: Record, *, portable: bool) -> str:
+    """Return the key of a job's outputs in the cache: the job's key without paths, and, unless portable, all paths."""
     inner = record.inner.items()
     identities = {
         f"{role.partition('/')[0]}/{number}": source.sha256 for number, (role, source) in enumerate(inner)
     }
-    paths = [] if record.rule in ANYWHERE else [record.outputs, [source.path for _, source in inner]]
+    paths = [] if portable else [record.outputs, [source.path for _, source in inner]]
     return hashlib.sha256(json.dumps([record.key_with(identities), *paths]).encode()).hexdigest()
 
 

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from workflow_scripts.data.sources import NOT_REACHED, NOTHING
-from workflow_scripts.graph.call import at
 from workflow_scripts.graph.schema import AdaptedEncoder, Configuration
+from workflow_scripts.graph.slices import get_path
 from workflow_scripts.graph.study import Study, folders_of
+from workflow_scripts.provenance.artefacts import RECORD_FILE
 from workflow_scripts.settings.apis import ApertiumBlock, LlmBlock
 from workflow_scripts.settings.corpora import RoundTrip, RoundTripCorpus
 from workflow_scripts.verbs.plan import PlannedJob
@@ -62,7 +63,7 @@ def gpu_hours(study: Study, jobs: Iterable[PlannedJob]) -> list[Row]:
     """Trainings by size of encoder: steps, and hours if each takes a step of SimCSE on an encoder of that size."""
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for job in jobs:
-        if job.rule in ("train_encoder", "continue_mlm"):
+        if _is_training(job):
             sizes = {study.settings.fetched(part).size for part in study.encoders[_encoder(study, job)].parts}
             found[max(sizes, key=[*GIGABYTES].index)].append(_steps(study, job))
     return [
@@ -85,9 +86,14 @@ def _encoder(study: Study, job: PlannedJob) -> str:
     return named
 
 
+def _is_training(job: PlannedJob) -> bool:
+    """Return whether a job trains an encoder."""
+    return "training" in job.settings or "adapt" in job.settings
+
+
 def _steps(study: Study, job: PlannedJob) -> tuple[float, float]:
     """The steps of a training, and its number of steps if each had 64 sentences."""
-    if job.rule == "continue_mlm":
+    if "adapt" in job.settings:
         encoder = study.encoders[job.wildcards["encoder"]]
         assert isinstance(encoder.block, AdaptedEncoder)
         corpus, training = encoder.block.adapt.corpus, encoder.training
@@ -104,7 +110,7 @@ def _steps(study: Study, job: PlannedJob) -> tuple[float, float]:
 
 def gigabytes(study: Study, job: PlannedJob) -> float:
     """Disk that a job's outputs take, without texts and scores."""
-    if job.rule in ("fetch_encoder", "continue_mlm", "train_encoder", "pool_encoder", "join_encoders"):
+    if any(Path(output).name == RECORD_FILE for output in job.outputs) and _encoder(study, job):
         return sum(_weights(study, part) for part in study.encoders[_encoder(study, job)].parts)
     if job.rule == "encode_teacher":
         rows = corpus_rows(study.settings, job.wildcards["corpus"])
@@ -127,13 +133,13 @@ def requests(settings: Configuration, jobs: Iterable[PlannedJob]) -> list[Row]:
     """Requests by service, with days at its daily limit and rate, and dollars at its prices."""
     asked: dict[str, list[tuple[float, float, int]]] = defaultdict(list)
     for job in jobs:
-        if job.rule == "write_exemplars":
+        if job.outside.startswith("llms."):
             pool = settings.written_pool(job.wildcards["pool"])
             least = math.ceil(pool.sentences / pool.sentences_per_call)
             prompts = [Path(file) for file in job.inputs if Path(file).suffix == ".txt"]
             tokens = _TOKENS + sum(file.stat().st_size for file in prompts) // _CHARACTERS
             asked[f"llms.{pool.llm}"].append((least, pool.max_calls, tokens))
-        elif job.rule == "translate_shard":
+        elif job.outside.startswith("translators."):
             trip = settings.round_trip_behind(job.wildcards["corpus"])
             block = settings.translators[trip.translator]
             rows = _translated(settings, trip) / settings.round_trip.shards
@@ -144,7 +150,7 @@ def requests(settings: Configuration, jobs: Iterable[PlannedJob]) -> list[Row]:
 
 
 def _service(settings: Configuration, service: str, asked: Sequence[tuple[float, float, int]]) -> Row:
-    block = at(settings, service)
+    block = get_path(settings, service)
     least, most = (sum(one[place] for one in asked) for place in (0, 1))
     limits = getattr(block, "calls", None)
     a_day = min(limits.per_day or math.inf, (limits.per_second or math.inf) * _DAY) if limits else math.inf
@@ -189,27 +195,19 @@ def by_rule(study: Study, jobs: Iterable[PlannedJob]) -> list[Row]:
     ]
 
 
-READERS = {
-    "fetch_encoder": "encoders",
-    "read_dataset": "datasets",
-    "read_word_vectors": "extraction.representations",
-}
-"""Rules that read outside data, and the section of the configuration that their source is in."""
-
-
 def read_from(jobs: Iterable[PlannedJob]) -> list[Row]:
     """The files, or repositories at commits, from which every dataset and encoder would be read now."""
     rows = [
         {"of": " ".join(job.wildcards.values()), "read from": _places(job)}
         for job in jobs
-        if job.rule in READERS
+        if "source" in job.settings
     ]
     return sorted(rows, key=lambda row: row["of"])
 
 
 def may_lack(job: PlannedJob) -> bool:
     """Whether a job leaves a gap if its source is not there."""
-    return job.rule == "read_word_vectors" or bool(job.settings.get("dataset", {}).get("optional"))
+    return job.outside.startswith("extraction.") or bool(job.settings.get("dataset", {}).get("optional"))
 
 
 def _places(job: PlannedJob) -> str:
@@ -220,7 +218,7 @@ def _places(job: PlannedJob) -> str:
         if planned != NOTHING
         else ["nothing is there"]
     )
-    if len(files) > 1 and job.rule == "fetch_encoder":
+    if len(files) > 1 and job.outside.startswith("encoders."):
         files = [os.path.commonpath(files)]
     gap = ": a gap" if may_lack(job) and planned.startswith((NOTHING, NOT_REACHED)) else ""
     return ", ".join(files).replace("local:", f"{os.environ.get('SEMBLANCE_DATA')}/") + gap
@@ -229,7 +227,6 @@ def _places(job: PlannedJob) -> str:
 def without_revision(jobs: Iterable[PlannedJob]) -> Iterator[str]:
     """A finding for each job that would ask the Hub for a repository without naming a commit."""
     for job in jobs:
-        if job.rule in READERS and "@None" in job.settings["source"] and not may_lack(job):
-            place = ".".join([READERS[job.rule], *job.wildcards.values()])
-            found = f"{place}: no revision is set for {job.settings['source'].replace('@None', '')}"
+        if "@None" in job.settings.get("source", "") and not may_lack(job):
+            found = f"{job.outside}: no revision is set for {job.settings['source'].replace('@None', '')}"
             yield f"{found}, so that its job stops and names the newest commit. Write a revision into the block."

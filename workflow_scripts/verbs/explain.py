@@ -26,7 +26,7 @@ from rich.tree import Tree
 
 from workflow_scripts.columns import SCORES
 from workflow_scripts.errors import DataError
-from workflow_scripts.graph.call import flat
+from workflow_scripts.graph.slices import flat
 from workflow_scripts.provenance.artefacts import identity, read_seal
 from workflow_scripts.provenance.record import Record, is_outside
 from workflow_scripts.settings.grids import scored_columns

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.call import CALLS, STUDIES, Call, last_call
 from workflow_scripts.graph.configuration import as_in_a_file, load_config, read_layers
+from workflow_scripts.graph.job_specs import COMMANDS
+from workflow_scripts.graph.notes import STUDIES, Call, last_call
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.job import TIMINGS
 from workflow_scripts.provenance.record import Record
@@ -39,6 +40,8 @@ class PlannedJob(NamedTuple):
     """Files of its code and the hashes of their syntax trees."""
     packages: Mapping[str, str] = {}
     """Versions of the packages behind it."""
+    outside: str = ""
+    """The block that names what it needs from outside; empty if it needs nothing."""
     call: str = ""
     """The JSON that its entry script reads."""
 
@@ -181,7 +184,7 @@ def _jobs(logged: Iterable[Any]) -> Iterator[PlannedJob]:
     meaning_of = cache(lambda code: json.loads(Path(code).read_text("utf-8")))  # jobs of a rule share a list
     for record in logged:
         if getattr(getattr(record, "event", None), "value", None) == "job_info" and record.shellcmd:
-            found = CALLS.search(record.shellcmd)
+            found = COMMANDS.search(record.shellcmd)
             assert found, f"rule {record.rule_name}: a command that calls no entry script"
             call = json.loads(found[2])
             files, roles = call["files"], call["files"]["inputs"]
@@ -197,5 +200,6 @@ def _jobs(logged: Iterable[Any]) -> Iterator[PlannedJob]:
                 timings=[path for role, path in files["outputs"].items() if role in TIMINGS],
                 meaning=meaning,
                 packages=call["packages"],
+                outside=call["outside"],
                 call=found[2],
             )

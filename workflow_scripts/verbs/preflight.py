@@ -36,7 +36,7 @@ from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, SemblanceError
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import read_yaml
-from workflow_scripts.graph.outside import NAMED_BY, need_findings
+from workflow_scripts.graph.outside import made_by, need_findings
 from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.graph.study import Study
 from workflow_scripts.provenance.closure import ROOT, installed
@@ -86,7 +86,7 @@ def answer(
 def checks(study: Study, jobs: Sequence[PlannedJob], profile: str | None, *, ask: bool) -> Iterator[Check]:
     """All checks of a sound study; engines are asked only if ``ask`` is set and their keys are there."""
     yield True, f"configuration of {study.settings.name}: sound; {len(jobs):,} jobs are left to do"
-    needed = [(job.rule, job.wildcards[NAMED_BY[job.rule]]) for job in jobs if job.rule in NAMED_BY]
+    needed = [(job.outside, made_by(job.wildcards)) for job in jobs if job.outside]
     needs = [*need_findings(study.settings, needed, study.data_root)]
     failed = {line.partition(": ")[0] for line in needs}
     needs += [line for line in estimate.without_revision(jobs) if line.partition(": ")[0] not in failed]
@@ -130,15 +130,15 @@ def disk_findings(wanted: float, free: float) -> Iterator[str]:
 def engine_answers(settings: Configuration, jobs: Iterable[PlannedJob]) -> Iterator[Check]:
     """For each engine that jobs need, whether it answers one question; and a line for each direction that it lacks."""
     asked = {
-        (job.rule, job.wildcards.get("corpus") or job.wildcards.get("pool"))
+        (job.outside.partition(".")[0], job.wildcards.get("corpus") or job.wildcards.get("pool"))
         for job in jobs
         if "api_calls" in job.queued
     }
     done: set[str] = set()
     with TemporaryDirectory() as folder, Ledger(Path(folder, "probe.sqlite")) as ledger:
-        for rule, name in sorted(asked):
+        for section, name in sorted(asked):
             try:
-                engine = (_translator if rule == "translate_shard" else _llm)(settings, str(name), ledger)
+                engine = (_translator if section == "translators" else _llm)(settings, str(name), ledger)
                 if engine.place not in done:
                     done.add(engine.place)
                     yield _answer_check(engine)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.graph.call import FOLDER as CODE
-from workflow_scripts.graph.call import Call
+from workflow_scripts.graph.code_lists import FOLDER as CODE
+from workflow_scripts.graph.notes import Call
 from workflow_scripts.provenance.artefacts import RECORD_FILE, read_seal
 from workflow_scripts.provenance.cache import FOLDER as CACHE
 from workflow_scripts.verbs.plan import CONFIGURATION, PlannedJob, given_call, planned, writer

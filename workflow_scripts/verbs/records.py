@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from workflow_scripts.errors import DataError, advice, how_to_make, how_to_repair
-from workflow_scripts.graph.call import flat
+from workflow_scripts.graph.slices import flat
 from workflow_scripts.provenance.artefacts import (
     CHECKSUMMED_SUFFIXES,
     RECORD_FILE,

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from workflow_scripts.graph.call import Call, last_call
+from workflow_scripts.graph.notes import Call, last_call
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.verbs.plan import FOLDERS, audited_folders, given_call, snakemake_options
 from workflow_scripts.verbs.printing import Answer, Rows, rows_of

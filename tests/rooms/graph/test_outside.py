@@ -10,7 +10,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from workflow_scripts.data.sources import NOT_REACHED
-from workflow_scripts.graph import call, outside
+from workflow_scripts.graph import notes, outside
 from workflow_scripts.graph.outside import planned_source, source_now, sources_read
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.record import Input
@@ -198,8 +198,8 @@ def test_a_job_that_runs_elsewhere_is_told_what_was_planned(root, monkeypatch):
 
 def test_a_file_written_just_now_is_read_again_since_its_date_may_not_move(root, monkeypatch):
     stat = (root / "a").stat()
-    monkeypatch.setattr(call, "time", SimpleNamespace(time=lambda: stat.st_mtime + 1))
-    assert call.sha256_now(root / "a") == sha256("a")
+    monkeypatch.setattr(notes, "time", SimpleNamespace(time=lambda: stat.st_mtime + 1))
+    assert notes.sha256_now(root / "a") == sha256("a")
     (root / "a").write_text("x")
     os.utime(root / "a", ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    assert call.sha256_now(root / "a") == sha256("x")
+    assert notes.sha256_now(root / "a") == sha256("x")

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.planning import grids_in, merged_config
-from workflow_scripts.graph.call import at
 from workflow_scripts.graph.schema import GridBlock
+from workflow_scripts.graph.slices import get_path
 from workflow_scripts.graph.study import all_runs, run_settings
 from workflow_scripts.settings.grids import expand, runs_of
 
@@ -103,7 +103,7 @@ def test_runs_lie_where_they_say_in_the_figures_of_the_papers():
                 settings["exemplars"] = config["exemplars"].get(settings["method"].get("pool"), {})
                 for setting, value in block.at.items():
                     if name != "three_r_table8":  # where SimCSE stands for a threshold of 0
-                        assert at(settings, setting) == value, (name, block)
+                        assert get_path(settings, setting) == value, (name, block)
                         checked.append(setting)
     assert {"method.k", "exemplars.list_words", "method.cross_every"} <= set(checked)
 

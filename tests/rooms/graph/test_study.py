@@ -7,9 +7,9 @@ import pytest
 from snakemake.iocontainers import Wildcards
 
 from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.graph.call import parts
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.console import check_configfiles
+from workflow_scripts.graph.slices import settings_of
 
 
 def test_a_twin_reads_the_models_of_its_members_in_their_order_at_its_own_seed(study):
@@ -53,6 +53,6 @@ def test_a_slice_holds_the_defaults_of_its_settings(study):
     """A default that changes is a changed setting of every job that reads it."""
     (name, written), *_ = merged_config(DEMO)["suites"]["sts"].items()
     wildcards = Wildcards(fromdict={"suite": name})
-    held = json.loads(parts(lambda _: study.settings, suite="suites.sts.{suite}")(wildcards))["suite"]
+    held = json.loads(settings_of(lambda _: study.settings, suite="suites.sts.{suite}")(wildcards))["suite"]
     assert held == study.settings.suites.sts[name].model_dump(mode="json")
     assert held["text"] == "release" and "text" not in written

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.call import STUDIES, Call, note_call
+from workflow_scripts.graph.notes import STUDIES, Call, note_call
 from workflow_scripts.verbs.plan import given_call
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.rooms.verbs.conftest import RUNS, STUDY, TIMES, reseal
 from tests.verbs import data, printed
 from workflow_scripts.errors import DataError
-from workflow_scripts.graph.call import note_call
+from workflow_scripts.graph.notes import note_call
 from workflow_scripts.provenance import artefacts
 
 HISTORY = Path(STUDY, "runs/plain/seed1/history.parquet")

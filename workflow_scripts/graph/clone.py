@@ -1,0 +1,71 @@
+"""The clone and the working directory of one call of snakemake, and the command line behind it.
+
+Clone and working directory may be two folders. ``--directory``, a call from elsewhere and a workflow that uses this one
+as a module all leave the clone where it is and put results into another working directory. Jobs find the clone's code
+by PYTHONPATH, and look for no module in the working directory (PYTHONSAFEPATH), where a file may have the name of one
+of Python's. The clone's resources are linked into the working directory, so that a file has one name, and a record one
+content, wherever a study is made.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from workflow_scripts.provenance.closure import ROOT
+
+RESOURCES = "resources"
+
+
+def clone_folder(workflow: Any) -> str:
+    """The folder of the Snakefile that is being read, seen from the working directory.
+
+    Ends the process with a line if it is not a folder on this machine: jobs import the Python package in it.
+    """
+    folder: str = workflow.current_basedir.get_path_or_uri(secret_free=True)
+    if not Path(folder).is_dir():
+        sys.exit(
+            f"ConfigError: {folder}: jobs import the Python package next to the Snakefile. "
+            "Clone the repository and point `snakefile:` at the clone."
+        )
+    return os.path.relpath(folder)
+
+
+def open_clone(clone: Path) -> None:
+    """Make code and resources of the clone reachable from the working directory."""
+    paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    os.environ |= {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYTHONSAFEPATH": "1"}
+    here = Path(RESOURCES)
+    if (clone / RESOURCES).resolve() == here.resolve():
+        return
+    here.mkdir(exist_ok=True)
+    for folder in (clone / RESOURCES).iterdir():
+        link = here / folder.name
+        if folder.is_dir() and (not link.exists() or _leads_to_another_clone(link, folder)):
+            link.unlink(missing_ok=True)
+            link.symlink_to(folder.resolve())
+
+
+def _leads_to_another_clone(link: Path, folder: Path) -> bool:
+    """Return whether a link was made for another clone; a link of the user's own leads elsewhere."""
+    clone = link.resolve().parent.parent
+    is_clone = (clone / "Snakefile").is_file() and (clone / RESOURCES / folder.name).is_dir()
+    return link.is_symlink() and not link.samefile(folder) and is_clone
+
+
+def is_in_job() -> bool:
+    """Whether Snakemake was started by Snakemake, to run a job on its own or on another machine."""
+    return "--mode" in sys.argv
+
+
+def call_words() -> list[str]:
+    """The command line behind ``snakemake``, of a call by a person; none where another program reads the Snakefile."""
+    program = Path(sys.argv[0])
+    by_name = "snakemake" in (program.name, program.parent.name)
+    return sys.argv[1:] if by_name and not is_in_job() else []
+
+
+def from_here(file: str | Path) -> str:
+    """The path of a file seen from the working directory, which may be copied or moved with what it holds."""
+    path, here = Path(file).absolute(), Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -1,0 +1,49 @@
+"""The code of a job as a file that Snakemake compares: a list of its modules with the hashes of their syntax trees."""
+
+import hashlib
+import json
+import sys
+from functools import cache
+from pathlib import Path
+
+from workflow_scripts.graph.notes import read_note, write_note
+from workflow_scripts.provenance.closure import meanings, packages, read_before
+
+FOLDER = Path(".snakemake/code")
+"""Below the working directory: the lists can be made again at any time, so that they are no results."""
+READ_BEFORE = FOLDER / f"sources_by_{sys.implementation.cache_tag}.json"
+"""Parsed sources by content hash, reused by the next process; one file per Python version, whose trees differ."""
+
+
+@cache
+def list_code(*modules: str) -> str:
+    """Write the list of the code that some modules run, if it has changed, and return the path of the file.
+
+    Raises:
+        ConfigError: if there is no file for one of them.
+    """
+    _recall()
+    # A folder each, because Snakemake looks into a folder once and takes what is written there later for missing.
+    first, *others = modules
+    digest = hashlib.sha256(" ".join(sorted(others)).encode()).hexdigest()[:12]
+    path = FOLDER / (f"{first}-{digest}" if others else first) / "meaning.json"
+    known = len(read_before)
+    listed = meanings("jobs", *modules)  # the package "jobs" starts each of them
+    text = json.dumps(listed, indent=1, sort_keys=True) + "\n"
+    if not path.exists() or path.read_text("utf-8") != text:
+        write_note(path, text)
+    if len(read_before) > known:
+        write_note(READ_BEFORE, json.dumps(read_before))
+    return path.as_posix()
+
+
+@cache
+def _recall() -> None:
+    """Take over what earlier processes have read of sources."""
+    read_before.update(read_note(READ_BEFORE))
+
+
+@cache  # reading the versions takes 30 ms, and thousands of jobs ask for the same few
+def package_versions(*modules: str) -> str:
+    """Return the versions of the packages that some modules import, as a param: an upgrade reruns their users."""
+    return json.dumps(packages(*modules), sort_keys=True)

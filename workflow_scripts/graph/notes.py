@@ -1,0 +1,80 @@
+"""Notes below .snakemake in the working directory: calls of earlier runs, and hashes of files outside the repository.
+
+Notes can be deleted at any time: they save work or remember how a study was called, and decide no result.
+"""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from workflow_scripts.graph.clone import from_here
+
+STUDIES = Path(".snakemake/studies")
+"""Below the working directory: the configuration with which each study was run last."""
+HASHES = Path(".snakemake/hashes.json")
+"""Size, date, inode and sha256 of files outside the repository; it is computed again if one of the others differs."""
+_SETTLED_SECONDS = 2.0
+"""A file that was written this recently may be written again under the same date."""
+
+
+class Call(NamedTuple):
+    """Files and values that a call of snakemake adds to the repository's configuration."""
+
+    configfiles: list[str]
+    config: dict[str, Any]
+    """Values given by --config."""
+
+
+def note_call(study: str, configfiles: Iterable[str | Path], config: Mapping[str, Any]) -> None:
+    """Note a study's configuration when a run starts that is not a dry run."""
+    asked = {"configfiles": [*map(from_here, configfiles)], "config": dict(config)}
+    write_note(STUDIES / f"{study}.json", json.dumps(asked, indent=1))
+
+
+def last_call(study: str) -> Call | None:
+    """The call of a study's last run in this folder; None if there was none."""
+    note = read_note(STUDIES / f"{study}.json")
+    return Call(**note) if note else None
+
+
+def write_note(path: Path, text: str) -> None:
+    """Write a note whole or not at all.
+
+    ``artefacts.atomic`` would do it too, but takes PyArrow along, which a dry run can do without.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary.write_text(text, "utf-8")
+    temporary.replace(path)
+
+
+def read_note(path: Path) -> dict[str, Any]:
+    """The JSON of a note; nothing where it is missing or damaged."""
+    with suppress(OSError, ValueError):
+        note = json.loads(path.read_text("utf-8"))
+        if isinstance(note, dict):
+            return note
+    return {}
+
+
+def sha256_now(path: Path) -> str:
+    """The SHA-256 of a file, from the notes if the file has not changed since."""
+    name, hashes, stat = str(path.absolute()), _noted_hashes(HASHES.absolute()), path.stat()
+    state = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
+    *noted, sha256 = hashes.get(name, [""])
+    if noted != state:
+        with path.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        if time.time() - stat.st_mtime > _SETTLED_SECONDS:
+            hashes[name] = [*state, sha256]
+            write_note(HASHES, json.dumps(hashes))
+    return str(sha256)
+
+
+_noted_hashes = cache(read_note)
