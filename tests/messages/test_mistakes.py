@@ -993,7 +993,10 @@ def needs(*jobs, data_root=None, **changes):
 
 
 POOL, TRIP_MADE = ("llms.deepseek_v3", "pool wiki1m_300"), ("translators.apertium", "corpus wiki_spa")
-ON_DRIVE, TEXT = ("encoders.consert_bert", "encoder consert_bert"), ("datasets.wiki_sentences", "dataset wiki_sentences")
+ON_DRIVE, TEXT = (
+    ("encoders.consert_bert", "encoder consert_bert"),
+    ("datasets.wiki_sentences", "dataset wiki_sentences"),
+)
 BERT = ("encoders.bert_base", "encoder bert_base")
 NEEDS = {
     "nothing": ([], None),

@@ -15,7 +15,7 @@ import torch
 
 from workflow_scripts.data.published import copy_files, files_of
 from workflow_scripts.errors import DataError
-from workflow_scripts.graph.job_specs import command
+from workflow_scripts.graph.job_specs import JobSpec
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.provenance.closure import ROOT
 
@@ -103,11 +103,11 @@ def test_of_a_strangers_model_folder_no_code_and_no_pickle_is_taken(tmp_path, wi
 
 def test_no_value_of_a_job_is_read_by_its_shell(tmp_path):
     """The call stands in a here-document that is taken as it is; the path of the log alone is a word, and quoted."""
-    text = command("read_dataset")
+    text = JobSpec("data.datasets.read_dataset", settings="{}").shell
     line, *call, end = text.splitlines()
     assert line.endswith("<<'END'") and end == "END" and re.findall(r"\{([^}]*)\}", line) == ["log:q"]
     nasty = {"a": "$(touch broken) `touch broken` 'END' \\ \" \n END\nEND\n {settings}"}
-    given = {"module": "data.datasets", "settings": json.dumps(nasty), "packages": "{}", "files": "{}"}
+    given = {"settings": json.dumps(nasty), "packages": "{}", "outside": "datasets.a", "files": "{}"}
     filled = "\n".join(call).format(params=SimpleNamespace(**given))
     said = subprocess.check_output(["bash", "-c", f"cat <<'END'\n{filled}\nEND\n"], cwd=tmp_path, text=True)
     assert json.loads(said)["settings"] == nasty and list(tmp_path.iterdir()) == []

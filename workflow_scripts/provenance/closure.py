@@ -5,7 +5,7 @@ positions. Comments, docstrings, blank lines and formatting do not change it.
 
 All jobs share the modules of ``settings``, and ``columns``. Only the definitions that a job's code names are part of
 its code, and of a class its defaults and methods. Types, ranges and descriptions of fields decide which settings are
-refused, and the settings are part of the key (``graph.call``). If a key chooses one of several classes, the job names
+refused, and the settings are part of the key (``graph.job_specs``). If a key chooses one of several classes, the job names
 that class.
 
 Five modules decide nothing (``UNKEYED``): error messages, the cache, the command line of jobs, their key, and this one.
@@ -52,7 +52,7 @@ UNKEYED_PACKAGES = {
 show progress. Every other imported distribution is assumed to matter."""
 read_before: dict[str, tuple[str, list[str], dict[str, tuple[str, list[str]]]]] = {}
 """sha256 of a source to its meaning, the names that it imports and, if it counts by definition, these: parsing is nine
-tenths of finding a closure, so ``graph.call`` keeps this from process to process."""
+tenths of finding a closure, so ``graph.code_lists`` keeps this from process to process."""
 COMPUTES_WITH = {
     "adjustText": ("matplotlib", "numpy", "scipy"),
     "datasets": ("pyarrow",),

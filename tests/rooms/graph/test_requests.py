@@ -3,7 +3,7 @@
 import pytest
 
 from tests.planning import ROOT, study_in
-from workflow_scripts.graph.study import ask
+from workflow_scripts.graph.study import resources_of
 
 HUGE = "llama2_7b_mntp"
 
@@ -14,7 +14,7 @@ def papers():
 
 
 def memory_and_time(study, encoder, attempt=1, gigabytes=8, hours=1):
-    functions = ask(study, gigabytes, hours=hours, loads=lambda _: [encoder])
+    functions = resources_of(study, gigabytes, hours=hours, encoders=lambda _: [encoder])
     return tuple(functions[name](None, attempt) for name in ("mem", "runtime"))
 
 
