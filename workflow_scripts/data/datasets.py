@@ -9,6 +9,7 @@ import functools
 import hashlib
 import importlib
 import lzma
+import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Mapping
@@ -32,7 +33,7 @@ from workflow_scripts.data.sources import (
     promised,
     source_folder,
 )
-from workflow_scripts.data.tables import table_of
+from workflow_scripts.data.tables import MISSING, TEXT_COLUMNS, number_of, table_of
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input
@@ -191,13 +192,30 @@ def _in_form(rows: pa.Table, source: HubSource, split: str, form: str) -> pa.Tab
         if field.name in source.columns:
             column = source.columns[field.name]
             try:
-                made.append(rows[column].cast(field.type))
-            except pa.ArrowException as error:
-                problem = f"column {column!r} cannot be read as {field.type}: {error}"
+                made.append(_converted(rows[column], field))
+            except (pa.ArrowException, ValueError) as error:
+                problem = f"column {column!r} cannot be read as {field.name}: {error}"
                 raise DataError(f"{where}: {problem}. Correct the column, or name another.") from error
         else:
             made.append(pa.array([constants.get(field.name)] * len(rows), field.type))
     return pa.table(made, schema=FORMS[form])
+
+
+def _converted(cells: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray | pa.Array:
+    """Cells of a repository in the type of a column; not-a-number is a missing value, as it is for pandas.
+
+    Raises:
+        ValueError: if a score is no number, or texts are numbers.
+        pa.ArrowException: if cells cannot be converted.
+    """
+    if pa.types.is_floating(cells.type):
+        cells = pc.if_else(pc.is_nan(cells), None, cells)
+    texts = pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)
+    if field.name in TEXT_COLUMNS and not texts:
+        raise ValueError(f"it has {cells.type}, no texts")
+    if field.name == "score" and texts:
+        return pa.array([number_of(text) if text and text.strip() else None for text in cells.to_pylist()])
+    return cells.cast(field.type)
 
 
 def check_contract(
@@ -222,6 +240,8 @@ def check_contract(
             mismatch = f"{what} {actual}{without}; its contract says {wanted}"
             raise DataError(f"datasets.{name}: {mismatch}. This is not {name}; get the right file.")
     _check_texts(name, table)
+    if dataset.form == "labelled":
+        _check_labels(name, contract, table)
     if len(table) < contract.min_rows:
         raise DataError(
             f"datasets.{name}: {len(table)} rows; its contract says at least {contract.min_rows}."
@@ -252,11 +272,11 @@ def _comparisons(form: str, contract: Contract, table: pa.Table) -> dict[str, tu
 
 
 def _check_texts(name: str, table: pa.Table) -> None:
-    """Check for missing texts, and for texts of damaged or binary files.
+    """Check for missing texts, and for texts of damaged or binary files or of another column.
 
     Raises:
         DataError: naming column and row of the first text that is missing, contains a null character, begins with a
-            byte order mark, or is too long.
+            byte order mark, or is too long; or a column of texts that are all numbers.
     """
     for field in table.schema:
         if not pa.types.is_string(field.type):
@@ -275,6 +295,57 @@ def _check_texts(name: str, table: pa.Table) -> None:
             if row >= 0:
                 place = f"datasets.{name}: row {row + 1}: {field.name}"
                 raise DataError(f"{place} {problem}. Mend the file, or get it again.")
+        if (
+            field.name in TEXT_COLUMNS
+            and pc.all(pc.match_substring_regex(texts, r"^\s*\d+(\.\d+)?\s*$")).as_py()
+        ):
+            problem = f"{field.name}: all {len(texts)} texts are numbers, such as {texts[0].as_py()}"
+            raise DataError(f"datasets.{name}: {problem}. Name the column of the texts.")
+
+
+def _check_labels(name: str, contract: Contract, table: pa.Table) -> None:
+    """Check that every label is meant as a class.
+
+    A label that may be a missing value, or the name of a column, is a class if the contract counts the classes.
+
+    Raises:
+        DataError: naming two labels that differ only in how they are written, in white space, case, Unicode's form or
+            decimals; a label that stands for a missing value; or one that only a file's first row has.
+    """
+    labels, splits = table["label"].to_pylist(), table["split"].to_pylist()
+    counts, known = Counter(labels), dict[str, str]()
+    for label in counts:
+        other = known.setdefault(_spelt_alike(label), label)
+        if other != label:
+            problem = f"labels {other!r} ({counts[other]} rows) and {label!r} ({counts[label]}) are spelt almost alike"
+            raise DataError(f"datasets.{name}: {problem}. Write them alike, or name them differently.")
+    if contract.labels:
+        return
+    advice = f"Correct the file; if it is a class, write labels: {len(counts)} into the contract."
+    if missing := next((label for label in counts if label.casefold() in MISSING), None):
+        problem = f"label {missing!r} ({counts[missing]} rows) may stand for a missing value"
+        raise DataError(f"datasets.{name}: {problem}. {advice}")
+    firsts = Counter(labels[splits.index(split)] for split in dict.fromkeys(splits))
+    first = labels[0] if len(firsts) == 1 and not _is_number(labels[0]) else None
+    others = [count for label, count in counts.items() if label != first]
+    if first and others and firsts[first] == counts[first] and min(others) > 1:
+        problem = f"label {first!r} is only in the first row, as the name of a column is"
+        raise DataError(f"datasets.{name}: {problem}. {advice}")
+
+
+def _spelt_alike(label: str) -> str:
+    """A form that labels share if they differ in white space, case, invisible characters, Unicode or decimals."""
+    text = unicodedata.normalize("NFKC", label).casefold()
+    visible = "".join(one for one in text if not one.isspace() and unicodedata.category(one) != "Cf")
+    return str(number_of(visible)) if _is_number(visible) else visible
+
+
+def _is_number(text: str) -> bool:
+    try:
+        number_of(text)
+    except ValueError:
+        return False
+    return True
 
 
 def read_dataset(job: Job) -> None:

@@ -187,6 +187,14 @@ class ReaderConfig(Settings):
         return self.forms
 
 
+def _is_encoding(name: str) -> bool:
+    """True if Python can decode text of this encoding."""
+    try:
+        return "a\tb\n".encode(name).decode(name) == "a\tb\n"
+    except (LookupError, UnicodeError):
+        return False
+
+
 class Delimited(ReaderConfig):
     """Cells set off by tabs, commas or spaces: scored pairs, labelled texts or triples."""
 
@@ -208,9 +216,10 @@ class Delimited(ReaderConfig):
         max_length=1,
         description="Character between cells. After spaces, the last column of header holds the rest of its line.",
     )
-    quoted: bool = Field(
-        default=False,
-        description="Whether cells may stand in quotation marks, as in CSV, and then hold separators and line ends.",
+    quoted: bool | None = Field(
+        default=None,
+        description="Whether cells may stand in quotation marks, as in CSV, and then hold separators and line ends. "
+        "Left out, quotation marks are text, and a line that has as many cells with marks around them is refused.",
     )
     between: str = Field(
         default="",
@@ -236,7 +245,11 @@ class Delimited(ReaderConfig):
     @property
     def open_ended(self) -> bool:
         """Whether lines may have cells without a name; between commas, and of labels, these are parts of a text."""
-        return self.form == "pairs" and self.header is not None and (self.quoted or self.separator == "\t")
+        return (
+            self.form == "pairs"
+            and self.header is not None
+            and (self.quoted is True or self.separator == "\t")
+        )
 
     @property
     def returns(self) -> tuple[str, ...]:
@@ -248,8 +261,12 @@ class Delimited(ReaderConfig):
         if not self.form:
             forms = (f"{', '.join(sorted(_REQUIRED[form]))} for {form}" for form in self.forms)
             yield f"columns: {', '.join(self.columns)} are of no form. Name {'; or '.join(forms)}."
-        if self.header is not None and (missing := [*{*self.columns.values()} - {*self.header}]):
+        if self.header is not None and (missing := sorted({*self.columns.values()} - {*self.header})):
             yield f"columns: {missing[0]} is not in header. Name it there."
+        if twice := [name for name in self.columns.values() if (self.header or []).count(name) > 1]:
+            yield f"header: {twice[0]} is there twice. Give each column another name."
+        if self.otherwise is not None and not _is_encoding(self.otherwise):
+            yield f"otherwise: {self.otherwise} is not an encoding of Python. Name one, such as cp1252 or latin-1."
         first, second = map(self.columns.get, ("sentence1", "sentence2"))
         if bool(self.between) != (first is not None and first == second):
             yield "between: set where sentence1 and sentence2 name the same column, and only there. Correct it."

@@ -1,4 +1,5 @@
 import hashlib
+import re
 from unittest.mock import Mock
 
 import pyarrow as pa
@@ -115,6 +116,108 @@ def test_classes_and_negatives_are_checked():
     triples = pa.table({"anchor": ["a", "b"], "positive": ["c", "d"], "negative": ["e", None]})
     with pytest.raises(DataError, match="row 2: negative is missing"):
         check_contract("toy", dataset(hub(), form="triples"), triples)
+
+
+def labelled(*labels, splits=None, contract=None):
+    """Check texts of these labels against a contract."""
+    rows = [
+        {"split": split, "text1": f"text {number}", "label": label}
+        for number, (label, split) in enumerate(zip(labels, splits or [""] * len(labels), strict=True))
+    ]
+    table = pa.Table.from_pylist(rows, schema=LABELLED)
+    check_contract("toy", dataset(local(), form="labelled", contract=contract), table)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "sport ",
+        "Sport",
+        "sport\u00a0",
+        "sport\u200b",
+        "spo rt",
+        "\uff53port",
+        "SPORT",
+        " sport",
+        "sport\u00ad",
+    ],
+)
+def test_labels_that_are_almost_the_same_are_refused(other):
+    labelled("sport", "food", "sport", "food")
+    with pytest.raises(
+        DataError,
+        match=rf"labels 'sport' \(2 rows\) and {re.escape(repr(other))} \(1\) are spelt almost alike",
+    ):
+        labelled("sport", "food", other, "sport", contract={"labels": 3})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("caf\xe9", "cafe\u0301"), ("1", "1.0"), ("1", "01"), ("-1", "-1.00"), ("true", "TRUE")],
+)
+def test_labels_of_one_value_in_two_forms_are_refused(one, other):
+    labelled(one, one, "2", "2")
+    with pytest.raises(DataError, match="are spelt almost alike"):
+        labelled(one, "2", other, "2")
+
+
+@pytest.mark.parametrize("missing", ["nan", "NaN", "NA", "None", "null", "N/A", "<NA>"])
+def test_a_label_for_missing_values_is_a_class_only_if_the_contract_counts_it(missing):
+    with pytest.raises(
+        DataError, match=rf"label '{missing}' \(1 rows\) may stand for a missing value.* labels: 3 into"
+    ):
+        labelled("a", missing, "b", "b", "a")
+    labelled("a", missing, "b", "b", "a", contract={"labels": 3})
+
+
+def test_a_label_of_first_rows_only_is_the_name_of_a_column():
+    thrice = ("label", "a", "b") * 3, [part for part in ("train", "dev", "test") for _ in range(3)]
+    with pytest.raises(DataError, match="label 'label' is only in the first row"):
+        labelled(*thrice[0], splits=thrice[1])
+    with pytest.raises(DataError, match="label 'stars' is only in the first row"):
+        labelled("stars", "a", "b", "a", "b")
+    labelled("stars", "a", "b", "a", "b", contract={"labels": 3})
+    labelled("2.5", "1", "3", "1", "3")
+    labelled("a", "b", "c", "b")
+
+
+def test_texts_that_are_all_numbers_are_another_column():
+    pairs = {
+        "subset": ["", ""],
+        "sentence1": ["a 1", "2"],
+        "sentence2": ["702876", "702977"],
+        "score": [1.0, 2.0],
+    }
+    with pytest.raises(
+        DataError, match=r"sentence2: all 2 texts are numbers, such as 702876\. Name the column of"
+    ):
+        check_contract("toy", dataset(local()), pa.table(pairs, schema=PAIRS))
+
+
+def test_a_missing_label_of_the_hub_is_no_class(hub_copy):
+    columns = {"text1": "text", "label": "label"}
+    for labels in ([1.0, None, 0.0], [1.0, float("nan"), 0.0], ["1", None, "0"]):
+        hub_copy(test={"text": [*"abc"], "label": labels})
+        with pytest.raises(DataError, match="row 2: label is missing"):
+            load("toy", dataset(hub(columns=columns), form="labelled"), None)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"sentence1": [1, 2]}, "column 'sentence1' cannot be read as sentence1: it has int64, no texts"),
+        ({"score": ["4.5", "4,5"]}, "column 'score' cannot be read as score: score '4,5' is not a number"),
+        ({"score": ["4.5", "1_0"]}, "score '1_0' is not a number"),
+        ({"score": ["4.5", "NaN"]}, "score 'NaN' is not a number"),
+    ],
+)
+def test_a_column_of_the_hub_that_is_another_is_named(hub_copy, columns, message):
+    good = {"sentence1": [*"ab"], "sentence2": [*"cd"], "score": ["4.5", " "]}
+    hub_copy(test=good)
+    assert load("toy", dataset(hub()), None)[0].dropped == {"no score": 1}
+    hub_copy(test=good | columns)
+    with pytest.raises(DataError, match=f"^{ON_HUB}: .*{message}"):
+        load("toy", dataset(hub()), None)
 
 
 def test_unjudged_pairs_and_empty_triples_are_dropped_and_counted(root, hub_copy):

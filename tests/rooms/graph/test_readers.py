@@ -43,6 +43,9 @@ def dataset(**source):
         ({"options": {}}, "options.columns: missing. Write it there, if the name of its block is right."),
         ({"options": {"columns": {"label": "y"}}}, "options.columns: label are of no form. Name score, sentence1"),
         ({"options": {"columns": COLUMNS, "header": ["y"]}}, "options.columns: x is not in header. Name it there."),
+        ({"options": {"columns": COLUMNS, "header": ["x", "y", "x"]}}, "options.header: x is there twice. Give each"),
+        *(({"options": {"columns": COLUMNS, "otherwise": name}}, f"options.otherwise: {name} is not an encoding of Python.")
+          for name in ("latin-99", "base64", "rot13", "utf-9", "")),
         ({"options": {"columns": COLUMNS | {"label": 3}}}, "options.columns.label: Input should be a valid string; found 3 (Column"),
         (
             {"reader": "lines", "form": "sentences", "files": {"text": {}}, "options": {"cleaning": "non"}},

@@ -35,14 +35,16 @@ class Rows(NamedTuple):
 
 
 def read_text(path: Path, otherwise: str | None = None) -> str:
-    """The text of a UTF-8 file without a byte order mark; lines end in a line feed alone.
+    """Return the text of a UTF-8 file without a byte order mark, with a line feed at the end of each line.
 
     Args:
         path: The file.
         otherwise: The encoding of a file that is not UTF-8.
 
     Raises:
-        DataError: naming the line that is not UTF-8.
+        DataError: naming the line that is not UTF-8; or that programs read in different ways, because of a carriage
+            return without a line feed, a control character that another encoding reads as a letter or quotation mark,
+            or lines in two encodings.
     """
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     try:
@@ -52,8 +54,46 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
             line = content.count(b"\n", 0, error.start) + 1
             problem = f"byte {content[error.start]:#x} is not UTF-8"
             raise DataError(f"{path}:{line}: {problem}. Convert the file to UTF-8.") from error
-        text = content.decode(otherwise)
-    return re.sub("\r+\n", "\n", text)
+        text = _decoded(path, content, otherwise)
+    text = re.sub("\r+\n", "\n", text)
+    if found := re.search("\r", text):
+        line, feeds, returns = text.count("\n", 0, found.start()) + 1, text.count("\n"), text.count("\r")
+        problem = f"a carriage return without a line feed, so that the file has {feeds} or {feeds + returns} line ends"
+        raise DataError(f"{path}:{line}: {problem}. Convert its line ends to line feeds.")
+    return text
+
+
+def _decoded(path: Path, content: bytes, encoding: str) -> str:
+    """The text of a file that is not UTF-8."""
+    for line, part in enumerate(content.split(b"\n"), start=1):
+        if not part.isascii() and _is_utf8(part):
+            problem = f"line {line} is UTF-8, and other lines are not"
+            raise DataError(f"{path}:{line}: {problem}. Convert the file to UTF-8.")
+    try:
+        text = content.decode(encoding)
+    except UnicodeError as error:
+        problem = f"neither UTF-8 nor {encoding}"
+        raise DataError(f"{path}: {problem}: {error}. Convert the file to UTF-8.") from error
+    if found := re.search("[\x80-\x9f]", text):
+        line, byte = text.count("\n", 0, found.start()) + 1, found[0].encode("latin-1")
+        problem = f"byte {byte[0]:#x} is a control character in {encoding}"
+        if letter := byte.decode("cp1252", "ignore"):
+            problem, advice = (
+                f"{problem}, and {letter} in cp1252",
+                "Set otherwise: cp1252, or convert the file to UTF-8",
+            )
+        else:
+            advice = "Convert the file to UTF-8"
+        raise DataError(f"{path}:{line}: {problem}. {advice}.")
+    return text
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def split_lines(text: str) -> list[str]:

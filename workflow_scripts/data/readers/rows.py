@@ -2,18 +2,18 @@
 
 import csv
 import io
-import math
 import re
 from collections import Counter
-from collections.abc import Iterator
-from itertools import combinations
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, zip_longest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from workflow_scripts.columns import FORMS, LABELLED, PAIRS, SIDES
 from workflow_scripts.data.readers import Files, Rows, read_text, split_lines
-from workflow_scripts.data.tables import table_of
+from workflow_scripts.data.tables import MISSING, TEXT_COLUMNS, number_of, table_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.sources import PARTS, ClassFiles, Delimited, Lee
 
@@ -30,13 +30,17 @@ def delimited(files: Files, options: Delimited) -> Rows:
         Rows of the form with the configured columns.
 
     Raises:
-        DataError: if a column is missing; or naming a line with too few or too many cells, without a label, or with a
-            score that is not a number.
+        DataError: if a column is missing; naming a line with too few or too many cells, without a label, or with a
+            score that is not a number; or naming a line that can be read in two ways: with quotation marks around
+            cells or as text, as a header or as a row.
     """
     schema = FORMS[str(options.form)]  # the settings refuse a source without a form
     rows = []
     for part in [part for part in PARTS if part in files]:
-        for place, cells in _rows(files[part], options):
+        found = [*_rows(files[part], options)]
+        if options.header:
+            _check_first(found)
+        for place, cells in found:
             row = {"split": "" if part == "all" else part, "subset": ""} | cells
             try:
                 rows.append([_cell(name, row.get(name), options) for name in schema.names])
@@ -45,20 +49,37 @@ def delimited(files: Files, options: Delimited) -> Rows:
     return Rows(table_of(rows, schema))
 
 
+def _check_first(rows: Sequence[tuple[str, Mapping[str, str]]]) -> None:
+    """Raise DataError if only the first row has texts of one word, as names of columns are."""
+    named = [
+        all(re.fullmatch(r"#?\w+", row[name]) for name in TEXT_COLUMNS if name in row) for _, row in rows
+    ]
+    if len(rows) > 1 and named[0] and not any(named[1:]):
+        place, row = rows[0]
+        problem = f"{[*row.values()]} look like names of columns: all other lines have texts of several words"
+        raise DataError(f"{place}: {problem}. Leave out header; or move the line, if it is a row.")
+
+
 def _rows(path: Path, options: Delimited) -> Iterator[tuple[str, dict[str, str]]]:
     """File and number of each line, and its cells by the columns of the form."""
     lines = _lines(path, options)
-    header = options.header or next(lines, (1, [""]))[1]
+    first, header = (1, options.header) if options.header else next(lines, (1, [""]))
+    _check_quotes(f"{path}:{first}", header, len(header), options)
     for column in options.columns.values():
         if header.count(column) != 1:
             problem = f"no column {column!r}" if column not in header else f"column {column!r} is there twice"
             raise DataError(
                 f"{path}:1: {problem}; has {header}. Correct the options columns, header and separator."
             )
+    names = [name.strip().casefold() for name in header]
     for number, cells in lines:
+        _check_quotes(f"{path}:{number}", cells, len(header), options)
         if len(cells) < len(header) or (len(cells) > len(header) and not options.open_ended):
             problem = f"{len(cells)} columns; there should be {len(header)}"
             raise DataError(f"{path}:{number}: {problem}. Correct the line, or the option header.")
+        if [cell.strip().casefold() for cell in cells[: len(names)]] == names:
+            advice = "Leave out the option header." if options.header else "Remove the line."
+            raise DataError(f"{path}:{number}: the line has the names of the columns. {advice}")
         row = dict(zip(header, cells, strict=False))
         texts = {name: row[column] for name, column in options.columns.items()}
         if options.between:
@@ -70,16 +91,46 @@ def _rows(path: Path, options: Delimited) -> Iterator[tuple[str, dict[str, str]]
         yield f"{path}:{number}", {n: text.strip() if options.strip else text for n, text in texts.items()}
 
 
+def _check_quotes(place: str, cells: list[str], width: int, options: Delimited) -> None:
+    """Raise DataError if ``quoted`` is left out, and a line has as many, but other, cells with marks around them."""
+    if options.quoted is not None or not any(cell.startswith('"') for cell in cells):
+        return
+    line = options.separator.join(cells)
+    backslash = '\\"' in line  # before a mark within a cell, instead of a second mark
+    escapes: dict[str, Any] = {"doublequote": False, "escapechar": "\\"} if backslash else {}
+    try:
+        (others,) = csv.reader([line], delimiter=options.separator, strict=True, **escapes)
+    except csv.Error:
+        return
+    if others != cells and (len(others) == width or (len(others) > width and options.open_ended)):
+        pairs = zip_longest(cells, others, fillvalue="")
+        cell, other = next((f"{cell:.60}", f"{other:.60}") for cell, other in pairs if cell != other)
+        problem = f"{cell!r} is {other!r} if quotation marks may stand around cells"
+        advice = "Write marks within cells double and set" if backslash else "Set"
+        raise DataError(f"{place}: {problem}. {advice} quoted: true; or quoted: false, if they are text.")
+
+
 def _lines(path: Path, options: Delimited) -> Iterator[tuple[int, list[str]]]:
     """Number and cells of each line, including a header."""
     text = read_text(path, options.otherwise).translate(str.maketrans("", "", options.remove))
+    lines = split_lines(text)
     if not options.quoted:
         most = len(options.header) - 1 if options.header and options.separator == " " else -1
-        yield from enumerate((line.split(options.separator, most) for line in split_lines(text)), start=1)
+        yield from enumerate((line.split(options.separator, most) for line in lines), start=1)
         return
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=options.separator, strict=True)
+    before = 0
     try:
-        yield from ((reader.line_num, cells) for cells in reader if cells)
+        for cells in reader:
+            joined, before = lines[before : reader.line_num], reader.line_num
+            tabs = {line.count("\t") + 1 for line in joined}
+            if len(joined) > 1 and options.separator == "\t" and tabs == {len(cells)}:
+                problem = f"{len(joined)} lines that end here are one row, or a row each if quotation marks are text"
+                raise DataError(
+                    f"{path}:{before}: {problem}. Set quoted: false, or take tabs out of the cells."
+                )
+            if cells:
+                yield before, cells
     except csv.Error as error:
         raise DataError(f"{path}:{reader.line_num}: {error}. Correct the quotation marks.") from error
 
@@ -88,26 +139,18 @@ def _cell(name: str, text: str | None, options: Delimited) -> str | float | None
     """The value of a column of the form; None for a pair that was not judged.
 
     Raises:
-        ValueError: if there is no label, or the score is not finite.
+        ValueError: if there is no label, or the score is not a number.
     """
     if name == "score":
-        return _number(text) if text and text.strip() else None
+        if text and text.strip().casefold() in MISSING:
+            raise ValueError(f"score {text!r} is not a number; a pair that was not judged has an empty cell")
+        return number_of(text) if text and text.strip() else None
     if name != "label" or text is None:
         return text
     label = text.partition(options.label_until)[0] if options.label_until else text
-    if not label:
+    if not label.strip():
         raise ValueError("no label")
-    return f"{_number(label):g}" if options.graded else label
-
-
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ValueError(f"score {text!r} is not a number")
-    return value
+    return np.format_float_positional(number_of(label), trim="-") if options.graded else label
 
 
 # Texts were lower-cased before the escapes were written, so a capital M marks an escape.
@@ -145,7 +188,7 @@ def lee(files: Files, _options: Lee) -> Rows:
     Raises:
         DataError: if the ratings are not a square matrix of numbers with a row for every document.
     """
-    documents, file = files["documents"].read_text("latin-1").removesuffix("\n").split("\n"), files["ratings"]
+    documents, file = split_lines(read_text(files["documents"], otherwise="latin-1")), files["ratings"]
     try:
         ratings = np.loadtxt(file, ndmin=2)
     except ValueError as error:

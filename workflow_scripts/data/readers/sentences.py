@@ -4,7 +4,7 @@ import bz2
 import html
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,15 +88,29 @@ def lines(files: Files, options: Lines) -> Rows:
         Rows of the form ``sentences``.
 
     Raises:
-        DataError: naming the first line that is not UTF-8.
+        DataError: naming the first line that is not UTF-8; or if all lines have cells set off by tabs, or are JSON.
     """
     found = split_lines(read_text(files["text"]))
+    _check_plain(files["text"], [line for line in found if line.strip()])
     if options.cleaning == "none":
         return Rows(table_of([(line, document, 0) for document, line in enumerate(found)], SENTENCES))
     cleaned = [" ".join(line.split()) for line in found]
     blank = Counter({"blank": cleaned.count("")})
     table, cut = keep_sentences(([line] for line in cleaned if line), options.min_words, options.max_words)
     return Rows(table, blank + cut)
+
+
+def _check_plain(path: Path, lines: Sequence[str]) -> None:
+    """Raise DataError if lines are rows of a table or JSON instead of sentences."""
+    found = None
+    if len(cells := {line.count("\t") + 1 for line in lines}) == 1 and cells != {1}:
+        found = f"have {cells.pop()} cells set off by tabs"
+    for marks, name in (('""', "have quotation marks around them"), ("{}", "are JSON")):
+        if all(len(line) > 1 and (line[0], line.rstrip()[-1]) == (*marks,) for line in lines):
+            found = name
+    if found and len(lines) > 1:
+        advice = "Write nothing but the sentences into a file, one a line."
+        raise DataError(f"{path}: all lines {found}, and would be sentences as they are. {advice}")
 
 
 _HEADING = re.compile(r"= .* =$")

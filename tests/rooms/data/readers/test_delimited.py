@@ -85,8 +85,13 @@ def test_several_rows_and_the_same_with_line_ends_of_windows(parsed, options, co
 
 def test_parts_are_splits_in_their_order_and_scores_may_be_labels(parsed):
     columns = {"text1": "sentence1", "text2": "sentence2", "label": "score"}
-    rows = parsed(STSB | {"columns": columns, "graded": True}, test="c,d,2.615\n", train="a,b,5.0\n")
-    assert rows == [("train", "a", "b", "5"), ("test", "c", "d", "2.615")]
+    test, train = "c,d,2.615\ne,f,3.333333333333\n", "a,b,5.0\n"
+    rows = parsed(STSB | {"columns": columns, "graded": True}, test=test, train=train)
+    assert rows == [
+        ("train", "a", "b", "5"),
+        ("test", "c", "d", "2.615"),
+        ("test", "e", "f", "3.333333333333"),
+    ]
 
 
 def test_sentevals_copy_of_trec_and_the_release_are_read_alike(parsed):
@@ -130,3 +135,68 @@ def test_a_misfit_is_named_by_its_line(parsed, options, content, message):
     with pytest.raises(DataError, match=message) as stopped:
         parsed(options, all=content)
     assert "\n" not in str(stopped.value)
+
+
+TOPICS = {"columns": {"text1": "text", "label": "label"}}
+NAMED = TOPICS | {"header": ["text", "label"]}
+TOPIC = "text\tlabel\n"
+ROWS = "The team won it.\tsport\nThe soup was hot.\tfood\n"
+SAID = '"He said ""no"" twice."\tsport\nThe soup was hot.\tfood\n'
+PAIRED = TSV + "4.5\tA dog ran.\tA cat sat.\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "content", "message"),
+    [
+        (TOPICS, TOPIC + SAID, """all:2: '"He said ""no"" twice."' is 'He said "no" twice.' if .* Set quoted: true; or quoted: false"""),
+        (TOPICS, TOPIC + SAID.replace('""no""', r"\"no\""), """all:2: .* is 'He said "no" twice.' if .* Write marks within cells double"""),
+        (TOPICS, '"text"\t"label"\n"The team."\t"sport"\n', "all:1: '\"text\"' is 'text' if"),
+        (TOPICS | {"separator": ","}, 'text,label\n"The team, ours.",sport\n', "all:2: .* is 'The team, ours.' if"),
+        (STSB_RELEASE, 'news\tOnWN\t3\t"a\tb"\tc\td\n', "all:1: '\"a' is 'a.tb' if"),
+        (TOPICS | {"quoted": True}, TOPIC + '"No, he said.\tsport\nThe soup"\tfood\n', "all:3: 2 lines that end here are one row, or a row each"),
+        (NAMED, TOPIC + ROWS, "all:1: the line has the names of the columns. Leave out the option header"),
+        (NAMED, "Text \t Label\n" + ROWS, "all:1: the line has the names of the columns"),
+        (NAMED, "review\tstars\n" + ROWS, r"all:1: \['review', 'stars'\] look like names of columns"),
+        (TOPICS, TOPIC + ROWS + TOPIC, "all:4: the line has the names of the columns. Remove the line"),
+        (TRIPLES | {"header": ["sent0", "sent1", "hard_neg"]}, "anchor,positive,negative\nA dog ran.,It ran.,It sat.\n", "all:1: .* look like"),
+        (TOPICS | {"header": ["text", "text", "label"]}, "", "header: text is there twice"),
+        (TOPICS, (TOPIC + ROWS).replace("\n", "\r"), "all:1: a carriage return without a line feed, so that the file has 0 or 3 line ends"),
+        (TOPICS, TOPIC + ROWS.replace("was hot", "was\rhot"), "all:3: a carriage return without a line feed, so that the file has 3 or 4"),
+        *((SCORED, PAIRED.replace("4.5", text), f"all:2: score '{text}' is not a number") for text in
+          ("1_0", "4,5", "1,000.5", "\uff14.\uff15", "\u0664", "1e999", "nan", "N/A", "-inf", "85%", "3/5", "0x1", "4.5.")),
+        (TOPICS | {"otherwise": "latin-1"}, (TOPIC + ROWS).encode().replace(b"hot", b"hot\x92"), "all:3: byte 0x92 .* latin-1, and \u2019 in cp1252. Set otherwise: cp1252"),
+        (TOPICS | {"otherwise": "latin-1"}, (TOPIC + ROWS).encode().replace(b"hot", b"hot\x81"), "all:3: byte 0x81 is a control character in latin-1. Convert"),
+        (TOPICS | {"otherwise": "latin-1"}, (TOPIC + ROWS).encode().replace(b"hot", b"h\xf6t") + "Caf\xe9\tfood\n".encode(), "all:4: line 4 is UTF-8, and other lines are not"),
+        (TOPICS | {"otherwise": "cp1252"}, (TOPIC + ROWS).encode().replace(b"hot", b"hot\x81"), "all: neither UTF-8 nor cp1252"),
+    ],
+)  # fmt: skip
+def test_what_can_be_read_in_two_ways_is_refused(parsed, options, content, message):
+    with pytest.raises((DataError, ValueError), match=message) as stopped:
+        parsed(options, all=content)
+    assert "\n" not in str(stopped.value) or "header" in options
+
+
+def test_what_was_said_decides_how_quotation_marks_are_read(parsed):
+    said = [row[1] for row in parsed(TOPICS | {"quoted": True}, all=TOPIC + SAID)]
+    assert said == ['He said "no" twice.', "The soup was hot."]
+    text = [row[1] for row in parsed(TOPICS | {"quoted": False}, all=TOPIC + SAID)]
+    assert text == ['"He said ""no"" twice."', "The soup was hot."]
+
+
+@pytest.mark.parametrize(
+    "text", ['"No," he said.', 'A "word" here.', '" so', 'he said "', "'So'", '"A" and "B"']
+)
+def test_quotation_marks_that_stand_around_no_cell_are_text(parsed, text):
+    assert [row[1] for row in parsed(TOPICS, all=f"{TOPIC}{text}\tsport\n")] == [text]
+    twice = QUALITY | {"columns": {"label": "label", "text1": "text", "text2": "more"}}
+    assert parsed(twice, all=f"label\ttext\tmore\n1\t{text}\t{text}\n") == [("", text, text, "1")]
+
+
+def test_numbers_are_written_with_a_point_and_may_have_an_exponent(parsed):
+    numbers = {"4.5": 4.5, " 4. ": 4.0, ".5": 0.5, "-1": -1.0, "+2": 2.0, "1e-05": 1e-5, "2.5E+0": 2.5}
+    for text, value in numbers.items():
+        assert parsed(SCORED, all=PAIRED.replace("4.5", text)) == [("", "A dog ran.", "A cat sat.", value)]
+
+
+def test_texts_of_one_word_each_are_no_header(parsed):
+    assert len(parsed(NAMED, all="Good\t1\nBad\t0\nNot so good.\t0\n")) == 3

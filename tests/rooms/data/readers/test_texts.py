@@ -85,10 +85,14 @@ def test_paragraphs_become_sentences_and_headings_go(written):
 
 
 def test_the_upper_triangle_is_read_row_by_row(written):
-    """A line ends at a line feed alone: Latin-1 has U+0085, which some programs write for an ellipsis."""
-    files = written(documents="caf\xe9\x85 on\nb\nc\n".encode("latin-1"), ratings="1 .2 .3\n9 1 .4\n9 9 1\n")
-    pairs = [("caf\xe9\x85 on", "b", 0.2), ("caf\xe9\x85 on", "c", 0.3), ("b", "c", 0.4)]
-    assert rows(lee(files, Lee())) == [("", *pair) for pair in pairs]
+    """In Latin-1 as released, or in UTF-8; a line ends at a line feed only."""
+    text, ratings = "caf\xe9\u2028 on\nb\nc\n", "1 .2 .3\n9 1 .4\n9 9 1\n"
+    pairs = [("caf\xe9\u2028 on", "b", 0.2), ("caf\xe9\u2028 on", "c", 0.3), ("b", "c", 0.4)]
+    assert rows(lee(written(documents=text.encode(), ratings=ratings), Lee())) == [
+        ("", *pair) for pair in pairs
+    ]
+    files = written(documents=text.replace("\u2028", "").encode("latin-1"), ratings=ratings)
+    assert rows(lee(files, Lee()))[0] == ("", "caf\xe9 on", "b", 0.2)
 
 
 @pytest.mark.filterwarnings("ignore:loadtxt")
@@ -106,3 +110,17 @@ def test_the_upper_triangle_is_read_row_by_row(written):
 def test_ratings_that_do_not_fit_the_documents_are_refused(written, documents, ratings):
     with pytest.raises(DataError, match="ratings"):
         lee(written(documents=documents, ratings=ratings), Lee())
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ("One dog.\t1\nTwo dogs.\t0\n", "2 cells set off by tabs"),
+        ('{"text": "One dog."}\n{"text": "Two dogs."}\n', "are JSON"),
+        ('"One dog."\n"Two ""dogs""."\n', "have quotation marks around them"),
+    ],
+)
+def test_lines_that_are_rows_of_something_else_are_no_sentences(written, content, found):
+    with pytest.raises(DataError, match=f"text: all lines .*{found}"):
+        lines(written(text=content), Lines())
+    assert len(lines(written(text=content + "A plain one.\n"), Lines()).table) == 3
