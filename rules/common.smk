@@ -7,7 +7,7 @@ from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph import outside, reporting
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
-from workflow_scripts.graph.console import check_configfiles, print_study, warn
+from workflow_scripts.graph.console import check_configfiles, print_study, share_gpus, warn
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.folders import cache_warning
 from workflow_scripts.graph.job_specs import JobSpec
@@ -31,7 +31,8 @@ with one_line_errors():
     else:
         OVER, GIVEN = workflow.overwrite_configfiles, workflow.config_settings.config
         config = load_config(Path(CLONE), OVER, as_in_a_file(GIVEN))
-print_study(config, OVER)
+GPUS = share_gpus(workflow)
+print_study(config, OVER, GPUS)
 STUDY = open_study(config, Path(CLONE), OVER, GIVEN)
 EXTRACTION, FIGURES = Extraction(STUDY), reporting.Figures(STUDY)
 PAGE, CLAIMS = reporting.Page(STUDY), reporting.Claims(STUDY)
@@ -57,7 +58,7 @@ config_settings = partial(settings_of, lambda w: SETTINGS)  # settings: parts of
 job_resources = partial(
     resources_of, STUDY
 )  # resources: memory and runtime of a job, by the encoders that it loads
-on_gpu = lambda kind: int(kind in SETTINGS.evaluation.on_gpu)  # resources: GPUs of an evaluation
+on_gpu = lambda kind: int(SETTINGS.evaluation.asks(kind, here=bool(GPUS)))  # resources: GPUs of an evaluation
 
 
 pathvars:

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.planning import DEMO, ROOT, copy_tree, planned_jobs, run
+from tests.cards import machine
+from tests.planning import DEMO, ROOT, copy_tree, planned_jobs, run, run_alone
 
 
 def preflight(folder, *words):
@@ -23,6 +24,28 @@ def test_every_job_is_counted_once_as_snakemake_counts_it(tmp_path):
     rows = rules_of(tmp_path)
     assert {row["rule"]: row["jobs"] for row in rows} == planned_jobs(copy_tree(tmp_path / "clone"))
     assert all(row["memory, GB"] > 0 and row["h at most"] > 0 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("config", "scheduled", "asks"),
+    [("{}", {}, 1), ("{on_gpu: [clustering]}", {}, None), ("{}", {"SLURM_JOB_ID": "7"}, None)],
+)
+def test_scored_pairs_are_encoded_on_a_gpu_of_this_machine(tmp_path, config, scheduled, asks):
+    """A queue is not asked for one."""
+    here = machine(tmp_path / "machine")
+    place = {**here, "PYTHONPATH": f"{ROOT}:{here['PYTHONPATH']}", **scheduled}
+    words = (
+        "preflight",
+        "--offline",
+        "--json",
+        "--configfile",
+        str(ROOT / DEMO),
+        "--config",
+        f"evaluation={config}",
+    )
+    said = run_alone(tmp_path, "-m", "workflow_scripts", *words, **place)
+    gpus = {row["rule"]: row["GPUs each"] for row in json.loads(said.stdout)["jobs by rule"]}
+    assert gpus["train_encoder"] == 1 and gpus["evaluate_sts"] == asks
 
 
 def test_a_paper_is_a_target_of_its_tables_and_figures(tmp_path):

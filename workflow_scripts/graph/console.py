@@ -18,6 +18,8 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from workflow_scripts.errors import advice, one_line_errors, refuse
 from workflow_scripts.graph.clone import call_words, from_here, is_in_job
+from workflow_scripts.provenance import cards
+from workflow_scripts.provenance.closure import installed
 
 _SENTENCE = re.compile(
     r"[\w.]*(?:Error|Exception|Interrupt|Exit)\b|(?:Preempted|Interrupted)\b|slurmstepd\S*: error: |Killed$"
@@ -44,16 +46,40 @@ def check_configfiles() -> None:
         )
 
 
-def print_study(config: Mapping[str, Any], configfiles: Iterable[str | Path]) -> None:
-    """Print the study that is planned, and its files, of which the last to name one names it; nothing within a job.
+def share_gpus(workflow: Any) -> int:
+    """Let as many jobs that ask for a GPU run at once as there are GPUs; return their number.
+
+    0, and no limit, if jobs are submitted to a scheduler, or this machine has none. ``--resources gpu=N`` sets another
+    limit. Which GPU is a job's own is decided when it begins (``provenance.cards``).
+    """
+    if workflow.remote_exec:
+        os.environ[cards.GRANTED] = "1"
+    if workflow.resource_settings.nodes is not None:  # of the main process, whose jobs are submitted
+        return 0
+    number = len(cards.visible())
+    if number and "gpu" not in workflow.global_resources:
+        workflow.register_resource("gpu", number)
+    return number
+
+
+def print_study(config: Mapping[str, Any], configfiles: Iterable[str | Path], gpus: int) -> None:
+    """Print the study that is planned, its files, of which the last to name one names it, and GPUs; nothing in a job.
 
     Args:
         config: As all files make it, unchecked.
         configfiles: As after --configfile.
+        gpus: Number of this machine's GPUs that jobs share.
     """
     read = ", ".join(map(from_here, configfiles)) or "the repository's own files: no --configfile is given"
-    if not is_in_job():
-        _say(f"Study {config.get('name')}, from {read}")
+    if is_in_job():
+        return
+    _say(f"Study {config.get('name')}, from {read}")
+    if gpus:
+        _say(f"GPUs of this machine: {gpus}, each used by one job at a time")
+    elif cards.lack_cuda():
+        _say(
+            f"PyTorch {installed('torch')} cannot use this machine's GPUs: make environment LOCK=requirements-gpu.lock"
+        )
 
 
 def warn(line: str) -> None:

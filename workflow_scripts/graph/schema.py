@@ -305,10 +305,22 @@ class DevelopmentBlock(Development):
 class EvaluationBlock(Settings):
     """Resources of evaluations."""
 
-    on_gpu: list[Literal["clustering", "mteb", "search", "sts", "transfer", "extraction"]] = Field(
-        description="Kinds of suites whose jobs ask for a GPU each and encode there; extraction: that study.",
+    on_gpu: list[Literal["clustering", "mteb", "search", "sts", "transfer", "extraction"]] | None = Field(
+        description="Kinds of suites whose jobs ask for a GPU each and encode there; extraction: that study. "
+        "null: all, but in a queue not sts.",
         json_schema_extra=OPERATIONAL,
     )
+
+    def asks(self, kind: str, *, here: bool) -> bool:
+        """Whether jobs of a kind ask for a GPU.
+
+        Args:
+            kind: Of a suite, or ``extraction``.
+            here: Whether jobs share GPUs of this machine.
+        """
+        if self.on_gpu is None:
+            return here or kind != "sts"
+        return kind in self.on_gpu
 
 
 class Configuration(Settings):

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from workflow_scripts.errors import one_line_errors
+from workflow_scripts.provenance import cards
 from workflow_scripts.provenance.job import begin, check_loaded
 
 
@@ -26,8 +27,13 @@ def main(arguments: Sequence[str]) -> None:
     if rank is None and job.restore():  # the processes that share a training are started after this
         return
     processes = call["settings"].get("training", {}).get("gpus", 1)
-    if processes > 1 and rank is None:
-        become(["workflow_scripts.jobs", rule, text], processes)
+    if rank is None:
+        asked = job.operational.get("gpu", 0)  # no more than Snakemake may give away at once
+        cards.take(processes if asked and processes > 1 else asked)
+        if processes > 1:
+            become(["workflow_scripts.jobs", rule, text], processes)
+    else:
+        cards.end_with_parent()
     gc.disable()  # imports make no garbage, and looking for it takes a fifth of the time that PyTorch needs
     module = importlib.import_module(f"workflow_scripts.{call['module']}")
     gc.freeze()  # what has been loaded stays

@@ -8,7 +8,8 @@ its code, and of a class its defaults and methods. Types, ranges and description
 refused, and the settings are part of the key (``graph.job_specs``). If a key chooses one of several classes, the job names
 that class.
 
-Five modules decide nothing (``UNKEYED``): error messages, the cache, the command line of jobs, their key, and this one.
+Six modules decide nothing (``UNKEYED``): error messages, the cache, the card of a job, its command line, its key, and
+this one.
 They can stop a job or describe it, but cannot change its result: they import no package that holds or processes data,
 which a test checks.
 """
@@ -26,7 +27,7 @@ from workflow_scripts.errors import ConfigError, DataError
 
 PACKAGE = Path(__file__).parent.parent
 ROOT = PACKAGE.parent
-UNKEYED = ("errors.py", *(f"provenance/{name}.py" for name in ("cache", "closure", "job", "key")))
+UNKEYED = ("errors.py", *(f"provenance/{name}.py" for name in ("cache", "cards", "closure", "job", "key")))
 """Files below this package that decide no result."""
 UNKEYED_FILES = tuple(f"{PACKAGE.name}/{file}" for file in UNKEYED)
 """The same, relative to the repository's root."""
