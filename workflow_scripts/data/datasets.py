@@ -248,11 +248,25 @@ def check_contract(
         )
     if dataset.form == "pairs" and (row := pc.index(pc.is_finite(table["score"]), False).as_py()) >= 0:
         raise DataError(f"datasets.{name}: row {row + 1}: score is not finite. Correct the file.")
-    if contract.score_range and len(table):
-        low, high = pc.min_max(table["score"]).as_py().values()
+    if contract.score_range and len(table) and dataset.form in ("pairs", "labelled"):
+        low, high = _score_range(name, dataset.form, table)
         if low < contract.score_range[0] or high > contract.score_range[1]:
             problem = f"scores from {low} to {high}; its contract says {contract.score_range}"
             raise DataError(f"datasets.{name}: {problem}.")
+
+
+def _score_range(name: str, form: str, table: pa.Table) -> tuple[float, float]:
+    """The lowest and highest score, or grade of labelled texts."""
+    if form == "pairs":
+        low, high = pc.min_max(table["score"]).as_py().values()
+        return low, high
+    try:
+        grades = [number_of(label) for label in table["label"].to_pylist()]
+    except ValueError as error:
+        raise DataError(
+            f"datasets.{name}: {error}, and its contract has a score_range. Correct either."
+        ) from error
+    return min(grades), max(grades)
 
 
 def _comparisons(form: str, contract: Contract, table: pa.Table) -> dict[str, tuple[Any, Any]]:

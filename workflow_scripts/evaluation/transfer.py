@@ -7,9 +7,11 @@ The splits of a task decide its protocol:
 * train and test (TREC, MRPC): the penalty is chosen by cross-validation on train, then train is fitted again.
 * train, dev and test (SST2, SST5, SciCite, SICK-E): the penalty is chosen on dev.
 
-Pairs of texts have the features [|u - v|, u * v]; two-class pairs (MRPC) also get the F1 of the second class. Graded
-tasks (SICK-R, STS-B) have soft classes: 3.6 is 0.4 of class 3 and 0.6 of class 4; the prediction is the expected
-class, and the penalty is chosen by Pearson correlation on dev.
+Pairs of texts have the features [|u - v|, u * v]. A task with a class in the setting ``positive`` (MRPC) also gets its
+F1. Graded tasks (SICK-R, STS-B) have five soft classes at equal distances over the range of their grades, which is that
+of the training part or of the setting ``grades``: from 1 to 5, 3.6 is 0.4 of class 3 and 0.6 of class 4. The prediction
+is the expected class, and the penalty is chosen by Pearson correlation on dev. SentEval's code has the range 1 to 5
+for every task.
 
 The classifier is one of two:
 
@@ -28,8 +30,9 @@ by mean squared error on probabilities, with Adam).
 Shape suffixes: N rows, D features, C classes, P problems, S penalties.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +45,7 @@ from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from workflow_scripts.arrays import Floats, Integers, Vectors
+from workflow_scripts.data.tables import number_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import senteval_classifier
 from workflow_scripts.evaluation.base import Score, Task, not_scored
@@ -51,8 +55,8 @@ from workflow_scripts.settings.suites import Transfer
 Config = Transfer
 
 
-GRADES = (1, 5)
-"""First and last class of graded tasks, as in SentEval."""
+_SOFT_CLASSES = 5
+"""Classes of graded tasks, as in SentEval."""
 _DECAYS = [1e-5, 1e-4, 1e-3, 1e-2]
 _STRENGTHS = [2.0**power for power in range(-2, 4)]
 _STRENGTHS_WITHOUT_DEV = [2.0**power for power in range(-1, 6)]
@@ -60,6 +64,15 @@ _TOLERANCE = 1e-7
 """Largest component of the gradient of the mean loss at which scikit-learn stops; predictions no longer change."""
 _NEVER = -1e9
 """Logit of a class without a row."""
+
+
+class Positive(NamedTuple):
+    """The class whose F1 is measured."""
+
+    number: int
+    label: str
+
+
 Problem = tuple[Integers, Integers | None]
 """Rows to train a classifier on with every penalty, and held-out rows to evaluate it on, or None."""
 
@@ -67,11 +80,12 @@ Problem = tuple[Integers, Integers | None]
 def load(task: str, table: pa.Table, config: Config) -> Task:
     """A task of texts or pairs of texts.
 
-    Scored by ``accuracy`` (and ``f1`` for two-class pairs), or ``spearman`` and ``pearson`` for a graded task, and by
+    Scored by ``accuracy`` (and ``f1`` of its positive class), or ``spearman`` and ``pearson`` for a graded task, and by
     the score on the rows that chose the penalty (``dev_accuracy``, ``dev_pearson``).
 
     Raises:
-        DataError: if a score is not a number, or a class has too few rows for the folds.
+        DataError: if a score is not a number, all scores of a part are equal, a class has too few rows for the folds or
+            none in the training part, or the positive class is none of the classes or has no test part.
     """
     graded = task in config.graded
     labels = _grades(task, table) if graded else table["label"].to_pylist()
@@ -85,6 +99,8 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
         return not_scored(task, "a graded task needs a dev split")
     sorted_N = np.array(labels)[order]
     targets_N: NDArray[Any] = sorted_N if graded else _classes(config, task, sorted_N)
+    _check_parts(task, sorted_N, rows, graded=graded)
+    positive = None if graded else _positive(config, task, sorted_N, rows)
     sides = ["text1"] if table["text2"].null_count else ["text1", "text2"]
 
     def score(first: Vectors, *second: Vectors) -> list[Score]:
@@ -92,18 +108,17 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
         if second:
             features = np.concatenate([np.abs(first - second[0]), first * second[0]], axis=1)
         if graded:
-            return _graded(task, features, targets_N, rows)
+            return _graded(config, task, features, targets_N, rows)
         if "" in rows:
             return _nested(config, task, features, targets_N)
-        two_class_pairs = targets_N.max() == 1 and bool(second)
-        return _tested(config, task, features, targets_N, rows, with_f1=two_class_pairs)
+        return _tested(config, task, features, targets_N, rows, positive)
 
     return Task([table[side].to_pylist() for side in sides], score)
 
 
 def _grades(task: str, table: pa.Table) -> list[float]:
     try:
-        return [float(label) for label in table["label"].to_pylist()]
+        return [number_of(label) for label in table["label"].to_pylist()]
     except ValueError as error:
         problem = f"{task}: {error}; labels of a graded task are scores"
         raise DataError(f"{problem}. Take it out of transfer.graded.") from error
@@ -118,6 +133,35 @@ def _classes(config: Config, task: str, labels: NDArray[Any]) -> Integers:
         need = f"{config.folds} folds need two classes and as many rows of one"
         raise DataError(f"{task}: {problem}; {need}. Check the column of labels.")
     return numbers
+
+
+def _check_parts(task: str, labels_N: NDArray[Any], rows: Mapping[str, Integers], *, graded: bool) -> None:
+    """Raise DataError if a part cannot be predicted: its grades are equal, or training lacks one of its classes."""
+    for part, places in rows.items():
+        found = Counter(labels_N[places].tolist())
+        if graded and len(found) == 1:
+            problem = f"all {len(places)} scores of the {part} part are {labels_N[places[0]]:g}"
+            raise DataError(f"{task}: {problem}. If they are hidden, leave the task out.")
+        known = found if part == "" else Counter(labels_N[rows["train"]].tolist())
+        lacking = [label for label, count in found.items() if not known[label] or (part == "" and count == 1)]
+        if lacking and not graded:
+            problem = f"class {lacking[0]!r} has {found[lacking[0]]} rows in the {part or 'one'} part"
+            problem += ", and none in training" if part else ", and none in training when it is tested"
+            raise DataError(f"{task}: {problem}. Correct the labels; if they are hidden, leave the task out.")
+
+
+def _positive(
+    config: Config, task: str, labels_N: NDArray[Any], rows: Mapping[str, Integers]
+) -> Positive | None:
+    """The number and name of the class whose F1 is measured."""
+    label = config.positive.get(task)
+    classes = np.unique(labels_N).tolist()
+    if label is not None and label not in classes:
+        problem = f"{label!r} is none of the classes {', '.join(map(repr, classes[:5]))}"
+        raise DataError(f"{task}: {problem}. Correct transfer.positive.")
+    if label is not None and "test" not in rows:
+        raise DataError(f"{task}: no test part, on which F1 is measured. Take it out of transfer.positive.")
+    return None if label is None else Positive(classes.index(label), label)
 
 
 def senteval_order(table: pa.Table, labels: Sequence[str] | Sequence[float]) -> list[int]:
@@ -151,8 +195,7 @@ def _tested(
     features: Vectors,
     labels: Integers,
     rows: Mapping[str, Integers],
-    *,
-    with_f1: bool,
+    positive: Positive | None,
 ) -> list[Score]:
     train, test = rows["train"], rows["test"]
     choosing = rows.get("dev", train)
@@ -171,9 +214,9 @@ def _tested(
         Score(task, "", "accuracy", accuracy, len(test)),
         Score(task, "", "dev_accuracy", dev_accuracy, len(choosing)),
     ]
-    if with_f1:
-        f1 = float(f1_score(labels[test], predicted, zero_division=0))
-        scores.append(Score(task, "", "f1", f1, len(test), "of the second class"))
+    if positive:
+        f1 = float(f1_score(labels[test] == positive.number, predicted == positive.number, zero_division=0))
+        scores.append(Score(task, "", "f1", f1, len(test), f"F1 of class {positive.label}"))
     return scores
 
 
@@ -191,10 +234,13 @@ def _chosen_by_folds(
     return [(weights[index], float(accuracies[index])) for weights, accuracies, index in finals]
 
 
-def _graded(task: str, features: Vectors, scores_N: Floats, rows: Mapping[str, Integers]) -> list[Score]:
-    targets = soft_classes(scores_N)
+def _graded(
+    config: Config, task: str, features: Vectors, scores_N: Floats, rows: Mapping[str, Integers]
+) -> list[Score]:
+    train = scores_N[rows["train"]]
+    targets = soft_classes(scores_N, *config.grades.get(task, (train.min(), train.max())))
     (weights,) = _solved(features, targets, [rows["train"]], _STRENGTHS)
-    classes, inputs_ND = np.arange(GRADES[0], GRADES[1] + 1), features.astype(np.float64)
+    classes, inputs_ND = np.arange(_SOFT_CLASSES), features.astype(np.float64)
     expected = {
         split: tied(_logits(weights.double(), inputs_ND[rows[split]]).softmax(dim=-1).numpy() @ classes)
         for split in ("dev", "test")
@@ -209,14 +255,14 @@ def _graded(task: str, features: Vectors, scores_N: Floats, rows: Mapping[str, I
     ]
 
 
-def soft_classes(scores_N: Floats) -> Floats:
-    """Divide each score between the two nearest classes, shape (N, C) (Tai et al. 2015).
+def soft_classes(scores_N: Floats, low: float, high: float) -> Floats:
+    """Divide each score between the two nearest of five classes from low to high, shape (N, C) (Tai et al. 2015).
 
     A score beyond the first or last class belongs only to that class, such as STS-B's scores below 1 (in SentEval, the
     targets of such scores sum to less than 1).
     """
-    clipped = np.clip(scores_N, *GRADES)
-    shares: Floats = np.maximum(0, 1 - np.abs(clipped[:, None] - np.arange(GRADES[0], GRADES[1] + 1)))
+    places = (np.clip(scores_N, low, high) - low) / (high - low) * (_SOFT_CLASSES - 1)
+    shares: Floats = np.maximum(0, 1 - np.abs(places[:, None] - np.arange(_SOFT_CLASSES)))
     return shares
 
 

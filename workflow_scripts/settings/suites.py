@@ -193,31 +193,50 @@ class Clustering(SuiteConfig):
 class Transfer(SuiteConfig):
     """A suite of transfer tasks."""
 
-    scores: ClassVar[Cells] = cells(
-        [""], ("accuracy", "dev_accuracy", "f1")
-    )  # f1 of two classes of pairs alone
+    scores: ClassVar[Cells] = cells([""], ("accuracy", "dev_accuracy"))
+    of_positive: ClassVar[Cells] = cells([""], ["f1"])
     of_grades: ClassVar[Cells] = cells([""], ("spearman", "pearson", "dev_pearson"))
 
     graded: list[str] = Field(description="Those datasets whose labels are scores.")
+    grades: dict[str, tuple[float, float]] = Field(
+        default={},
+        description="Scores of a graded dataset that the first and the last of its five soft classes stand for; left "
+        "out, the lowest and highest of its training part. SentEval has 1 and 5 for SICK and STS-B.",
+    )
+    positive: dict[str, str] = Field(
+        default={}, description="Class of a dataset whose F1 on the test part is measured too; 1 for MRPC."
+    )
     classifier: Literal["exact", "senteval"]
     folds: int = Field(ge=2, description="Folds of every cross-validation; SentEval 10.")
     seed: int = Field(ge=0, description="Seed of folds, batches and initial weights; SentEval 1111.")
 
     def conflicts(self) -> Iterator[str]:
-        """Graded tasks are among the tasks."""
-        return unknown(self.graded, self.datasets, "graded")
+        """Graded tasks are among the tasks, grades are of graded tasks, and positive classes of others."""
+        yield from unknown(self.graded, self.datasets, "graded")
+        yield from unknown(self.grades, self.graded, "grades")
+        yield from unknown(
+            self.positive, [name for name in self.datasets if name not in self.graded], "positive"
+        )
+        for name, (low, high) in self.grades.items():
+            if low >= high:
+                yield f"grades.{name}: {low:g} to {high:g}. Write the lowest score first."
 
     def for_task(self, task: str) -> Self:
-        """Settings that decide the scores of one task, with whether it is graded."""
-        return (
-            super()
-            .for_task(task)
-            .model_copy(update={"graded": [name for name in self.graded if name == task]})
-        )
+        """Settings that decide the scores of one task: with whether it is graded, its grades and positive class."""
+        alone = {
+            "graded": [name for name in self.graded if name == task],
+            "grades": {name: grades for name, grades in self.grades.items() if name == task},
+            "positive": {name: label for name, label in self.positive.items() if name == task},
+        }
+        return super().for_task(task).model_copy(update=alone)
 
     def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
-        """Correlations of graded tasks, and accuracies of others."""
-        return {task: self.of_grades if task in self.graded else self.scores for task in self.datasets}
+        """Correlations of graded tasks; accuracies of others, and the F1 of a positive class."""
+        classes = {
+            task: self.scores | self.of_positive if task in self.positive else self.scores
+            for task in self.datasets
+        }
+        return {task: self.of_grades if task in self.graded else classes[task] for task in self.datasets}
 
 
 class InvertedIndex(Settings):

@@ -119,13 +119,24 @@ def test_a_task_with_train_and_test_chooses_by_folds_of_train(random):
     train, test = split == "train", split == "test"
     strength, dev = chosen_by_folds(features[train], labels[train], [2.0**power for power in range(-1, 6)])
     predicted = fitted(features[train], labels[train], strength).predict(features[test].astype(float))
-    found = scores_of(table)
-    assert values(found) == {
-        "accuracy": pytest.approx((predicted == labels[test]).mean()),
-        "dev_accuracy": pytest.approx(dev, abs=1e-4),
-        "f1": pytest.approx(f1_score(labels[test], predicted)),
-    }
-    assert {score.metric: score.n for score in found} == {"accuracy": 60, "dev_accuracy": 200, "f1": 60}
+    for label in ("0", "1"):
+        found = scores_of(table, positive={"task": label})
+        assert values(found) == {
+            "accuracy": pytest.approx((predicted == labels[test]).mean()),
+            "dev_accuracy": pytest.approx(dev, abs=1e-4),
+            "f1": pytest.approx(f1_score(labels[test], predicted, pos_label=int(label))),
+        }
+        assert found[2].note == f"F1 of class {label}"
+        assert {score.metric: score.n for score in found} == {"accuracy": 60, "dev_accuracy": 200, "f1": 60}
+    assert values(scores_of(table)).keys() == {"accuracy", "dev_accuracy"}
+    with pytest.raises(
+        DataError, match=r"task: 'yes' is none of the classes '0', '1'\. Correct transfer.positive"
+    ):
+        transfer.load("task", table, SETTINGS.model_copy(update={"positive": {"task": "yes"}}))
+    with pytest.raises(DataError, match="task: no test part, on which F1 is measured"):
+        transfer.load(
+            "task", task(random, {"": 40})[0], SETTINGS.model_copy(update={"positive": {"task": "1"}})
+        )
 
 
 def test_a_task_with_dev_chooses_there_and_does_not_train_on_it(random):
@@ -141,14 +152,15 @@ def test_a_task_with_dev_chooses_there_and_does_not_train_on_it(random):
 
 
 def test_a_soft_class_of_3_6_lies_between_3_and_4():
-    shares = soft_classes(np.array([3.6, 1.0, 5.0, 0.2]))
+    scores = np.array([3.6, 1.0, 5.0, 0.2])
     expected = [[0, 0, 0.4, 0.6, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 1], [1, 0, 0, 0, 0]]
-    np.testing.assert_allclose(shares, expected, atol=1e-12)  # O-16
+    np.testing.assert_allclose(soft_classes(scores, 1, 5), expected, atol=1e-12)  # O-16
+    np.testing.assert_allclose(soft_classes(25 * (scores - 1), 0, 100), expected, atol=1e-12)
 
 
 def expected_classes(features, scores, train, strength):
     """By scikit-learn, with a row for each class that a score lies between, weighted by its share."""
-    shares = soft_classes(scores)[:train]
+    shares = soft_classes(scores, 1, 5)[:train]
     rows, classes = np.nonzero(shares)
     model = LogisticRegression(C=strength, tol=1e-8, max_iter=5000)
     model.fit(features[rows], classes, sample_weight=shares[rows, classes])
@@ -166,14 +178,75 @@ def test_a_graded_task_predicts_expected_classes_with_the_penalty_that_is_best_o
     dev = [pearsonr(scores[250:300], peer[250:300]).statistic for peer in peers]
     assert max(dev) > min(dev) + 1e-4
     predicted = peers[int(np.argmax(dev))][300:]
-    found = scores_of(table, graded=["task"])
+    found = scores_of(table, graded=["task"], grades={"task": (1, 5)})
     assert values(found) == {
         "spearman": pytest.approx(spearmanr(scores[300:], predicted).statistic, abs=1e-4),
         "pearson": pytest.approx(pearsonr(scores[300:], predicted).statistic, abs=1e-5),
         "dev_pearson": pytest.approx(max(dev), abs=1e-5),
     }
     assert found[0].n == 100
-    assert values(scores_of(table)).keys() == {"accuracy", "dev_accuracy"}
+    with pytest.raises(DataError, match=r"class '1\.\d+' has 1 rows in the test part, and none in training"):
+        scores_of(table)
+
+
+@pytest.mark.parametrize(("scale", "start"), [(1, 0), (0.25, -0.25), (25, -25), (-2, 7)])
+def test_grades_of_any_range_give_the_same_correlations(random, scale, start):
+    firsts = sentences(random, 200)
+    scores = np.clip(1 + np.abs(encode(firsts))[:, :3].sum(axis=1), 1, 5).round(2)
+    splits = ["train"] * 120 + ["dev"] * 40 + ["test"] * 40
+    zeros = ["0 " * (WIDTH - 1) + "0"] * 200
+
+    def found(labels):
+        table = pa.table([splits, firsts, zeros, [repr(float(one)) for one in labels]], schema=LABELLED)
+        return values(scores_of(table, graded=["task"]))
+
+    assert found(start + scale * scores) == pytest.approx(found(scores), abs=1e-4)
+    assert found(scores)["pearson"] > 0.5
+
+
+def hidden(labels, **parts):
+    splits = [part for part, rows in parts.items() for _ in range(rows)]
+    texts = [f"{number} 1 1 1 1 1 1 1" for number in range(len(splits))]
+    return pa.table([splits, texts, [None] * len(splits), labels], schema=LABELLED)
+
+
+@pytest.mark.parametrize(
+    ("labels", "parts", "graded", "message"),
+    [
+        (["0", "1"] * 8 + ["-1"] * 4, {"train": 16, "test": 4}, [], "class '-1' has 4 rows in the test part, and none in training"),
+        (["0", "1"] * 8 + ["0", "2"] * 4, {"train": 16, "dev": 4, "test": 4}, [], "class '2' has 2 rows in the dev part"),
+        (["true", "false"] * 8 + ["1"] * 4, {"train": 16, "test": 4}, [], "class '1' has 4 rows in the test part"),
+        (["0", "1"] * 8 + ["2"], {"": 17}, [], "class '2' has 1 rows in the one part, and none in training when it is tested"),
+        (["1", "2.5"] * 8 + ["-1"] * 4, {"train": 12, "dev": 4, "test": 4}, ["task"], "all 4 scores of the test part are -1. If they are hidden"),
+        (["1", "1_0"] * 8, {"train": 12, "test": 4}, ["task"], "score '1_0' is not a number"),
+    ],
+)  # fmt: skip
+def test_a_part_that_cannot_be_predicted_is_refused(labels, parts, graded, message):
+    with pytest.raises(DataError, match=f"task: {message}"):
+        transfer.load("task", hidden(labels, **parts), SETTINGS.model_copy(update={"graded": graded}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"grades": {"task": (1, 5)}}, "grades: task is not defined"),
+        ({"graded": ["task"], "positive": {"task": "1"}}, "positive: task is not defined"),
+        (
+            {"graded": ["task"], "grades": {"task": (5, 1)}},
+            r"grades\.task: 5 to 1\. Write the lowest score first",
+        ),
+    ],
+)
+def test_grades_and_positive_classes_are_of_tasks_that_have_them(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Config(**(SETTINGS.model_dump() | settings))
+
+
+def test_f1_is_a_score_of_tasks_with_a_positive_class_only():
+    config = Config(**(SETTINGS.model_dump() | {"datasets": ["task", "other"], "positive": {"task": "1"}}))
+    both = config.written({})
+    assert both["task"] - both["other"] == {("", "f1")}
+    assert config.for_task("other").positive == {}
 
 
 def test_sentevals_classifier_runs_nested_folds(random):

@@ -181,6 +181,14 @@ def test_a_label_of_first_rows_only_is_the_name_of_a_column():
     labelled("a", "b", "c", "b")
 
 
+def test_a_range_of_scores_holds_for_grades_too():
+    labelled("1", "4.5", "1", "4.5", contract={"score_range": [1, 5]})
+    with pytest.raises(DataError, match=r"scores from 1.0 to 4.5; its contract says \(0.0, 1.0\)"):
+        labelled("1", "4.5", "1", "4.5", contract={"score_range": [0, 1]})
+    with pytest.raises(DataError, match="score 'a' is not a number, and its contract has a score_range"):
+        labelled("1", "a", "1", "a", contract={"score_range": [0, 1]})
+
+
 def test_texts_that_are_all_numbers_are_another_column():
     pairs = {
         "subset": ["", ""],
