@@ -63,7 +63,11 @@ class Training(Settings):
     restart_every: int | None = Field(
         default=None, gt=0, description="Steps after which the schedule begins again; omit for one schedule."
     )
-    warmup_steps: int = Field(ge=0, description="Steps over which the learning rate rises from 0.")
+    warmup_steps: int = Field(
+        ge=0,
+        description="Steps over which the learning rate rises to its peak: a step ahead of transformers, whose first step "
+        "has the rate 0.",
+    )
     weight_decay: float = Field(ge=0, description="Weight decay of AdamW; 0 in SimCSE.")
     max_gradient_norm: float = Field(gt=0, description="Gradients are scaled down to this norm.")
     precision: Precision
@@ -105,7 +109,12 @@ class Training(Settings):
         return self.restart_every or steps
 
     def rate(self, step: int, steps: int) -> float:
-        """Learning rate of ``step`` (from 1) of ``steps``."""
+        """Learning rate of ``step`` (from 1) of ``steps``.
+
+        A warm-up of w steps has 1/w, 2/w, ..., 1 of the peak. ``get_scheduler`` of transformers has 0, 1/w, ...,
+        (w - 1)/w: ASSUME: a first step at rate 0 trains nothing, so it is left out, and the rest of the warm-up is a
+        step ahead. After the warm-up, and without one, as methods are trained here, the rates are those of transformers.
+        """
         steps = self.cycle(steps)
         step = (step - 1) % steps + 1
         if step <= self.warmup_steps:

@@ -1,4 +1,6 @@
 import pytest
+import torch
+from transformers import get_scheduler
 
 from tests.tiny import training as settings
 
@@ -22,6 +24,23 @@ def test_a_schedule_that_is_cut_short_is_the_beginning_of_the_whole():
 def test_warm_up_rises_from_zero_to_the_peak():
     assert rates(6, warmup_steps=2) == pytest.approx([0.4, 0.8, 0.8, 0.6, 0.4, 0.2])
     assert rates(4, warmup_steps=2, schedule="constant") == pytest.approx([0.4, 0.8, 0.8, 0.8])
+
+
+@pytest.mark.parametrize("warmup", [0, 1, 3, 9])
+@pytest.mark.parametrize(("ours", "theirs"), [("linear", "linear"), ("constant", "constant_with_warmup")])
+def test_a_warm_up_is_one_step_ahead_of_transformers(ours, theirs, warmup):
+    """Its first step has the rate 0 there; after the warm-up the rates are the same."""
+    optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.8)
+    scheduler = get_scheduler(theirs, optimiser, num_warmup_steps=warmup, num_training_steps=12)
+    official = []
+    for _ in range(12):
+        official.append(scheduler.get_last_lr()[0])
+        optimiser.step()
+        scheduler.step()
+    found = rates(12, warmup_steps=warmup, schedule=ours)
+    assert found[:warmup] == pytest.approx(official[1 : warmup + 1])
+    assert found[warmup:] == pytest.approx(official[warmup:])
+    assert warmup == 0 or official[0] == 0 < found[0]
 
 
 def test_a_schedule_begins_again_with_its_warm_up():
