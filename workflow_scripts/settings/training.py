@@ -65,8 +65,8 @@ class Training(Settings):
     )
     warmup_steps: int = Field(
         ge=0,
-        description="Steps over which the learning rate rises to its peak: a step ahead of transformers, whose first step "
-        "has the rate 0.",
+        description="Steps over which the learning rate rises to its peak: a step ahead of transformers, whose first "
+        "step has the rate 0.",
     )
     weight_decay: float = Field(ge=0, description="Weight decay of AdamW; 0 in SimCSE.")
     max_gradient_norm: float = Field(gt=0, description="Gradients are scaled down to this norm.")
@@ -113,7 +113,8 @@ class Training(Settings):
 
         A warm-up of w steps has 1/w, 2/w, ..., 1 of the peak. ``get_scheduler`` of transformers has 0, 1/w, ...,
         (w - 1)/w: ASSUME: a first step at rate 0 trains nothing, so it is left out, and the rest of the warm-up is a
-        step ahead. After the warm-up, and without one, as methods are trained here, the rates are those of transformers.
+        step ahead. After the warm-up, and without one, as methods are trained here, the rates are those of
+        transformers.
         """
         steps = self.cycle(steps)
         step = (step - 1) % steps + 1
