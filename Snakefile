@@ -37,7 +37,7 @@ rule all:
         STUDY.per_run("<results>/runs/{run}/seed{seed}/model/record.json"),
         collect("<results>/encoders/{name}/record.json", name=STUDY.read_encoders),
         **PAGE.reads(),
-        scores=[file for one in STUDY.runs.values() for file in one.scores],
+        scores=[file for one in STUDY.made.values() for file in one.scores],
         extracted=EXTRACTION.shown,
 
 

@@ -7,9 +7,10 @@ from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph import outside, reporting
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
-from workflow_scripts.graph.console import check_configfiles, print_study, share_gpus, warn
+from workflow_scripts.graph.console import check_configfiles, print_gaps, print_study, share_gpus, warn
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.folders import cache_warning
+from workflow_scripts.graph.gaps import by_reason
 from workflow_scripts.graph.job_specs import JobSpec
 from workflow_scripts.graph.notes import note_call
 from workflow_scripts.graph.slices import (
@@ -34,6 +35,7 @@ with one_line_errors():
 GPUS = share_gpus(workflow)
 print_study(config, OVER, GPUS)
 STUDY = open_study(config, Path(CLONE), OVER, GIVEN)
+print_gaps(by_reason(STUDY))
 EXTRACTION, FIGURES = Extraction(STUDY), reporting.Figures(STUDY)
 PAGE, CLAIMS = reporting.Page(STUDY), reporting.Claims(STUDY)
 SETTINGS = STUDY.settings  # the checked configuration

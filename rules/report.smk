@@ -6,6 +6,7 @@ The record of an experiment's figures lists its pictures, {figure}.svg, and thei
 TABLE = settings_of(
     grid,
     "development",
+    "gaps",
     experiment="block.experiment",
     significance="study.settings.significance",
     trained="lengths",

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -219,5 +220,5 @@ def grids_in(config: dict) -> dict[str, GridBlock]:
 
 
 def study_in(folder: Path, configfiles: Iterable[str | Path]) -> Study:
-    """The study that a Snakefile sees with these files."""
-    return open_study(load_config(folder, configfiles), folder)
+    """The study that a Snakefile sees with these files, if all that is optional can be had."""
+    return replace(open_study(load_config(folder, configfiles), folder), gaps={})

@@ -43,18 +43,23 @@ def split(sentences: pa.Table, corpus: Corpus) -> tuple[pa.Table, pa.Table]:
     return sentences.slice(0, min(cut, corpus.max_sentences or cut)), sentences.slice(cut)
 
 
-def with_pair_sentences(train: pa.Table, pairs: pa.Table) -> pa.Table:
+def with_pair_sentences(train: pa.Table, pairs: pa.Table, added: str) -> pa.Table:
     """Append the distinct sentences of scored pairs to a corpus of sentences, as one more document.
 
     Args:
         train: Columns of ``columns.SENTENCES``.
         pairs: Columns of ``columns.PAIRS``; scores are not used.
+        added: Name of their dataset.
 
     Raises:
         ConfigError: if the corpus holds triples.
+        DataError: if there are no pairs: the corpus would be another one under the same name.
     """
     if "document" not in train.column_names:
         raise ConfigError("corpora: sentences cannot be added to triples. Remove the key `also`.")
+    if not len(pairs):
+        problem = f"also: {added} has no sentences to add, such as a gap"
+        raise DataError(f"corpora: {problem}. Provide one of its sources, or remove the key `also`.")
     both = zip(pairs["sentence1"].to_pylist(), pairs["sentence2"].to_pylist(), strict=True)
     texts = list(dict.fromkeys(text for pair in both for text in pair))
     document = pc.max(train["document"]).as_py() + 1
@@ -109,5 +114,5 @@ def split_corpus(job: Job) -> None:
     corpus = Corpus.parse(job.settings["corpus"], f"corpora.{job.wildcards['corpus']}")
     train, held_out = split(read_dataset_table(job.inputs["sentences"]), corpus)
     for path in job.many("also"):
-        train = with_pair_sentences(train, read_dataset_table(path))
+        train = with_pair_sentences(train, read_dataset_table(path), str(corpus.also))
     job.write({"train": train, "dev": adjacency_pairs(held_out, DEV_SEED)}, labels=corpus.labels)

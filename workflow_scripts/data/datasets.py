@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from workflow_scripts.columns import DROPPED, FORMS
 from workflow_scripts.data.readers import Rows
 from workflow_scripts.data.sources import (
+    ABSENT,
     NOT_REACHED,
     accepted,
     as_pinned,
@@ -64,8 +65,8 @@ def load_planned(
         UnreachableError: if the Hub cannot be reached.
         DataError: if bytes or rows contradict the configuration or the plan.
     """
-    reached = not planned.startswith(NOT_REACHED)
-    sources = [source for source in dataset.sources if reached or not isinstance(source, Pinned)]
+    reached, on_hub = not planned.startswith(NOT_REACHED), not planned.startswith((NOT_REACHED, ABSENT))
+    sources = [source for source in dataset.sources if on_hub or not isinstance(source, Pinned)]
     try:
         rows, origin = load(name, dataset.model_copy(update={"sources": sources}), data_root)
     except MissingError as error:

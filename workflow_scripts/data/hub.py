@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from workflow_scripts.errors import DataError, MissingError, UnreachableError
+from workflow_scripts.errors import MissingError, UnreachableError
 
 Kind = Literal["dataset", "model"]
 
@@ -41,7 +41,21 @@ def find(repository: str, revision: str | None, kind: Kind) -> str | None:
         return None
 
 
-def download(repository: str, revision: str | None, kind: Kind, patterns: list[str] | None = None) -> Path:
+def listing(repository: str, revision: str, kind: Kind) -> set[str]:
+    """Return the names of a repository's files at a commit: one request, with a short timeout.
+
+    Raises:
+        MissingError: the repository or commit does not exist.
+        UnreachableError: the Hub cannot be reached, or denies access.
+    """
+    from huggingface_hub import HfApi  # slow to import, and needed only for this kind of source
+
+    with reaching(f"hub:{repository}@{revision}"):
+        found = HfApi().repo_info(repository, revision=revision, repo_type=kind, timeout=_SECONDS)
+    return {sibling.rfilename for sibling in found.siblings or ()}
+
+
+def download(repository: str, revision: str, kind: Kind, patterns: list[str] | None = None) -> Path:
     """Download files of a repository at a commit; returns their folder.
 
     The client retries after temporary failures. Complete files are not downloaded again, and a broken download of a
@@ -56,22 +70,17 @@ def download(repository: str, revision: str | None, kind: Kind, patterns: list[s
     Raises:
         MissingError: the repository or commit does not exist.
         UnreachableError: the Hub denies access, keeps failing, or cannot be reached and the local copy is incomplete.
-        DataError: no commit is given; the message names the newest.
     """
     from huggingface_hub import snapshot_download  # slow to import, and needed only for this kind of source
 
-    newest = find(repository, revision, kind)
-    if revision is None:
-        problem = f"hub:{repository}: no revision is pinned; the Hub has {newest}"
-        raise DataError(f"{problem}. Write it into the block.")
-
+    found = find(repository, revision, kind)
     with reaching(f"hub:{repository}@{revision}"):
         folder = snapshot_download(
             repository,
             repo_type=kind,
             revision=revision,
             allow_patterns=patterns,
-            local_files_only=newest is None,
+            local_files_only=found is None,
         )
     return Path(folder)
 

@@ -11,10 +11,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workflow_scripts.data.hub import Kind, download
+from workflow_scripts.data.hub import Kind, download, find
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.provenance.record import Input, sha256_of
-from workflow_scripts.settings.sources import EncoderSource, File, FileSource, HubSource, Pinned
+from workflow_scripts.settings.sources import (
+    EncoderFolder,
+    EncoderSource,
+    File,
+    FileSource,
+    HubEncoder,
+    HubSource,
+    Pinned,
+)
 
 S = TypeVar("S", bound=FileSource | HubSource | EncoderSource)
 T = TypeVar("T")
@@ -22,7 +30,8 @@ T = TypeVar("T")
 NOTHING = "none"
 Pin = str | Sequence[str] | None
 """The hash that a file must have, or a list of accepted hashes; None if the file is not pinned."""
-NOT_REACHED = "not reached: "
+NOT_REACHED, ABSENT = "not reached: ", "absent: "
+"""What a source string begins with, if only the Hub may have something optional, and does not answer or lacks it."""
 
 
 def data_root() -> Path | None:
@@ -59,8 +68,10 @@ def check_planned(place: str, planned: str, hashes: Mapping[str, str]) -> None:
 
 def expected(source: Any) -> str:
     """A source in words: its files with their pinned hashes, or its repository and commit."""
-    if isinstance(source, HubSource):
-        return source.prefix.removesuffix("/")
+    if isinstance(source, HubSource | HubEncoder):
+        return source.prefix.removesuffix("/").removesuffix("@None")
+    if isinstance(source, EncoderFolder):
+        return f"{source.prefix}{source.path}"
     files = sorted((file.path, promised(file)) for file in source.files.values())
     return " and ".join(f"{source.prefix}{path} ({promised})" for path, promised in files)
 
@@ -107,9 +118,14 @@ def source_folder(source: Any, data_root: Path | None, kind: Kind, files: list[s
     Raises:
         MissingError: no data root is set, or the package, repository or commit does not exist.
         UnreachableError: the Hub cannot be reached.
+        DataError: a repository has no revision; the message has the line that pins its newest commit.
     """
     if isinstance(source, Pinned):
-        return download(source.repository, source.revision, kind, files)
+        if source.revision:
+            return download(source.repository, source.revision, kind, files)
+        newest = find(source.repository, None, kind)
+        problem = f"hub:{source.repository}: no revision is pinned; the Hub has {newest}"
+        raise DataError(f"{problem}. Write into its block: {source.pinned_at(str(newest))}")
     if root := source.root(data_root):
         return Path(root)
     if source.kind == "package":

@@ -50,6 +50,11 @@ def score_table(scores: Iterable[Score], *, run: str, seed: str, suite: str) -> 
     return table
 
 
+def scored_tasks(scores: pa.Table) -> set[str]:
+    """Return the tasks of a table of scores that have a value."""
+    return set(scores.filter(pc.field("value").is_valid())["task"].to_pylist())
+
+
 class Failures:
     """The failed tasks of one job, which has the wildcards suite, run and seed and the output ``scores``.
 

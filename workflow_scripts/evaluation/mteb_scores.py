@@ -26,7 +26,7 @@ from sentence_transformers import SentenceTransformer
 
 from workflow_scripts.columns import TASKS
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.base import Failures, Score, gap, score_table
+from workflow_scripts.evaluation.base import Failures, Score, gap, score_table, scored_tasks
 from workflow_scripts.evaluation.mteb_data import find_tasks, leaves, load_data
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.provenance import cache
@@ -221,4 +221,5 @@ def evaluate_mteb(job: Job) -> None:
     )
     scores += list_means(scores, lists, config)
     table = score_table(scores, **job.wildcards)
-    job.write({"scores": table}, labels=[config.label, *failures.labels(table)])
+    label = config.label if scored_tasks(table) else None
+    job.write({"scores": table}, labels=[label, *failures.labels(table)])

@@ -28,6 +28,7 @@ from workflow_scripts.evaluation.base import (
     Task,
     not_scored,
     score_table,
+    scored_tasks,
 )
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
@@ -86,7 +87,9 @@ def _evaluate(job: Job, kind: str) -> None:
                 _cache(key, results)
         parts.append(results)
     suite = {role: pa.concat_tables([part[role] for part in parts]) for role in parts[0]}
-    job.write(suite, labels=[*config.labels(tokenizer.tokenize), *failures.labels(suite["scores"])])
+    scored = scored_tasks(suite["scores"])
+    labels = [*config.labels(scored, tokenizer.tokenize), *failures.labels(suite["scores"])]
+    job.write(suite, labels=labels)
 
 
 def _read(path: Path, config: SuiteConfig) -> pa.Table:

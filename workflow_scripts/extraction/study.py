@@ -25,7 +25,7 @@ from workflow_scripts.columns import (
 )
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.evaluation.base import Evaluator, Score, Task, gap
+from workflow_scripts.evaluation.base import Evaluator, Score, Task, gap, scored_tasks
 from workflow_scripts.evaluation.geometry import isoscore
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.layers import every_layer, layer_findings
@@ -354,7 +354,7 @@ def fit_wikitext(job: Job) -> None:
         cells, shown = plan(settings, opened.depth), plan(measured, opened.depth)
         fits, scores = learn(settings, cells, shown, corpus, wikitext.max_tokens, opened)
     tables = {"fitted": fits_table(fits), "scores": rows_of(representation, "isotropy", scores)}
-    job.write(tables, labels=[wikitext.label])
+    job.write(tables, labels=[wikitext.label] if opened else [])
 
 
 def extract_scores(job: Job) -> None:
@@ -375,5 +375,7 @@ def extract_scores(job: Job) -> None:
             fits |= read_fits(read_table(path, FITTED), cells)
         task = evaluator.load(name, table, config)
         scores = list(evaluate(settings, cells, task, config.max_tokens, opened, fits))
-    cut = opened.pieces if opened else str.casefold  # of no vectors, the case of nothing was seen
-    job.write({"scores": rows_of(representation, kind, scores)}, labels=config.labels(cut))
+    table, labels = rows_of(representation, kind, scores), list[str]()
+    if opened:
+        labels += config.labels(scored_tasks(table), opened.pieces)
+    job.write({"scores": table}, labels=labels)

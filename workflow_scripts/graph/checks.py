@@ -30,6 +30,7 @@ from workflow_scripts.graph.extraction import (
     tables_of,
 )
 from workflow_scripts.graph.folders import cache_findings
+from workflow_scripts.graph.gaps import gap_runs
 from workflow_scripts.graph.schema import (
     AdaptedEncoder,
     Configuration,
@@ -85,6 +86,7 @@ def open_study(
         refuse(placed(finding, root, files, given or {}) for finding in [*findings, *more])
         assert study
         study.runs  # noqa: B018  (of which two may have one name)
+        study = replace(study, gaps=gap_runs(study))
     # These reach jobs by their environment, since they decide no result.
     os.environ["SEMBLANCE_CACHE"] = str(Path(study.settings.cache).expanduser())
     os.environ["SEMBLANCE_CACHE_GIGABYTES"] = str(study.settings.cache_gigabytes)

@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,12 @@ def warn(line: str) -> None:
     """Print a line about a run that starts, unless it is empty."""
     if line:
         _say(line)
+
+
+def print_gaps(runs_by_reason: Mapping[str, Sequence[str]]) -> None:
+    """Print what cannot be had, with the number of runs that are gaps for it; nothing within a job."""
+    for reason, runs in {} if is_in_job() else runs_by_reason.items():
+        _say(f"Gap: {reason} ({len(runs)} run{'s' if len(runs) > 1 else ''})")
 
 
 def check_targets(workflow: Any, results: str) -> None:

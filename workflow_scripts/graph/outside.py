@@ -10,29 +10,30 @@ import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from workflow_scripts.apis.ledger import is_offline
 from workflow_scripts.config import Settings
-from workflow_scripts.data.hub import Kind, answers, snapshot
+from workflow_scripts.data.hub import Kind, answers, listing, snapshot
 from workflow_scripts.data.published import SHARDS, WEIGHTS, encoder_folder, files_of
-from workflow_scripts.data.sources import NOT_REACHED, NOTHING, Pin, is_here, text_of
-from workflow_scripts.errors import one_line_errors, refuse
+from workflow_scripts.data.sources import ABSENT, NOT_REACHED, NOTHING, Pin, is_here, text_of
+from workflow_scripts.errors import MissingError, UnreachableError, one_line_errors, refuse
 from workflow_scripts.graph.clone import is_in_job
 from workflow_scripts.graph.notes import sha256_now, write_note
 from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.graph.slices import as_json, get_path
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.apis import ApertiumBlock
-from workflow_scripts.settings.corpora import Shape, Translation
+from workflow_scripts.settings.corpora import Corpus, Shape, Translation
 from workflow_scripts.settings.extraction import LocalWords, PackagedWords
 from workflow_scripts.settings.sources import (
     READERS,
     DatasetBlock,
     FileSource,
     HubEncoder,
+    HubFiles,
     HubSource,
     LocalEncoder,
     LocalFiles,
@@ -100,7 +101,14 @@ class Here(NamedTuple):
         return *reading, {role: hashes.get(f"{self.label}{file}") for role, (file, _) in self.files.items()}
 
 
-def source_now(study: Study, artefact: str, sources: Iterable[Source], *, optional: bool = False) -> str:
+def source_now(
+    study: Study,
+    artefact: str,
+    sources: Iterable[Source],
+    *,
+    optional: bool = False,
+    kind: Kind = "dataset",
+) -> str:
     """The name of what the job of one artefact would read now; within a job, of what it was planned with.
 
     On a compute node there may be neither data nor network, and Snakemake rebuilds the graph there.
@@ -110,14 +118,16 @@ def source_now(study: Study, artefact: str, sources: Iterable[Source], *, option
         artefact: File or model folder below the study's results.
         sources: Of a dataset or an encoder, as configured.
         optional: Whether it may be a gap.
+        kind: Of its repositories.
     """
     note, made = NOTES / study.folder / f"{artefact}.txt", Path(study.folder, artefact)
     noted = note.read_text("utf-8") if note.is_file() else ""
     if is_in_job() and noted:
         return noted
-    name = planned_source(sources, recorded_files(made), study.data_root, optional=optional)
+    sources = list(sources)
+    name = planned_source(sources, recorded_files(made), study.data_root, optional=optional, kind=kind)
     if not is_here(name) and not made.exists():  # a job that failed took it away: no gap comes in its place
-        name = planned_source(sources, files_in(noted), study.data_root, optional=optional)
+        name = planned_source(sources, files_in(noted), study.data_root, optional=optional, kind=kind)
     if not is_in_job():
         _planned[note] = name
     return name
@@ -135,6 +145,7 @@ def planned_source(
     data_root: Path | None,
     *,
     optional: bool,
+    kind: Kind = "dataset",
 ) -> str:
     """The name of what would be read now.
 
@@ -142,7 +153,8 @@ def planned_source(
         sources: Of a dataset or an encoder, as configured.
         recorded: Files that it was read from, if it has been, each with its hash.
         data_root: Folder of local data.
-        optional: Whether it is a gap while the Hub, which alone has it, does not answer.
+        optional: Whether it is a gap if the Hub, which alone may have it, does not answer or lacks it.
+        kind: Of its repositories.
     """
     sources = list(sources)
     here = list(sources_here(sources, data_root))
@@ -156,8 +168,42 @@ def planned_source(
     places = [source.prefix.removesuffix("/") for source in on_hub]
     name = " or ".join(places) or NOTHING  # all of them: which has answered is seen only by the job
     was_read = any(file.startswith(tuple(places)) for file in recorded)
-    is_there = not optional or not on_hub or was_read or may_be_had(on_hub, "dataset")
-    return name if is_there else f"{NOT_REACHED}{name}"
+    return f"{_hub_lacks(on_hub, kind)}{name}" if optional and not was_read else name
+
+
+def _hub_lacks(on_hub: Iterable[Pinned], kind: Kind) -> str:
+    """Return what a source string begins with if no repository can be had; empty if one can, or may.
+
+    A repository without a revision is not asked for. One that denies access may be had: its job says why it is not.
+    """
+    pinned = [(source, source.revision) for source in on_hub if source.revision]
+    if not pinned or may_be_had([source for source, _ in pinned], kind, ask=False):
+        return ""
+    if not answers():
+        return NOT_REACHED
+    return "" if any(_hub_has(source, revision, kind) for source, revision in pinned) else ABSENT
+
+
+@cache
+def _listing(repository: str, revision: str, kind: Kind) -> set[str] | None:
+    """Return the files of a repository; empty if it does not exist, None if that is not known."""
+    try:
+        return listing(repository, revision, kind)
+    except MissingError:
+        return set()
+    except UnreachableError:
+        return None
+
+
+def _hub_has(source: Pinned, revision: str, kind: Kind) -> bool:
+    """Return whether the Hub has the files of a source, or does not say."""
+    files = _listing(source.repository, revision, kind)
+    if files is None or isinstance(source, HubSource):
+        return files != set()
+    if isinstance(source, HubFiles):
+        return {file.path for file in source.files.values()} <= files
+    pins = source.sha256 if isinstance(source, HubEncoder) else None
+    return {*pins} <= files if pins else any(Path(file).name in (WEIGHTS, SHARDS) for file in files)
 
 
 def sources_read(planned: str, sources: Sequence[S]) -> list[S]:
@@ -192,10 +238,11 @@ def _encoder_here(source: LocalEncoder | PackageEncoder, data_root: Path | None)
     )
 
 
-def may_be_had(on_hub: Iterable[Pinned], kind: Kind) -> bool:
-    """Whether the Hub's client has a copy of one of the repositories on this machine, or else the Hub answers."""
+def may_be_had(on_hub: Iterable[Pinned], kind: Kind, *, ask: bool = True) -> bool:
+    """Whether the Hub's client has a copy of one of the repositories, or else the Hub answers if it may be asked."""
     pinned = ((source.repository, source.revision) for source in on_hub)
-    return any(commit and snapshot(name, commit, kind).is_dir() for name, commit in pinned) or answers()
+    copied = any(commit and snapshot(name, commit, kind).is_dir() for name, commit in pinned)
+    return copied or (ask and answers())
 
 
 def recorded_files(artefact: Path) -> dict[str, str]:
@@ -272,10 +319,15 @@ class Dataset:
         return sorted({f"data.readers.{READERS[reader].module}" for reader in read})
 
 
+def encoder_source(study: Study, encoder: str) -> str:
+    """Return the source string of a published encoder."""
+    block = study.settings.fetched(encoder)
+    return source_now(study, f"encoders/{encoder}", block.sources, optional=block.optional, kind="model")
+
+
 def fetching(study: Study, encoder: str) -> str:
     """Settings that decide a fetched encoder, and the source that it would be copied from now."""
-    block = study.settings.fetched(encoder)
-    source = source_now(study, f"encoders/{encoder}", block.sources)
+    block, source = study.settings.fetched(encoder), encoder_source(study, encoder)
     decides = block.deciding() | {"sources": sources_read(source, block.sources)}
     return as_json({"encoder": decides, "source": source})
 
@@ -323,6 +375,12 @@ def made_by(wildcards: Mapping[str, str]) -> str:
     return " ".join(next(iter(wildcards.items()), ()))
 
 
+def added_to(settings: Configuration, corpus: str) -> str | None:
+    """Return the dataset whose sentences are added to a corpus, if there is one."""
+    block = settings.corpora[corpus]
+    return block.also if isinstance(block, Corpus) else None
+
+
 def check_needs(study: Study, jobs: Iterable[Any]) -> None:
     """Check that keys, data and engines are there for the jobs that are to run, which are Snakemake's.
 
@@ -343,7 +401,10 @@ def need_findings(settings: Configuration, jobs: Iterable[Needed], data_root: Pa
         data_root: Folder of local data.
     """
     asked: dict[tuple[str, str], list[str]] = {}
-    for place, user in dict.fromkeys(jobs):
+    needed = [*dict.fromkeys(jobs)]
+    split = (place.partition(".") for place, _ in needed)
+    added = {added_to(settings, name) for section, _, name in split if section == "corpora"}
+    for place, user in needed:
         section, _, name = place.partition(".")
         if section in ("translators", "llms"):
             asked.setdefault((section, name), []).append(user)
@@ -353,8 +414,12 @@ def need_findings(settings: Configuration, jobs: Iterable[Needed], data_root: Pa
                     f"{place}: {user} needs apertium, which is not installed. "
                     "Install it (Debian: apertium), or name another translator."
                 )
-        elif section == "datasets" and not settings.datasets[name].optional:
-            yield from _source_findings(place, settings.datasets[name].sources, data_root, "dataset")
+        elif section == "datasets":
+            block = settings.datasets[name]
+            if not block.optional or name in added:  # without an addition, a corpus would be another one
+                yield from _source_findings(place, block.sources, data_root, "dataset")
+            elif data_root and not data_root.is_dir():
+                yield from _unmounted_findings(place, block.sources, data_root)
         elif section == "encoders":
             yield from _source_findings(place, settings.fetched(name).sources, data_root, "model")
     for (section, name), users in asked.items():
@@ -395,5 +460,5 @@ def _source_findings(
     none = f"HF_HUB_OFFLINE is set, or no network from this machine to {ENDPOINT}, which does not answer"
     tried += [f"hub:{source.repository}: {none}" for source in on_hub]
     put = f"Run make fetch on a machine that reaches {ENDPOINT}, put" if on_hub else "Put"
-    advice = f"{put} it there, set data_root or SEMBLANCE_DATA, or name another source."
+    advice = f"{put} it there, set data_root or SEMBLANCE_DATA, name another source, or set optional: true for a gap."
     yield f"{place}: no source is there: {'; '.join(tried)}. {advice}"

@@ -61,7 +61,8 @@ class Figures:
             return None
         runs = {name: run for name, run in grid.runs.items() if declared.of_run(run)}
         if "runs" in declared.settings.model_fields:
-            runs = {name: runs[name] for name in get_path(block, "runs")}
+            runs = {name: runs[name] for name in get_path(block, "runs") if name not in grid.gaps}
+            block = block.model_copy(update={"runs": [*runs]})
         files = {
             role: self._files(pattern.replace("{experiment}", grid.name), grid, runs.values(), block)
             for role, pattern in declared.reads.items()
@@ -172,7 +173,7 @@ class Page:
             "lost": _paths("corpora/{}/dropped.parquet", trips),
             "contamination": _paths("contamination/{}.parquet", overlaps),
             "exemplars": _paths("exemplars/{}.parquet", study.asked_pools),
-            "development": sorted({run.dev for run in study.trained.values()}),
+            "development": sorted({run.dev for run in study.trainings.values()}),
             "histories": [file for run in trained for file in run.files(history)],
         }
 
@@ -227,7 +228,9 @@ class Claims:
     def _pairs(self, compared: Comparison) -> Iterator[str]:
         """Scored pairs of STS of cells that are compared without seeds."""
         grid = self._study.grids[compared.table]
-        if all(grid.runs[run].asked.fixed for run, _ in compared.cells):
+        if not grid.gaps.keys() & {run for run, _ in compared.cells} and all(
+            grid.runs[run].asked.fixed for run, _ in compared.cells
+        ):
             for run, heading in compared.cells:
                 columns = scored_columns([column.model_dump() for column in grid.columns], heading)
                 suites = {column["suite"] for column in columns} & {*grid.block.suites.get("sts", [])}

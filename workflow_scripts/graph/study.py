@@ -8,7 +8,7 @@ Memory and time decide no result, so Snakemake reruns nothing for them.
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, reduce
 from itertools import chain
@@ -62,6 +62,8 @@ class Study:
     """Its grids."""
     root: Path
     """Folder of the Snakefile."""
+    gaps: Mapping[str, str] = field(default_factory=dict)
+    """Runs that cannot be made, each with the reason (``graph.gaps``)."""
 
     @property
     def folder(self) -> str:
@@ -119,19 +121,30 @@ class Study:
             found[name] = Run(self, name, run, *starts, read_as.method, read_as.training, read_as.development)
         return found
 
+    @cached_property
+    def made(self) -> "dict[str, Run]":
+        """Return the runs that a call makes: those of every grid without gaps, and those that they are made from."""
+        asked_for = all_runs(self.blocks, self.settings.encoders, self.gaps)
+        return {name: replace(self.runs[name], asked=run) for name, run in asked_for.items()}
+
     def per_run(self, pattern: str) -> list[str]:
-        """A path for every run and seed."""
-        return [file for run in self.runs.values() for file in run.files(pattern)]
+        """A path for every run that is made, and every seed of it."""
+        return [file for run in self.made.values() for file in run.files(pattern)]
 
     @cached_property
     def trained(self) -> "dict[str, Run]":
-        """Runs that are trained."""
+        """Runs that are trained, gaps included."""
         return {name: run for name, run in self.runs.items() if run.corpus}
+
+    @cached_property
+    def trainings(self) -> "dict[str, Run]":
+        """Return the runs that are trained by a call."""
+        return {name: run for name, run in self.made.items() if run.corpus}
 
     @cached_property
     def _named(self) -> set[str | None]:
         """Encoders and teachers that runs name."""
-        return {encoder for run in self.runs.values() for encoder in (run.encoder, run.teacher)}
+        return {encoder for run in self.made.values() for encoder in (run.encoder, run.teacher)}
 
     @property
     def read_encoders(self) -> list[str]:
@@ -142,19 +155,19 @@ class Study:
     @cached_property
     def read_corpora(self) -> list[str]:
         """Corpora that runs or their encoders train on."""
-        return sorted({str(run.corpus) for run in self.trained.values()} | self.behind(self._named)[1])
+        return sorted({str(run.corpus) for run in self.trainings.values()} | self.behind(self._named)[1])
 
     @cached_property
     def asked_pools(self) -> list[str]:
         """Pools of exemplars that the study makes, for its runs or without any."""
-        pools = (run.pool for run in self.runs.values())
+        pools = (run.pool for run in self.made.values())
         return sorted({*self.settings.exemplar_pools, *filter(None, pools)})
 
     @cached_property
     def evaluation_sets(self) -> list[str]:
         """Datasets that the study evaluates on, the development set among them."""
         evaluated = {name for grid in self.grids.values() for name in grid.tasks.values()}
-        development = self.settings.development.dataset if self.trained else None
+        development = self.settings.development.dataset if self.trainings else None
         return sorted(evaluated | {*filter(None, [development])})
 
     def behind(self, encoders: Iterable[str | None]) -> tuple[set[str], set[str]]:
@@ -378,9 +391,19 @@ class Grid:
 
     @cached_property
     def runs(self) -> dict[str, Run]:
-        """Every run that it asks for, with the seeds that it asks for."""
+        """Every run that it asks for and that can be made, with the seeds that it asks for."""
+        return {name: run for name, run in self.every_run.items() if name not in self.study.gaps}
+
+    @cached_property
+    def every_run(self) -> "dict[str, Run]":
+        """Return every run that it asks for, gaps included."""
         runs = asked.runs_of(self.block)
         return {name: replace(self.study.runs[name], asked=run) for name, run in runs.items()}
+
+    @property
+    def gaps(self) -> dict[str, str]:
+        """Return its runs that cannot be made, each with the reason."""
+        return {name: self.study.gaps[name] for name in self.every_run if name in self.study.gaps}
 
     @property
     def trained(self) -> list[Run]:
@@ -450,15 +473,23 @@ _OVERRIDABLE = ("training", "development")
 """Sections of the configuration that a method, a reading and a run can change for themselves."""
 
 
-def all_runs(grids: Mapping[str, GridBlock], encoders: Mapping[str, AnyEncoder]) -> dict[str, asked.Run]:
+def all_runs(
+    grids: Mapping[str, GridBlock], encoders: Mapping[str, AnyEncoder], without: Container[str] = ()
+) -> dict[str, asked.Run]:
     """Every run of every grid, and those that they are made from, each with all seeds that are asked of it.
+
+    Args:
+        grids: Grids by name.
+        encoders: Encoders, of which some consist of runs.
+        without: Runs of grids to leave out, with those that only they are made from.
 
     Raises:
         ConfigError: if one name is given to different runs.
     """
     runs: dict[str, asked.Run] = {}
     for experiment, grid in grids.items():
-        for name, run in asked.runs_of(grid).items():
+        asked_for = ((name, run) for name, run in asked.runs_of(grid).items() if name not in without)
+        for name, run in asked_for:
             _add(runs, name, run, encoders, f"experiments.{experiment}")
     return runs
 

@@ -58,7 +58,12 @@ def run_tables(paths: Iterable[Path], schema: pa.Schema) -> Iterator[RunTable]:
         yield RunTable(*run_and_seed(path), read_table(path, schema))
 
 
-_GAP = "gap: "  # prefix of read_dataset's label for a dataset that is not available
+_GAP = "gap: "  # prefix of the labels of datasets and runs that are not available
+
+
+def gap_label(reason: str) -> str:
+    """Return the label of something that is not available."""
+    return f"{_GAP}{reason}"
 
 
 class Labels(NamedTuple):

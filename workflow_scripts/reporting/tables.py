@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from statistics import fmean
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -23,7 +24,7 @@ from workflow_scripts.evaluation.significance import over_pairs
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.cells import Row, Values, cell, paired
-from workflow_scripts.reporting.records import RunTable, record_of, run_tables
+from workflow_scripts.reporting.records import RunTable, gap_label, record_of, run_tables
 from workflow_scripts.settings.grids import (
     Column,
     Experiment,
@@ -62,6 +63,7 @@ def _table(job: Job, *, measured: bool) -> pa.Table:
         f"experiments.{name}",
         run_tables(job.many("metrics"), METRICS),
         job.settings.get("development"),
+        job.settings.get("gaps", {}),
     )
 
 
@@ -73,6 +75,7 @@ def build(
     place: str,
     histories: Iterable[RunTable] = (),
     development: str | None = None,
+    gaps: Mapping[str, str] = MappingProxyType({}),
 ) -> pa.Table:
     """Build one experiment's table.
 
@@ -84,6 +87,7 @@ def build(
         place: Name of the grid's file, for errors.
         histories: Metrics of trained runs, where a column shows the path of one.
         development: The dataset by which trained runs chose their checkpoints; None if no column is of it.
+        gaps: Runs that cannot be made, each with the reason, which have no files of scores.
 
     Returns:
         A row per run and column in the grid's order, in the columns of ``columns.TABLE``.
@@ -91,7 +95,7 @@ def build(
     Raises:
         DataError: if the seeds of a cell come from different data.
     """
-    table = _Table(experiment, files, histories, place)
+    table = _Table(experiment, files, histories, gaps, place)
     cells = []
     for run, about in runs_of(experiment).items():
         for heading in table.columns:
@@ -100,7 +104,7 @@ def build(
             if about.corpus and values.by_seed and development in tasks:
                 values = values._replace(notes=(*values.notes, CHOSEN_BY))
             shows, printed = table.shows(heading), published.get((run, heading))
-            made = cell(run, heading, values, shows, table.labels[run], printed)
+            made = cell(run, heading, values, shows, table.labels(run, heading), printed)
             cells.append(made | table.against_baseline(run, heading, significance))
     return pa.Table.from_pylist(cells, schema=TABLE)
 
@@ -109,20 +113,38 @@ class _Table:
     """The values of a grid's cells, each computed when it is asked for."""
 
     def __init__(
-        self, experiment: Experiment, files: Iterable[Scored], histories: Iterable[RunTable], place: str
+        self,
+        experiment: Experiment,
+        files: Iterable[Scored],
+        histories: Iterable[RunTable],
+        gaps: Mapping[str, str],
+        place: str,
     ) -> None:
         self.columns = {column.heading: column for column in experiment.columns}
         self._baselines = baselines_of(experiment)
         self._fixed = {name for name, run in runs_of(experiment).items() if run.fixed}
-        self._histories, self._place = list(histories), place
+        self._histories, self._gaps, self._place = list(histories), gaps, place
         rows = [row | {"labels": labels} for scores, labels in files for row in scores.to_pylist()]
-        frame = pd.DataFrame(rows, dtype=object)
+        frame = pd.DataFrame(rows, columns=[*SCORES.names, "labels"], dtype=object)
         self._scores = dict(iter(frame.groupby(["run", "suite", "task"])))
-        self.labels = {run: set(chain(*own)) for run, own in frame.groupby("run")["labels"]}
+        self._labels = {suite: {*chain(*own)} for suite, own in frame.groupby(["run", "suite"])["labels"]}
         self.values = cache(self._values)  # of a run and a heading
+
+    def labels(self, run: str, heading: str) -> set[str]:
+        """Return the substitutions and gaps behind a cell: those of the suites that it shows."""
+        column = self.columns[heading]
+        if run in self._gaps:
+            return {gap_label(self._gaps[run])}
+        if isinstance(column, Column):
+            return self._labels[run, column.suite]
+        if isinstance(column, PathColumn):  # of the training, which all suites of the run inherit
+            return set.intersection(*(labels for (of, _), labels in self._labels.items() if of == run))
+        return {*chain(*(self.labels(run, part) for part in read_by(column)))}
 
     def _values(self, run: str, heading: str) -> Values:
         """Values of a cell, by seed."""
+        if run in self._gaps:
+            return Values({}, 0, (self._gaps[run],))
         column = self.columns[heading]
         parts = {part: self.values(run, part) for part in read_by(column)}
         sizes = [part.n for part in parts.values()]
@@ -148,7 +170,7 @@ class _Table:
         if len(sizes := sorted({*found["n"]})) > 1:
             where = f"{self._place}.columns, {column.heading}"
             raise DataError(f"{where}: seeds of {run} have different data, n {sizes}. Rerun them.")
-        notes = ["measured on this machine"] if column.measured else []
+        notes = ["measured on this machine"] if column.measured and len(found) else []
         notes += [*rows["note"][rows["value"].isna()]]
         if exact.empty and not notes:
             known = sorted({*rows["aggregation"][rows["metric"] == column.metric]})
@@ -245,9 +267,15 @@ def _combined(parts: Mapping[str, Values], number: Callable[..., float | None], 
 
 def make_table(job: Job) -> None:
     """Write the table of one experiment: means over seeds, differences, tests (rule make_table)."""
-    job.write({"table": _table(job, measured=False)})
+    _write(job, measured=False)
 
 
 def tabulate_times(job: Job) -> None:
     """Write the measured columns of one experiment's table: latency, retrieval time (rule tabulate_times)."""
-    job.write({"table": _table(job, measured=True)})
+    _write(job, measured=True)
+
+
+def _write(job: Job, *, measured: bool) -> None:
+    """Write a table with a label for each reason why runs of it could not be made."""
+    gaps = dict.fromkeys(job.settings.get("gaps", {}).values())
+    job.write({"table": _table(job, measured=measured)}, labels=[*map(gap_label, gaps)])

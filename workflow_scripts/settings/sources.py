@@ -58,13 +58,18 @@ class Pinned(Settings):
 
     repository: Repository
     revision: Commit | None = Field(
-        default=None, description="Commit; without one, the job stops with the Hub's newest commit."
+        default=None,
+        description="Commit; without one, the job stops and prints the line with the newest commit.",
     )
 
     @property
     def prefix(self) -> str:
         """Prefix of its files' names in records."""
         return f"hub:{self.repository}@{self.revision}/"
+
+    def pinned_at(self, revision: str) -> str:
+        """Return the line of YAML that pins this source to a commit."""
+        return f"revision: {revision}"
 
 
 class File(Settings):
@@ -136,7 +141,8 @@ class Dataset(Settings):
     sources: list[Annotated[FileSource | HubSource, Field(discriminator="kind")]] = Field(min_length=1)
     contract: Contract
     optional: bool = Field(
-        default=False, description="Whether missing data is a gap in tables instead of an error."
+        default=False,
+        description="Whether missing data is a gap in tables, also of runs trained on it, instead of an error.",
     )
 
 
@@ -362,6 +368,10 @@ class HubEncoder(_Source, Pinned):
 
     kind: Literal["hub"]
 
+    def pinned_at(self, revision: str) -> str:
+        """Return the line of YAML that pins this source to a commit: the whole source."""
+        return f"- {{kind: hub, repository: {self.repository}, revision: {revision}}}"
+
 
 EncoderSource = Annotated[LocalEncoder | PackageEncoder | HubEncoder, Field(discriminator="kind")]
 
@@ -382,6 +392,12 @@ class EncoderBlock(Fetch):
     size: Literal["base", "large", "huge"] = Field(
         default="base",
         description="As BERT-base or smaller, as BERT-large, or billions of parameters: what its jobs ask a queue for.",
+        json_schema_extra=OPERATIONAL,
+    )
+    optional: bool = Field(
+        default=False,
+        description="Whether runs that need it are gaps in tables, instead of an error, if no source has it or none "
+        "has a revision.",
         json_schema_extra=OPERATIONAL,
     )
 

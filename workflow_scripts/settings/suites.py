@@ -1,6 +1,6 @@
 """Suites of evaluations, a class a kind, and what their files of scores hold."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -66,13 +66,14 @@ class SuiteConfig(Suite):
         """Its tasks, each with the dataset that it reads."""
         return {name: name for name in self.datasets}
 
-    def labels(self, _pieces: Callable[[str], object]) -> Sequence[str]:
-        """Substitutions to print with the scores.
+    def labels(self, scored: Collection[str], _pieces: Callable[[str], object]) -> Sequence[str]:
+        """Substitutions to print with the scores; none if no task has a score.
 
         Args:
+            scored: Tasks that have a score.
             _pieces: Cuts a text into an encoder's tokens.
         """
-        return [self.label] if self.label else []
+        return [self.label] if self.label and scored else []
 
     def for_task(self, task: str) -> Self:
         """Settings that decide the scores of one task, without those of other tasks."""
@@ -83,8 +84,8 @@ SIGNS = {"above": ">", "at_least": ">="}
 SENTEVAL = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick")
 """How the names of its sets begin."""
 RELEASED = (
-    "STS sentences as released, while the numbers beside them are of SentEval's, lower-cased and tokenised, "
-    "which a cased tokeniser sees"
+    "STS sentences as released, not lower-cased and tokenised as SentEval's, of which published numbers are; "
+    "this tokeniser is cased"
 )
 
 
@@ -152,12 +153,12 @@ class Sts(SuiteConfig):
         """Its datasets, and the datasets of what is measured."""
         return {**super().tasks, **{name: one.dataset for name, one in self.measures.items()}}
 
-    def labels(self, pieces: Callable[[str], object]) -> Sequence[str]:
+    def labels(self, scored: Collection[str], pieces: Callable[[str], object]) -> Sequence[str]:
         """Also that a tokeniser sees other words of SentEval's sets than their published numbers are computed on."""
         cased = pieces("Town") != pieces("town")
-        of_senteval = any(name.startswith(SENTEVAL) for name in self.datasets)
+        of_senteval = any(name in scored and name.startswith(SENTEVAL) for name in self.datasets)
         released = [RELEASED] if cased and of_senteval and self.text == "release" else []
-        return [*super().labels(pieces), *released]
+        return [*super().labels(scored, pieces), *released]
 
     def for_task(self, task: str) -> Self:
         """Settings that decide the scores of one dataset or measure."""

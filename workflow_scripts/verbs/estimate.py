@@ -11,13 +11,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from workflow_scripts.data.sources import NOT_REACHED, NOTHING
+from workflow_scripts.data.hub import answers, find
+from workflow_scripts.data.sources import ABSENT, NOT_REACHED, NOTHING
+from workflow_scripts.errors import DataError
+from workflow_scripts.graph.gaps import by_reason, unpinned
 from workflow_scripts.graph.schema import AdaptedEncoder, Configuration
 from workflow_scripts.graph.slices import get_path
 from workflow_scripts.graph.study import Study, folders_of
 from workflow_scripts.provenance.artefacts import RECORD_FILE
 from workflow_scripts.settings.apis import ApertiumBlock, LlmBlock
 from workflow_scripts.settings.corpora import RoundTrip, RoundTripCorpus
+from workflow_scripts.settings.sources import HubEncoder
 from workflow_scripts.verbs.plan import PlannedJob
 from workflow_scripts.verbs.printing import Row
 
@@ -197,10 +201,13 @@ def by_rule(study: Study, jobs: Iterable[PlannedJob]) -> list[Row]:
 
 def read_from(jobs: Iterable[PlannedJob]) -> list[Row]:
     """The files, or repositories at commits, from which every dataset and encoder would be read now."""
+    jobs = [*jobs]
+    added = {job.settings["corpus"].get("also") for job in jobs if job.rule == "split_corpus"}
     rows = [
-        {"of": " ".join(job.wildcards.values()), "read from": _places(job)}
+        {"of": name, "read from": _places(job, gap=may_lack(job) and name not in added)}
         for job in jobs
         if "source" in job.settings
+        for name in [" ".join(job.wildcards.values())]
     ]
     return sorted(rows, key=lambda row: row["of"])
 
@@ -210,8 +217,8 @@ def may_lack(job: PlannedJob) -> bool:
     return job.outside.startswith("extraction.") or bool(job.settings.get("dataset", {}).get("optional"))
 
 
-def _places(job: PlannedJob) -> str:
-    """The files of a job's source without their hashes; for an encoder, their folder."""
+def _places(job: PlannedJob, *, gap: bool) -> str:
+    """The files of a job's source without their hashes; for an encoder, their folder. ``gap``: if none is there."""
     planned: str = job.settings["source"]
     files = (
         re.sub(r" sha256:\w+", "", planned).replace("@None", " (no revision set)").split("; ")
@@ -220,8 +227,34 @@ def _places(job: PlannedJob) -> str:
     )
     if len(files) > 1 and job.outside.startswith("encoders."):
         files = [os.path.commonpath(files)]
-    gap = ": a gap" if may_lack(job) and planned.startswith((NOTHING, NOT_REACHED)) else ""
-    return ", ".join(files).replace("local:", f"{os.environ.get('SEMBLANCE_DATA')}/") + gap
+    lacking = ": a gap" if gap and planned.startswith((NOTHING, NOT_REACHED, ABSENT)) else ""
+    return ", ".join(files).replace("local:", f"{os.environ.get('SEMBLANCE_DATA')}/") + lacking
+
+
+def gaps(study: Study) -> list[Row]:
+    """What cannot be had, with the runs whose rows of their tables are gaps for it."""
+    return [
+        {
+            "gap": reason,
+            "runs": len(runs),
+            "tables": ", ".join(name for name, grid in study.grids.items() if {*runs} & grid.gaps.keys()),
+        }
+        for reason, runs in by_reason(study).items()
+    ]
+
+
+def to_pin(study: Study) -> dict[str, str]:
+    """Return the sources of encoders at no revision of the Hub, each with the line that pins it to the newest."""
+    return {f"encoders.{name}.fetch.sources": _pinning(source) for name, source in unpinned(study)}
+
+
+def _pinning(source: HubEncoder) -> str:
+    if not answers():
+        return f"{source.pinned_at('COMMIT')} (the Hub, which has the commit, does not answer)"
+    try:
+        return source.pinned_at(str(find(source.repository, None, "model")))
+    except DataError as error:
+        return str(error)
 
 
 def without_revision(jobs: Iterable[PlannedJob]) -> Iterator[str]:

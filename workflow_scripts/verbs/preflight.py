@@ -2,11 +2,13 @@
 
 Checks packages, the configuration with every run and column, keys, engines and data of the jobs that are left, and disk
 space; with --profile slurm, it has sbatch test each distinct request. Every translator and language model is asked one
-question, unless --offline leaves that out. A failed check is a red line that ends with a remedy.
+question, unless --offline leaves that out. A failed check is a red line that ends with a remedy. Encoders at no
+revision of the Hub have to be pinned before they are fetched; a line PIN has the YAML that does.
 
 The tables have jobs by rule, GPU hours of trainings (steps times the milliseconds that a step of SimCSE took), disk,
-requests with days at a service's limits and dollars at its prices, and the place that each dataset and encoder would be
-read from. An empty cell is an unknown number.
+requests with days at a service's limits and dollars at its prices, the place that each dataset and encoder would be
+read from, and gaps: what is optional and cannot be had, with the runs whose rows stay empty for it. An empty cell is an
+unknown number.
 
 Exit code 1 if a check fails.
 
@@ -61,7 +63,7 @@ def answer(
 ) -> Answer:
     """A line for each check, and tables of the jobs that are left; exit code 1 if a check fails."""
     found = [*_checked(package_findings(ROOT / "requirements.lock"), "packages: as pinned")]
-    tables: list[Rows] = []
+    tables, to_pin = list[Rows](), dict[str, str]()
     try:
         call = given_call(configfile, config)
         jobs = planned(targets, call, from_nothing=False, profile=profile)
@@ -72,14 +74,19 @@ def answer(
             Rows("GPU hours of trainings", estimate.gpu_hours(study, jobs)),
             Rows("requests", estimate.requests(study.settings, jobs)),
             Rows("read from", estimate.read_from(jobs or planned(targets, call))),
+            Rows("gaps", estimate.gaps(study)),
         ]
+        to_pin = estimate.to_pin(study)
     except ConfigError as error:
         found += _checked(str(error).splitlines(), "")
     failed = sum(not good for good, _ in found)
     marks = {True: ("ok   ", "green"), False: ("FAIL ", "bold red")}
     lines = [Text.assemble(marks[good], line) for good, line in found]
+    lines += [Text.assemble(("PIN  ", "yellow"), f"{place}: {line}") for place, line in to_pin.items()]
     said = f"{failed} in the way" if failed else "It can run here to its end."
-    data = {"checks": [{"good": good, "line": line} for good, line in found]}
+    if not failed and any(one.rows for one in tables if one.name == "gaps"):
+        said += " Some rows of its tables stay empty: gaps."
+    data = {"checks": [{"good": good, "line": line} for good, line in found], "to pin": to_pin}
     return Answer(said, not failed, [*tables, *lines], data)
 
 

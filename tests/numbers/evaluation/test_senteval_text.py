@@ -69,7 +69,17 @@ def test_released_text_is_labelled_where_a_tokeniser_sees_case(tiny_bert):
         for names in (("sts12", "lee"), ("lee", "sts17"))
         for text in ("release", "senteval")
     }
-    found = {key: suite.labels(cased.tokenize) for key, suite in suites.items()}
+    scored = {"sts12", "lee", "sts17"}
+    found = {key: suite.labels(scored, cased.tokenize) for key, suite in suites.items()}
     assert found.pop((("sts12", "lee"), "release")) == [RELEASED]
     assert set(map(tuple, found.values())) == {()}
-    assert all(suite.labels(uncased.tokenize) == [] for suite in suites.values())
+    assert all(suite.labels(scored, uncased.tokenize) == [] for suite in suites.values())
+
+
+def test_a_suite_without_scores_has_no_label_and_a_gap_none_of_its_text(tiny_bert):
+    cased = tiny.make_tokenizer("roberta")
+    cased.backend_tokenizer.normalizer = None
+    suite = StsSuite(datasets=["sts12", "lee"], max_tokens=8, label="few tokens")
+    assert suite.labels({"sts12", "lee"}, cased.tokenize) == ["few tokens", RELEASED]
+    assert suite.labels({"lee"}, cased.tokenize) == ["few tokens"]
+    assert suite.labels(set(), cased.tokenize) == []

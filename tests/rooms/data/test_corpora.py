@@ -75,11 +75,16 @@ def test_sentences_of_pairs_join_a_corpus_once_each_and_without_scores():
     """JTCSE, Table VIII; a corpus that takes in test sentences says so."""
     train = pa.table({"sentence": ["One.", "Two."], "document": [0, 1], "position": [0, 0]}, schema=SENTENCES)
     columns = {"subset": ["", ""], "sentence1": ["A.", "B."], "sentence2": ["B.", "C."], "score": [1.0, 1.0]}
-    table = with_pair_sentences(train, pa.table(columns, schema=PAIRS))
+    table = with_pair_sentences(train, pa.table(columns, schema=PAIRS), "sick_r_all")
     rows = [tuple(row.values()) for row in table.to_pylist()]
     assert rows == [("One.", 0, 0), ("Two.", 1, 0), ("A.", 2, 0), ("B.", 2, 1), ("C.", 2, 2)]
     assert corpus().labels == []
     assert "transductive" in corpus().model_copy(update={"also": "sick_r_all"}).labels[0]
+
+
+def test_an_addition_without_sentences_is_refused():
+    with pytest.raises(DataError, match=r"also: sick_r_all has no sentences to add.* or remove the key"):
+        with_pair_sentences(sentences([2]), PAIRS.empty_table(), "sick_r_all")
 
 
 def test_triples_are_cut_to_length_hold_nothing_out_and_take_no_sentences():
@@ -90,6 +95,6 @@ def test_triples_are_cut_to_length_hold_nothing_out_and_take_no_sentences():
     with pytest.raises(ConfigError, match="has no documents"):
         split(triples, corpus(dev_sentences=1))
     with pytest.raises(ConfigError, match="cannot be added to triples"):
-        with_pair_sentences(triples, PAIRS.empty_table())
+        with_pair_sentences(triples, PAIRS.empty_table(), "toy")
     with pytest.raises(DataError, match="dataset toy has no sentences"):
         split(SENTENCES.empty_table(), corpus())

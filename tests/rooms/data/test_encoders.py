@@ -1,5 +1,6 @@
 import hashlib
 import json
+import re
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,7 +10,7 @@ from huggingface_hub.utils import filter_repo_objects
 
 from tests import tiny
 from workflow_scripts.config import ConfigError
-from workflow_scripts.data import hub
+from workflow_scripts.data import sources
 from workflow_scripts.data.encoders import locate, other_ids, usable_tokeniser
 from workflow_scripts.data.published import ON_HUB, files_of
 from workflow_scripts.errors import DataError
@@ -92,10 +93,12 @@ def test_a_file_that_is_not_the_pinned_one_is_refused(root, pins, file, content,
 
 
 def test_a_repository_without_a_revision_stops_with_its_newest_commit(root, monkeypatch):
-    monkeypatch.setattr(hub, "find", lambda *asked: COMMIT if asked == ("team/toy", None, "model") else None)
+    asked = ("team/toy", None, "model")
+    monkeypatch.setattr(sources, "find", lambda *given: COMMIT if given == asked else None)
     unpinned = {"kind": "hub", "repository": "team/toy"}
-    found = f"hub:team/toy: no revision is pinned; the Hub has {COMMIT}. Write it"
-    with pytest.raises(DataError, match=found):
+    found = f"hub:team/toy: no revision is pinned; the Hub has {COMMIT}. Write into its block: "
+    found += f"- {{kind: hub, repository: team/toy, revision: {COMMIT}}}"
+    with pytest.raises(DataError, match=re.escape(found)):
         locate("toy", block(unpinned), root)
     assert locate("toy", block(local(), unpinned), root)[0] == root / "toy"
 

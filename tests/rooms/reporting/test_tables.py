@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from workflow_scripts.columns import METRICS, TABLE
+from workflow_scripts.columns import METRICS, SCORES, TABLE
 from workflow_scripts.data.printed import Printed, cell_numbers
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import Score, gap, score_table
@@ -190,6 +190,60 @@ def test_a_path_shows_a_metric_of_training_at_one_step():
     assert {name: found[name] for name in expected} == expected
     for run, heading, step in ((OURS, "c 4", 4), (OTHER, "c 2", 2)):
         assert cell(table, run, heading)["note"] == f"its training has no threshold of step {step}"
+
+
+def test_a_run_that_cannot_be_made_is_a_row_of_gaps_with_the_reason():
+    """The other rows are those of the table without it; what is compared with it has no difference."""
+    given = files({run: seeds for run, seeds in VALUES.items() if run != OURS})
+    table = built(grid(MEAN, RATIO, GAIN, baseline=OURS), given, gaps={OURS: "no corpus"}, development="a")
+    assert len(table) == 3 * 5
+    for heading in ("A", "B", "Avg.", "A / B", "gain"):
+        found = cell(table, OURS, heading)
+        empty = {"mean": None, "seeds": 0, "n": 0, "values": [], "difference": None}
+        assert {name: found[name] for name in empty} == empty
+        assert found["note"] == "no corpus"
+        assert found["labels"] == ["gap: no corpus"]
+    others = built(grid(MEAN, RATIO, GAIN, baseline=None))
+    for heading in ("A", "Avg.", "A / B"):
+        assert cell(table, OTHER, heading)["values"] == cell(others, OTHER, heading)["values"]
+        assert cell(table, OTHER, heading)["difference"] is None
+    assert cell(table, OTHER, "gain")["mean"] is None
+
+
+def test_a_table_whose_runs_all_cannot_be_made_is_made_of_gaps():
+    table = built(given=[(SCORES.empty_table(), [])], gaps=dict.fromkeys((BASE, OURS, OTHER), "no data root"))
+    assert len(table) == 6 and set(table["note"].to_pylist()) == {"no data root"}
+
+
+def test_a_cell_has_the_labels_of_the_suites_that_it_shows():
+    """A substitution in one suite says nothing about the scores of another."""
+    more = [
+        (
+            score_table([Score("c", "", "accuracy", 0.5, 10)], run=run, seed=str(seed), suite="texts"),
+            ["fewer texts"],
+        )
+        for run, seeds in VALUES.items()
+        for seed in seeds
+    ]
+    other = {
+        "heading": "C",
+        "task": "c",
+        "suite": "texts",
+        "aggregation": "",
+        "metric": "accuracy",
+        "scale": 100,
+        "digits": 1,
+    }
+    asked = grid(
+        other,
+        MEAN,
+        {"heading": "both", "mean_of": ["A", "C"], "digits": 1},
+        suites={"sts": ["sts"], "clustering": ["texts"]},
+    )
+    table = built(asked, [*files(), *more])
+    assert cell(table, OURS, "A")["labels"] == cell(table, OURS, "Avg.")["labels"] == [f"label of {OURS}"]
+    assert cell(table, OURS, "C")["labels"] == ["fewer texts"]
+    assert cell(table, OURS, "both")["labels"] == ["fewer texts", f"label of {OURS}"]
 
 
 def test_seeds_of_different_data_are_refused():

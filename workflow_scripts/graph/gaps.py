@@ -1,0 +1,106 @@
+"""Runs that cannot be made, because something that they need is declared `optional` and cannot be had.
+
+Their rows of a table are gaps with the reason, and none of their jobs is planned. A dataset or encoder cannot be had if
+all its sources are missing files, if the Hub says that a repository, commit or file does not exist or does not answer,
+or if no source has a revision. What has been read once is never a gap again (``outside.planned_source``).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from workflow_scripts.data.sources import ABSENT, NOT_REACHED, NOTHING, expected
+from workflow_scripts.graph.outside import Dataset, encoder_source
+from workflow_scripts.graph.schema import AdaptedEncoder, FetchedEncoder
+from workflow_scripts.graph.study import Run, Study
+from workflow_scripts.settings.corpora import RoundTripCorpus
+from workflow_scripts.settings.sources import HubEncoder
+
+Reason = str | None
+"""Why something cannot be had; None if it can."""
+
+
+class Gaps:
+    """What a study lacks. The reason is that of the dataset or encoder that is lacking, whatever it is needed for."""
+
+    def __init__(self, study: Study) -> None:
+        self._study, self._settings = study, study.settings
+        self.dataset, self.encoder = cache(self._dataset), cache(self._encoder)
+
+    def _dataset(self, name: str) -> Reason:
+        block = self._settings.datasets[name]
+        if not block.optional:
+            return None
+        return _reason(f"dataset {name}", block.sources, Dataset(self._study, name).source)
+
+    def _encoder(self, name: str) -> Reason:
+        block = self._settings.encoders[name]
+        if isinstance(block, FetchedEncoder):
+            if not block.fetch.optional:
+                return None
+            return _reason(f"encoder {name}", block.fetch.sources, encoder_source(self._study, name))
+        if isinstance(block, AdaptedEncoder):
+            return self.encoder(block.adapt.base) or self.corpus(block.adapt.corpus)
+        members = (self._study.runs.get(member) for member in self._study.encoders[name].members())
+        return _first(self.run(member) for member in members if member)
+
+    def corpus(self, name: str) -> Reason:
+        """Return why a corpus cannot be cut or translated. Sentences that are added to it must be there."""
+        block = self._settings.corpora[name]
+        if isinstance(block, RoundTripCorpus):
+            return self.corpus(block.round_trip.corpus)
+        return self.dataset(block.dataset)
+
+    def pool(self, name: str) -> Reason:
+        """Return why a pool of exemplars cannot be made."""
+        block = self._settings.exemplars[name]
+        return self.corpus(block.corpus) or self.encoder(block.encoder)
+
+    def run(self, run: Run) -> Reason:
+        """Return why a run cannot be made."""
+        development = self._settings.development.dataset
+        needed = [(self.encoder, run.encoder), (self.encoder, run.teacher), (self.corpus, run.corpus)]
+        needed += [(self.pool, run.pool), (self.dataset, development if run.corpus else None)]
+        return _first(reason(name) for reason, name in needed if name)
+
+
+def _first(reasons: Iterable[Reason]) -> Reason:
+    return next(filter(None, reasons), None)
+
+
+def _reason(what: str, sources: Sequence[Any], planned: str) -> Reason:
+    """Return why something cannot be had, by the source that is planned for it."""
+    wanted = ", or ".join(map(expected, sources))
+    if planned.startswith(NOT_REACHED):
+        return f"{what}: Hub not reached; expected {wanted}"
+    if planned.startswith(ABSENT):
+        return f"{what}: not on the Hub; expected {wanted}"
+    if planned == NOTHING:
+        return f"{what}: not there; expected {wanted}"
+    if planned.startswith("hub:") and not any(getattr(one, "revision", None) for one in sources):
+        return f"{what}: no revision is set; expected {wanted}"
+    return None
+
+
+def unpinned(study: Study) -> Iterator[tuple[str, HubEncoder]]:
+    """Yield encoders that runs start from and that only the Hub may have, at no revision: name and source."""
+    named = study.reached(name for run in study.runs.values() for name in (run.encoder, run.teacher))
+    for name in sorted(named):
+        block = study.settings.encoders[name]
+        if isinstance(block, FetchedEncoder) and "@None" in encoder_source(study, name):
+            yield from ((name, one) for one in block.fetch.sources if isinstance(one, HubEncoder))
+
+
+def gap_runs(study: Study) -> dict[str, str]:
+    """Return the runs of a study that cannot be made, each with the reason."""
+    gaps = Gaps(study)
+    return {name: reason for name, run in study.runs.items() if (reason := gaps.run(run))}
+
+
+def by_reason(study: Study) -> dict[str, list[str]]:
+    """Return the runs that cannot be made, by the reason."""
+    runs: dict[str, list[str]] = defaultdict(list)
+    for name, reason in study.gaps.items():
+        runs[reason].append(name)
+    return runs
