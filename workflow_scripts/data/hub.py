@@ -50,8 +50,10 @@ def listing(repository: str, revision: str, kind: Kind) -> set[str]:
     """
     from huggingface_hub import HfApi  # slow to import, and needed only for this kind of source
 
+    hub = HfApi()
+    info = hub.model_info if kind == "model" else hub.dataset_info
     with reaching(f"hub:{repository}@{revision}"):
-        found = HfApi().repo_info(repository, revision=revision, repo_type=kind, timeout=_SECONDS)
+        found = info(repository, revision=revision, timeout=_SECONDS)
     return {sibling.rfilename for sibling in found.siblings or ()}
 
 

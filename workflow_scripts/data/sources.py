@@ -15,12 +15,13 @@ from workflow_scripts.data.hub import Kind, download, find
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.provenance.record import Input, sha256_of
 from workflow_scripts.settings.sources import (
-    EncoderFolder,
     EncoderSource,
     File,
     FileSource,
     HubEncoder,
     HubSource,
+    LocalEncoder,
+    PackageEncoder,
     Pinned,
 )
 
@@ -70,7 +71,7 @@ def expected(source: Any) -> str:
     """A source in words: its files with their pinned hashes, or its repository and commit."""
     if isinstance(source, HubSource | HubEncoder):
         return source.prefix.removesuffix("/").removesuffix("@None")
-    if isinstance(source, EncoderFolder):
+    if isinstance(source, LocalEncoder | PackageEncoder):
         return f"{source.prefix}{source.path}"
     files = sorted((file.path, promised(file)) for file in source.files.values())
     return " and ".join(f"{source.prefix}{path} ({promised})" for path, promised in files)

@@ -21,7 +21,7 @@ from workflow_scripts.figures.base import (
     new_figure,
 )
 from workflow_scripts.reporting.cells import Row, Values
-from workflow_scripts.reporting.extraction import NOT_ASKED, Scores, Variant, build, variants_of
+from workflow_scripts.reporting.extraction import NOT_ASKED, STATIC, Scores, Variant, build, variants_of
 from workflow_scripts.settings.extraction import ExtractionTable, Measure, Model, Names, Variants
 from workflow_scripts.settings.names import Measured, ModelName, Represented, Weighted
 
@@ -142,21 +142,27 @@ def layer_lines(request: Request[LayerLines]) -> Drawn:
 def lines(config: LayerLines, names: Names, scores: Scores) -> pd.DataFrame:
     """A row for each panel, line and layer; a representation without layers has the same value at every layer."""
     rows: list[Row] = []
-    layers = dict.fromkeys(layer for line in config.series for layer in scores.layers(line.representation))
-    axis = [*sorted((layer for layer in layers if layer.isdigit()), key=int), *config.sums]
+    scored = {line.representation: scores.layers(line.representation) for line in config.series}
+    layers = {layer for own in scored.values() if own != [STATIC] for layer in own}
+    first = [STATIC] if STATIC in layers else []
+    axis = [*first, *sorted((layer for layer in layers if layer.isdigit()), key=int), *config.sums]
     for measure, line, (x, layer) in product(config.measures, config.series, enumerate(axis)):
-        static = scores.layers(line.representation) == ["static"]
-        model = Model(
-            representation=line.representation, mixing_weight=0, layers="static" if static else layer
-        )
+        only = scored[line.representation] == [STATIC]
+        model = Model(representation=line.representation, mixing_weight=0, layers=STATIC if only else layer)
         values = scores.cell(model, Variant(line.weighting, "none"), names.measures[measure])
         by_task = list(values.by_task.values())
         spread = stdev(by_task) if len(by_task) > 1 else None
         row: Row = {
-            "panel": f"{measure} | {line.panel}", "series": line.named(names), "point": layer, "x": x, "spread": spread,
+            "panel": f"{measure} | {line.panel}", "series": line.named(names), "point": _layer(layer), "x": x,
+            "spread": spread,
         }  # fmt: skip
         rows += _point(row, values, by_task)
     return _points(rows)
+
+
+def _layer(name: str) -> str:
+    """Return a layer as the paper numbers it: -1 is the table of input embeddings."""
+    return "-1" if name == STATIC else name
 
 
 # Scores over the share of static averages and the layer: a map for each measure, with a cross at its maximum
@@ -223,7 +229,7 @@ def maps(config: MixingMap, names: Names, scores: Scores) -> pd.DataFrame:
         model = Model(representation=config.representation, mixing_weight=share, layers=layer)
         for panel, measure in _panels(config, scores, name, names.measures[name]).items():
             values = scores.cell(model, variant, measure)
-            row: Row = {"panel": panel, "series": layer, "point": f"{share:g}", "x": x}
+            row: Row = {"panel": panel, "series": _layer(layer), "point": f"{share:g}", "x": x}
             rows += _point(row, values, values.by_seed.values())
     return _points(rows)
 

@@ -6,7 +6,7 @@ or if no source has a revision. What has been read once is never a gap again (``
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -60,8 +60,13 @@ class Gaps:
     def run(self, run: Run) -> Reason:
         """Return why a run cannot be made."""
         development = self._settings.development.dataset
-        needed = [(self.encoder, run.encoder), (self.encoder, run.teacher), (self.corpus, run.corpus)]
-        needed += [(self.pool, run.pool), (self.dataset, development if run.corpus else None)]
+        needed: list[tuple[Callable[[str], Reason], str | None]] = [
+            (self.encoder, run.encoder),
+            (self.encoder, run.teacher),
+            (self.corpus, run.corpus),
+            (self.pool, run.pool),
+            (self.dataset, development if run.corpus else None),
+        ]
         return _first(reason(name) for reason, name in needed if name)
 
 

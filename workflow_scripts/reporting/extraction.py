@@ -26,6 +26,8 @@ from workflow_scripts.reporting.cells import Row, Values, cell
 from workflow_scripts.reporting.records import record_of, wildcard
 from workflow_scripts.settings.extraction import ExtractionTable, Measure, Model, Names, Variants
 
+STATIC = "static"
+"""The name of an encoder's table of input embeddings among layers: the paper's layer -1."""
 NOT_ASKED = "not in the study's grid"
 """The note of a cell that no block of the study asks for, which differs from a gap."""
 
@@ -84,10 +86,10 @@ class Scores:
                 self._layers[row["representation"]][row["layers"]] = None
 
     def layers(self, representation: str) -> list[str]:
-        """Layers that a representation was scored with: single layers first, then combinations by their length."""
+        """Layers that a representation was scored with: layer -1, the others, then combinations by their length."""
         return sorted(
             self._layers[representation],
-            key=lambda name: (not name.isdigit(), name.count("+"), len(name), name),
+            key=lambda name: (name != STATIC, not name.isdigit(), name.count("+"), len(name), name),
         )
 
     def tasks(self, measure: Measure) -> list[str]:

@@ -64,8 +64,8 @@ class Run(NamedTuple):
 
 
 def paper_of(experiment: str) -> str:
-    """The paper, or study, that an experiment belongs to: its name up to the table or figure."""
-    return re.sub(r"_(table|figure|readings).*", "", experiment)
+    """The paper, or study, that an experiment belongs to: its name up to the table, figure, readings or reference."""
+    return re.sub(r"_(table|figure|readings|reference).*", "", experiment)
 
 
 class Point(NamedTuple):

@@ -74,3 +74,19 @@ def test_the_shadow_of_a_line_is_the_standard_deviation_of_a_sample_of_tasks(mad
     given = [row("plain", task, value, layers="0") for task, value in (("sts12", 0.5), ("sts13", 0.6))]
     (point,) = made("layer_lines", given).points.to_dict("records")
     assert (point["y"], point["spread"]) == (pytest.approx(55), pytest.approx(50**0.5))
+
+
+def test_the_table_of_input_embeddings_is_layer_minus_1_before_the_others(made):
+    """In lines and maps; vectors that have no layers keep their value at every one."""
+    values = {"static": 0.1, "0": 0.2, "1": 0.3, "1+last": 0.4}
+    given = [row("plain", "sts12", value, layers=layer) for layer, value in values.items()]
+    series = [{"panel": "p", "representation": name, "weighting": "avg"} for name in ("plain", "random")]
+    given += [row("random", "sts12", 0.5, layers="static")]
+    names = NAMES.model_copy(update={"representations": {"plain": "plain", "random": "random embeddings"}})
+    points = made("layer_lines", given, names, series=series, sums=["1+last"]).points
+    plain = points[points["series"].str.startswith("plain")]
+    assert plain["point"].tolist() == ["-1", "0", "1", "1+last"]
+    assert plain["y"].tolist() == pytest.approx([10, 20, 30, 40])
+    assert points["y"][points["series"].str.startswith("random")].tolist() == [50, 50, 50, 50]
+    mapped = made("mixing_map", [row("plain", "sts12", 0.1, layers="static"), *given[1:3]]).points
+    assert mapped.sort_values("x")["series"].unique().tolist() == ["-1", "0", "1"]

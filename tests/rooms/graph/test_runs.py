@@ -6,7 +6,7 @@ from tests.planning import grids_in, merged_config
 from workflow_scripts.graph.schema import GridBlock
 from workflow_scripts.graph.slices import get_path
 from workflow_scripts.graph.study import all_runs, run_settings
-from workflow_scripts.settings.grids import expand, runs_of
+from workflow_scripts.settings.grids import expand, paper_of, runs_of
 
 SHARED = {"suite": "sts", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
 
@@ -27,6 +27,21 @@ def test_axes_that_list_values_are_multiplied_and_named():
     runs = runs_of(grid({"method": ["a", "b"], "encoder": ["x", "y"], "corpus": "c", "tag": "t"}))
     assert list(runs) == ["a.x.c.t", "a.y.c.t", "b.x.c.t", "b.y.c.t"]
     assert runs_of(grid({"method": "a", "encoder": "x"}))["a.x"].seeds == (0,)  # nothing is drawn
+
+
+@pytest.mark.parametrize(
+    ("experiment", "paper"),
+    [
+        ("three_r_table2", "three_r"),
+        ("s2sent_readings", "s2sent"),
+        ("layerattpooler_figure3", "layerattpooler"),
+        ("extraction", "extraction"),
+        ("extraction_reference", "extraction"),  # the rows of its Table 4 that are trained
+        ("lab_second", "lab_second"),
+    ],
+)
+def test_an_experiment_belongs_to_the_paper_that_its_name_begins_with(experiment, paper):
+    assert paper_of(experiment) == paper
 
 
 def test_grids_share_runs_and_join_their_seeds():
