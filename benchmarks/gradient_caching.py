@@ -20,7 +20,7 @@ from tests.material import SMALL, training
 CODE = (
     "config/methods.yaml",
     "workflow_scripts/losses",
-    "workflow_scripts/methods/base.py",
+    "workflow_scripts/training/objective.py",
     "workflow_scripts/methods/simcse.py",
     "workflow_scripts/models",
     "workflow_scripts/training",

@@ -23,7 +23,7 @@ CODE = (
     "config/methods.yaml",
     "benchmarks/peers.py",
     "workflow_scripts/losses",
-    "workflow_scripts/methods/base.py",
+    "workflow_scripts/training/objective.py",
     "workflow_scripts/methods/simcse.py",
     "workflow_scripts/models",
     "workflow_scripts/training",

@@ -17,7 +17,6 @@ from transformers import (
 )
 
 from workflow_scripts.methods import load_method
-from workflow_scripts.methods.base import Objective
 from workflow_scripts.models.encoder import TextEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.tokens import NATURAL, Shapes
@@ -26,6 +25,7 @@ from workflow_scripts.settings.methods import read_method
 from workflow_scripts.settings.training import Training
 from workflow_scripts.training.data import Teacher, TrainingData
 from workflow_scripts.training.mlm import MaskedLanguageModel, save_head
+from workflow_scripts.training.objective import Objective
 from workflow_scripts.training.sampler import Sampler
 
 Block = dict[str, Any]

@@ -5,9 +5,9 @@ from typing import Any
 
 from torch import Tensor
 
-from workflow_scripts.methods.base import Step
 from workflow_scripts.models.dropout import keyed
 from workflow_scripts.training import ranks
+from workflow_scripts.training.objective import Step
 from workflow_scripts.training.step import host_half
 
 

@@ -8,19 +8,20 @@ import torch
 from tests import material, tiny
 from tests.walk import METHODS
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.methods import base, load_method, method_modules, repooled
+from workflow_scripts.methods import load_method, method_modules, repooled
 from workflow_scripts.methods.frozen import Config, build
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.settings.methods import read_method
 from workflow_scripts.settings.readouts import Pooling
+from workflow_scripts.training import objective
 
 BLOCKS = material.blocks()
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_keeps_the_contract(name):
-    """``methods.base``: names, parameters under their names, and what its settings say that it needs."""
+    """``workflow_scripts.methods``: names, parameters under their names, and what its settings say that it needs."""
     method = load_method(name)
     config = METHODS[name]
     assert get_args(config.model_fields["module"].annotation) == (name,)
@@ -34,9 +35,9 @@ def test_every_method_keeps_the_contract(name):
         assert others in (["backbone"], ["encoders"])
         return
     assert others in (["backbone"], ["backbones"])
-    assert base.Objective in method.Objective.__mro__
+    assert objective.Objective in method.Objective.__mro__
     assert list(inspect.signature(method.Objective).parameters) == ["config", "encoder", "data"]
-    assert method.Objective.loss is not base.Objective.loss
+    assert method.Objective.loss is not objective.Objective.loss
     assert config.reducible == hasattr(method.Objective, "contrast")
 
 

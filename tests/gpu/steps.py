@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch.profiler import ProfilerActivity, profile
 
-from workflow_scripts.methods.base import Objective
 from workflow_scripts.settings.training import Training
+from workflow_scripts.training.objective import Objective
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.step import Captured, Eager, Results, Update, ahead, host_half
 

@@ -25,7 +25,6 @@ from tests import walk
 from tests.gpu.steps import BATCHES, DEVICE, ON_CARD, Cycling, busy, settled
 from tests.material import BASE, Size, blocks, prepared, random_encoder, sentences, tokenizer_of, training
 from workflow_scripts.methods import simcse
-from workflow_scripts.methods.base import Objective
 from workflow_scripts.models.dropout import Masks, answering, keyed, keys_of
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
@@ -36,6 +35,7 @@ from workflow_scripts.settings.training import ContinueMlm
 from workflow_scripts.training import mlm, step
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import prepare, train
+from workflow_scripts.training.objective import Objective
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.step import ROUNDED, Captured, Eager, Update, host_half
 

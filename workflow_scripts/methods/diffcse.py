@@ -35,11 +35,11 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from workflow_scripts.losses.infonce import infonce
-from workflow_scripts.methods import base
+from workflow_scripts.methods import contrastive
 from workflow_scripts.models.encoder import SentenceEncoder, hidden_states
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods import DiffCSE as Config
-from workflow_scripts.training import contrastive
+from workflow_scripts.training import objective
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.mlm import REPEATED, Masking, load_masked_language_model, places_of
 from workflow_scripts.training.ranks import gathered
@@ -105,7 +105,7 @@ class Inputs(NamedTuple):
     """Whether a position counts in the discriminator's loss: up to the longest sentence, padding included."""
 
 
-class Objective(base.Objective):
+class Objective(objective.Objective):
     """SimCSE's loss and the discriminator's, on a corpus of sentences."""
 
     passes = 3  # encoder, generator and discriminator
@@ -141,7 +141,7 @@ class Objective(base.Objective):
         counted_BT = F.pad(torch.ones_like(chosen_BT), behind)
         return Inputs(batch, F.pad(masked_BT, behind), places_M, counted_BT)
 
-    def loss(self, inputs: Inputs) -> base.Step:
+    def loss(self, inputs: Inputs) -> objective.Step:
         """Contrast the two dropout views, and find the tokens that the generator replaced."""
         batch = inputs.batch
         vectors_BD = self.project(self.encoder.read(batch))
@@ -152,7 +152,7 @@ class Objective(base.Objective):
         replaced_BT = ((filled_BT != batch.ids_BT) * batch.mask_BT).long()
         target_BT = torch.where(inputs.counted_BT, replaced_BT, REPEATED)
         detection = F.cross_entropy(scores_BT2.flatten(0, 1), target_BT.flatten(), ignore_index=REPEATED)
-        return base.Step(contrast + self._config.weight * detection)
+        return objective.Step(contrast + self._config.weight * detection)
 
     def mask(self, ids_BT: Tensor, step: int) -> tuple[Tensor, Tensor]:
         """Ids that the generator reads, a function of seed and step, and whether each was chosen; both (B, T).

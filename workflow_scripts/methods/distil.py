@@ -16,10 +16,10 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods import Distil as Config
+from workflow_scripts.training import objective
 from workflow_scripts.training.chunks import in_chunks
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
@@ -30,7 +30,7 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
     return SentenceEncoder(backbone, config.readout, head=False, head_at_test=False)
 
 
-class Objective(base.Objective):
+class Objective(objective.Objective):
     """Distance to the teacher, on a corpus of sentences that it has encoded."""
 
     module: SentenceEncoder
@@ -54,8 +54,8 @@ class Objective(base.Objective):
         rows = self._sampler.rows_of(step)
         return self._ready(self._text.batch(rows)), torch.from_numpy(self._vectors[rows])
 
-    def loss(self, inputs: tuple[tuple[TokenBatch, ...], Tensor]) -> base.Step:
+    def loss(self, inputs: tuple[tuple[TokenBatch, ...], Tensor]) -> objective.Step:
         """Squared distance of the student's vectors to the teacher's, mean over entries."""
         chunks, target_BD = inputs
         student_BD = gathered(in_chunks(lambda chunk: self.module(*chunk), chunks))
-        return base.Step(F.mse_loss(student_BD, gathered(target_BD / self._divisor)))
+        return objective.Step(F.mse_loss(student_BD, gathered(target_BD / self._divisor)))

@@ -12,10 +12,10 @@ Expected: BERT-base 74.93 over seven STS tasks (as 3R reproduces it).
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
+from workflow_scripts.methods import contrastive
+from workflow_scripts.methods.contrastive import build as build
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.settings.methods import InforMinCL as Config
-from workflow_scripts.training import contrastive
-from workflow_scripts.training.contrastive import build as build
 from workflow_scripts.training.data import TrainingData
 
 

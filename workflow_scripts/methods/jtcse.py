@@ -57,7 +57,6 @@ from transformers import PreTrainedModel
 from transformers.models.bert.modeling_bert import BertPooler
 
 from workflow_scripts.losses.modulus import contrast_views, modulus_constraint
-from workflow_scripts.methods import base
 from workflow_scripts.models.dropout import Masks
 from workflow_scripts.models.encoder import SentenceEncoder, check_fit, check_length
 from workflow_scripts.models.ensemble import Ensemble
@@ -65,6 +64,7 @@ from workflow_scripts.models.packed import PackedEncoder
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods import CrossMode
 from workflow_scripts.settings.methods import Jtcse as Config
+from workflow_scripts.training import objective
 from workflow_scripts.training.chunks import in_chunks
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
@@ -196,7 +196,7 @@ class Views(NamedTuple):
     modulus_RD: Tensor
 
 
-class Objective(base.Objective):
+class Objective(objective.Objective):
     """The terms of Eq. 15, on a corpus of sentences."""
 
     module: Ensemble
@@ -218,7 +218,7 @@ class Objective(base.Objective):
         batch = self._text.batch(self._sampler.rows_of(step)).repeated()
         return self._ready(batch), torch.tensor(self.goes_forward(step))
 
-    def loss(self, inputs: tuple[tuple[TokenBatch, ...], Tensor]) -> base.Step:
+    def loss(self, inputs: tuple[tuple[TokenBatch, ...], Tensor]) -> objective.Step:
         """Contrast within and across sub-encoders, and constrain the moduli.
 
         Metrics are the terms, nan for terms that are switched off, and the direction.
@@ -230,7 +230,7 @@ class Objective(base.Objective):
         loss = torch.stack(list(terms.values())).sum()
         left_out = dict.fromkeys(("nce", "icnce", "ictm"), torch.full_like(loss, float("nan")).detach())
         measured = {name: term.detach() for name, term in terms.items()}
-        return base.Step(loss, left_out | measured | {"forward": forward})
+        return objective.Step(loss, left_out | measured | {"forward": forward})
 
     def goes_forward(self, step: int) -> bool:
         """Whether R is 1, a function of seed and step."""

@@ -23,9 +23,9 @@ from peft.tuners.lora import LoraLayer
 from torch import nn
 from transformers import PreTrainedModel
 
+from workflow_scripts.methods import contrastive
 from workflow_scripts.models.encoder import SentenceEncoder, attend_both_ways
 from workflow_scripts.settings.methods import LLM2Vec as Config
-from workflow_scripts.training import contrastive
 
 
 def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:

@@ -33,12 +33,12 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from workflow_scripts.methods import contrastive
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, position_offset
 from workflow_scripts.models.templates import pieces
 from workflow_scripts.models.tokens import Packing, TokenBatch, TokenisedText, onto
 from workflow_scripts.settings.methods import PromptBERT as Config
 from workflow_scripts.settings.names import Template
-from workflow_scripts.training import contrastive
 from workflow_scripts.training.data import TrainingData
 
 

@@ -10,5 +10,5 @@ seed (the paper prints 76.25); about 1.5 hours on one GPU. The laboratory's figu
 ``resources/laboratory``.
 """
 
-from workflow_scripts.training.contrastive import Objective as Objective
-from workflow_scripts.training.contrastive import build as build
+from workflow_scripts.methods.contrastive import Objective as Objective
+from workflow_scripts.methods.contrastive import build as build

@@ -21,14 +21,14 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from workflow_scripts.losses.infonce import cosine_matrix
+from workflow_scripts.methods import contrastive
+from workflow_scripts.methods.contrastive import build as build
 from workflow_scripts.models.encoder import SentenceEncoder, hidden_states
 from workflow_scripts.models.readouts.pooling import pool
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods import Sscl as Config
 from workflow_scripts.settings.readouts import Pooling as Pooled
-from workflow_scripts.training import contrastive
 from workflow_scripts.training.chunks import in_chunks
-from workflow_scripts.training.contrastive import build as build
 from workflow_scripts.training.data import TrainingData
 
 

@@ -14,10 +14,10 @@ Expected: BERT-base on 275,601 NLI triples, three epochs of batches of 512, seve
 from torch import Tensor
 
 from workflow_scripts.losses.infonce import infonce_with_negatives
+from workflow_scripts.methods import contrastive
+from workflow_scripts.methods.contrastive import build as build
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.settings.methods import SupervisedSimCSE as Config
-from workflow_scripts.training import contrastive
-from workflow_scripts.training.contrastive import build as build
 from workflow_scripts.training.data import TrainingData
 
 

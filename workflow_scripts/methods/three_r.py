@@ -47,13 +47,13 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from workflow_scripts.losses.reduction import Threshold, deviation, reduce
-from workflow_scripts.methods import base, load_method
+from workflow_scripts.methods import contrastive, load_method
 from workflow_scripts.models.dropout import Keys, keyed, keys_of
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder
 from workflow_scripts.models.packed import PLACES
 from workflow_scripts.models.tokens import TokenBatch, onto
 from workflow_scripts.settings.methods import ThreeR as Config
-from workflow_scripts.training import contrastive
+from workflow_scripts.training import objective
 from workflow_scripts.training.data import TrainingData
 
 FEW = 0.1
@@ -108,7 +108,7 @@ class Inputs(NamedTuple):
     """The number of sentences that the exemplars follow, if both are read in one pass."""
 
 
-class Objective(base.Objective):
+class Objective(objective.Objective):
     """Loss of the base method on reduced vectors."""
 
     def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
@@ -150,7 +150,7 @@ class Objective(base.Objective):
         both = self._ready(own.followed_by(exemplars))
         return Inputs(both, (), self._words, keys, len(own.ids_BT))
 
-    def loss(self, inputs: Inputs) -> base.Step:
+    def loss(self, inputs: Inputs) -> objective.Step:
         """Reduce the step's vectors, then compare them; metrics are threshold c and the number of dimensions in S."""
         self.threshold.clamp()
         views_VBR, exemplars_KD = self._read(inputs)
@@ -164,7 +164,7 @@ class Objective(base.Objective):
             "threshold": self.threshold.c.detach().clone(),
             "reduced_dimensions": (member_D > 0.5).sum(),
         }
-        return base.Step(loss, measured)
+        return objective.Step(loss, measured)
 
     def _own_keys(self, step: int) -> Keys:
         depth = max(leaf.backbone.config.num_hidden_layers for leaf in self._encoder.leaves)
@@ -185,7 +185,7 @@ class Objective(base.Objective):
         """The encoder that the base method scores."""
         return self.under.scored
 
-    def findings(self, metrics: base.Metrics) -> Sequence[str]:
+    def findings(self, metrics: objective.Metrics) -> Sequence[str]:
         """Labels if S was empty or full for long, or if c had not settled (``path_findings``)."""
         if self._config.identify == "all":
             return []

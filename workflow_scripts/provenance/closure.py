@@ -5,8 +5,7 @@ positions. Comments, docstrings, blank lines and formatting do not change it.
 
 All jobs share the modules of ``settings``, and ``columns``. Only the definitions that a job's code names are part of
 its code, and of a class its defaults and methods. Types, ranges and descriptions of fields decide which settings are
-refused, and the settings are part of the key (``graph.job_specs``). If a key chooses one of several classes, the job names
-that class.
+refused, and the settings are part of the key. If a key chooses one of several classes, the job names that class.
 
 Six modules decide nothing (``UNKEYED``): error messages, the cache, the card of a job, its command line, its key, and
 this one.

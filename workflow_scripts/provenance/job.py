@@ -1,6 +1,6 @@
 """A job with everything its rule passes to it: settings, code, packages, wildcards, inputs and outputs.
 
-The call of a job is JSON, written by ``graph.job_specs``. ``settings`` is the slice of the configuration that the job reads,
+The call of a job is JSON (``graph.job_specs``). ``settings`` is the slice of the configuration that the job reads,
 ``packages`` has versions, and ``files`` has ``wildcards``, ``inputs`` and ``outputs`` by role, and ``operational``, the
 settings that decide no result. The value of an input is the path of a file, or a list of paths.
 """

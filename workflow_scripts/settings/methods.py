@@ -27,7 +27,7 @@ class MethodConfig(Settings):
     has_teacher: ClassVar[bool] = False
     """Whether it learns the vectors of a teacher."""
     reducible: ClassVar[bool] = False
-    """Whether 3R can come between the halves of its objective (``training.contrastive.Objective``)."""
+    """Whether 3R can come between the halves of its objective (``methods.contrastive.Objective``)."""
 
     module: str
 

@@ -29,7 +29,6 @@ from transformers import PreTrainedTokenizerBase
 from workflow_scripts.columns import HISTORY, METRICS
 from workflow_scripts.errors import EXIT_TRY_AGAIN, DataError, TrainingError
 from workflow_scripts.evaluation.correlation import cosine, spearman
-from workflow_scripts.methods.base import Metrics, Objective
 from workflow_scripts.models.devices import kind_of, make_deterministic
 from workflow_scripts.models.encoder import TextEncoder
 from workflow_scripts.models.encoding import encode_tokens
@@ -45,6 +44,7 @@ from workflow_scripts.training.checkpoints import (
     load_checkpoint,
     save_checkpoint,
 )
+from workflow_scripts.training.objective import Metrics, Objective
 from workflow_scripts.training.step import Update, ahead, host_half, step_runner
 
 STEPS_READ_AT_ONCE = {"cuda": 50}

@@ -26,11 +26,11 @@ from transformers import (
 )
 
 from workflow_scripts.errors import ConfigError, DataError, TrainingError
-from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import hidden_states, load_backbone
 from workflow_scripts.models.tokens import NATURAL, Shapes, TokenBatch, TokenisedText
 from workflow_scripts.settings.sources import Sizes
 from workflow_scripts.settings.training import ContinueMlm
+from workflow_scripts.training import objective
 from workflow_scripts.training.sampler import Sampler
 
 HEAD_FILE = "mlm_head.safetensors"
@@ -170,7 +170,7 @@ class Masking:
         return torch.where(chosen_BT & (kind_BT >= 0.8) & (kind_BT < 0.9), random_BT, masked_BT)
 
 
-class Objective(base.Objective):
+class Objective(objective.Objective):
     """Masked-language modelling on a corpus."""
 
     def __init__(
@@ -201,10 +201,10 @@ class Objective(base.Objective):
         true_M[int(chosen_BT.sum()) :] = REPEATED
         return masked, places_M, true_M
 
-    def loss(self, inputs: tuple[TokenBatch, Tensor, Tensor]) -> base.Step:
+    def loss(self, inputs: tuple[TokenBatch, Tensor, Tensor]) -> objective.Step:
         """Cross-entropy of the true tokens at the chosen positions."""
         batch, places_M, true_M = inputs
-        return base.Step(F.cross_entropy(self.module(batch, places_M), true_M, ignore_index=REPEATED))
+        return objective.Step(F.cross_entropy(self.module(batch, places_M), true_M, ignore_index=REPEATED))
 
     def mask(self, ids_BT: Tensor, step: int) -> tuple[Tensor, Tensor]:
         """Choose positions: at least one, and never a special token.

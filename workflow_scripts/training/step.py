@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only
 from transformers import PreTrainedModel
 
-from workflow_scripts.methods.base import Objective
 from workflow_scripts.models.devices import mixed_precision
 from workflow_scripts.models.dropout import Keys, Masks, answering, keyed, keys_of
 from workflow_scripts.models.encoder import TextEncoder, max_position_embeddings
@@ -28,6 +27,7 @@ from workflow_scripts.models.packed import PLACES, compiled, packs
 from workflow_scripts.models.tokens import NATURAL, Packing, Shapes, onto
 from workflow_scripts.settings.training import Training
 from workflow_scripts.training import ranks
+from workflow_scripts.training.objective import Objective
 
 CAPTURED_FROM, COMPILED_FROM = 100, 5_000
 """Steps of a training from which capturing and compiling pay: a second for each shape, and up to a minute (H200)."""

@@ -11,13 +11,13 @@ from tests.steps import loss_of, step_of, views_of
 from workflow_scripts.graph.study import run_settings
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import load_method, three_r
-from workflow_scripts.methods.base import Objective, Step
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.grids import runs_of
 from workflow_scripts.settings.methods import read_method
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import train
+from workflow_scripts.training.objective import Objective, Step
 from workflow_scripts.training.sampler import Sampler
 
 TEXTS, POOL = tiny.sentences(40), tiny.sentences(12, seed=9)

@@ -11,11 +11,11 @@ from tests.checkpointing import write_checkpoints_by_steps
 from tests.tiny import training as settings
 from workflow_scripts.columns import HISTORY
 from workflow_scripts.errors import TrainingError
-from workflow_scripts.methods.base import Objective, Step
 from workflow_scripts.models.dropout import Masks, answering, keyed
 from workflow_scripts.models.tokens import Packing
 from workflow_scripts.training import loop
 from workflow_scripts.training.loop import Preempted, train
+from workflow_scripts.training.objective import Objective, Step
 from workflow_scripts.training.step import host_half
 
 STEPS, SEED = 10, 7

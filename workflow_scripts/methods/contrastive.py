@@ -9,11 +9,11 @@ from transformers import PreTrainedModel
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.infonce import infonce
-from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import SentenceEncoder, check_fit, dropout_rates
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
 from workflow_scripts.settings.methods import Contrastive
 from workflow_scripts.settings.names import Template
+from workflow_scripts.training import objective
 from workflow_scripts.training.chunks import in_chunks
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
@@ -39,7 +39,7 @@ def build(
     )
 
 
-class Objective(base.Objective):
+class Objective(objective.Objective):
     """Contrast between views of a step's sentences: the columns that the method reads, or a single one twice.
 
     The loss has two halves, ``views`` and ``contrast``, between which another method (``three_r``) can change vectors.
@@ -64,9 +64,9 @@ class Objective(base.Objective):
         """The step's sentences in chunks."""
         return self.ready(self.batch(step))
 
-    def loss(self, inputs: Any) -> base.Step:
+    def loss(self, inputs: Any) -> objective.Step:
         """Contrast the step's views after the head."""
-        return base.Step(self.contrast(self.encoder.project(self.views(inputs))))
+        return objective.Step(self.contrast(self.encoder.project(self.views(inputs))))
 
     def batch(self, step: int) -> TokenBatch:
         """The step's sentences on the host, one view after the other."""

@@ -1,22 +1,11 @@
-"""The interface of a method: the contents of its module, and the objective that the training loop calls.
-
-The settings of a method are the class in ``settings.methods`` whose ``module`` is its name. Its module here has
-
-* ``build(config, *backbones)``, which makes the ``TextEncoder`` that is trained, evaluated and saved. It gets one
-  backbone for each run that it starts from, and raises ``ConfigError`` if they do not fit the settings.
-* ``Objective``, a subclass of the one below, made from the settings, the result of ``build``, and the corpus
-  (``training.data.TrainingData``). It raises ``ConfigError`` if the corpus lacks a column that it reads.
-
-Rule train_encoder imports both by the name in ``module`` of a block in config/methods.yaml. The smallest method is
-``simcse``. Two kinds of modules train nothing and have only ``build``: ``frozen``, an encoder as it is, and methods
-that join finished runs, whose ``build(config, encoders, tokenizers)`` gets the runs' encoders and tokenisers in order
-(rule join_encoders).
+"""The objective of a training, which the loop calls and every method defines.
 
 Every training imports this file, so an edit retrains everything. Therefore it contains only declarations.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +26,7 @@ class Step(NamedTuple):
     """Scalars for ``metrics.parquet`` of the run, with the same names at each step."""
 
 
-class Objective(Protocol):
+class Objective(ABC):
     """The part of a method that the training loop calls; subclasses set ``module`` and define ``inputs`` and ``loss``.
 
     A step has two halves. The host makes the ``inputs`` of a step while the device computes the step before. The device
@@ -57,13 +46,13 @@ class Objective(Protocol):
     passes: int = 1
     """Number of passes of encoders in a step, each with keys for its dropout."""
 
+    @abstractmethod
     def inputs(self, step: int) -> Any:
-        """Inputs of ``step`` (from 1), as nested tuples of tensors on the host; the same for the same seed."""
-        raise NotImplementedError
+        """Return the inputs of ``step`` (from 1), nested tuples of tensors on the host; the same for the same seed."""
 
+    @abstractmethod
     def loss(self, inputs: Any) -> Step:
-        """Loss of a step from its ``inputs`` on the device; must not read a tensor's value on the host."""
-        raise NotImplementedError
+        """Return the loss of a step from its ``inputs`` on the device, without reading a tensor's value on the host."""
 
     @property
     def scored(self) -> TextEncoder | None:
