@@ -28,7 +28,7 @@ def dataset(folder: Path, name: str, schema: pa.Schema, rows: Iterable[dict[str,
 
 def run(rule: str, settings: Any, wildcards: Mapping[str, str] = WILDCARDS, **files: Any) -> None:
     """Run a job in this process, called as its rule calls it."""
-    asked = {"gpu": 0} if {"datasets", "tasks"} & {*files} and rule.startswith("evaluate_") else {}
+    asked = {"gpu": 0} if {"datasets", "tasks"} & {*files} and rule.startswith(("evaluate_", "time_")) else {}
     begin_here(rule, call_of(rule, settings, **asked, **wildcards, **files))
 
 
