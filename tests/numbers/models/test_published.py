@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+import yaml
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize, Transformer
 from sentence_transformers.sentence_transformer.modules import LayerNorm, Pooling
@@ -19,8 +20,9 @@ from workflow_scripts.models.encoder import load_backbone
 from workflow_scripts.models.encoding import check_tells_apart, encode
 from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.folders import load_encoder
+from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import read_method
-from workflow_scripts.settings.sources import Fetch
+from workflow_scripts.settings.sources import EncoderBlock, Fetch
 
 TEXTS = [*tiny.sentences(6, seed=8), "x", "a flarbish and a Quonk", "The town by the river " * 9]
 PROMPTS = {"query": "find the old town: ", "document": ""}
@@ -174,6 +176,29 @@ def test_vectors_are_those_of_encode_also_when_saved(tmp_path, case):
     saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     np.testing.assert_allclose(saved.encode(TEXTS, batch_size=2), expected, atol=1e-5)
     assert saved.prompts == theirs.prompts
+
+
+@pytest.fixture
+def minilm(tmp_path):
+    """The published folder, and what fetch_encoder takes of it by the hashes of config/encoders.yaml."""
+    blocks = yaml.safe_load((ROOT / "config/encoders.yaml").read_text("utf-8"))["encoders"]
+    published, files = locate(
+        "minilm", EncoderBlock.parse(blocks["minilm"]["fetch"], "encoders.minilm"), None
+    )
+    copy_files(published, tmp_path, files)
+    return published, tmp_path
+
+
+def test_minilm_is_read_as_published_and_its_average_has_the_same_cosines(minilm):
+    published, copy = minilm
+    expected = SentenceTransformer(str(published), device="cpu").encode(TEXTS)
+    found = encode(*frozen.load(config(), copy), TEXTS, 256)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    average = encode(*frozen.load(pooled("avg"), copy), TEXTS, 256)
+    lengths = np.linalg.norm(average, axis=1, keepdims=True)
+    np.testing.assert_allclose(average / lengths, expected, atol=1e-6)
+    assert (lengths > 2).all()
+    assert [*frozen.other_pooling(pooled("avg"), copy)] == []
 
 
 @pytest.mark.parametrize("case", FOR_ALL)
