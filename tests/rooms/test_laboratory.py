@@ -75,6 +75,19 @@ def readme_rows():
     return {system: ["" if cell == "-" else cell for cell in cells] for system, *cells in rows}
 
 
+def test_a_cost_is_the_sum_of_the_measured_trainings_behind_a_system():
+    costs = {row["name"]: float(row["median"]) for row in rows_in("benchmarks/results.csv") if row["median"]}
+    systems = yaml.safe_load((ROOT / "resources/laboratory/systems.yaml").read_text("utf-8"))
+    summed = {}
+    for name, one in systems.items():
+        method, encoder, *_ = one["run"].split(".")
+        if one["cost"] and (own := costs.get(f"training_cost_{method}")):
+            twins = 2 * costs["training_cost_simcse_round_trips"] if encoder == "lab_twins" else 0
+            summed[name] = f"{own + twins:.1f}"
+    assert {"TNCSE", "JTCSE", "3R", "DiffCSE"} <= summed.keys()
+    assert {name: systems[name]["cost"] for name in summed} == summed
+
+
 def test_an_interval_follows_from_the_differences_of_the_seeds(tmp_path):
     """Five differences of mean 1 and standard deviation .5: 1 -+ 2.776 * .5 / sqrt(5), of a test with 80% power."""
     (tmp_path / "systems.yaml").write_text(
