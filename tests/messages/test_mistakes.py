@@ -441,19 +441,19 @@ MISTAKES = {
     ),
     "an encoder that is not defined": (
         run("simcse", encoder="minilm_mml"),
-        "experiments/demo.yaml: runs.4.encoder: minilm_mml is not defined. Did you mean minilm_mlm?",
+        "config/experiments/demo.yaml: runs.4.encoder: minilm_mml is not defined. Did you mean minilm_mlm?",
     ),
     "a method in capitals": (
         run("SimCSE"),
-        "experiments/demo.yaml: runs.4.method: SimCSE is not defined. Did you mean simcse?",
+        "config/experiments/demo.yaml: runs.4.method: SimCSE is not defined. Did you mean simcse?",
     ),
     "seeds of one run": (
         run("simcse", seeds=[1]),
-        "experiments/demo.yaml: runs.4.seeds: unknown key. Did you mean of_seeds, or seeds at the top?",
+        "config/experiments/demo.yaml: runs.4.seeds: unknown key. Did you mean of_seeds, or seeds at the top?",
     ),
     "a seed twice": (
         put("grid/seeds", [1, 2, 1]),
-        "experiments/demo.yaml: seeds: 1 is listed twice. Leave one.",
+        "config/experiments/demo.yaml: seeds: 1 is listed twice. Leave one.",
     ),
     "a key of many runs": (
         run(["simcse", "sscl"], encoder=["minilm", "minilm_mlm"], overrides={"training": {"max_step": 1}}),
@@ -466,7 +466,7 @@ MISTAKES = {
     # columns, figures
     "a suite that is not there, which columns name": (
         put("grid/suites/sts", ["le"]),
-        "experiments/demo.yaml: suites.sts: le is not defined. Did you mean lee?",
+        "config/experiments/demo.yaml: suites.sts: le is not defined. Did you mean lee?",
     ),
     "a dataset of a suite that is not there, which columns name": (
         put("suites/sts/lee/datasets", ["leee"]),
@@ -502,15 +502,15 @@ MISTAKES = {
     ),
     "tasks in words": (
         added(**SCORES, tasks="lee"),
-        "experiments/demo.yaml: columns.5.tasks: Input should be an object or Input should be a valid array; found 'lee'",
+        "config/experiments/demo.yaml: columns.5.tasks: Input should be an object or Input should be a valid array; found 'lee'",
     ),
     "a heading of several tasks": (
         added(**SCORES, tasks=["lee"], heading="A"),
-        "experiments/demo.yaml: columns.5.heading: unknown key.",
+        "config/experiments/demo.yaml: columns.5.heading: unknown key.",
     ),
     "no tasks": (
         added(**SCORES, tasks=[]),
-        "experiments/demo.yaml: columns.5.tasks: Input should be an object or List should have at least 1 item after validation, not 0; found []",
+        "config/experiments/demo.yaml: columns.5.tasks: Input should be an object or List should have at least 1 item after validation, not 0; found []",
     ),
     "a mean of a column that is none": (
         added(heading="mean", mean_of=["Spearman", "Pearsn"], digits=2),
@@ -526,7 +526,7 @@ MISTAKES = {
     ),
     "a headline that is no column": (
         put("grid/headline", "Spearmann"),
-        "experiments/demo.yaml: headline: Spearmann is not defined. Did you mean Spearman?",
+        "config/experiments/demo.yaml: headline: Spearmann is not defined. Did you mean Spearman?",
     ),
     "a scatter of no column": (
         put("grid/scatter", {"x": "Spearman", "y": "uniformty"}),
@@ -614,7 +614,7 @@ MISTAKES = {
     ),
     "a seed that no generator takes": (
         put("grid/seeds", [2**32]),
-        "experiments/demo.yaml: seeds.0: Input should be less than 4294967296; found 4294967296",
+        "config/experiments/demo.yaml: seeds.0: Input should be less than 4294967296; found 4294967296",
     ),
     "groups of judgements that do not rise": (
         put("report/cosine_density/edges", [0, 0.5, 0.5, 1]),
@@ -646,7 +646,7 @@ MISTAKES = {
     ),
     "maps of layers that the encoder lacks": (
         put("grid/suites/attention", ["attention"]),
-        "experiments/demo.yaml: suites.attention.attention.maps.layers: 7; minilm",
+        "config/experiments/demo.yaml: suites.attention.attention.maps.layers: 7; minilm",
     ),
     # names that the blocks of the configuration use
     "a dataset of a suite that is not there": (
@@ -739,7 +739,7 @@ MISTAKES = {
     ),
     "a printed table that is not there": (
         put("grid/published", ["jtcse_table99"]),
-        "experiments/demo.yaml: published: no file resources/published/jtcse_table99.csv. Did you mean jtcse_table9?",
+        "config/experiments/demo.yaml: published: no file resources/published/jtcse_table99.csv. Did you mean jtcse_table9?",
     ),
     "a prompt that is not there": (
         put("exemplars/wiki1m_300/prompt", "three_r_exemplar"),
@@ -755,7 +755,7 @@ MISTAKES = {
     ),
     "a seed below zero": (
         put("grid/seeds", [-1]),
-        "experiments/demo.yaml: seeds.0: Input should be greater than or equal to 0; found -1",
+        "config/experiments/demo.yaml: seeds.0: Input should be greater than or equal to 0; found -1",
     ),
     "a table of the extraction study that is not there": (
         put("extraction/show/tables", ["extraction_table99"]),
@@ -865,7 +865,7 @@ MISTAKES = {
     ),
     "an infinite number in a grid": (
         put("grid/columns/0/scale", float("inf")),
-        "experiments/demo.yaml: columns.0.scale: Input should be a finite number; found inf (100 prints",
+        "config/experiments/demo.yaml: columns.0.scale: Input should be a finite number; found inf (100 prints",
     ),
     "an encoder outside the study": (
         lambda config, _grids: config["encoders"].update({"../x": config["encoders"]["minilm"]}),
@@ -878,6 +878,75 @@ MISTAKES = {
     "answers at the root": (
         put("answers", "/tmp/answers.sqlite"),
         "; found '/tmp/answers.sqlite' (File, below",
+    ),
+    "a misspelt key of a reading that no grid uses": (
+        put("methods/jtcse/readings/odd", {"method": {"temprature": 0.1}}),
+        "methods.jtcse.readings.odd.method.temprature: unknown key. Did you mean temperature?",
+    ),
+    "a wrong value in a reading that no grid uses": (
+        put("methods/simcse_3r/readings/odd", {"method": {"base": {"temperature": "warm"}}}),
+        "methods.simcse_3r.readings.odd.method.base.temperature: Input should be a valid number; found 'warm'",
+    ),
+    "a misspelt key of an encoder's run that no grid uses": (
+        put(
+            "encoders/odd",
+            {
+                "label": None,
+                "runs": [
+                    {
+                        "method": "simcse",
+                        "encoder": "minilm_mlm",
+                        "corpus": "wiki_extract",
+                        "overrides": {"method": {"temprature": 0.1}},
+                    },
+                ],
+            },
+        ),
+        "encoders.odd.runs.0 (simcse.minilm_mlm.wiki_extract): method.temprature: unknown key.",
+    ),
+    "a heading without a text": (
+        column(heading=" "),
+        "config/experiments/demo.yaml: columns.5.heading: Input should be a text that is not blank; found ' '.",
+    ),
+    "a substitution without a text": (
+        put("encoders/odd", {"adapt": {"base": "minilm", "corpus": "wiki_extract", "label": ""}}),
+        "encoders.odd.adapt.label: Input should be a text that is not blank; found ''",
+    ),
+    "a warm-up that is longer than the training": (
+        put("training", {**study()[0]["training"], "max_steps": 40, "epochs": None, "warmup_steps": 41}),
+        "training.warmup_steps: 41, but max_steps is 40. Set it to 40 or less.",
+    ),
+    "a warm-up that is longer than a schedule": (
+        training_of("simcse", restart_every=3, warmup_steps=4),
+        RUN.format("simcse") + "training.warmup_steps: 4, but restart_every is 3. Set it to 3 or less.",
+    ),
+    "a range of scores that ends before it begins": (
+        put("datasets/lee/contract/score_range", [5, 0]),
+        "datasets.lee.contract.score_range: from 5 to 0. Write the lowest score first, then a higher one.",
+    ),
+    "rows that contradict each other": (
+        put("datasets/lee/contract", {"rows": 5, "min_rows": 6}),
+        "datasets.lee.contract.rows: 5, but min_rows is 6. Correct one.",
+    ),
+    "an experiment that is listed twice": (
+        put("experiments", ["demo", "demo"]),
+        "experiments: demo is listed twice. Leave one.",
+    ),
+    "a term that is listed twice": (
+        put("methods/jtcse/terms", ["nce", "nce"]),
+        "methods.jtcse.terms: nce is listed twice. Leave one.",
+    ),
+    "a term that a run lists twice": (
+        method_of("jtcse", terms=["nce", "nce"]),
+        "config/experiments/demo.yaml: runs.4.overrides.method.terms: nce is listed twice. Leave one.",
+    ),
+    "a column that a mean counts twice": (
+        added(heading="wrong", mean_of=["Spearman", "Spearman"], digits=2),
+        "config/experiments/demo.yaml: columns.5.mean_of: Spearman is listed twice. Leave one.",
+    ),
+    "a layer that is mapped twice": (
+        put("suites/attention/attention/maps/layers", [1, 1]),
+        "suites.attention.attention.maps.layers: 1 is listed twice. Leave one.",
     ),
     "a cache that is a file": (
         put("cache", str(ROOT / "README.md")),
@@ -934,7 +1003,7 @@ OF_A_FOLDER = {
     "a suite of longer sentences than an encoder takes": (
         MPNET | {"max_position_embeddings": 130},
         run("frozen_cls", encoder="mine", corpus=None),
-        "experiments/demo.yaml: suites.sts.lee.max_tokens: 256; mine takes 128. Lower it.",
+        "config/experiments/demo.yaml: suites.sts.lee.max_tokens: 256; mine takes 128. Lower it.",
     ),
     "an extraction study of longer sentences than its encoder takes": (
         MPNET | {"max_position_embeddings": 130},
@@ -1096,16 +1165,16 @@ FILES = {
             "ConfigError: config/overlay.yaml:1: experiments: no file dmo.yaml in config/experiments. Did you mean demo?"
         ],
     ),
-    "a grid that is no YAML": ((GRID, "a: 1\nb: [1,\n"), ["experiments/demo.yaml:3: "]),
+    "a grid that is no YAML": ((GRID, "a: 1\nb: [1,\n"), ["config/experiments/demo.yaml:3: "]),
     "a run of a grid": (
         (GRID, SOUND_GRID.replace("\nruns:\n", f"\nruns:\n{WRONG_RUN}")),
         [
-            f"experiments/demo.yaml:{RUNS + 1}: runs.0 (simcse.minilm_mlm.wiki_extract.x): training.max_step: unknown key"
+            f"config/experiments/demo.yaml:{RUNS + 1}: runs.0 (simcse.minilm_mlm.wiki_extract.x): training.max_step: unknown key"
         ],
     ),
     "an empty grid": (
         (GRID, ""),
-        ["experiments/demo.yaml: nothing in it. Write keys with their values."],
+        ["config/experiments/demo.yaml: nothing in it. Write keys with their values."],
     ),
     "a part of the configuration that is no YAML": (
         ("config/methods.yaml", "methods: !new {}\n"),
@@ -1113,7 +1182,7 @@ FILES = {
     ),
     "a grid with the name of the extraction study": (
         ("config/experiments/extraction.yaml", SOUND_GRID),
-        ["ConfigError: experiments/extraction.yaml: that name is the extraction study's. Rename"],
+        ["ConfigError: config/experiments/extraction.yaml: that name is the extraction study's. Rename"],
     ),
     "a grid with the name of a rule": (
         (
@@ -1126,7 +1195,9 @@ FILES = {
     ),
     "a grid with the name of a table": (
         ("config/experiments/extraction_demo.yaml", SOUND_GRID, "--config", "experiments=[extraction_demo]"),
-        ["experiments/extraction_demo.yaml: a table of the extraction study has that name. Rename the file."],
+        [
+            "config/experiments/extraction_demo.yaml: a table of the extraction study has that name. Rename the file."
+        ],
     ),
 }
 

@@ -21,7 +21,7 @@ from typing import Annotated, Any, get_args
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, advice, one_line_errors, refuse, shown, unknown
 from workflow_scripts.graph.clone import from_here
-from workflow_scripts.graph.configuration import placed, read, read_mapping
+from workflow_scripts.graph.configuration import GRIDS, placed, read, read_mapping
 from workflow_scripts.graph.extraction import (
     block_findings,
     definable_rows,
@@ -104,13 +104,13 @@ def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any],
     listed = config.get("experiments")
     grids, findings = dict[str, Any](), list[str]()
     if EXTRACTION in files:
-        findings.append(
-            f"experiments/{EXTRACTION}.yaml: that name is the extraction study's. Rename the file."
-        )
-    for name in [one for one in listed if one != EXTRACTION] if isinstance(listed, list) else []:
+        findings.append(f"{GRIDS}/{EXTRACTION}.yaml: that name is the extraction study's. Rename the file.")
+    # Of other things in the list, the check of types says what is wrong.
+    names = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+    for name in (one for one in names if one != EXTRACTION):
         if name not in files:
-            known = advice(str(name), sorted({EXTRACTION, *files}))
-            findings.append(f"experiments: no file {name}.yaml in config/experiments. {known}")
+            known = advice(name, sorted({EXTRACTION, *files}))
+            findings.append(f"experiments: no file {name}.yaml in {GRIDS}. {known}")
             continue
         try:
             grids[name] = read_mapping(files[name])
@@ -130,7 +130,7 @@ def checked(config: Config, plain: Mapping[str, Any], root: Path) -> tuple[Study
     settings, found = read(Configuration, config, "")
     grids: dict[str, GridBlock] = {}
     for name, grid in plain.items():
-        block, lines = read(GridBlock, grid, f"experiments/{name}.yaml: ")
+        block, lines = read(GridBlock, grid, f"{GRIDS}/{name}.yaml: ")
         found += lines
         grids |= {name: block} if block else {}
     if found or not settings:
@@ -144,7 +144,7 @@ def checked(config: Config, plain: Mapping[str, Any], root: Path) -> tuple[Study
 
 def _placed(study: Study) -> dict[str, Settings]:
     """The configuration and the grids, by what stands in front of lines about them."""
-    return {"": study.settings} | {f"experiments/{name}.yaml: ": grid for name, grid in study.blocks.items()}
+    return {"": study.settings} | {f"{GRIDS}/{name}.yaml: ": grid for name, grid in study.blocks.items()}
 
 
 def name_findings(study: Study) -> Iterator[str]:
@@ -152,6 +152,7 @@ def name_findings(study: Study) -> Iterator[str]:
     settings = study.settings
     for place, block in _placed(study).items():
         yield from misnamed(settings, references(block), place)
+        yield from (f"{place}{finding}" for finding in repetitions(block))
     for name, encoder in study.encoders.items():
         if name in study.reached(encoder.starts):
             yield f"encoders.{name}: it starts from itself, by way of its runs or base. Name another."
@@ -165,7 +166,7 @@ def name_findings(study: Study) -> Iterator[str]:
                 )
             kinds[name] = kind
     for name, grid in study.blocks.items():
-        place = f"experiments/{name}.yaml: "
+        place = f"{GRIDS}/{name}.yaml: "
         if name in (*settings.extraction.tables, *settings.extraction.statistics):
             yield f"{place}a table of the extraction study has that name. Rename the file."
         try:
@@ -203,6 +204,23 @@ def references(value: Any, path: str = "", marks: Sequence[Refers] = ()) -> Iter
             for number, part in enumerate(value):
                 place = path if isinstance(part, str) else f"{path}.{number}"
                 yield from references(part, place, marks)
+
+
+def repetitions(value: Any, path: str = "") -> Iterator[str]:
+    """Yield a finding for each list in some settings that has a name or a whole number twice."""
+    match value:
+        case Settings():
+            for key, part in value:
+                yield from repetitions(part, f"{path}.{key}".lstrip("."))
+        case Mapping():
+            for key, part in value.items():
+                yield from repetitions(part, f"{path}.{key}")
+        case list() | tuple():
+            named = [part for part in value if isinstance(part, str | int)]
+            for part in dict.fromkeys(one for one in named if named.count(one) > 1):
+                yield f"{path}: {part} is listed twice. Leave one."
+            for number, part in enumerate(value):
+                yield from repetitions(part, f"{path}.{number}")
 
 
 def misnamed(
@@ -255,7 +273,7 @@ def sense_findings(study: Study) -> Iterator[str]:
     yield from reader_findings(settings)
     yield from extraction_findings(settings)
     for name, grid in study.blocks.items():
-        yield from _grid_findings(study, grid, f"experiments/{name}.yaml")
+        yield from _grid_findings(study, grid, f"{GRIDS}/{name}.yaml")
     yield from claim_findings(study)
     yield from _run_findings(study)
     yield from cache_findings(settings.cache)
@@ -410,8 +428,20 @@ def _cell_findings(study: Study, compared: Comparison, place: str) -> Iterator[s
 # Runs
 
 
+def _reading_findings(study: Study) -> Iterator[str]:
+    """Wrong keys, types and ranges of readings, whether a grid uses them or not."""
+    for method, block in study.settings.methods.items():
+        for reading in block.readings:
+            run = Run(method=method, encoder="", corpus=None, reading=reading, seeds=(), overrides={})
+            place = f"methods.{method}.readings.{reading}."
+            yield from (f"{place}{line}" for line in read_run(study.plain, run, partial=True)[1])
+
+
 def _run_findings(study: Study) -> Iterator[str]:
     settings = study.settings
+    if wrong := [*_reading_findings(study)]:  # each run would repeat them
+        yield from wrong
+        return
     named: set[str | None] = {pool.encoder for pool in settings.exemplars.values()}
     if EXTRACTION in settings.experiments:
         encoder = settings.extraction.encoder
@@ -421,7 +451,7 @@ def _run_findings(study: Study) -> Iterator[str]:
         suites = {kind: [suite] for kind, suite in settings.extraction.suites if suite}
         yield from _suite_findings(study, "extraction", suites, [encoder])
     for name, grid in study.blocks.items():
-        place, runs = f"experiments/{name}.yaml", runs_of(grid).values()
+        place, runs = f"{GRIDS}/{name}.yaml", runs_of(grid).values()
         yield from _block_findings(study, f"{place}: runs", grid.runs, grid.seeds)
         encoders = dict.fromkeys(run.encoder for run in runs)
         yield from _suite_findings(study, place, grid.suites, encoders)
@@ -446,7 +476,7 @@ def _block_findings(
         place: The list of blocks that ask for them.
         blocks: These blocks.
         seeds: Of their runs.
-        used: Whether the study has the runs; of others, only what is written in the block itself is checked.
+        used: Whether the study has the runs; of others, only keys, types and ranges are checked.
     """
     found: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for number, block in enumerate(blocks):
@@ -457,8 +487,8 @@ def _block_findings(
                     f"{place}.{number}.of_seeds: true for a frozen run of an encoder that consists of runs, left out "
                     f"for others; {encoder} has of_seeds {shown(block.of_seeds)}."
                 )
-        for name, run, _ in expand(block, seeds) if used else ():
-            for finding in _mistakes(study, run):
+        for name, run, _ in expand(block, seeds):
+            for finding in _mistakes(study, run) if used else read_run(study.plain, run, partial=True)[1]:
                 found[finding].append((number, name))
     for finding, runs in found.items():
         names = [name for _, name in runs]

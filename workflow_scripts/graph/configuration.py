@@ -25,6 +25,8 @@ from workflow_scripts.graph.slices import Config, flat
 from workflow_scripts.provenance.key import canonical
 from workflow_scripts.settings.suites import SUITES
 
+_AFTER_CONFIGFILE = "Check the path after --configfile; a target stands behind --."
+
 
 def read_yaml(path: Path) -> Any:
     """Read a YAML file whose mappings name no key twice.
@@ -35,9 +37,9 @@ def read_yaml(path: Path) -> Any:
     try:
         content = yaml.load(path.read_text("utf-8"), Loader=_Loader)  # a subclass of CSafeLoader
     except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}. Check the path after --configfile.") from error
+        raise ConfigError(f"{path}: {error.strerror}. {_AFTER_CONFIGFILE}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: {error}. Save it as UTF-8.") from error
+        raise ConfigError(f"{path}: {error}. Save it as UTF-8. {_AFTER_CONFIGFILE}") from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
         raise ConfigError(f"{path}:{line}: {error.problem}. Fix the YAML.") from error
@@ -46,8 +48,16 @@ def read_yaml(path: Path) -> Any:
     return content
 
 
+_MOST_VALUES, _DEEPEST = 100_000, 30
+"""Limits of one file, aliases written out; the files of ``config`` have at most 3,116 values, in 10 levels."""
+
+
 class _Loader(yaml.CSafeLoader):
-    """YAML's safe loader, which by itself lets the last of two equal keys win in silence."""
+    """YAML's safe loader, but a key that occurs twice and aliases that fill the memory are errors."""
+
+    def construct_document(self, node: yaml.Node) -> Any:
+        _count_values(node, (), {})
+        return super().construct_document(node)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()
@@ -75,6 +85,30 @@ class _Loader(yaml.CSafeLoader):
         return number
 
 
+def _count_values(node: yaml.Node, above: tuple[int, ...], known: dict[int, int]) -> int:
+    """Return the number of values in a node, aliases written out.
+
+    Args:
+        node: A node of YAML; an alias is the node that it stands for.
+        above: Ids of the nodes around it.
+        known: Id to number, of the nodes that were counted before.
+
+    Raises:
+        MarkedYAMLError: if it contains itself, or has too many values or levels.
+    """
+    if id(node) in above or len(above) > _DEEPEST:
+        found = "a block contains itself" if id(node) in above else f"more than {_DEEPEST} levels of blocks"
+        raise yaml.MarkedYAMLError(problem=found, problem_mark=node.start_mark)
+    if id(node) not in known:
+        pairs = node.value if isinstance(node, yaml.CollectionNode) else ()
+        parts = [part for pair in pairs for part in (pair if isinstance(pair, tuple) else (pair,))]
+        known[id(node)] = 1 + sum(_count_values(part, (*above, id(node)), known) for part in parts)
+    if known[id(node)] > _MOST_VALUES:
+        found = f"aliases stand for more than {_MOST_VALUES:,} values"
+        raise yaml.MarkedYAMLError(problem=found, problem_mark=node.start_mark)
+    return known[id(node)]
+
+
 _FLOAT = "tag:yaml.org,2002:float"
 _Loader.add_constructor(_FLOAT, _Loader.construct_number)
 # YAML 1.1, which PyYAML reads, takes 1e-4 and 1.0e4 for text, where YAML 1.2 and JSON see a number.
@@ -83,6 +117,8 @@ _Loader.add_implicit_resolver(_FLOAT, _WITH_EXPONENT, list("-+.0123456789"))
 
 PARTS = ("config", "encoders", "corpora", "apis", "exemplars", "datasets", "methods", "mteb", "extraction")
 """Files that every study reads, in order."""
+GRIDS = "config/experiments"
+"""Folder of the grids, below the Snakefile's."""
 _ADD = "+"
 _OF_ONE_NAME: Config = {"claims": {"papers": []}, "report": {"page": {"shows": None, "cannot_show": None}}}
 """Texts and claims describe the study of one name: a file that gives the study another name begins without them."""
@@ -114,8 +150,16 @@ def load_config(
     for name, layer in (read_layers([*base_files(root), *configfiles]) | {place: given or {}}).items():
         renamed = layer.get("name", config.get("name")) != config.get("name")
         for above in (_OF_ONE_NAME, layer) if renamed else (layer,):
-            refuse(f"{name}: {finding}" for finding in [*_lay_over(config, above, config)])
+            refuse(_in_layer(name, finding) for finding in [*_lay_over(config, above, config)])
     return config
+
+
+def _in_layer(name: str, finding: str) -> str:
+    """A finding about a key of one layer, with the layer's name and, in a file, the line."""
+    file = Path(name)
+    lines = _lines(file.read_text("utf-8")) if file.is_file() else {}
+    line = lines.get(finding.partition(": ")[0].replace(_ADD, ""))
+    return f"{name}:{line}: {finding}" if line else f"{name}: {finding}"
 
 
 def read_layers(files: Iterable[str | Path]) -> dict[str, Mapping[str, Any]]:
@@ -158,8 +202,8 @@ def placed(finding: str, root: Path, files: Iterable[str], given: Mapping[str, A
         given: Of the command line.
     """
     grid, _, said = finding.partition(": ")
-    if grid.startswith("experiments/"):
-        layers = {grid: root / "config" / grid}
+    if grid.startswith(f"{GRIDS}/"):
+        layers = {str(root / grid): root / grid}
     else:
         layers, said = {str(file): file for file in [*base_files(root), *map(Path, files)]}, finding
     texts = {name: file.read_text("utf-8") for name, file in layers.items() if file.is_file()}
@@ -197,7 +241,9 @@ def _lay_over(config: Config, above: Mapping[str, Any], whole: Config, path: str
     """Merge ``above`` into ``config``; a line for each ``key+`` that has no list to add to."""
     for key, value in above.items():
         name, place = str(key).removesuffix(_ADD), f"{path}{key}"
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and str(key).endswith(_ADD):
+            yield f"{place}: a mapping, which is merged key by key anyway. Write {place.removesuffix(_ADD)}."
+        elif isinstance(value, Mapping):
             if not isinstance(config.get(key), dict):
                 config[key] = {}
             yield from _lay_over(config[key], value, whole, f"{place}.")

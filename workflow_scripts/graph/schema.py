@@ -57,6 +57,7 @@ from workflow_scripts.settings.names import (
     EncoderName,
     Name,
     Overrides,
+    Printed,
     Refers,
     Template,
 )
@@ -97,7 +98,7 @@ class Adapt(Settings):
 
     base: EncoderName = Field(description="Encoder to start from.")
     corpus: CorpusName = Field(description="Corpus to train on.")
-    label: str = Field(description="Substitution to print wherever this encoder stands in for another.")
+    label: Printed = Field(description="Substitution to print wherever this encoder stands in for another.")
     from_scratch: Sizes | None = Field(
         default=None,
         description="Sizes of an encoder with random weights; of the base, tokeniser and architecture are taken.",
@@ -239,9 +240,7 @@ class GridBlock(AnyGrid):
         ]
 
     def conflicts(self) -> Iterator[str]:
-        """Seeds and headings are there once."""
-        for seed in sorted({seed for seed in self.seeds if self.seeds.count(seed) > 1}):
-            yield f"seeds: {seed} is listed twice. Leave one."
+        """Headings are there once."""
         seen: set[str] = set()
         for number, column in self.numbered():
             if column.heading in seen:

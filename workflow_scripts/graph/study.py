@@ -534,7 +534,7 @@ def run_settings(config: Config, run: asked.Run) -> Config:
     method = _method_keys(block) | ({"base": _method_keys(below)} if below else {})
     development = {key: value for key, value in config["development"].items() if key != "dataset"}
     overrides = (
-        {"training": config["encoders"][run.encoder].get("training", {})},
+        {"training": config["encoders"].get(run.encoder, {}).get("training", {})},
         *({section: one.get(section, {}) for section in _OVERRIDABLE} for one in (below, block)),
         block.get("readings", {}).get(run.reading, {}),
         run.overrides,
@@ -548,14 +548,22 @@ def _method_keys(block: Config) -> Config:
     return {key: value for key, value in block.items() if key not in (*_OVERRIDABLE, "readings")}
 
 
-def read_run(config: Config, run: asked.Run) -> tuple[RunSettings | None, list[str]]:
-    """The settings of one run (``run_settings``), or a line for each thing that is wrong with them."""
-    return _read(as_json(run_settings(config, run)))
+def read_run(
+    config: Config, run: asked.Run, *, partial: bool = False
+) -> tuple[RunSettings | None, list[str]]:
+    """The settings of one run (``run_settings``), or a line for each thing that is wrong with them.
+
+    Args:
+        config: As files have it.
+        run: The run.
+        partial: Whether the study makes no such run, so that only keys, types and ranges are checked.
+    """
+    return _read(as_json(run_settings(config, run)), partial)
 
 
 @cache
-def _read(settings: str) -> tuple[RunSettings | None, list[str]]:
-    return read(RunSettings, json.loads(settings), "")
+def _read(settings: str, partial: bool) -> tuple[RunSettings | None, list[str]]:
+    return read(RunSettings, json.loads(settings), "", partial=partial)
 
 
 def adapting_training(config: Config, encoder: str) -> Config:

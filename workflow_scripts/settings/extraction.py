@@ -12,6 +12,7 @@ from workflow_scripts.settings.names import (
     Name,
     Postprocessed,
     Precision,
+    Printed,
     Refers,
     Represented,
     Sentences,
@@ -99,7 +100,7 @@ class Uniform(Settings):
     """The plain average."""
 
     kind: Literal["uniform"]
-    label: str = Field(description="Name in tables.")
+    label: Printed = Field(description="Name in tables.")
     specials: bool = Field(description="Whether [CLS] and [SEP] are averaged over.")
     masks: bool = Field(description="Whether a template's [MASK] is averaged over.")
 
@@ -108,7 +109,7 @@ class Idf(Settings):
     """Inverse document frequency."""
 
     kind: Literal["idf"]
-    label: str
+    label: Printed
     documents: Literal["wikitext", "task", "subset"] = Field(description="Where documents are counted.")
     text: Literal["raw", "templated"] = Field(
         description="Whether a task's documents are its texts, or the texts inside the template."
@@ -124,14 +125,14 @@ class Unbiased(Settings):
     """The plain average without biased tokens: frequent ones, subwords, punctuation, special tokens."""
 
     kind: Literal["unbiased"]
-    label: str
+    label: Printed
 
 
 class Masks(Settings):
     """The average of a template's [MASK] tokens."""
 
     kind: Literal["masks"]
-    label: str
+    label: Printed
 
 
 Weighting = Annotated[Uniform | Idf | Unbiased | Masks, Field(discriminator="kind")]
@@ -148,7 +149,7 @@ class Plain(Settings):
 
 
 class _Fitted(Settings):
-    label: str
+    label: Printed
     fit: FitOn
 
 
@@ -226,7 +227,7 @@ class Names(Settings):
 class ExtractionTable(Settings):
     """One table."""
 
-    title: str
+    title: Printed
     source: str = Field(description="Paper and table.")
     columns: Literal["models", "measures"] = Field(
         description="What the columns are; rows are variants, or models where columns are measures."
@@ -259,7 +260,7 @@ class DatasetRow(Settings):
 class Statistics(Settings):
     """One table."""
 
-    title: str
+    title: Printed
     source: str
     rows: list[DatasetRow] = Field(min_length=1)
 

@@ -15,6 +15,7 @@ from workflow_scripts.settings.names import (
     Heading,
     Name,
     Place,
+    Printed,
     Refers,
     Repeatable,
     RunOverrides,
@@ -211,15 +212,15 @@ class _Score(Settings):
 class Column(_Score):
     """One score, shown for every run."""
 
-    heading: str
+    heading: Printed
     task: str
 
 
 class TaskColumns(_Score):
     """A score of several tasks, each of which is a column."""
 
-    tasks: Annotated[dict[str, str], Field(min_length=1)] | Annotated[list[str], Field(min_length=1)] = Field(
-        description="Tasks, whose names are the headings, or headings to tasks."
+    tasks: Annotated[dict[Printed, str], Field(min_length=1)] | Annotated[list[str], Field(min_length=1)] = (
+        Field(description="Tasks, whose names are the headings, or headings to tasks.")
     )
 
     def written_out(self) -> list[Column]:
@@ -230,7 +231,7 @@ class TaskColumns(_Score):
 
 
 class _Printed(Settings):
-    heading: str
+    heading: Printed
     digits: int = Field(ge=0, le=6, description="Decimals printed.")
 
 
@@ -312,7 +313,7 @@ class RunBlock(Settings):
 class AnyGrid(Settings):
     """A grid without its suites, columns and figures."""
 
-    title: str
+    title: Printed
     source: str = Field(description="Paper and table.")
     seeds: Annotated[list[Seed], AfterValidator(sorted)] = Field(min_length=1)
     baseline: str | None = Field(

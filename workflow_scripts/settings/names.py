@@ -4,12 +4,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue
+from pydantic_core import PydanticCustomError
 
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 
 Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise PydanticCustomError("blank", "Input should be a text that is not blank")
+    return text
+
+
+Printed = Annotated[str, AfterValidator(_not_blank)]
+"""A text that tables or figures print, and without which they could not be read."""
 Defined = str | Annotated[list[str], Field(min_length=1)]
 """Names of blocks of the configuration, which are looked up there."""
 Seed = Annotated[int, Field(ge=0, lt=2**32)]

@@ -133,6 +133,14 @@ class Contract(Settings):
         default=None, description="Lowest and highest possible score."
     )
 
+    def conflicts(self) -> Iterator[str]:
+        """A range has a lower and an upper end, and both numbers of rows can hold."""
+        if self.score_range and self.score_range[0] >= self.score_range[1]:
+            low, high = self.score_range
+            yield f"score_range: from {low:g} to {high:g}. Write the lowest score first, then a higher one."
+        if self.rows is not None and self.rows < self.min_rows:
+            yield f"rows: {self.rows}, but min_rows is {self.min_rows}. Correct one."
+
 
 class Dataset(Settings):
     """Settings that decide a dataset's rows: a block of ``datasets`` without its descriptions for people."""

@@ -94,6 +94,10 @@ class Training(Settings):
                 f"epochs: {shown(self.epochs)} with max_steps {shown(self.max_steps)}. "
                 "Give one of them, and null for the other."
             )
+        cycle = self.restart_every or self.max_steps
+        if cycle and self.warmup_steps > cycle:
+            key = "restart_every" if self.restart_every else "max_steps"
+            yield f"warmup_steps: {self.warmup_steps}, but {key} is {cycle}. Set it to {cycle} or less."
         if self.batch_size % self.gpus:
             yield f"batch_size: {self.batch_size} sentences for {self.gpus} GPUs. Make it a multiple."
 

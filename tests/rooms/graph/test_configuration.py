@@ -71,17 +71,23 @@ def test_equal_numbers_have_one_form_and_text_in_quotes_stays_text(load):
     assert repr((config["b"], config["d"])) == "({'c': 0.0001}, 2)"
 
 
+BOMB = "a0: &a0 [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join(10 * [f'*a{n - 1}'])}]\n" for n in range(1, 9)
+)
+MERGES = "a0: &a0 {x: 1}\n" + "".join(f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}\n" for n in range(1, 30))
+
+
 FILES = {
-    "no such list": ([BELOW, {"mien+": ["a"]}], ["1.yaml: mien+: no earlier file has such a list. Did you mean mine?"]),
+    "no such list": ([BELOW, {"mien+": ["a"]}], ["1.yaml:1: mien+: no earlier file has such a list. Did you mean mine?"]),
     "no such list inside": (
         [BELOW, {"suites": {"sts": {"toi": {"datasets+": ["a"]}}}}],
-        ["1.yaml: suites.sts.toi.datasets+: no earlier file has such a list. Did you mean suites.sts.toy.datasets?"],
+        ["1.yaml:4: suites.sts.toi.datasets+: no earlier file has such a list. Did you mean suites.sts.toy.datasets?"],
     ),
-    "a block": ([BELOW, {"odd+": ["a"]}], ["1.yaml: odd+: no earlier file has such a list."]),
-    "a number": ([BELOW, {"odd": {"a+": [2]}}], ["1.yaml: odd.a+: no earlier file has such a list."]),
-    "inside a number": ([BELOW, {"odd": {"a": {"b+": [1]}}}], ["1.yaml: odd.a.b+: no earlier file has such a list."]),
-    "text": ([BELOW, {"mine+": "a"}], ["1.yaml: mine+: 'a' is not a list. Write [a]."]),
-    "all of a file": ([BELOW, {"a+": [1], "b+": [1]}], ["1.yaml: a+: ", "1.yaml: b+: "]),
+    "a block": ([BELOW, {"odd+": ["a"]}], ["1.yaml:1: odd+: no earlier file has such a list."]),
+    "a number": ([BELOW, {"odd": {"a+": [2]}}], ["1.yaml:2: odd.a+: no earlier file has such a list."]),
+    "inside a number": ([BELOW, {"odd": {"a": {"b+": [1]}}}], ["1.yaml:3: odd.a.b+: no earlier file has such a list."]),
+    "text": ([BELOW, {"mine+": "a"}], ["1.yaml:1: mine+: 'a' is not a list. Write [a]."]),
+    "all of a file": ([BELOW, {"a+": [1], "b+": [1]}], ["1.yaml:1: a+: ", "1.yaml:3: b+: "]),
     "all files": (["a: [", "a: 1\na: 2\n"], ["0.yaml:2: ", "1.yaml:2: key 'a' occurs twice. Fix the YAML."]),
     "a list at the top": ([[1, 2]], ["0.yaml: list at the top. Write keys"]),
     "a number at the top": ([3], ["0.yaml: int at the top. Write keys"]),
@@ -96,6 +102,16 @@ FILES = {
         ["a: !!python/object:os.system x\n"],
         ["0.yaml:1: could not determine a constructor for the tag"],
     ),
+    "a block with a plus": (
+        [BELOW, "a: 1\nodd+: {a: 2}\n"],
+        ["1.yaml:2: odd+: a mapping, which is merged key by key anyway. Write odd."],
+    ),
+    "a block that contains itself": (["a: 1\nb: &b {c: *b}\n"], ["0.yaml:2: a block contains itself. Fix the YAML."]),
+    "a list that contains itself": (["a: &a [*a]\n"], ["0.yaml:1: a block contains itself. Fix the YAML."]),
+    "a block that is merged into itself": (["a: &a {<<: *a}\n"], ["0.yaml:1: a block contains itself."]),
+    "aliases of aliases": ([BOMB], ["0.yaml:5: aliases stand for more than 100,000 values. Fix the YAML."]),
+    "merges of merges": ([MERGES], ["0.yaml:16: aliases stand for more than 100,000 values. Fix the YAML."]),
+    "levels without end": ([f"a: {400 * '['}{400 * ']'}"], ["0.yaml:1: more than 30 levels of blocks. Fix the YAML."]),
     "a tab": (["a:\n\t- 1\n"], ["0.yaml:2: found character that cannot start any token. Fix the YAML."]),
 }  # fmt: skip
 
