@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pandas as pd
 import pyarrow as pa
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _AROUND_INCHES, _TOKEN_INCHES = 1.3, 0.12  # parts of a map's height: title and labels; a row
 _LETTERS = 90  # of a line as wide as the figure
+_PANELS = 6  # next to each other in a figure of the usual width; more make it wider
 _EMPTY = MappingProxyType({"frame_on": False, "xticks": (), "yticks": ()})
 """Look of a panel without a map."""
 
@@ -68,8 +69,10 @@ def draw_maps(
     row, column, label = sides
     runs, titles = [*points["run"].unique()], [*points[panel].unique()]
     height = _AROUND_INCHES + _TOKEN_INCHES * points[column].nunique()
-    letters = _LETTERS // len(titles)
+    letters = _LETTERS // min(len(titles), _PANELS)
     figure, panels = new_figure(height * len(runs), len(runs), len(titles), subplot_kw=_EMPTY)
+    if len(titles) > _PANELS:
+        figure.set_figwidth(figure.get_figwidth() * len(titles) / _PANELS)
     for (run, title), own in points.groupby(["run", panel], sort=False):
         axes = panels[runs.index(run), titles.index(title)]
         numbers = own.pivot_table(value, row, column)
@@ -95,8 +98,8 @@ _KEYS = {
 class AttentionMaps(Settings):
     """Settings of the attention maps."""
 
-    layers: list[int] = Field(
-        min_length=1, max_length=6, description="Layers, from 1; a run's maps are of those that it has."
+    layers: Annotated[list[int], Field(min_length=1)] | Literal["all"] = Field(
+        description="Layers, from 1; a run's maps are of those that it has. all: every layer that its suite maps."
     )
 
 
@@ -134,8 +137,10 @@ def mean_weights(tables: Iterable[tuple[str, pa.Table]], config: AttentionMaps) 
     """
     parts = [frame([], **_KEYS, weight="float")]
     for run, table in tables:
-        first = pc.field("sentence") == table["sentence"][0]
-        parts.append(table.filter(first & pc.field("layer").isin(config.layers)).to_pandas().assign(run=run))
+        chosen = pc.field("sentence") == table["sentence"][0]
+        if config.layers != "all":
+            chosen &= pc.field("layer").isin(config.layers)
+        parts.append(table.filter(chosen).to_pandas().assign(run=run))
     means = pd.concat(parts).groupby([*_KEYS], sort=False)["weight"].mean()
     return means.reset_index().astype(_KEYS)
 

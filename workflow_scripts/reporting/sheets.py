@@ -277,7 +277,8 @@ def in_rows(sheet: Sheet) -> list[list[str]]:
 
     def cell(row: Row) -> str:
         difference = row["difference_text"] and f" ({row['difference_text']})"
-        return f"{_signed(row['score'], row)}{row['star']}{difference}"
+        paper = row["paper"] and f"; paper {row['paper']}"
+        return f"{_signed(row['score'], row)}{row['star']}{difference}{paper}"
 
     return _grid(sheet, cell)
 

@@ -126,6 +126,11 @@ class Unbiased(Settings):
 
     kind: Literal["unbiased"]
     label: Printed
+    drop: list[Literal["frequent", "subword", "punctuation", "special"]] = Field(
+        default=["frequent", "subword", "punctuation", "special"],
+        min_length=1,
+        description="Kinds of tokens that are left out; special: [CLS] and [SEP].",
+    )
 
 
 class Masks(Settings):

@@ -37,7 +37,7 @@ def test_the_papers_grid_has_its_cells():
     }  # fmt: skip
     plain = planned("clustering", "plain", 12)
     assert {key.mixing_weight for key in plain if key.weighting == "unbiased"} == {0, 0.5, 1}
-    assert len({key.layers for key in plain}) == 16
+    assert len({key.layers for key in plain}) == 17  # -1 to 12, and three sums
     assert {key.draw for key in planned("sts", "random", 0)} == set(range(5))
 
 

@@ -102,6 +102,33 @@ def test_a_text_without_a_weighted_token_falls_back_to_the_average(tokenizer, vo
 
 
 @pytest.mark.parametrize(
+    ("drop", "expected"),
+    [
+        (["frequent"], [1, 0, 1, 1, 1, 1]),
+        (["subword"], [1, 1, 1, 0, 1, 1]),
+        (["punctuation"], [1, 1, 1, 1, 0, 1]),
+        (["frequent", "subword", "punctuation"], [1, 0, 1, 0, 0, 1]),
+        (["frequent", "subword", "punctuation", "special"], [0, 0, 1, 0, 0, 0]),
+    ],
+)
+def test_one_kind_of_tokens_is_left_out_or_several(tokenizer, vocabulary, drop, expected):
+    """Section 3.3: [CLS] the river ##s . [SEP]"""
+    text = tokenise(tokenizer, ["the rivers."], 32)
+    assert [vocabulary.tokens[number] for number in text.ids] == [
+        "[CLS]",
+        "the",
+        "river",
+        "##s",
+        ".",
+        "[SEP]",
+    ]
+    weights = weights_of(
+        text, weight_tables(Unbiased(kind="unbiased", label="", drop=drop), vocabulary, None, [])
+    )
+    np.testing.assert_allclose(weights.weights_F, np.array(expected) / sum(expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
     ("settings", "expected"),
     [
         (Masks(kind="masks", label=""), [0, 0, 0.5, 0, 0.5, 0]),

@@ -8,6 +8,7 @@ import torch
 from tests import tiny
 from tests.rooms.figures.conftest import FOOTNOTE, shown
 from workflow_scripts.columns import ATTENTION
+from workflow_scripts.figures.maps import draw_maps
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
@@ -47,6 +48,17 @@ def test_weights_are_means_over_heads_and_seeds_of_the_first_sentence_and_chosen
     assert set(points["layer"]) == {2} and len(points) == 9
     to_cls = points["weight"][points["key_position"] == 0]
     assert to_cls.tolist() == pytest.approx([(0.5 + 0.6 + 0.3 + 0.4) / 4] * 3)
+
+
+def test_all_layers_are_drawn_in_a_figure_that_is_wide_enough(stored):
+    files = [stored(weights(("One.",), layers=range(1, 13), first=0.5), run="a")]
+    points = shown("attention_maps", {"layers": "all"}, {"maps": files}).points
+    assert sorted(set(points["layer"])) == [*range(1, 13)]
+    named = points.assign(panel=points["layer"].astype(str))
+    sides = ("query_position", "key_position", "key_token")
+    few = named[named["layer"] <= 6]
+    widths = [draw_maps(one, "panel", sides, "weight", 0, 1).get_figwidth() for one in (few, named)]
+    assert widths[1] == 2 * widths[0]
 
 
 # Models

@@ -15,7 +15,7 @@ from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.reporting.cells import number, p_equation, p_text, score_text
-from workflow_scripts.reporting.sheets import Sheet, in_terminal, latex, to_csv
+from workflow_scripts.reporting.sheets import Sheet, in_rows, in_terminal, latex, to_csv
 from workflow_scripts.verbs.printing import Answer, give
 
 MINUS = "\N{MINUS SIGN}"
@@ -146,6 +146,14 @@ def test_a_study_shows_its_tables_in_every_form(finished):
 
 
 HOSTILE = r"[a] 50% & {x}_$1^2~#\*"
+
+
+def test_a_papers_value_is_in_every_form_as_in_the_csv():
+    one = sheet([row(RUNS[0], published=57.5, published_source="Table 1"), row(RUNS[1])])
+    text = "58.10 ± 0.14; paper 57.50"
+    assert [cells[-1] for cells in in_rows(one)[1:]] == [text, "58.10 ± 0.14* (+8.12)"]
+    assert text.replace("±", r"$\pm$") in latex(one, "")
+    assert "57.5" in to_csv([one]) and "paper 57.50" in in_terminal(one, 100)
 
 
 def test_signs_of_latex_are_escaped_in_every_text():
