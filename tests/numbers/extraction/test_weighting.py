@@ -12,7 +12,7 @@ from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.settings.extraction import Idf, Masks, Unbiased, Uniform
 
-AVERAGE = Uniform(kind="uniform", label="", specials=True, masks=True)
+AVERAGE = Uniform(kind="uniform", label="x", specials=True, masks=True)
 
 
 def idf_of(**changes):
@@ -93,7 +93,7 @@ def test_weights_of_a_text_sum_to_one_and_equal_idf_is_the_average(tokenizer, vo
 def test_a_text_without_a_weighted_token_falls_back_to_the_average(tokenizer, vocabulary):
     """F6"""
     text = tokenise(tokenizer, ["the. a,", "the river"], 32)
-    settings = Unbiased(kind="unbiased", label="")
+    settings = Unbiased(kind="unbiased", label="x")
     weights = weights_of(text, weight_tables(settings, vocabulary, None, []))
     assert weights.fallbacks == 1
     first, second = per_text(text, weights)
@@ -123,7 +123,7 @@ def test_one_kind_of_tokens_is_left_out_or_several(tokenizer, vocabulary, drop, 
         "[SEP]",
     ]
     weights = weights_of(
-        text, weight_tables(Unbiased(kind="unbiased", label="", drop=drop), vocabulary, None, [])
+        text, weight_tables(Unbiased(kind="unbiased", label="x", drop=drop), vocabulary, None, [])
     )
     np.testing.assert_allclose(weights.weights_F, np.array(expected) / sum(expected), rtol=1e-6)
 
@@ -131,9 +131,9 @@ def test_one_kind_of_tokens_is_left_out_or_several(tokenizer, vocabulary, drop, 
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        (Masks(kind="masks", label=""), [0, 0, 0.5, 0, 0.5, 0]),
-        (Uniform(kind="uniform", label="", specials=True, masks=False), [0.25, 0.25, 0, 0.25, 0, 0.25]),
-        (Uniform(kind="uniform", label="", specials=False, masks=False), [0, 0.5, 0, 0.5, 0, 0]),
+        (Masks(kind="masks", label="x"), [0, 0, 0.5, 0, 0.5, 0]),
+        (Uniform(kind="uniform", label="x", specials=True, masks=False), [0.25, 0.25, 0, 0.25, 0, 0.25]),
+        (Uniform(kind="uniform", label="x", specials=False, masks=False), [0, 0.5, 0, 0.5, 0, 0]),
     ],
 )
 def test_masks_and_specials_count_where_the_variant_says_so(tokenizer, vocabulary, settings, expected):
