@@ -1066,13 +1066,18 @@ ON_DRIVE, TEXT = (
     ("encoders.consert_bert", "encoder consert_bert"),
     ("datasets.wiki_sentences", "dataset wiki_sentences"),
 )
+ONE_LOCAL = {"stsb": {
+    "form": "pairs", "contract": {}, "about": {"origin": "x", "url": "https://example.org/data",
+    "language": "en", "licence": "x", "citation": "x"}, "sources": [{"kind": "local", "reader": "delimited",
+    "files": {"all": {"path": "here.tsv", "sha256": None}}, "options": {}}],
+}}  # fmt: skip
 BERT = ("encoders.bert_base", "encoder bert_base")
 NEEDS = {
     "nothing": ([], None),
     "a key, once": ([POOL, POOL], "llms.deepseek_v3: pool wiki1m_300 needs it, and environment variable DEEPSEEK_API_KEY"),
     "a key of several jobs": ([POOL, ("llms.deepseek_v3", "pool wiki1m_176")], "llms.deepseek_v3: pool wiki1m_300 and 1 more need it,"),
     "an engine": ([TRIP_MADE], "translators.apertium: corpus wiki_spa needs apertium, which is not installed."),
-    "data": ([TEXT], "datasets.wiki_sentences: no source is there: no data root is set. Put it there, "),
+    "data": ([TEXT], "datasets.wiki_sentences: no source is there: no data root is set, below which corpus/wiki_sentences.txt.gz would be. Put it there"),
     "what the Hub has": ([("datasets.wiki1m", ""), ("datasets.lee", ""), BERT], None),
     "a folder on a drive": ([ON_DRIVE, ("encoders.esimcse_bert", "encoder esimcse_bert")], "encoders.consert_bert: no source is there"),
 }  # fmt: skip
@@ -1089,13 +1094,15 @@ def test_what_a_job_needs_is_asked_for_by_that_job_alone(bare, jobs, message):
 def test_kept_answers_need_no_key_and_a_missing_file_is_named(bare, tmp_path):
     (found,) = needs(TEXT, data_root=tmp_path)
     assert f"{tmp_path}/corpus/wiki_sentences.txt.gz does not exist" in found
+    (page,) = needs(("datasets.stsb", "dataset stsb"), data_root=tmp_path, datasets=ONE_LOCAL)
+    assert "/here.tsv does not exist. Put it there (https://example.org/data), set data_root" in page
     bare.setenv("SEMBLANCE_OFFLINE", "1")
     assert needs(POOL) == []
 
 
 def test_an_unmounted_data_root_is_no_gap(bare, tmp_path):
     """It matters only to a job that would read it: an optional dataset may be missing, but not its whole disk."""
-    gap = ("read_dataset", "sick_e")
+    gap = ("datasets.sick_e", "dataset sick_e")
     assert needs(gap, data_root=tmp_path) == needs(data_root=tmp_path / "unmounted") == []
     (found,) = needs(gap, data_root=tmp_path / "unmounted")
     assert found.startswith(
@@ -1109,7 +1116,7 @@ def test_a_hub_that_does_not_answer_is_found_before_any_job(bare, tmp_path):
     bare.setattr("workflow_scripts.graph.outside.answers", lambda: False)
     bare.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     (found,) = needs(BERT, ("datasets.lee", "dataset lee"))
-    assert found.startswith("encoders.bert_base: no source is there: no data root is set; hub:google-bert/")
+    assert found.startswith("encoders.bert_base: no source is there: no data root is set, below which ")
     host = "https://huggingface.co"
     assert (
         f"no network from this machine to {host}, which does not answer. Run make fetch on a machine" in found

@@ -75,7 +75,7 @@ class Here(NamedTuple):
         if self.folder is None and isinstance(self.source, Packaged):
             return f"Python package {self.source.package} is not installed"
         if self.folder is None:
-            return "no data root is set"
+            return f"no data root is set, below which {' and '.join(sorted(self.needed))} would be"
         missing = next((file for file in sorted(self.needed) if not (self.folder / file).is_file()), None)
         return f"{self.folder / missing} does not exist" if missing else ""
 
@@ -417,7 +417,7 @@ def need_findings(settings: Configuration, jobs: Iterable[Needed], data_root: Pa
         elif section == "datasets":
             block = settings.datasets[name]
             if not block.optional or name in added:  # without an addition, a corpus would be another one
-                yield from _source_findings(place, block.sources, data_root, "dataset")
+                yield from _source_findings(place, block.sources, data_root, "dataset", block.about.url)
             elif data_root and not data_root.is_dir():
                 yield from _unmounted_findings(place, block.sources, data_root)
         elif section == "encoders":
@@ -448,9 +448,9 @@ def _unmounted_findings(place: str, sources: Sequence[Source], data_root: Path) 
 
 
 def _source_findings(
-    place: str, sources: Sequence[Source], data_root: Path | None, kind: Kind
+    place: str, sources: Sequence[Source], data_root: Path | None, kind: Kind, url: str = ""
 ) -> Iterator[str]:
-    """A finding where no source can be there."""
+    """A finding where no source can be there; with the page where the data can be had, if one is known."""
     tried = [one.lacks for one in sources_here(sources, data_root)]
     on_hub = [source for source in sources if isinstance(source, Pinned)]
     if "" in tried or (on_hub and may_be_had(on_hub, kind)):  # its job asks what the Hub has
@@ -460,5 +460,6 @@ def _source_findings(
     none = f"HF_HUB_OFFLINE is set, or no network from this machine to {ENDPOINT}, which does not answer"
     tried += [f"hub:{source.repository}: {none}" for source in on_hub]
     put = f"Run make fetch on a machine that reaches {ENDPOINT}, put" if on_hub else "Put"
-    advice = f"{put} it there, set data_root or SEMBLANCE_DATA, name another source, or set optional: true for a gap."
+    page = f" ({url})" if url.startswith("https:") else ""
+    advice = f"{put} it there{page}, set data_root or SEMBLANCE_DATA, name another source, or set optional: true for a gap."
     yield f"{place}: no source is there: {'; '.join(tried)}. {advice}"

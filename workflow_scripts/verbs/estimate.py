@@ -21,7 +21,7 @@ from workflow_scripts.graph.study import Study, folders_of
 from workflow_scripts.provenance.artefacts import RECORD_FILE
 from workflow_scripts.settings.apis import ApertiumBlock, LlmBlock
 from workflow_scripts.settings.corpora import RoundTrip, RoundTripCorpus
-from workflow_scripts.settings.sources import HubEncoder
+from workflow_scripts.settings.sources import FileSource, HubEncoder
 from workflow_scripts.verbs.plan import PlannedJob
 from workflow_scripts.verbs.printing import Row
 
@@ -199,12 +199,12 @@ def by_rule(study: Study, jobs: Iterable[PlannedJob]) -> list[Row]:
     ]
 
 
-def read_from(jobs: Iterable[PlannedJob]) -> list[Row]:
+def read_from(settings: Configuration, jobs: Iterable[PlannedJob]) -> list[Row]:
     """The files, or repositories at commits, from which every dataset and encoder would be read now."""
     jobs = [*jobs]
     added = {job.settings["corpus"].get("also") for job in jobs if job.rule == "split_corpus"}
     rows = [
-        {"of": name, "read from": _places(job, gap=may_lack(job) and name not in added)}
+        {"of": name, "read from": _places(settings, job, gap=may_lack(job) and name not in added)}
         for job in jobs
         if "source" in job.settings
         for name in [" ".join(job.wildcards.values())]
@@ -212,18 +212,33 @@ def read_from(jobs: Iterable[PlannedJob]) -> list[Row]:
     return sorted(rows, key=lambda row: row["of"])
 
 
+def _where(settings: Configuration, place: str) -> str:
+    """Where the files of a dataset would be, and the page where they can be had."""
+    section, _, name = place.partition(".")
+    if section != "datasets" or name not in settings.datasets:
+        return ""
+    block = settings.datasets[name]
+    files = [
+        f"{source.prefix}{file.path}"
+        for source in block.sources
+        if isinstance(source, FileSource)
+        for file in source.files.values()
+    ]
+    return f": {' or '.join(files)} (see {block.about.url})"
+
+
 def may_lack(job: PlannedJob) -> bool:
     """Whether a job leaves a gap if its source is not there."""
     return job.outside.startswith("extraction.") or bool(job.settings.get("dataset", {}).get("optional"))
 
 
-def _places(job: PlannedJob, *, gap: bool) -> str:
+def _places(settings: Configuration, job: PlannedJob, *, gap: bool) -> str:
     """The files of a job's source without their hashes; for an encoder, their folder. ``gap``: if none is there."""
     planned: str = job.settings["source"]
     files = (
         re.sub(r" sha256:\w+", "", planned).replace("@None", " (no revision set)").split("; ")
         if planned != NOTHING
-        else ["nothing is there"]
+        else [f"no source found{_where(settings, job.outside)}"]
     )
     if len(files) > 1 and job.outside.startswith("encoders."):
         files = [os.path.commonpath(files)]

@@ -73,7 +73,7 @@ def answer(
             Rows("jobs by rule", estimate.by_rule(study, jobs)),
             Rows("GPU hours of trainings", estimate.gpu_hours(study, jobs)),
             Rows("requests", estimate.requests(study.settings, jobs)),
-            Rows("read from", estimate.read_from(jobs or planned(targets, call))),
+            Rows("read from", estimate.read_from(study.settings, jobs or planned(targets, call))),
             Rows("gaps", estimate.gaps(study)),
         ]
         to_pin = estimate.to_pin(study)

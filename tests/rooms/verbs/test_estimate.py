@@ -180,12 +180,12 @@ def test_every_source_is_listed_with_its_place(monkeypatch):
     jobs.append(job("fetch_encoder", settings={"source": files}, encoder="toy"))
     optional = {"source": "none", "dataset": {"optional": True}}
     jobs.append(job("read_dataset", settings=optional, dataset="spare"))
-    found = estimate.read_from([*jobs, job("train_encoder", run="one")])
+    found = estimate.read_from(SETTINGS, [*jobs, job("train_encoder", run="one")])
     assert {row["of"]: row["read from"] for row in found} == {
         "away": "not reached: hub:team/toy@0000: a gap",
-        "lacking": "nothing is there",
+        "lacking": "no source found",
         "open": "hub:team/toy (no revision set)",
-        "spare": "nothing is there: a gap",
+        "spare": "no source found: a gap",
         "text": "/data/mine/a.tsv, /data/mine/b.tsv",
         "toy": "/data/mine/bert",
     }
