@@ -461,5 +461,6 @@ def _source_findings(
     tried += [f"hub:{source.repository}: {none}" for source in on_hub]
     put = f"Run make fetch on a machine that reaches {ENDPOINT}, put" if on_hub else "Put"
     page = f" ({url})" if url.startswith("https:") else ""
-    advice = f"{put} it there{page}, set data_root or SEMBLANCE_DATA, name another source, or set optional: true for a gap."
+    others = "set data_root or SEMBLANCE_DATA, name another source, or set optional: true for a gap."
+    advice = f"{put} it there{page}, {others}"
     yield f"{place}: no source is there: {'; '.join(tried)}. {advice}"
