@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 SNAKEMAKE := python -m snakemake --cores all --quiet host reason
 
-.PHONY: environment demo test test-all bench fetch gpu-test slurm-test slurm-short check
+.PHONY: environment demo headline test test-all bench fetch gpu-test slurm-test slurm-short check
 .DEFAULT_GOAL := demo
 
 # PyPI has no build of PyTorch without CUDA; `make LOCK=requirements-gpu.lock ...` asks for the one with CUDA.
@@ -45,6 +45,11 @@ demo: $(READY)  ## the whole graph on the embedded default: raw text to report, 
 	@# Exit code 1: some artefacts differ from the committed lock, as on another machine.
 	@python -m workflow_scripts lock results/demo --check config/demo.lock.json --short || test $$? = 1
 	@echo "Report: $(CURDIR)/results/demo/report.html"
+
+headline: $(READY)  ## the main comparison of each paper, on a GPU, after make fetch CONFIG=config/headline.yaml (docs/one_gpu.md)
+	$(SNAKEMAKE) rules --configfile config/headline.yaml
+	@python -m workflow_scripts show results/headline
+	@echo "Report: $(CURDIR)/results/headline/report.html"
 
 # The pipeline first: while one worker makes the run that whole studies share, the others plan. Three workers on two cores:
 # a third of the time of a test is spent waiting for processes that it has started or killed.

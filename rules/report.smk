@@ -7,6 +7,7 @@ TABLE = settings_of(
     grid,
     "development",
     "gaps",
+    "printed_in",
     experiment="block.experiment",
     significance="study.settings.significance",
     trained="lengths",

@@ -18,7 +18,7 @@ from workflow_scripts.reporting.tables import build
 from workflow_scripts.settings.grids import Column, GainColumn, PathColumn, baselines_of, is_measured, runs_of
 
 __all__ = ["stored"]
-STUDIES = ("config/config.yaml", "config/minilm.yaml", "config/mpnet.yaml", DEMO)
+STUDIES = ("config/config.yaml", "config/headline.yaml", "config/minilm.yaml", "config/mpnet.yaml", DEMO)
 
 
 @functools.cache
@@ -84,7 +84,7 @@ def made(name):
     contents = {
         table: (ROOT / f"resources/published/{table}.csv").read_bytes() for table in experiment.published
     }
-    published = cell_numbers(contents, experiment.cells(), name)
+    published = cell_numbers(contents, experiment.cells(), name, grid.printed_in)
     tables = [
         build(experiment.part(measured=measured), files, published, settings.significance, name, histories)
         for measured in (False, True)

@@ -9,7 +9,7 @@ from tests.planning import DEMO, grids_in, merged_config, settings_with
 from workflow_scripts.graph.study import members_of, run_settings
 from workflow_scripts.settings.grids import baselines_of, runs_of
 
-STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
+STUDIES = ("config/config.yaml", "config/headline.yaml", "config/minilm.yaml", DEMO)
 
 
 class Grids(NamedTuple):

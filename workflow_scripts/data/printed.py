@@ -75,7 +75,7 @@ def _number(row: Mapping[str | None, str | None], table: str, place: str) -> Pri
 
 
 def cell_numbers(
-    contents: Mapping[str, bytes], cells: Collection[tuple[str, str]], grid: str
+    contents: Mapping[str, bytes], cells: Collection[tuple[str, str]], grid: str, others: Collection[str] = ()
 ) -> dict[tuple[str, ...], Printed]:
     """The printed numbers of one grid by run and heading.
 
@@ -83,12 +83,21 @@ def cell_numbers(
         contents: Path of each file to its bytes.
         cells: Runs and headings of the grid.
         grid: Its name.
+        others: Grids whose numbers are taken in place of its own, where it has their run and heading.
 
     Raises:
-        DataError: as ``read_printed``; or if a row's run and heading are not in the grid, or have no value or two.
+        DataError: as ``read_printed``; or if a row's run and heading are not in the grid, or have no value or two; or
+            if another grid shares none.
     """
     every = [number for place, content in contents.items() for number in read_printed(content, place)]
-    ours = [number for number in every if number.grid == grid and PLACED not in number.heading]
+    in_tables = [number for number in every if PLACED not in number.heading]
+    if others:
+        shared = [number for number in in_tables if number.grid in others and (number.run, number.heading) in cells]
+        if missing := sorted({*others} - {number.grid for number in shared}):
+            problem = f"printed_in: {missing[0]} has no printed number for a run and heading of this grid"
+            raise DataError(f"experiments.{grid}: {problem}. Correct the name.")
+        return _by(("run", "heading"), shared)
+    ours = [number for number in in_tables if number.grid == grid]
     for number in ours:
         if (number.run, number.heading) not in cells:
             problem = f"run {number.run}, heading {number.heading}: not in the grid {grid}"

@@ -224,6 +224,10 @@ class GridBlock(AnyGrid):
 
     suites: Evaluated
     columns: list[WrittenColumn] = Field(min_length=1)
+    printed_in: list[Name] = Field(
+        default=[],
+        description="Grids whose printed numbers are shown in cells of their run and heading; left out for its own.",
+    )
     alignment_uniformity: AlignmentUniformity | None = None
     modulus_surface: ModulusSurface | None = None
     scatter: Scatter | None = None

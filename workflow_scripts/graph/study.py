@@ -423,6 +423,11 @@ class Grid:
         return [*{self.study.settings.fetched(part).size: part for part in parts}.values()]
 
     @property
+    def printed_in(self) -> list[str]:
+        """Grids whose printed numbers it shows; empty for its own."""
+        return self.block.printed_in
+
+    @property
     def published(self) -> list[str]:
         """Tables of papers that it names."""
         return [f"resources/published/{table}.csv" for table in self.block.published]

@@ -58,7 +58,7 @@ def _table(job: Job, *, measured: bool) -> pa.Table:
     return build(
         experiment.part(measured=measured),
         [(read_table(path, SCORES), record_of(path).labels) for path in job.many("scores")],
-        cell_numbers(contents, experiment.cells(), name),
+        cell_numbers(contents, experiment.cells(), name, job.settings.get("printed_in", ())),
         Significance.parse(job.settings["significance"], "significance"),
         f"experiments.{name}",
         run_tables(job.many("metrics"), METRICS),

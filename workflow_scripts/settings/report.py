@@ -50,7 +50,7 @@ CLAIMS_FOLDER = "config/claims"
 _NOTES = "notes"
 """The table of sentences that others name."""
 Expects = Literal["higher", "lower", "same"]
-Scale = Literal["paper", "laboratory", "demo"]
+Scale = Literal["paper", "base", "laboratory", "demo"]
 _TEXTS, _NUMBERS = ("claim", "place", "says", "expects"), ("margin", "printed_ours", "printed_theirs")
 _COMPARED = ("table", "ours", "heading", "theirs", "their_heading", "note")
 COLUMNS = (*_TEXTS, *_NUMBERS, *(f"{scale}_{part}" for scale in get_args(Scale) for part in _COMPARED))

@@ -273,6 +273,17 @@ def test_published_numbers_are_in_their_cells():
     assert found == [(OURS, "A", 76.25, "Table 1")]
 
 
+def test_numbers_of_other_grids_are_shown_in_cells_of_their_run_and_heading():
+    lines = [f"r,c,paper,{OURS},A,76.25,x", "r,d,paper,other,A,70,x", f"r,c,t,{OURS},A,1,x"]
+    contents = {"published/t.csv": (NAMES + "\n".join(lines)).encode()}
+    numbers = cell_numbers(contents, grid().cells(), "t", ["paper"])
+    assert {key: number.value for key, number in numbers.items()} == {(OURS, "A"): 76.25}
+    with pytest.raises(
+        DataError, match=r"^experiments\.t: printed_in: papre has no printed number .* Correct the name"
+    ):
+        cell_numbers(contents, grid().cells(), "t", ["paper", "papre"])
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
