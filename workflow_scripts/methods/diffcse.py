@@ -36,7 +36,9 @@ from transformers import PreTrainedModel
 
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import contrastive
+from workflow_scripts.models.dropout import Masks
 from workflow_scripts.models.encoder import SentenceEncoder, hidden_states
+from workflow_scripts.models.packed import packed, packs
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods import DiffCSE as Config
 from workflow_scripts.training import objective
@@ -77,11 +79,17 @@ class Discriminator(nn.Module):
         return torch.cat([self._vectors_BD.unsqueeze(1), embedded_BTD[:, 1:]], dim=1)
 
     def forward(self, batch: TokenBatch, vectors_BD: Tensor) -> Tensor:
-        """Scores of "original" and "replaced" for each token, (B, T, 2)."""
-        self._vectors_BD = vectors_BD
-        # Padding's states are read, too.
-        scores: Tensor = self.classifier(hidden_states(self.backbone, batch, "padded")[-1])
-        self._vectors_BD = None
+        """Scores of "original" and "replaced" for each position, padding among them, (B, T, 2)."""
+        if packs(self.backbone):
+            packing = batch.packed().with_padding()
+            masks = Masks(packing) if self.backbone.training else None
+            encoder = packed(self.backbone, packing, masks)
+            (states_BTD,) = encoder.states(batch.ids_BT, None, "last", vectors_BD)
+        else:
+            self._vectors_BD = vectors_BD
+            states_BTD = hidden_states(self.backbone, batch, "padded")[-1]
+            self._vectors_BD = None
+        scores: Tensor = self.classifier(states_BTD)
         return scores
 
 

@@ -30,6 +30,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -55,7 +56,7 @@ class Objective(contrastive.Objective):
     """Contrast between the two templated views of a step's sentences."""
 
     reads_once = False
-    passes = 3  # sentences, and both bare templates
+    passes = 3  # sentences, and bare templates, in one pass or two
 
     def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
         super().__init__(config, encoder, data)
@@ -80,43 +81,70 @@ class Objective(contrastive.Objective):
         """The step's sentences in chunks, and the bare templates of each view."""
         batch = self.batch(step)
         halves = zip(self._biases, batch.mask_BT.chunk(2), strict=True)
-        return self.ready(batch), tuple(bias.of(mask_BT.sum(dim=1), self._fewest) for bias, mask_BT in halves)
+        rooms_VB = torch.stack([bias.room(mask_BT.sum(dim=1)) for bias, mask_BT in halves])
+        lengths_L, which_VB = distinct(rooms_VB, self._fewest)
+        bare = [bias.at(lengths_L, which_B) for bias, which_B in zip(self._biases, which_VB, strict=True)]
+        if (
+            self.encoder.readout_settings.is_independent
+        ):  # one pass: templates are too small to keep a GPU busy
+            bare = [Bare.paired(*bare)]
+        return self.ready(batch), tuple(bare)
 
     def views(self, inputs: Any) -> Tensor:
         """Both views before the head, minus their templates' biases, of all processes, shape (2, B, R)."""
         chunks, bare = inputs
         vectors_BR = self.read(chunks)
-        biases = [bias(template) for bias, template in zip(self._biases, bare, strict=True)]
+        biases = [bias_of(self.encoder, one) for one in bare]
         return self.gather_processes(vectors_BR - torch.cat(biases))
 
 
 class Bare(NamedTuple):
-    """A template without sentences, for several lengths of sentences, which decide the positions of its words."""
+    """Templates without sentences, for several lengths of sentences, which decide the positions of their words."""
 
     batch: TokenBatch
     positions_LW: Tensor
     which_B: Tensor
     """The row of the batch for each sentence, by its length."""
 
+    @classmethod
+    def paired(cls, first: "Bare", second: "Bare") -> "Bare":
+        """The rows of two templates for the same lengths, in turn; sentences of the first come first.
+
+        So the number of a row, by which dropout draws, does not depend on how many lengths there are.
+        """
+        batch = TokenBatch.joined([first.batch, second.batch])
+        width = batch.ids_BT.shape[1]
+        positions_xW = torch.cat(
+            [F.pad(one.positions_LW, (0, width - one.positions_LW.shape[1])) for one in (first, second)]
+        )
+        in_turn = torch.arange(len(positions_xW)).view(2, -1).T.flatten()
+        turned = TokenBatch(batch.ids_BT[in_turn], batch.mask_BT[in_turn])
+        which_B = torch.cat([2 * first.which_B, 2 * second.which_B + 1])
+        return cls(turned.ready(), positions_xW[in_turn], which_B)
+
+
+def distinct(rooms_x: Tensor, multiple: int) -> tuple[Tensor, Tensor]:
+    """The lengths that occur, (L), and which of them each is; their number is rounded up by repeating the longest."""
+    lengths_L, which_x = torch.unique(rooms_x, return_inverse=True)
+    return torch.cat([lengths_L, lengths_L[-1:].expand(-len(lengths_L) % multiple)]), which_x
+
 
 class Bias:
-    """The vector of a template without a sentence, with its words at the positions that they have around one."""
+    """A template without a sentence, with its words at the positions that they have around one."""
 
     def __init__(
         self, encoder: SentenceEncoder, sides: tuple[Sequence[int], Sequence[int]], config: Config
     ) -> None:
-        self._encoder = encoder
         self._before, self._after = sides
         self.fewest = len(self._before) + len(self._after)
         self._first = -position_offset(encoder.backbone) if config.bias_positions == "zero" else 0
 
-    def of(self, tokens_B: Tensor, multiple: int = 1) -> Bare:
-        """The bare template for some filled templates, given by their numbers of tokens, on the host.
+    def room(self, tokens_B: Tensor) -> Tensor:
+        """The numbers of tokens of the sentences in some filled templates."""
+        return tokens_B - self.fewest
 
-        The number of lengths is rounded up to a ``multiple``, by repeating the longest.
-        """
-        lengths_L, which_B = torch.unique(tokens_B - self.fewest, return_inverse=True)
-        lengths_L = torch.cat([lengths_L, lengths_L[-1:].expand(-len(lengths_L) % multiple)])
+    def at(self, lengths_L: Tensor, which_B: Tensor) -> Bare:
+        """The bare template for sentences of some lengths, on the host."""
         words = torch.tensor([*self._before, *self._after])
         ids_LW = words.repeat(len(lengths_L), 1)
         positions_LW = torch.arange(len(words)).repeat(len(lengths_L), 1) + self._first
@@ -125,11 +153,13 @@ class Bias:
 
     def up_to(self, longest: int) -> Bare:
         """The bare template for every number of tokens up to ``longest``."""
-        return self.of(torch.arange(self.fewest, longest + 1))
+        rooms_L = torch.arange(longest + 1 - self.fewest)
+        return self.at(rooms_L, rooms_L)
 
-    def __call__(self, bare: Bare) -> Tensor:
-        """The bias for each sentence, shape (B, R)."""
-        return self._encoder.read(bare.batch, bare.positions_LW)[bare.which_B]
+
+def bias_of(encoder: SentenceEncoder, bare: Bare) -> Tensor:
+    """The bias for each sentence, shape (B, R)."""
+    return encoder.read(bare.batch, bare.positions_LW)[bare.which_B]
 
 
 class Denoised(TextEncoder):
@@ -146,6 +176,6 @@ class Denoised(TextEncoder):
         """Embed the tokens of a batch; returns (B, D), not normalised."""
         # For all lengths: finding those of the batch would wait for the device.
         bare = onto(self._bias.up_to(mask_BT.shape[1]), mask_BT.device)
-        bare = bare._replace(which_B=mask_BT.sum(dim=1) - self._bias.fewest)
+        bare = bare._replace(which_B=self._bias.room(mask_BT.sum(dim=1)))
         vectors_BR = self.encoder.read(TokenBatch(ids_BT, mask_BT, packing))
-        return self.encoder.project(vectors_BR - self._bias(bare))
+        return self.encoder.project(vectors_BR - bias_of(self.encoder, bare))

@@ -74,6 +74,14 @@ def kind_of(device: torch.device) -> str:
     return f"cuda {torch.cuda.get_device_name(device)}" if device.type == "cuda" else device.type
 
 
+def first_line(error: BaseException) -> str:
+    """Type and first line of the first of several errors, each of which occurred while the one before was handled."""
+    while error.__cause__ or error.__context__:
+        error = error.__cause__ or error.__context__  # type: ignore[assignment]
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0].rstrip('. ')}" if lines else type(error).__name__
+
+
 def mixed_precision(precision: Precision, device: torch.device) -> AbstractContextManager[object]:
     """A block in which products on ``device`` have this precision.
 

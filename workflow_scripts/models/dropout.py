@@ -165,6 +165,8 @@ class Masks:
         """Numbers of sentences: first those of the batch of all processes, then those that all processes share."""
         rank, ranks = self._ranks
         own, row_x = self._packing.own, row_x + self._packing.start
+        # Also for one process, in which it changes no number: without it, the compilers of PyTorch 2.11 and 2.13 would
+        # compute numbers from indices of 32 bits, and those of long batches would overflow (pytorch#175966).
         return torch.where(row_x < own, row_x * ranks + rank, row_x - own + _SHARED)
 
 
@@ -189,7 +191,7 @@ def _drawn(start_x: Tensor, key: Tensor, size: int, values: Callable[[Tensor], T
     """``size`` values for each of ``start_x``, (..., size), two from each word, with words numbered from ``start_x``.
 
     On a CPU, some rows are computed at a time. Otherwise all operations are element-wise, so that a compiler fuses them
-    with the multiplication, and the mask is never stored.
+    with the multiplication. For the backward pass it stores a mask as truth values.
     """
     if start_x.is_cuda or torch.compiler.is_compiling():
         column_S = torch.arange(size, device=start_x.device)

@@ -9,27 +9,36 @@ Shape suffixes: B sentences, T tokens of the longest, N tokens of all, Q queries
 E width of a head, D width.
 """
 
+import os
+import shutil
+import sys
+import sysconfig
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import torch
+import torch._functorch.config as functorch_config
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from workflow_scripts.models.devices import first_line
 from workflow_scripts.models.dropout import Masks
 from workflow_scripts.models.readouts.base import Reads
 from workflow_scripts.models.tokens import Packing
 from workflow_scripts.settings.readouts import BUILT_AS_BERT
 
+T = TypeVar("T")
 PLACES = 4
 """Places of dropout in each layer: embeddings (in the first layer only), attention weights, and both sums."""
 _ATTENTION, _PROJECTED, _FED = 0, 1, 2  # indices of a layer's own places, which begin with place 1
 
 _unpacked: list[bool] = []
 _compiling: list[bool] = []
+_failures: list[str] = []  # reasons for which nothing is compiled any more
 
 
 @contextmanager
@@ -44,7 +53,10 @@ def unpacked() -> Iterator[None]:
 
 @contextmanager
 def compiled() -> Iterator[None]:
-    """A block in which layers are compiled by PyTorch, once for all layers and shapes: for long work on a GPU."""
+    """A block in which layers are compiled by PyTorch, once for all layers and shapes: for long work on a GPU.
+
+    If a compilation fails, all work goes on without, after one line.
+    """
     _compiling.append(True)
     try:
         yield
@@ -52,9 +64,41 @@ def compiled() -> Iterator[None]:
         _compiling.pop()
 
 
+def can_compile() -> bool:
+    """Whether layers can be compiled: if there are a C compiler and Python's headers, for Triton builds its driver."""
+    if not _failures:
+        names = [os.environ["CC"]] if "CC" in os.environ else ["gcc", "clang"]
+        if not any(map(shutil.which, names)):
+            _give_up(f"no C compiler: {' or '.join(names)} is not installed")
+        elif not (header := Path(sysconfig.get_paths()["include"], "Python.h")).exists():
+            _give_up(f"no headers of Python: {header} is missing")
+    return not _failures
+
+
+def _give_up(reason: str) -> None:
+    _failures.append(reason)
+    print(f"layers are not compiled: {reason}. The work goes on without, and takes longer.", file=sys.stderr)  # noqa: T201
+
+
 @cache
 def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
+    # With the forward pass: an error in the backward pass itself would end the work.
+    functorch_config.force_non_lazy_backward_lowering = True
     return torch.compile(function, dynamic=True, fullgraph=True)
+
+
+def _called(function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function of a layer, compiled inside ``compiled``."""
+    if not _compiling or _failures:
+        return function(*arguments)
+    try:
+        result: T = _compile(function)(*arguments)
+        return result
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:  # of any part of the compiler; one of the function itself is raised again
+        _give_up(first_line(error))
+        return function(*arguments)
 
 
 def packs(backbone: Any) -> bool:
@@ -163,9 +207,24 @@ class PackedEncoder:
         """The bias that layers add to their scores (``Layer.bias_xxxT``)."""
         return self._packing.bias_B11T
 
-    def states(self, ids_BT: Tensor, positions_BT: Tensor | None, reads: Reads) -> Iterator[Tensor]:
-        """Hidden states that ``reads`` selects, padded, (B, T, D), or (B, 1, D) of the first token."""
+    def states(
+        self,
+        ids_BT: Tensor,
+        positions_BT: Tensor | None,
+        reads: Reads,
+        first_BD: Tensor | None = None,
+    ) -> Iterator[Tensor]:
+        """Hidden states that ``reads`` selects, padded, (B, T, D), or (B, 1, D) of the first token.
+
+        Args:
+            ids_BT: The tokens.
+            positions_BT: Position ids; the model's own if they are None.
+            reads: The states to return.
+            first_BD: Embeddings in place of those of the first tokens.
+        """
         state_ND = self.embedded(ids_BT, positions_BT)
+        if first_BD is not None:
+            state_ND = state_ND.index_copy(0, self._packing.first_B, first_BD.to(state_ND.dtype))
         depth = len(self._layers)
         for number in range(depth):
             if reads == "all":
@@ -207,10 +266,8 @@ class PackedEncoder:
         self, number: int, state_ND: Tensor, *, first: bool = False, weights: bool = False
     ) -> Attended:
         """Self-attention of layer ``number`` (from 0), before its output projection."""
-        attend = type(self)._attend  # the class's function is compiled once for all batches
-        return (_compile(attend) if _compiling else attend)(
-            self, self._layers[number], state_ND, first, weights
-        )
+        # The class's function is compiled once for all batches.
+        return _called(type(self)._attend, self, self._layers[number], state_ND, first, weights)
 
     def finished(self, number: int, context_ND: Tensor, state_ND: Tensor, *, first: bool = False) -> Tensor:
         """The rest of layer ``number`` on ``state_ND``: output projection, residual, LayerNorm, feed-forward.
@@ -218,10 +275,7 @@ class PackedEncoder:
         Returns:
             The layer's states, (N, D), or those of the first token of each sentence, (B, D).
         """
-        finish = type(self)._finish
-        return (_compile(finish) if _compiling else finish)(
-            self, self._layers[number], context_ND, state_ND, first
-        )
+        return _called(type(self)._finish, self, self._layers[number], context_ND, state_ND, first)
 
     def _attend(self, layer: Layer, state_ND: Tensor, first: bool, weights: bool) -> Attended:
         maps = self._maps(layer)
@@ -328,6 +382,12 @@ class PackedEncoder:
         return torch.addcmul(residual_ND, state_ND, factors_ND)
 
 
+_BUCKETS, _NEAR = 16, 8
+"""Buckets of MPNet's distances in each direction, and those among them that hold a single distance."""
+_FAR = (12, 16, 23, 32, 46, 64, 91)
+"""Distances from which the other buckets begin but the first of them: 8 times powers of the root of 2, rounded up."""
+
+
 class PackedMPNet(PackedEncoder):
     """MPNet: BERT without token types, with a bias for each head by the distance of tokens, the same in all layers."""
 
@@ -340,9 +400,15 @@ class PackedMPNet(PackedEncoder):
     def bias(self) -> Tensor:
         """The bias by distance, the same for all layers, plus the bias of padding."""
         padding_B11T = self._packing.bias_B11T
-        # Only the argument's shape matters.
-        relative_1HTT: Tensor = self._backbone.encoder.compute_position_bias(padding_B11T[:1, 0, 0])
-        return relative_1HTT + padding_B11T
+        # Transformers 5.17 makes the buckets on the host, for which a GPU would wait, later ones by a logarithm of the
+        # device, which may round otherwise at the powers of 2.
+        column_T = torch.arange(self._packing.width, device=padding_B11T.device)
+        after_TT = column_T - column_T[:, None]
+        apart_TT = after_TT.abs()
+        far_TT = _NEAR + sum((apart_TT >= distance).long() for distance in _FAR)
+        bucket_TT = torch.where(apart_TT < _NEAR, apart_TT, far_TT) + (after_TT > 0) * _BUCKETS
+        values_TTH: Tensor = self._backbone.encoder.relative_attention_bias(bucket_TT)
+        return values_TTH.permute(2, 0, 1)[None] + padding_B11T
 
 
 FAMILIES: Mapping[str, type[PackedEncoder]] = dict.fromkeys(BUILT_AS_BERT, PackedEncoder) | {

@@ -55,6 +55,8 @@ class Packing(NamedTuple):
     """Number of this process's own sentences; the sentences after them are shared by all processes of a training."""
     start: int = 0
     """The number of the first sentence in its batch, if this is a chunk; ``own`` counts from the batch's first."""
+    complete: bool = False
+    """Whether padding counts as tokens, too, to which nothing attends."""
 
     @classmethod
     def of(cls, mask_BT: Tensor, own: int | None = None, start: int = 0, multiple: int = 1) -> "Packing":
@@ -82,6 +84,18 @@ class Packing(NamedTuple):
             start,
         )
 
+    def with_padding(self) -> "Packing":
+        """The packing of all positions, for models whose states of padding are read."""
+        places_N = torch.arange(self.bias_B11T.numel(), device=self.places_N.device)
+        return self._replace(
+            places_N=places_N, token_of_BT=places_N, first_B=places_N[:: self.width], complete=True
+        )
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether some positions are no tokens."""
+        return self.padded and not self.complete
+
     @property
     def token_rows(self) -> Tensor:
         """The sentence of each token, (N)."""
@@ -94,7 +108,7 @@ class Packing(NamedTuple):
 
     def rows(self, tokens_Nx: Tensor) -> Tensor:
         """Tokens in padded rows, (B, T, ...); padding is arbitrary."""
-        if self.padded:
+        if self.leaves_out:
             tokens_Nx = _Moved.apply(tokens_Nx, self.token_of_BT, self.places_N, None)  # type: ignore[no-untyped-call]
         return tokens_Nx.view(-1, self.width, *tokens_Nx.shape[1:])
 
@@ -120,7 +134,7 @@ class Packing(NamedTuple):
         if torch.is_grad_enabled():
             head_H1 = torch.arange(heads, device=order_NH.device)[:, None]
             back_BHT = self.token_of_BT.view(-1, 1, self.width) * heads + head_H1
-            is_token_BHT = (self.bias_B11T[:, :, 0] == 0).expand_as(back_BHT) if self.padded else None
+            is_token_BHT = (self.bias_B11T[:, :, 0] == 0).expand_as(back_BHT) if self.leaves_out else None
             moved = _Moved.apply(moved, order_NH.flatten(), back_BHT.flatten(), is_token_BHT)  # type: ignore[no-untyped-call]
         else:
             moved = moved.index_select(0, order_NH.flatten())

@@ -8,6 +8,7 @@ The host never waits for a GPU within a step (``training.step``). Losses, norms 
 several steps are read at once; a checkpoint is copied to the host and written by a thread.
 """
 
+import os
 import signal
 import sys
 import time
@@ -67,6 +68,10 @@ def prepare(settings: Training, seed: int) -> torch.device:
     # The host of a GPU sums nothing in a step. A second thread of PyTorch would only spin beside the one that makes
     # inputs: 62 ms a step instead of 1.7 (512 sentences three times, two loaded cores).
     torch.set_num_threads(1 if device.type == "cuda" else settings.cpu_threads)
+    if (
+        device.type == "cuda"
+    ):  # the corpus is tokenised before the first step, while the GPU has nothing to do
+        os.environ["TOKENIZERS_PARALLELISM"] = "true"
     make_deterministic()
     torch.manual_seed(seed)
     return device
@@ -243,12 +248,13 @@ def train(
     if settings.warmup_steps > (most := settings.cycle(steps)):
         raise TrainingError(f"training.warmup_steps: {settings.warmup_steps} of {most} steps. Lower it.")
     state = State(objective, settings, steps)
-    # Rounding depends on the device; the order of summation on chunks and the number of processes.
-    fingerprint = f"{fingerprint} {kind_of(state.device)} {ranks.world()} {settings.chunk}"
+    run = step_runner(state.update, shapes, steps)
+    # Rounding depends on the device and the compiler; the order of summation on chunks and the number of processes.
+    device = f"{kind_of(state.device)} compiled" if run.compiles else kind_of(state.device)
+    fingerprint = f"{fingerprint} {device} {ranks.world()} {settings.chunk}"
     if checkpoint := load_checkpoint(checkpoints, fingerprint):
         state.resume(checkpoint)
     at_once = STEPS_READ_AT_ONCE.get(state.device.type, 1)
-    run = step_runner(state.update, shapes, steps)
     with (
         _stop_requests() as stop_requested,
         _Writer(checkpoints, fingerprint, settings.checkpoint_minutes) as writer,

@@ -20,17 +20,22 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only
 from transformers import PreTrainedModel
 
-from workflow_scripts.models.devices import mixed_precision
+from workflow_scripts.models.devices import first_line, mixed_precision
 from workflow_scripts.models.dropout import Keys, Masks, answering, keyed, keys_of
 from workflow_scripts.models.encoder import TextEncoder, max_position_embeddings
-from workflow_scripts.models.packed import PLACES, compiled, packs
-from workflow_scripts.models.tokens import NATURAL, Packing, Shapes, onto
+from workflow_scripts.models.packed import PLACES, can_compile, compiled, packs
+from workflow_scripts.models.tokens import NATURAL, Packing, Shapes, TokenBatch, onto
 from workflow_scripts.settings.training import Training
 from workflow_scripts.training import ranks
 from workflow_scripts.training.objective import Objective
 
-CAPTURED_FROM, COMPILED_FROM = 100, 5_000
-"""Steps of a training from which capturing and compiling pay: a second for each shape, and up to a minute (H200)."""
+CAPTURED_FROM = 100
+"""Steps of a training from which capturing pays: it takes a second for each shape (H200)."""
+COMPILED_FROM = 640_000
+"""Sentences that a training encodes from which compiling pays.
+
+It takes 15 to 45 s, and a step of 128 sentences then takes 6 ms less (BERT-base, H200).
+"""
 MOST_GRAPHS = 12
 """Number of shapes that are captured; steps of other shapes run eagerly."""
 ROUNDED = Shapes(tokens=256, width=32)
@@ -50,8 +55,7 @@ def shapes_for(device: torch.device, module: nn.Module, chunk: int | None) -> Sh
     single = ranks.world() == 1 and chunk is None
     if device.type == "cpu" or not single or reads_padding or not all(map(packs, backbones)):
         if device.type == "cuda":
-            reason = "several processes, chunks, or an encoder or readout that is not packed"
-            print(f"steps are not captured: {reason}", file=sys.stderr)  # noqa: T201
+            _say("several processes, chunks, or an encoder or readout that is not packed")
         return NATURAL
     limits = [limit for limit in map(max_position_embeddings, backbones) if limit is not None]
     return ROUNDED._replace(longest=min(limits, default=None))
@@ -169,7 +173,7 @@ class Eager:
     """Steps that run eagerly, with compiled layers if ``compiles``."""
 
     def __init__(self, update: Update, compiles: bool) -> None:
-        self._update, self._compiles = update, compiles
+        self._update, self.compiles = update, compiles
 
     def __call__(self, inputs: Inputs, rate: float) -> Results:
         """Take a step from inputs on the host."""
@@ -177,7 +181,7 @@ class Eager:
         return self._run(onto(inputs, self._update.device))
 
     def _run(self, inputs: Inputs) -> Results:
-        with compiled() if self._compiles else nullcontext():
+        with compiled() if self.compiles else nullcontext():
             return self._update(inputs)
 
 
@@ -194,32 +198,33 @@ class Captured(Eager):
 
     The first step of a shape runs eagerly, and creates everything that is created at first use: optimiser state,
     compiled layers, workspaces. All steps run on one stream, because no part of a captured backward pass may belong to
-    the default stream.
+    the default stream. Steps that cannot be captured run eagerly, with the same bytes.
     """
 
     def __init__(self, update: Update, compiles: bool) -> None:
         super().__init__(update, compiles)
         self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        self._seen: set[Hashable] = set()
         self._graphs: dict[Hashable, Graph] = {}
+        self._most = MOST_GRAPHS
         self._pool: Any = None
+        self._taken: dict[Hashable, int] = {}  # bytes that an eager step of a shape takes
+        self._pooled = 0  # bytes of the largest captured step; the others share them
 
     def __call__(self, inputs: Inputs, rate: float) -> Results:
         """Take a step from inputs on the host."""
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
             self._update.begin(rate)
-            results = self._replayed(inputs)
+            results = self._step(inputs)
         torch.cuda.current_stream().wait_stream(self._stream)
         return results
 
-    def _replayed(self, inputs: Inputs) -> Results:
+    def _step(self, inputs: Inputs) -> Results:
         shape = _shape(inputs)
+        if shape not in self._graphs and shape in self._taken:
+            self._try_capture(shape, inputs)
         if shape not in self._graphs:
-            if shape not in self._seen or len(self._graphs) == MOST_GRAPHS:
-                self._seen.add(shape)
-                return self._run(onto(inputs, self._update.device))
-            self._graphs[shape] = self._capture(inputs)
+            return self._eager(shape, inputs)
         captured = self._graphs[shape]
         for fixed, value in zip(tree_leaves(captured.inputs), tree_leaves(inputs), strict=True):
             if isinstance(fixed, Tensor):
@@ -227,6 +232,40 @@ class Captured(Eager):
         captured.graph.replay()
         values, names = captured.results
         return values.clone(), names
+
+    def _eager(self, shape: Hashable, inputs: Inputs) -> Results:
+        """Take a step eagerly, and note the memory that it takes."""
+        device = self._update.device
+        self._update.optimiser.zero_grad(set_to_none=True)
+        torch.cuda.reset_peak_memory_stats(device)
+        before = torch.cuda.memory_allocated(device)
+        results = self._run(onto(inputs, device))
+        self._taken[shape] = torch.cuda.max_memory_allocated(device) - before
+        return results
+
+    def _try_capture(self, shape: Hashable, inputs: Inputs) -> None:
+        """Capture a step, unless there are enough graphs or its memory is needed; after a failure, no other step."""
+        if len(self._graphs) >= self._most or not self._fits(taken := self._taken[shape]):
+            return
+        try:
+            self._graphs[shape] = self._capture(inputs)
+        except Exception as error:  # nothing has been computed yet
+            self._most = 0
+            self._update.optimiser.zero_grad(set_to_none=True)
+            _say(f"{first_line(error)}. The training goes on without, and takes longer.")
+        else:
+            self._pooled = max(self._pooled, taken)
+
+    def _fits(self, taken: int) -> bool:
+        """Whether the GPU has room for a graph beside an eager step of the same size, whose memory it cannot share."""
+        device = self._update.device
+        free, whole = torch.cuda.mem_get_info(device)
+        room = free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        fits = taken + max(taken, self._pooled) <= room
+        if not fits and self._most:
+            self._most = 0
+            _say(f"two of {taken / 1e9:.1f} GB do not fit into the {whole / 1e9:.0f} GB of the GPU.")
+        return fits
 
     def _capture(self, inputs: Inputs) -> Graph:
         graph, fixed = torch.cuda.CUDAGraph(), onto(inputs, self._update.device)
@@ -237,6 +276,10 @@ class Captured(Eager):
         return Graph(graph, fixed, results)
 
 
+def _say(reason: str) -> None:
+    print(f"steps are not captured: {reason}", file=sys.stderr)  # noqa: T201
+
+
 def _shape(inputs: Inputs) -> Hashable:
     """Structure of inputs, with the shapes of all tensors and the values of other leaves."""
     leaves, structure = tree_flatten(inputs)
@@ -245,6 +288,12 @@ def _shape(inputs: Inputs) -> Hashable:
 
 def step_runner(update: Update, shapes: Shapes, steps: int) -> Eager:
     """The runner of a training's steps: captured if shapes are rounded up and the training is long enough."""
-    compiles = update.device.type == "cuda" and steps >= COMPILED_FROM
+    pays = update.device.type == "cuda" and steps * _sentences(update.objective) >= COMPILED_FROM
     captures = shapes != NATURAL and steps >= CAPTURED_FROM
-    return (Captured if captures else Eager)(update, compiles)
+    return (Captured if captures else Eager)(update, pays and can_compile())
+
+
+def _sentences(objective: Objective) -> int:
+    """Sentences in the inputs of a step, each as often as it occurs."""
+    parts = tree_leaves(objective.inputs(1), is_leaf=lambda part: isinstance(part, TokenBatch))
+    return sum(len(part.ids_BT) for part in parts if isinstance(part, TokenBatch))

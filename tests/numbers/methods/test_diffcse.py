@@ -1,12 +1,16 @@
+from contextlib import nullcontext
+
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 
-from tests import walk
+from tests import tiny, walk
 from tests.steps import loss_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.losses.infonce import infonce
-from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.methods import diffcse
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.packed import packs, unpacked
 from workflow_scripts.models.tokens import TokenBatch, tokenise
 from workflow_scripts.training.mlm import load_masked_language_model, places_of
 from workflow_scripts.training.sampler import Sampler
@@ -117,6 +121,30 @@ def test_the_discriminator_reads_the_vector_in_place_of_cls(folder):
     changed = batch.ids_BT.clone()
     changed[:, 0] = load_tokenizer(walk.bert(folder)).mask_token_id  # nobody reads it
     torch.testing.assert_close(objective.discriminator(batch._replace(ids_BT=changed), one), first)
+
+
+@pytest.mark.parametrize("kind", tiny.KINDS)
+def test_the_discriminator_is_that_of_transformers_on_padding_too(tiny_models, kind):
+    """Scores and gradients of a padded batch, packed, and by Transformers with its hook."""
+    torch.manual_seed(0)
+    discriminator = diffcse.Discriminator(load_backbone(tiny_models[kind], dropout=0.0)).train()
+    tokenizer = load_tokenizer(tiny_models[kind])
+    batch = tokenise(tokenizer, ["one", "a river of stone in the old town"], 12).batch([0, 1])
+    assert (batch.mask_BT == 0).any()
+    vectors = torch.randn(2, discriminator.backbone.config.hidden_size)
+    found = []
+    for way in (nullcontext, unpacked):
+        with way():
+            assert packs(discriminator.backbone) == (way is nullcontext)
+            own = vectors.clone().requires_grad_()
+            discriminator.zero_grad()
+            scores = discriminator(batch, own)
+            F.cross_entropy(scores.flatten(0, 1), (torch.arange(scores[..., 0].numel()) % 2)).backward()
+            named = discriminator.named_parameters()
+            gradients = {name: p.grad.clone() for name, p in named if p.grad is not None}
+            found.append({"scores": scores.detach(), "vectors": own.grad} | gradients)
+    assert found[0]["vectors"].abs().min() > 0
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-6)
 
 
 def test_a_generator_needs_a_head(tiny_bert):

@@ -23,7 +23,7 @@ BLOCK = {
     "dropout": 0.0,
     "templates": [
         {"text": 'The word of "[X]" is [MASK].', "add_period": False},
-        {"text": 'The book : "[X]" is [MASK].', "add_period": False},
+        {"text": 'The old book : "[X]" is [MASK].', "add_period": False},
     ],
     "test_template": {"text": 'The word of "[X]" is [MASK].', "add_period": True},
     "cut": "sentence",
@@ -79,8 +79,9 @@ def test_the_two_views_are_the_states_of_mask_in_two_templates(tiny_models, kind
     torch.testing.assert_close(loss_of(objective, 1), expected)
 
 
-def biases_of(bias, mask_BT):
-    return bias(bias.of(mask_BT.sum(dim=1)))
+def biases_of(encoder, bias, mask_BT):
+    bare = bias.at(*promptbert.distinct(bias.room(mask_BT.sum(dim=1)), 1))
+    return promptbert.bias_of(encoder, bare)
 
 
 @pytest.mark.parametrize("kind", tiny.KINDS)
@@ -90,7 +91,8 @@ def test_the_bias_is_the_template_alone_with_its_words_where_they_stood(tiny_mod
     objective, tokenizer, config = make(tiny_models[kind], bias_positions=positions)
     mask_BT, _ = objective.batch(1).mask_BT.chunk(2)
     sides = pieces(config.templates[0], tokenizer)
-    biases = biases_of(promptbert.Bias(objective.encoder, sides, config), mask_BT)
+    bias = promptbert.Bias(objective.encoder, sides, config)
+    biases = biases_of(objective.encoder, bias, mask_BT)
     first = 2 if kind in ("roberta", "mpnet") and positions == "own" else 0
     assert len({int(length) for length in mask_BT.sum(dim=1)}) > 1
     for row in range(3):
@@ -100,9 +102,10 @@ def test_the_bias_is_the_template_alone_with_its_words_where_they_stood(tiny_mod
 
 
 def test_each_view_loses_the_bias_of_its_own_template(tiny_bert):
-    """Section 3.3; the two templates have other words, and so other biases."""
+    """Section 3.3; the two templates have other words, of another number, and so other biases, read in one pass."""
     objective, tokenizer, config = make(tiny_bert)
-    chunks, _ = objective.inputs(1)
+    chunks, bare = objective.inputs(1)
+    assert len(bare) == 1 and (bare[0].batch.mask_BT == 0).any()
     lost = torch.stack(objective.read(chunks).chunk(2)) - views_of(objective, 1)
     for number, template in enumerate(config.templates):
         for place, row in enumerate(ROWS):

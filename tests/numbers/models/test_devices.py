@@ -1,5 +1,7 @@
 """The device on which a job encodes."""
 
+import os
+
 import pytest
 import torch
 
@@ -83,13 +85,15 @@ def test_each_process_of_a_training_makes_its_own_gpu_the_current_one(monkeypatc
     assert joined == {"device_id": torch.device("cuda", 1)}
 
 
-def test_the_host_of_a_gpu_computes_on_one_thread(monkeypatch, two_gpus):
+def test_the_host_of_a_gpu_computes_on_one_thread_and_tokenises_on_all(monkeypatch, two_gpus):
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
     settings = material.training(material.SMALL, cpu_threads=2)
     prepare(settings, seed=1)
-    assert torch.get_num_threads() == 1
+    assert (torch.get_num_threads(), os.environ["TOKENIZERS_PARALLELISM"]) == (1, "true")
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     prepare(settings, seed=1)
-    assert torch.get_num_threads() == 2
+    assert (torch.get_num_threads(), os.environ["TOKENIZERS_PARALLELISM"]) == (2, "false")
 
 
 def test_bfloat16_is_automatic_only_where_a_gpu_computes_in_it(monkeypatch):

@@ -11,7 +11,7 @@ from transformers import ElectraConfig, ElectraModel
 from tests import tiny
 from workflow_scripts.models.dropout import keyed, keys_of
 from workflow_scripts.models.encoder import hidden_states, load_backbone, load_tokenizer
-from workflow_scripts.models.packed import FAMILIES, packs
+from workflow_scripts.models.packed import FAMILIES, packed, packs
 from workflow_scripts.models.tokens import TokenBatch, tokenise
 from workflow_scripts.settings.readouts import BUILT_AS_BERT
 
@@ -151,6 +151,16 @@ def test_positions_are_counted_past_padding_also_where_the_text_names_it(tiny_mo
         torch.testing.assert_close(
             hidden_states(backbone, batch, "last")[0], stock_states(backbone, batch)[-1], rtol=1e-5, atol=1e-5
         )
+
+
+@pytest.mark.parametrize("tokens", [9, 512])
+def test_mpnets_distances_have_the_bias_of_transformers(tiny_models, tokens):
+    backbone = load_backbone(tiny_models["mpnet"])
+    packing = TokenBatch(torch.ones(2, tokens), torch.ones(2, tokens)).packed()
+    expected = backbone.encoder.compute_position_bias(torch.empty(1, tokens))
+    assert expected.std() > 0.01
+    with torch.inference_mode():
+        assert torch.equal(packed(backbone, packing, None).bias(), expected + packing.bias_B11T)
 
 
 def test_hooks_on_a_layers_norms_act(tiny_bert):

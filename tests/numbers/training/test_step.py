@@ -2,12 +2,14 @@
 
 from collections import Counter
 from contextlib import contextmanager, nullcontext
+from functools import partial
 
 import pytest
 import torch
 
 from tests import walk
 from tests.material import SMALL, blocks, prepared, training, write_encoder
+from workflow_scripts.models import packed
 from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.training import step
 from workflow_scripts.training.step import Captured, Eager, Update, host_half
@@ -51,6 +53,8 @@ class StandIn:
     def __init__(self):
         self.events = []
         self.recording = None
+        self.taken, self.free = 1, 2  # bytes of an eager step, and of the card
+        self.error = None
 
     def CUDAGraph(self):  # noqa: N802
         return _Graph(self)
@@ -61,9 +65,15 @@ class StandIn:
         assert capture_error_mode == "thread_local"  # another thread pins memory meanwhile
         assert pool == (None if "capture" not in self.events else "pool")
         self.recording = graph
-        yield
-        self.recording = None
-        self.events.append("capture")
+        try:
+            yield
+            if self.error:
+                raise self.error
+        except RuntimeError as error:
+            raise RuntimeError("operation failed due to a previous error during capture") from error
+        finally:
+            self.recording = None
+            self.events.append("capture")
 
 
 class _Graph:
@@ -100,7 +110,9 @@ def cuda(monkeypatch):
     cuda = StandIn()
     for name, value in {
         "CUDAGraph": cuda.CUDAGraph, "graph": cuda.graph, "Stream": Stream, "current_stream": Stream,
-        "stream": lambda _stream: nullcontext(),
+        "stream": lambda _stream: nullcontext(), "reset_peak_memory_stats": lambda _device: None,
+        "memory_allocated": lambda _device: 0, "max_memory_allocated": lambda _device: cuda.taken,
+        "memory_reserved": lambda _device: 0, "mem_get_info": lambda _device: (cuda.free, cuda.free),
     }.items():  # fmt: skip
         monkeypatch.setattr(torch.cuda, name, value)
     return cuda
@@ -137,3 +149,97 @@ def test_a_shape_that_occurs_again_is_captured_and_replayed_with_the_results_of_
         assert names == same_names
         assert torch.equal(one, other)
     assert all(torch.equal(value, replayed[1][name]) for name, value in eager[1].items())
+
+
+FAILURES = {
+    "an operation that cannot be captured": (RuntimeError("CUDA error: operation not permitted\nmore"), 2),
+    "a full card": (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), 2),
+    "no room for another step": (None, 1),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_training_goes_on_eagerly_if_a_step_cannot_be_captured(folder, cuda, capsys, failure):
+    cuda.error, cuda.free = FAILURES[failure]
+    shapes = Shapes(tokens=256, width=32)
+    eager = steps_of(folder, "simcse", shapes, lambda update: Eager(update, compiles=False))
+    found = steps_of(folder, "simcse", shapes, lambda update: Captured(Watched(update, cuda), compiles=False))
+    captures = 1 if cuda.error else 0
+    assert Counter(cuda.events) == Counter({"capture": captures, "eager": STEPS})
+    assert all(torch.equal(one, other) for (one, _), (other, _) in zip(eager[0], found[0], strict=True))
+    assert all(torch.equal(value, found[1][name]) for name, value in eager[1].items())
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("steps are not captured: ")
+    if cuda.error:
+        said = f"{type(cuda.error).__name__}: {str(cuda.error).splitlines()[0]}"
+        assert lines[0] == f"steps are not captured: {said}. The training goes on without, and takes longer."
+
+
+def test_large_steps_are_compiled_in_shorter_trainings(folder, monkeypatch):
+    """By the sentences that they encode: two views of SimCSE, three of supervised SimCSE; never on a CPU."""
+    monkeypatch.setattr(step, "can_compile", lambda: True)
+    for method, views in (("simcse", 2), ("supervised_simcse", 3), ("promptbert", 2)):
+        objective = prepared(blocks()[method], folder, SIZE, CPU).objective
+        update = Update(objective, training(SIZE), STEPS)
+        bare = 2 * 16 if method == "promptbert" else 0  # templates, of at most as many lengths as sentences
+        most = step.COMPILED_FROM // (views * SIZE.batch)
+        least = step.COMPILED_FROM // (views * SIZE.batch + bare)
+        assert not step.step_runner(update, NATURAL, 10 * most).compiles
+        update.device = torch.device("cuda")
+        assert step.step_runner(update, NATURAL, most + 1).compiles
+        assert not step.step_runner(update, NATURAL, least - 1).compiles
+
+
+@pytest.fixture
+def uncompiled(monkeypatch):
+    """Nothing is compiled before or after."""
+    monkeypatch.setattr(packed, "_failures", [])
+    compile_once = packed._compile
+    compile_once.cache_clear()
+    torch._dynamo.reset()
+    yield
+    compile_once.cache_clear()
+
+
+def broken(_graph, _inputs):
+    """A compiler that fails as Triton does without a C compiler."""
+    raise RuntimeError("Failed to find C compiler. Please specify via CC environment variable.\nmore")
+
+
+def test_a_training_goes_on_uncompiled_if_a_compilation_fails(folder, uncompiled, monkeypatch, capsys):
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=broken))
+    found = [
+        steps_of(folder, "jtcse", NATURAL, lambda update, on=on: Eager(update, compiles=on))
+        for on in (False, True)
+    ]
+    assert all(torch.equal(one, other) for (one, _), (other, _) in zip(found[0][0], found[1][0], strict=True))
+    assert all(torch.equal(value, found[1][1][name]) for name, value in found[0][1].items())
+    said = "RuntimeError: Failed to find C compiler. Please specify via CC environment variable"
+    expected = f"layers are not compiled: {said}. The work goes on without, and takes longer.\n"
+    assert capsys.readouterr().err == expected
+
+
+def test_out_of_memory_in_a_compiled_layer_is_no_failure_of_the_compiler(folder, uncompiled, monkeypatch):
+    def full(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(packed, "_compile", lambda _function: full)
+    with pytest.raises(torch.OutOfMemoryError):
+        steps_of(folder, "simcse", NATURAL, lambda update: Eager(update, compiles=True))
+
+
+@pytest.mark.parametrize("missing", ["gcc or clang", "a compiler in CC", "Python.h"])
+def test_nothing_is_compiled_in_an_image_that_lacks_a_part(
+    uncompiled, monkeypatch, capsys, tmp_path, missing
+):
+    monkeypatch.delenv("CC", raising=False)
+    if missing == "Python.h":
+        (tmp_path / "gcc").touch(mode=0o755)
+        monkeypatch.setattr(packed.sysconfig, "get_paths", lambda: {"include": str(tmp_path)})
+    elif missing == "a compiler in CC":
+        monkeypatch.setenv("CC", "nowhere-cc")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not packed.can_compile() and not packed.can_compile()
+    (line,) = capsys.readouterr().err.splitlines()  # once
+    place = {"a compiler in CC": "nowhere-cc", "Python.h": f"{tmp_path / 'Python.h'}"}.get(missing, missing)
+    assert line.startswith("layers are not compiled: no ") and place in line
