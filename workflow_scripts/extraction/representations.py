@@ -28,6 +28,7 @@ from workflow_scripts.extraction.layers import STATIC, parse_layers
 from workflow_scripts.extraction.passes import passes
 from workflow_scripts.extraction.weighting import Weights
 from workflow_scripts.models.encoder import max_position_embeddings
+from workflow_scripts.models.encoding import on_the_host
 from workflow_scripts.models.templates import PLAIN, cut, fill, most_tokens
 from workflow_scripts.models.tokens import TokenisedText, onto, tokenise
 from workflow_scripts.settings.extraction import RandomRepresentation
@@ -224,10 +225,17 @@ def pool_layers(
     if not hidden:
         return vectors
     stacked_WF = np.stack([weights[name] for name in names])
-    for rows_B, batch, states in passes(backbone, text, precision):
-        weights_BWT = onto(padded(stacked_WF, text.starts, rows_B, batch.ids_BT.shape[1]), backbone.device)
-        together = torch.stack([weights_BWT @ states[layer] for layer in hidden])
-        pooled = dict(zip(hidden, together.cpu().numpy(), strict=True))  # one copy from a GPU for all layers
+
+    def launched() -> Iterator[tuple[NDArray[np.int64], Tensor]]:
+        for rows_B, batch, states in passes(backbone, text, precision):
+            weights_BWT = onto(
+                padded(stacked_WF, text.starts, rows_B, batch.ids_BT.shape[1]), backbone.device
+            )
+            # Together: one copy from a GPU for all layers.
+            yield rows_B, torch.stack([weights_BWT @ states[layer] for layer in hidden])
+
+    for rows_B, together in on_the_host(launched()):
+        pooled = dict(zip(hidden, together, strict=True))
         for pair, layers in wanted.items():
             column = names.index(pair[1])
             present = [layer for layer in layers if layer != STATIC]

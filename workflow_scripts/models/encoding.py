@@ -1,8 +1,10 @@
 """Encoding of sentences at test: tokenised once, batched by length under a budget of tokens."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
-from typing import Any
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, nullcontext
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -12,15 +14,19 @@ from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import TextEncoder
-from workflow_scripts.models.packed import compiled
+from workflow_scripts.models.packed import can_compile, compiled
 from workflow_scripts.models.templates import PLAIN, pieces, tokenise_in
 from workflow_scripts.models.tokens import TokenisedText
 from workflow_scripts.progress import progress
 
+S = TypeVar("S")
+T = TypeVar("T")
 TOKENS_PER_BATCH = 1024
 """Budget on a CPU, whose caches then hold the states: 4096 take 1.2 times as long (MiniLM, one thread, STS-B)."""
 TOKENS_PER_BATCH_ON_GPU = 65_536
 """Budget on a GPU, assumed to be enough for the host to keep up; states of BERT-base then take a gigabyte."""
+SENTENCES_AT_ONCE = 50_000
+"""Sentences that are tokenised for a GPU while it encodes those before: tokenising a million takes 79 s of a core."""
 COMPILED_FROM = 200_000
 """Number of sentences from which compiling is assumed to pay on a GPU: it takes up to a minute (H200)."""
 
@@ -46,33 +52,83 @@ def encode(
             for weight, member, own in zip(special.weights, special.members, special.tokenizers, strict=True)
         ]
         return np.sum(vectors, axis=0, dtype=np.float32)  # type: ignore[no-any-return]
-    return encode_tokens(encoder, tokenise_in(encoder.template, tokenizer, sentences, max_tokens))
+    at_once = len(sentences) if encoder.device.type == "cpu" else SENTENCES_AT_ONCE
+    tokenised = partial(tokenise_in, encoder.template, tokenizer, max_tokens=max_tokens)
+    starts = range(0, len(sentences), max(1, at_once))
+    with closing(prefetched(tokenised, [sentences[start : start + at_once] for start in starts])) as texts:
+        return _encode(encoder, texts, len(sentences))
 
 
 def encode_tokens(encoder: TextEncoder, text: TokenisedText) -> NDArray[np.float32]:
     """Embed tokenised sentences; the same vectors as from ``encode``."""
-    vectors = np.empty((len(text), encoder.width), dtype=np.float32)
+    return _encode(encoder, [text], len(text))
+
+
+def prefetched(make: Callable[[S], T], parts: Sequence[S]) -> Generator[T, None, None]:
+    """What is made of each part, in order; a thread makes the next one meanwhile."""
+    if len(parts) < 2:
+        yield from map(make, parts)
+        return
+    with ThreadPoolExecutor(1) as thread:
+        later = thread.submit(make, parts[0])
+        for part in parts[1:]:
+            made, later = later.result(), thread.submit(make, part)
+            yield made
+        yield later.result()
+
+
+def _encode(encoder: TextEncoder, texts: Iterable[TokenisedText], count: int) -> NDArray[np.float32]:
+    """Embed the sentences of ``texts``, ``count`` in all; batches are made of the sentences of one text."""
+    vectors = np.empty((count, encoder.width), dtype=np.float32)
     was_training = encoder.training
     encoder.eval()
     on_cpu = encoder.device.type == "cpu"
     budget = TOKENS_PER_BATCH if on_cpu else TOKENS_PER_BATCH_ON_GPU
-    compiles = not on_cpu and len(text) >= COMPILED_FROM
+    pays = not on_cpu and count >= COMPILED_FROM
+
+    def launched() -> Iterator[tuple[NDArray[np.int64], Tensor]]:
+        first = 0
+        for text in texts:
+            for rows in batches_by_length(text.lengths, budget):
+                yield first + rows, encoder(*text.batch(rows).to(encoder.device)).float()
+            first += len(text)
+
     with (
         torch.inference_mode(),
-        compiled() if compiles else nullcontext(),
-        progress(len(text), "encode", "sentence", disable=len(text) < 1000, delay=5) as bar,
+        compiled() if pays and can_compile() else nullcontext(),
+        progress(count, "encode", "sentence", disable=count < 1000, delay=5) as bar,
     ):
-        last: tuple[NDArray[np.int64], Tensor] | None = None  # a batch that a GPU may not have finished
-        for rows in batches_by_length(text.lengths, budget):
-            vectors_BD = encoder(*text.batch(rows).to(encoder.device)).float()
-            if last is not None:
-                vectors[last[0]] = last[1].cpu().numpy()
-            last = rows, vectors_BD
+        for rows, vectors_BD in on_the_host(launched()):
+            vectors[rows] = vectors_BD
             bar.update(len(rows))
-        if last is not None:
-            vectors[last[0]] = last[1].cpu().numpy()
     encoder.train(was_training)
     return vectors
+
+
+def on_the_host(launched: Iterable[tuple[T, Tensor]]) -> Iterator[tuple[T, NDArray[Any]]]:
+    """Results of batches as arrays, in order; a GPU's are copied while it computes the next batch.
+
+    A copy is launched right behind its batch. A GPU does one thing after another, so a copy that was launched after the
+    next batch would wait for it, and the GPU for the host to make the one after that.
+    """
+    last: tuple[T, Tensor, torch.cuda.Event] | None = None
+    for batch, result in launched:
+        if not result.is_cuda:
+            yield batch, result.numpy()
+            continue
+        copied = result.to("cpu", non_blocking=True), torch.cuda.Event()
+        copied[1].record()
+        if last is not None:
+            yield _finished(last)
+        last = batch, *copied
+    if last is not None:
+        yield _finished(last)
+
+
+def _finished(copied: tuple[T, Tensor, torch.cuda.Event]) -> tuple[T, NDArray[Any]]:
+    batch, result, event = copied
+    event.synchronize()
+    return batch, result.numpy()
 
 
 def check_tells_apart(encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase) -> None:

@@ -1,5 +1,10 @@
+from queue import Queue
+from threading import Event
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +13,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.models import encoding
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.encoding import batches_by_length, encode
+from workflow_scripts.models.tokens import tokenise
 
 TEXTS = [*tiny.sentences(40), "x", "", "The town."]
 
@@ -60,6 +66,64 @@ def test_dropout_is_off_while_encoding_and_back_on_after(encoder, tokenizer):
     encoder.eval()
     encode(encoder, tokenizer, TEXTS, 32)
     assert not encoder.training
+
+
+def test_sentences_that_are_tokenised_meanwhile_have_the_vectors_of_their_parts(encoder, tokenizer):
+    parts = [TEXTS[start : start + 9] for start in range(0, len(TEXTS), 9)]
+    tokenised = encoding.prefetched(lambda part: tokenise(tokenizer, part, 32), parts)
+    vectors = encoding._encode(encoder, tokenised, len(TEXTS))
+    assert len(parts) == 5
+    assert np.array_equal(vectors, np.concatenate([encode(encoder, tokenizer, part, 32) for part in parts]))
+
+
+def test_the_next_part_is_made_while_one_is_used():
+    begun, release = Queue(), Event()
+
+    def make(part):
+        begun.put(part)
+        assert part == 0 or release.wait(60)
+        return 10 * part
+
+    made = encoding.prefetched(make, range(3))
+    assert next(made) == 0
+    assert [begun.get(timeout=60), begun.get(timeout=60)] == [0, 1]
+    release.set()
+    assert [*made] == [10, 20]
+
+
+class OnGpu:
+    """Stands in for a result on a GPU, and notes what happens to it."""
+
+    is_cuda = True
+
+    def __init__(self, number, events):
+        self.number, self.events = number, events
+
+    def to(self, device, *, non_blocking):
+        assert (device, non_blocking) == ("cpu", True)
+        self.events.append(f"copy {self.number}")
+        return self
+
+    def numpy(self):
+        self.events.append(f"read {self.number}")
+        return self.number
+
+
+def test_a_gpu_computes_the_next_batch_while_the_last_is_read(monkeypatch):
+    """A copy is behind its own batch and not behind the next, and nobody waits for it before the next is launched."""
+    events = []
+    copied = SimpleNamespace(record=lambda: events.append("mark"), synchronize=lambda: events.append("wait"))
+    monkeypatch.setattr(torch.cuda, "Event", lambda: copied)
+
+    def launched():
+        for number in range(3):
+            events.append(f"launch {number}")
+            yield number, OnGpu(number, events)
+
+    assert [*encoding.on_the_host(launched())] == [(0, 0), (1, 1), (2, 2)]
+    first = ["launch 0", "copy 0", "mark"]
+    then = ["launch 1", "copy 1", "mark", "wait", "read 0", "launch 2", "copy 2", "mark", "wait", "read 1"]
+    assert events == [*first, *then, "wait", "read 2"]
 
 
 def test_no_sentences_are_no_vectors(encoder, tokenizer):
