@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance import cards
+from workflow_scripts.provenance.cache import share_compiled
 from workflow_scripts.provenance.job import begin, check_loaded
 
 
@@ -26,6 +27,7 @@ def main(arguments: Sequence[str]) -> None:
     rank = os.environ.get("RANK")
     if rank is None and job.restore():  # the processes that share a training are started after this
         return
+    share_compiled()
     processes = call["settings"].get("training", {}).get("gpus", 1)
     if rank is None:
         asked = job.operational.get("gpu", 0)  # no more than Snakemake may give away at once

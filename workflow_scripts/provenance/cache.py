@@ -41,6 +41,27 @@ _ROUNDS = 20
 """Approximate number of times that the sizes of all entries are added up while an empty cache fills."""
 
 
+COMPILERS = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
+"""Variables by which PyTorch's compilers find what they have compiled, and folders of it."""
+
+
+def share_compiled() -> None:
+    """Keep what PyTorch compiles for a GPU beside the cache, for later jobs on any node; else each node compiles anew.
+
+    What lies there is run. So the folder is this user's own, even if others share the cache.
+    """
+    folder = os.environ.get(FOLDER)
+    if not folder or not Path("/dev/nvidiactl").exists():  # nothing is compiled without a GPU
+        return
+    own = Path(f"{folder}.compiled-{os.getuid()}").absolute()
+    with suppress(OSError):  # a disk that is full or read-only: compilers use a temporary folder
+        own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = own.lstat()
+        if found.st_uid == os.getuid() and not found.st_mode & 0o022 and not own.is_symlink():
+            for name, place in COMPILERS.items():
+                os.environ.setdefault(name, str(own / place))
+
+
 def entry_folder(key: str) -> Path | None:
     """The folder of an entry, whether it exists or not; None without a cache."""
     folder = os.environ.get(FOLDER)

@@ -381,3 +381,46 @@ def test_another_study_finds_the_same_contents_with_a_record_of_its_own(place):
         assert record.outputs == two.start.outputs and record.inputs == two.start.inputs
         assert record.labels == ["a stand-in", "short"]
     assert len(entries(place)) == 1
+
+
+@pytest.fixture
+def gpu(monkeypatch, tmp_path):
+    """A machine with a driver of NVIDIA; returns the values of the compilers' variables after a job began."""
+    exists = Path.exists
+    monkeypatch.setattr(Path, "exists", lambda path: str(path) == "/dev/nvidiactl" or exists(path))
+    monkeypatch.setenv(cache.FOLDER, str(tmp_path / "results/.cache"))
+
+    def begun():
+        for name in cache.COMPILERS:
+            monkeypatch.setenv(name, "")  # as it was before, after the test
+            monkeypatch.delenv(name)
+        cache.share_compiled()
+        return [os.environ.get(name) for name in cache.COMPILERS]
+
+    return begun
+
+
+def test_what_is_compiled_lies_beside_the_cache_in_a_folder_of_the_user_alone(gpu, tmp_path, monkeypatch):
+    own = tmp_path / f"results/.cache.compiled-{os.getuid()}"
+    assert gpu() == [str(own / "inductor"), str(own / "triton")]
+    assert own.stat().st_mode & 0o777 == 0o700
+    monkeypatch.setenv("TRITON_CACHE_DIR", "/elsewhere")
+    cache.share_compiled()
+    assert os.environ["TRITON_CACHE_DIR"] == "/elsewhere"
+
+
+@pytest.mark.parametrize("place", ["others may write", "a link", "no cache", "a file"])
+def test_nothing_is_compiled_into_a_folder_that_others_may_have_filled(gpu, tmp_path, monkeypatch, place):
+    own = tmp_path / f"results/.cache.compiled-{os.getuid()}"
+    own.parent.mkdir()
+    match place:
+        case "others may write":
+            own.mkdir()
+            own.chmod(0o777)
+        case "a link":
+            own.symlink_to(tmp_path)
+        case "a file":
+            own.touch()
+        case "no cache":
+            monkeypatch.delenv(cache.FOLDER)
+    assert gpu() == [None, None]
