@@ -112,12 +112,12 @@ def random_encoder(size: Size, kind: str = "bert") -> PreTrainedModel:
     return model
 
 
-def write_encoder(folder: Path, size: Size, kind: str = "bert") -> Path:
-    """Write an encoder with random weights, as a published one lies in a folder."""
-    place = folder / kind
+def write_encoder(folder: Path, size: Size, kind: str = "bert", name: str | None = None) -> Path:
+    """Write an encoder with random weights, as a published one lies in a folder, by default named after its kind."""
+    place = folder / (name or kind)
     random_encoder(size, kind).save_pretrained(place)
     tokenizer_of(size).save_pretrained(place)
-    if kind == "bert":
+    if kind != "llama":
         save_head(place, MaskedLanguageModel(load_backbone(place)))
     return place
 

@@ -131,9 +131,14 @@ def without_a_block() -> list[str]:
 
 @cache
 def bert(folder: Path) -> Path:
-    """A tiny BERT with a masked-language-model head, as continue_mlm writes it; a tiny decoder lies beside it."""
-    material.write_encoder(folder, SIZE, "llama")
-    return material.write_encoder(folder, SIZE)
+    """A tiny BERT with a masked-language-model head, as continue_mlm writes it; a tiny decoder lies beside it.
+
+    Others that lie in their places, of another family or size, stay.
+    """
+    for kind in ("llama", "bert"):
+        if not (folder / kind).exists():
+            material.write_encoder(folder, SIZE, kind)
+    return folder / "bert"
 
 
 # Effects

@@ -7,18 +7,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import masking_utils
 
-from tests import walk
-from tests.material import training
+from tests.cases import CASES, PADDED, objective_of
 from tests.steps import found_in
-from workflow_scripts.models.encoder import load_tokenizer
-from workflow_scripts.models.tokens import NATURAL, Shapes, tokenise
-from workflow_scripts.settings.training import ContinueMlm
-from workflow_scripts.training import mlm
-from workflow_scripts.training.sampler import Sampler
+from workflow_scripts.models.tokens import NATURAL, Shapes
 
-CASES = walk.readings() | {"continue_mlm": {}}
-PADDED = ("simcse_s2sent.code", "simcse_s2sent.code_dct")
-"""They read padded states, so their batches are never rounded up."""
 ROUNDED, FIXED = Shapes(tokens=32, width=16), Shapes(tokens=1024, width=16)
 QUICK = ("simcse_3r", "continue_mlm")
 """Rounded and compiled in the short suite, too."""
@@ -28,18 +20,6 @@ EACH = [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("encoders")
-
-
-def objective_of(folder, name, shapes=NATURAL):
-    if name != "continue_mlm":
-        block = walk.with_members(folder, CASES[name])
-        return walk.made(folder, block, shapes=shapes).objective
-    start = walk.bert(folder)
-    tokenizer, model = load_tokenizer(start), mlm.load_masked_language_model(start)
-    text = tokenise(tokenizer, walk.TEXTS, walk.SIZE.tokens)
-    block = {"mlm_probability": 0.15, "seed": 3, "training": training(walk.SIZE).model_dump()}
-    settings = ContinueMlm.parse(block, "continue_mlm")
-    return mlm.Objective(model, text, Sampler(len(text), walk.SIZE.batch, 3), tokenizer, settings, shapes)
 
 
 def test_all_methods_and_readings_are_walked():

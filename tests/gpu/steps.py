@@ -1,6 +1,7 @@
 """The device, steps on it as a long training takes them, and how much of the time it computes."""
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
@@ -42,7 +43,7 @@ def settled(objective: Objective, settings: Training, *, compiles: bool) -> Iter
 
 
 class Busy(NamedTuple):
-    """Seconds from the first kernel of some work to the end of the last, and those of them in which a kernel ran."""
+    """Seconds of some work in which a kernel ran, and of all of it."""
 
     kernels: float
     whole: float
@@ -54,16 +55,18 @@ class Busy(NamedTuple):
 
 
 def busy(work: Callable[[], object]) -> Busy:
-    """Run ``work`` under the profiler."""
+    """Run ``work`` twice: by the clock, and under the profiler, which measures kernels and slows down all else."""
     torch.cuda.synchronize()
+    started = time.perf_counter()
+    work()
+    torch.cuda.synchronize()
+    whole = time.perf_counter() - started
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiled:
         work()
         torch.cuda.synchronize()
     ranges = [event.time_range for event in profiled.events() or () if event.device_type.name == "CUDA"]
-    spans = sorted((one.start, one.end) for one in ranges)
-    first = end = spans[0][0]
-    kernels = 0.0
-    for start, stop in spans:
+    kernels, end = 0.0, 0.0
+    for start, stop in sorted((one.start, one.end) for one in ranges):
         kernels += max(0.0, stop - max(start, end))
         end = max(end, stop)
-    return Busy(kernels / 1e6, (end - first) / 1e6)
+    return Busy(kernels / 1e6, whole)
