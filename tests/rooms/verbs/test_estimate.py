@@ -7,6 +7,7 @@ import pytest
 from tests.planning import ROOT, merged_config, settings_with
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.grids import Run
+from workflow_scripts.training import step
 from workflow_scripts.verbs import estimate
 from workflow_scripts.verbs.plan import PlannedJob
 
@@ -106,17 +107,27 @@ def job(rule, inputs=(), queued=None, settings=None, **wildcards):
 
 
 def test_gpu_hours_are_steps_times_milliseconds_a_line_for_each_size(study):
-    """100 steps of 64 and 10 of 512, which count as 80, each 89 ms; of a size without a measurement nothing is known."""
+    """100 steps of 64 and 10 of 512, which count as 80, each 18.5 ms; of a size without a measurement nothing is known."""
     base, large = estimate.gpu_hours(
         study, [job("train_encoder", run=name) for name in ("one", "two", "long")]
     )
     assert (base["size of encoder"], base["trainings"], base["steps"]) == ("base", 2, 110)
-    assert base["GPU hours"] == pytest.approx(180 * 89 / 1000 / 3600)
+    assert base["GPU hours"] == pytest.approx(180 * 18.5 / 1000 / 3600)
     assert (large["steps"], large["ms a step of 64"], large["GPU hours"]) == (100, None, None)
     (unknown,) = estimate.gpu_hours(
         study, [job("train_encoder", run="vague"), job("evaluate_sts", run="one")]
     )
     assert (unknown["trainings"], unknown["steps"], unknown["GPU hours"]) == (1, None, None)
+
+
+def test_a_long_training_takes_the_milliseconds_of_compiled_layers(study):
+    """As training.step decides by sentences, of which SimCSE reads each twice."""
+    long = study.runs["two"].training.model_copy(update={"max_steps": 1_000, "batch_size": 512})
+    study.runs["two"].training = long
+    (base,) = estimate.gpu_hours(study, [job("train_encoder", run=name) for name in ("one", "two")])
+    assert base["GPU hours"] == pytest.approx((100 * 18.5 + 8_000 * 12.2) / 1000 / 3600)
+    assert base["ms a step of 64"] == pytest.approx((100 * 18.5 + 8_000 * 12.2) / 8_100)
+    assert estimate.COMPILED_FROM * 64 * 2 == step.COMPILED_FROM
 
 
 def test_weights_on_this_machine_count_as_they_are(tmp_path):
