@@ -116,7 +116,7 @@ def on_the_host(launched: Iterable[tuple[T, Tensor]]) -> Iterator[tuple[T, NDArr
         if not result.is_cuda:
             yield batch, result.numpy()
             continue
-        copied = result.to("cpu", non_blocking=True), torch.cuda.Event()
+        copied = result.to("cpu", non_blocking=True), torch.cuda.Event()  # type: ignore[no-untyped-call]
         copied[1].record()
         if last is not None:
             yield _finished(last)
