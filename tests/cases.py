@@ -7,11 +7,11 @@ import torch
 
 from tests import walk
 from tests.material import prepared, training
-from workflow_scripts.methods.base import Objective
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import NATURAL, Shapes, tokenise
 from workflow_scripts.settings.training import ContinueMlm
 from workflow_scripts.training import mlm
+from workflow_scripts.training.objective import Objective
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.step import ROUNDED
 

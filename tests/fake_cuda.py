@@ -32,11 +32,11 @@ from tests.cases import objective_of, shapes_of
 from tests.material import training, write_encoder
 from workflow_scripts.extraction.averages import sum_states
 from workflow_scripts.extraction.representations import pool_layers
-from workflow_scripts.methods.base import Step
 from workflow_scripts.models import encoding
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.training.objective import Step
 from workflow_scripts.training.step import Update, host_half
 
 GPU = torch.device("cuda", 0)

@@ -124,7 +124,8 @@ def test_a_long_training_takes_the_milliseconds_of_compiled_layers(study):
     """As training.step decides by sentences, of which SimCSE reads each twice."""
     long = study.runs["two"].training.model_copy(update={"max_steps": 1_000, "batch_size": 512})
     study.runs["two"].training = long
-    (base,) = estimate.gpu_hours(study, [job("train_encoder", run=name) for name in ("one", "two")])
+    trainings = [job("train_encoder", settings={"training": {}}, run=name) for name in ("one", "two")]
+    (base,) = estimate.gpu_hours(study, trainings)
     assert base["GPU hours"] == pytest.approx((100 * 18.5 + 8_000 * 12.2) / 1000 / 3600)
     assert base["ms a step of 64"] == pytest.approx((100 * 18.5 + 8_000 * 12.2) / 8_100)
     assert estimate.COMPILED_FROM * 64 * 2 == step.COMPILED_FROM
