@@ -73,7 +73,12 @@ onstart:
     if not workflow.touch:  # which runs no job
         outside.check_needs(STUDY, workflow.dag.needrun_jobs())
         outside.note_planned()
-        note_call(SETTINGS.name, OVER, GIVEN)
+        note_call(
+            SETTINGS.name,
+            OVER,
+            GIVEN,
+            [str(file) for job in workflow.dag.needrun_jobs() for file in job.output],
+        )
         warn(cache_warning(SETTINGS.cache))
 
 

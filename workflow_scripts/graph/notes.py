@@ -17,6 +17,8 @@ from workflow_scripts.graph.clone import from_here
 
 STUDIES = Path(".snakemake/studies")
 """Below the working directory: the configuration with which each study was run last."""
+_MADE = Path(".snakemake/made")
+"""Likewise: the calls of each study, and the number of the one that made each file."""
 HASHES = Path(".snakemake/hashes.json")
 """Size, date, inode and sha256 of files outside the repository; it is computed again if one of the others differs."""
 _SETTLED_SECONDS = 2.0
@@ -31,16 +33,31 @@ class Call(NamedTuple):
     """Values given by --config."""
 
 
-def note_call(study: str, configfiles: Iterable[str | Path], config: Mapping[str, Any]) -> None:
-    """Note a study's configuration when a run starts that is not a dry run."""
+def note_call(
+    study: str, configfiles: Iterable[str | Path], config: Mapping[str, Any], files: Iterable[str] = ()
+) -> None:
+    """Note a study's configuration when a run starts that is not a dry run, and the files that it will make."""
     asked = {"configfiles": [*map(from_here, configfiles)], "config": dict(config)}
     write_note(STUDIES / f"{study}.json", json.dumps(asked, indent=1))
+    note = read_note(_MADE / f"{study}.json")
+    calls = note.get("calls", [])
+    if asked not in calls:
+        calls = [*calls, asked]
+    made = note.get("made", {}) | dict.fromkeys(files, calls.index(asked))
+    write_note(_MADE / f"{study}.json", json.dumps({"calls": calls, "made": made}))
 
 
 def last_call(study: str) -> Call | None:
     """The call of a study's last run in this folder; None if there was none."""
     note = read_note(STUDIES / f"{study}.json")
     return Call(**note) if note else None
+
+
+def call_for(study: str, file: str) -> Call | None:
+    """The call that made a file here, or else that of the study's last run; None if there was none."""
+    note = read_note(_MADE / f"{study}.json")
+    number = note.get("made", {}).get(file)
+    return last_call(study) if number is None else Call(**note["calls"][number])
 
 
 def write_note(path: Path, text: str) -> None:

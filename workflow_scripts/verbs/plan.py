@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.configuration import as_in_a_file, load_config, read_layers
 from workflow_scripts.graph.job_specs import COMMANDS
-from workflow_scripts.graph.notes import STUDIES, Call, last_call
+from workflow_scripts.graph.notes import STUDIES, Call, call_for
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.job import TIMINGS
 from workflow_scripts.provenance.record import Record
@@ -83,8 +83,16 @@ TARGETS = argument("targets", nargs="*", metavar="TARGET", help="files or rules;
 """The argument of a verb that plans targets of a study."""
 
 
-def given_call(configfiles: Sequence[str], config: Sequence[str], study: str | None = None) -> Call:
+def given_call(
+    configfiles: Sequence[str], config: Sequence[str], study: str | None = None, file: str = ""
+) -> Call:
     """The configuration that a verb is given, or else that of the last run of a study, or of any, in this folder.
+
+    Args:
+        configfiles: As after --configfile.
+        config: As after --config.
+        study: Its name.
+        file: One of the study's files, if the configuration with which it was made is wanted.
 
     Raises:
         ConfigError: if a word of ``config`` is not KEY=VALUE, or the study has not run in this folder.
@@ -98,7 +106,7 @@ def given_call(configfiles: Sequence[str], config: Sequence[str], study: str | N
             raise ConfigError(f"--config {' '.join(config)}: {error} Write KEY=VALUE.") from None
     last = max(STUDIES.glob("*.json"), key=lambda note: note.stat().st_mtime, default=None)
     name = study or (last.stem if last else "")
-    if found := last_call(name):
+    if found := call_for(name, file):
         return found
     if study:
         raise ConfigError(f"{study}: has not run in this folder. Give its configuration by --configfile.")

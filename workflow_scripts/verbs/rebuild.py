@@ -1,7 +1,8 @@
 """Make an artefact again in a temporary folder, and compare it with the one that exists.
 
-Runs its job on the inputs below results/, where nothing is changed. The configuration is that of the study's last run
-in this folder, unless it is given. A record that differs although the contents agree is reported, but is not a fault.
+Runs its job on the inputs below results/, where nothing is changed. The configuration is the one with which the file
+was made in this folder, unless it is given. A record that differs although the contents agree is reported, but is not
+a fault.
 
 Exit code 1 if the contents of a rebuilt artefact differ.
 
@@ -90,9 +91,9 @@ ARGUMENTS = (
 
 def answer(path: Path, configfile: list[str], config: list[str]) -> Answer:
     """Each artefact that was made again: whether contents and record are those of the first."""
-    folder, *below = artefact_at(path)[0].parts
-    study = below[0] if folder == "results" else None
-    found = rebuild(path, given_call(configfile, config, study))
+    name = artefact_at(path)[0]
+    study = name.parts[1] if name.parts[0] == "results" else None
+    found = rebuild(path, given_call(configfile, config, study, name.as_posix()))
     changes = {one["path"]: one.pop("changes") for one in found}
     differing = sum(one["contents"] == "differ" for one in found)
     identical = sum(one["record"] == "identical" for one in found)

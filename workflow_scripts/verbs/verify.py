@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from workflow_scripts.graph.notes import Call, last_call
+from workflow_scripts.graph.notes import Call, call_for
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.verbs.plan import FOLDERS, audited_folders, given_call, snakemake_options
 from workflow_scripts.verbs.printing import Answer, Rows, rows_of
@@ -129,25 +129,31 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fau
 def commands(records: Records, findings: Iterable[Finding], given: Call | None = None) -> list[str]:
     """Shell commands that repair everything.
 
-    A file that is only deleted is not made again as long as artefacts made from it exist; hence --forcerun.
+    A file that is only deleted is not made again as long as artefacts made from it exist; hence --forcerun. Nothing
+    else is asked for: of the rest of the study, the configuration may have changed.
 
     Args:
         records: The records of the studies.
         findings: Faults.
-        given: The configuration; None for that of each study's last run here.
+        given: The configuration; None for that with which each file was made here.
     """
     lines: dict[str, set[str]] = {"rm -r": set(), "# restore": set()}
+    forced: dict[str, set[str]] = {}
     for path, kind, *_ in findings:
         folder, *below = Path(path).parts
         line, target = "# restore", path
         if kind == "foreign":  # jobs can do without it
             line = "rm -r"
         elif folder in _MADE_BY_RULES:
-            call, target = given or last_call(below[0]), records.artefact_name(path)
+            target = records.artefact_name(path)
+            call = given or call_for(below[0], target)
             words = snakemake_options(call) if call else _UNKNOWN
-            line = shlex.join(["snakemake", "--cores", "all", *words, "--forcerun"])
-        lines.setdefault(line, set()).add(shlex.quote(target))
-    return [f"{line} {' '.join(sorted(targets))}" for line, targets in lines.items() if targets]
+            command = shlex.join(["snakemake", "--cores", "all", *words, "--forcerun"])
+            forced.setdefault(command, set()).add(shlex.quote(target))
+            continue
+        lines[line].add(shlex.quote(target))
+    named = {line: " ".join(sorted(targets)) for line, targets in (lines | forced).items() if targets}
+    return [f"{line} {names}{f' -- {names}' if line in forced else ''}" for line, names in named.items()]
 
 
 # The verb

@@ -63,10 +63,28 @@ def test_commands_mend_it_with_the_configuration_of_the_studys_last_run(root):
     Path("resources/prompt.txt").unlink()
     others = [f"rm -r '{STUDY}/my notes.txt'", "# restore resources/prompt.txt"]
     run, table = f"{STUDY}/runs/simcse/seed1/model/record.json", f"{STUDY}/tables/main.parquet"
-    assert mend() == [*others, f"snakemake --cores all --configfile CONFIG --forcerun {run} {table}"]
+    both = f"{run} {table}"
+    assert mend() == [*others, f"snakemake --cores all --configfile CONFIG --forcerun {both} -- {both}"]
     note_call("study", ["config/mine.yaml", "more.yaml"], {"training": {"steps": 3}})  # files that are gone
     options = """--configfile config/mine.yaml more.yaml --config 'training={"steps": 3}'"""
-    assert mend() == [*others, f"snakemake --cores all {options} --forcerun {run} {table}"]
+    assert mend() == [*others, f"snakemake --cores all {options} --forcerun {both} -- {both}"]
+
+
+def test_a_command_has_the_settings_with_which_its_file_was_made(root):
+    """The last call may have been for one target, with other settings."""
+    run, table = f"{STUDY}/runs/simcse/seed1/model/record.json", f"{STUDY}/tables/main.parquet"
+    note_call("study", ["config/mine.yaml"], {}, [run, table])
+    note_call("study", ["config/mine.yaml"], {"training": {"steps": 3}}, [run])
+    note_call("study", ["config/other.yaml"], {})
+    Path(table).write_bytes(b"")
+    command = "snakemake --cores all --configfile config/mine.yaml"
+    assert mend() == [f"{command} --forcerun {table} -- {table}"]
+    Path(run).with_name("model.safetensors").write_bytes(b"")
+    options = """--config 'training={"steps": 3}'"""
+    assert mend() == [
+        f"{command} {options} --forcerun {run} -- {run}",
+        f"{command} --forcerun {table} -- {table}",
+    ]
 
 
 def test_files_that_no_record_lists_are_foreign_but_not_a_lock(root):
