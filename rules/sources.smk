@@ -10,14 +10,15 @@ readers = lambda w: dataset(w).readers
 
 
 fetch_encoder = JobSpec(
-    "data.encoders.fetch_encoder",
+    "jobs.fetch_encoder.fetch_encoder",
     settings=lambda w: outside.fetching(STUDY, w.encoder),
+    imports=lambda w: ["models.readouts.pooling"],  # of the model that its check saves
     outside="encoders.{encoder}",
 )
 
 
 rule fetch_encoder:
-    """One published encoder: weights in safetensors, configuration and tokeniser, but no pickles."""
+    """One published encoder: weights in safetensors, configuration and tokeniser, but no pickles; and its check."""
     input:
         code=fetch_encoder.code,
     output:
@@ -31,7 +32,7 @@ rule fetch_encoder:
         encoder=name_pattern(blocks_with(SETTINGS.encoders, "fetch")),
     localrule: True
     resources:
-        **job_resources(2, minutes=30),
+        **job_resources(8, minutes=30),  # its check holds two models of at most 2.5 GB
         downloads=1,
     params:
         **fetch_encoder.params,

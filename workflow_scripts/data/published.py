@@ -17,6 +17,8 @@ from workflow_scripts.errors import DataError
 WEIGHTS, SHARDS = "model.safetensors", "model.safetensors.index.json"
 CONFIG, MODULES, PROMPTS = "config.json", "modules.json", "config_sentence_transformers.json"
 TOKENISER, ADAPTER = "tokenizer.json", "adapter_config.json"
+ONLY_AS_PUBLISHED = "only_as_published.json"
+"""The file of a fetched encoder with the reason why its vectors are right only with the published modules."""
 ALONE = "readout as_published alone"
 """The readout that applies the modules and prompts published with an encoder, for messages."""
 _FAMILIES = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
@@ -30,7 +32,17 @@ _INPUT_SETTINGS = (
     "query_expansion",
 )
 """Input settings that change token ids or states, in addition to the maximum length."""
-FILES = ("*.json", "*.txt", "*.model", "*.jinja", "model*.safetensors")
+FILES = (
+    "*.json",
+    "*.txt",
+    "*.model",
+    "*.codes",
+    "*.tokenizer",
+    "*.spm",
+    "*.tiktoken",
+    "*.jinja",
+    "model*.safetensors",
+)
 """Patterns of the files that loaders read: settings, tokeniser, modules and weights, but no pickles and no code."""
 ON_HUB = [*FILES, f"*/{WEIGHTS}"]
 """The same patterns for the Hub, whose ``*`` also matches slashes."""
@@ -85,17 +97,37 @@ def files_of(folder: Path) -> list[str]:
     """Names of the files to copy from an encoder's folder and the folders of its modules.
 
     Raises:
-        DataError: if the path of a module leads out of the folder.
+        DataError: if the path of a module, or a link, leads out of the folder.
     """
     from workflow_scripts.provenance.artefacts import RECORD_FILE  # slow to import
 
     places = {folder, *(folder / module.path for module in published_modules(folder))}
     files = (file for place in places for file in place.glob("*") if file.is_file())
-    return sorted(
+    names = sorted(
         file.relative_to(folder).as_posix()
         for file in files
         if file.name != RECORD_FILE and any(fnmatch(file.name, pattern) for pattern in FILES)
     )
+    check_inside(folder, names)
+    return names
+
+
+def check_inside(folder: Path, files: Iterable[str]) -> None:
+    """Check that no file of an encoder's folder is a link that leads out of it.
+
+    The files of a commit in the cache of the Hub's client are links to its folder ``blobs``.
+
+    Raises:
+        DataError: naming the first such file and its target.
+    """
+    homes = [home := folder.resolve()]
+    if home.parent.name == "snapshots":
+        homes.append(home.parents[1] / "blobs")
+    for file in files:
+        target = (folder / file).resolve()
+        if not any(target.is_relative_to(home) for home in homes):
+            problem = f"a link to {target}, out of the encoder's folder"
+            raise DataError(f"{folder / file}: {problem}. Put the file itself there.")
 
 
 def copy_files(origin: Path, folder: Path, files: Iterable[str]) -> None:
@@ -120,8 +152,14 @@ def input_settings(folder: Path) -> tuple[Path, Mapping[str, Any]]:
 
 def unreadable(folder: Path, what: str, error: Exception) -> DataError:
     """A one-line error for a library's exception while it reads a model folder."""
-    reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-    return DataError(f"{folder}: no {what} can be loaded: {reason}. Get the model again.")
+    return DataError(f"{folder}: no {what} can be loaded: {reason_of(error)}. Get the model again.")
+
+
+def reason_of(error: Exception) -> str:
+    """The first line of a library's error; in place of a reference to a report, what the report says."""
+    if "ignore_mismatched_sizes" in str(error):
+        return "weights have other shapes than the configuration says, as those of pruned heads have"
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def applied_as_published(folder: Path) -> Iterator[str]:

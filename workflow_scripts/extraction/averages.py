@@ -28,6 +28,7 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.extraction.passes import passes
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.probe import check_large
 from workflow_scripts.models.tokens import TokenisedText, tokenise
 from workflow_scripts.provenance.artefacts import writing_table
 from workflow_scripts.provenance.job import Job
@@ -105,6 +106,7 @@ def average_tokens(job: Job) -> None:
     settings = Averages.parse(job.settings["averages"], "extraction.averages")
     table = job.read("sentences", SENTENCES, ["sentence"]).slice(0, settings.max_sentences)
     folder = job.inputs["encoder"].parent
+    check_large(folder)
     backbone = load_backbone(folder).to(granted_device(job.operational["gpu"]))  # type: ignore[arg-type]
     text = tokenise(load_tokenizer(folder), table["sentence"].to_pylist(), settings.max_tokens)
     sums = sum_states(backbone, text, settings.block, settings.precision)

@@ -50,6 +50,7 @@ from workflow_scripts.extraction.vocabulary import (
 from workflow_scripts.extraction.weighting import Weights, weigh, weight_tables
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.probe import check_large
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
@@ -128,6 +129,7 @@ def open_representation(settings: JobSettings, job: Job) -> Opened | None:
     if isinstance(representation, RandomRepresentation):
         tables = random_tables(representation, len(vocabulary.tokens))
         return Opened(TableVectors(partial(tokenise, tokenizer), tables), vocabulary, counts, depth=0)
+    check_large(folder)
     backbone = load_backbone(folder).to(granted_device(job.operational["gpu"]))  # type: ignore[arg-type]
     averages = next((read_table(path, TOKEN_AVERAGES) for path in job.many("averages")), None)
     vectors = EncoderVectors(backbone, tokenizer, settings.template, averages, representation.precision)

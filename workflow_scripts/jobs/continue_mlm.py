@@ -8,6 +8,7 @@ from transformers import PreTrainedModel
 
 from workflow_scripts.columns import SENTENCES
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.probe import check_large
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
 from workflow_scripts.provenance.job import Job
@@ -30,6 +31,7 @@ def continue_mlm(job: Job) -> None:
     folder = job.outputs["record"].parent
     device = prepare(training, settings.seed)
     base = job.inputs["base"].parent
+    check_large(base)
     tokenizer = load_tokenizer(base)
     text = tokenise(
         tokenizer, read_table(job.inputs["corpus"], SENTENCES)["sentence"].to_pylist(), training.max_tokens

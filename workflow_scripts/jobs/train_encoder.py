@@ -7,6 +7,7 @@ from workflow_scripts.methods import load_method
 from workflow_scripts.models.encoder import load_backbone, shared_tokenizer
 from workflow_scripts.models.encoding import check_tells_apart
 from workflow_scripts.models.folders import save_encoder
+from workflow_scripts.models.probe import check_large
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
 from workflow_scripts.provenance.job import Job
@@ -35,6 +36,8 @@ def train_encoder(job: Job) -> None:
     config = read_method(job.settings["method"], f"methods ({job.wildcards['run']})")
     device = prepare(training, seed)
     folders = [path.parent for path in job.many("encoder")]
+    for folder in folders:
+        check_large(folder)
     tokenizer = shared_tokenizer(folders)
     columns = read_columns(job.inputs["corpus"])
     columns |= read_auxiliary(job.many("exemplars"), job.many("words"), job.settings["method"].get("words"))

@@ -13,6 +13,7 @@ from workflow_scripts.data.published import ALONE, published_modules
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import check_tells_apart
 from workflow_scripts.models.folders import save_encoder
+from workflow_scripts.models.probe import check_large
 from workflow_scripts.models.readouts import load_published, set_mask_token
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
@@ -60,6 +61,7 @@ def pool_encoder(job: Job) -> None:
     """Make a run from an encoder without training, by adding only a readout (rule pool_encoder)."""
     config = Config.parse(job.settings["method"], "methods")
     folder = job.inputs["encoder"].parent
+    check_large(folder, as_published=config.readout.kind == "as_published")
     encoder, tokenizer = load(config, folder)
     set_mask_token(encoder, tokenizer)
     check_tells_apart(encoder, tokenizer)

@@ -14,7 +14,14 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
-from workflow_scripts.data.published import applied_as_published, encoder_folder, longest_input, unreadable
+from workflow_scripts.data.published import (
+    ONLY_AS_PUBLISHED,
+    applied_as_published,
+    encoder_folder,
+    longest_input,
+    read_json,
+    unreadable,
+)
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models import TOKENISER_FILES
 from workflow_scripts.models.dropout import Masks, answering
@@ -25,8 +32,8 @@ from workflow_scripts.models.tokens import Packing, TokenBatch
 from workflow_scripts.settings.names import Template
 from workflow_scripts.settings.readouts import ReadoutConfig, Size, Start
 
-_LAYER_WEIGHT = re.compile(r"\blayers?\.\d+\.")
-"""Part of the name of a weight of a layer."""
+_COUNTERS = re.compile(r"(.*\.)?(position_ids|token_type_ids|inv_freq)")
+"""Names of tensors that old releases of Transformers saved and new ones compute."""
 
 # Progress bars of loading weights would hide those of the work.
 transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -250,13 +257,14 @@ def load_backbone(
     Raises:
         ConfigError: if the folder has settings that only sentence-transformers applies, or some modules do not take
             their dropout from the configuration.
-        DataError: if the folder has no usable model, lacks weights, or has weights of more layers than its
-            configuration.
+        DataError: if the folder has no usable model, lacks weights, or has some that the encoder has no place for.
     """
     if setting := next(applied_as_published(folder), None):
         raise ConfigError(
             f"encoders: {setting}, applied by readout as_published alone. Take the method frozen."
         )
+    if reason := read_json(folder / ONLY_AS_PUBLISHED).get("reason"):
+        raise ConfigError(f"encoders: {reason} For its vectors as published, take the method frozen.")
     backbone_folder = encoder_folder(folder)
     try:
         if dropout is not None:
@@ -273,10 +281,7 @@ def load_backbone(
         )
     except (OSError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
         raise unreadable(folder, "encoder", error) from error
-    check_whole(folder, loading)
-    if unused := sorted(name for name in loading["unexpected_keys"] if _LAYER_WEIGHT.search(name)):
-        more = f"its config.json has no place for {len(unused)} weights of layers, {unused[0]} first"
-        raise DataError(f"{folder}: {more}. Get the model again.")
+    check_whole(folder, model, loading)
     if loading["missing_keys"]:
         model.pooler = None
     if not getattr(model.config, "is_causal", True):
@@ -291,20 +296,34 @@ def load_backbone(
     return model  # type: ignore[no-any-return]
 
 
-def check_whole(folder: Path, loading: Mapping[str, Iterable[str]]) -> None:
-    """Check that a folder has all weights except the pooler's, since Transformers would draw missing ones at random.
+def check_whole(folder: Path, encoder: PreTrainedModel, loading: Mapping[str, Iterable[str]]) -> None:
+    """Check that each weight of an encoder is in its folder, and each of the folder's has its place in the encoder.
+
+    Transformers draws missing weights at random and ignores surplus ones. The pooler may be missing. Heads, which are
+    behind the encoder, may be surplus: their names begin with no module of the encoder.
 
     Args:
         folder: The folder, for the message.
+        encoder: The loaded encoder.
         loading: Transformers' report on loading it.
 
     Raises:
-        DataError: naming the first missing weight.
+        DataError: naming the first such weight.
     """
     if missing := sorted(name for name in loading["missing_keys"] if not name.startswith("pooler.")):
         raise DataError(
             f"{folder}: {len(missing)} weights are missing, {missing[0]} first. Get the model again."
         )
+    prefix, modules = f"{encoder.base_model_prefix}.", {name for name, _ in encoder.named_children()}
+    inside = (
+        name
+        for name in loading["unexpected_keys"]
+        if name.removeprefix(prefix).partition(".")[0] in modules and not _COUNTERS.fullmatch(name)
+    )
+    if surplus := sorted(inside):
+        kind = type(encoder).__name__
+        problem = f"{kind} of Transformers has no place for {len(surplus)} of its weights, {surplus[0]} first"
+        raise DataError(f"{folder}: {problem}. Get the model again, or choose another encoder.")
 
 
 def attend_both_ways(model: nn.Module) -> None:
@@ -329,7 +348,16 @@ def dropout_rates(backbone: nn.Module) -> set[float]:
 def max_position_embeddings(backbone: PreTrainedModel) -> int | None:
     """Number of tokens for which the encoder has position embeddings; None for rotary ones, which have no limit."""
     positions = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
-    return None if positions is None else int(positions.num_embeddings) - position_offset(backbone)
+    return None if positions is None else len(positions.weight) - position_offset(backbone)
+
+
+def longest_sentence(backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
+    """Maximum number of tokens of a sentence: as many as the encoder has positions and the tokeniser allows."""
+    positions = max_position_embeddings(backbone)
+    if positions is None:  # not every configuration has a maximum, and XLNet's is -1
+        positions = getattr(backbone.config, "max_position_embeddings", None)
+    length = int(tokenizer.model_max_length)
+    return min(length, positions) if positions and positions > 0 else length
 
 
 def position_offset(backbone: PreTrainedModel) -> int:

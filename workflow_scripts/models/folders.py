@@ -28,7 +28,7 @@ from workflow_scripts.models.encoder import (
     TextEncoder,
     load_backbone,
     load_tokenizer,
-    max_position_embeddings,
+    longest_sentence,
 )
 from workflow_scripts.provenance.artefacts import identity
 from workflow_scripts.settings.names import Template
@@ -64,19 +64,20 @@ def load_encoder(
         DataError: if the folder was not written by a run, or changed since.
     """
     identity(folder)
-    encoder = _load(folder)
+    encoder = load_saved(folder)
     encoder = (encoder.read_by(readout) if readout else encoder).eval()
     return encoder, encoder.tokenizer or load_tokenizer(folder)
 
 
-def _load(folder: Path) -> TextEncoder:
+def load_saved(folder: Path) -> TextEncoder:
+    """Load a folder that ``save_encoder`` wrote, without verifying its files."""
     if (folder / SUM_FILE).exists():
         saved = json.loads((folder / SUM_FILE).read_text("utf-8"))
         members = _members(folder, len(saved["weights"]))
         # Imported by name, so that an edit of it changes no run of a single encoder.
         kind = importlib.import_module("workflow_scripts.models.ensemble").Ensemble
         tokenizers = list(map(load_tokenizer, members))
-        ensemble: TextEncoder = kind(list(map(_load, members)), tokenizers=tokenizers, **saved)
+        ensemble: TextEncoder = kind(list(map(load_saved, members)), tokenizers=tokenizers, **saved)
         return ensemble
     if not (folder / ENCODER_FILE).exists():
         raise DataError(
@@ -107,7 +108,7 @@ def save_encoder(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokeni
     """Write ``encoder`` into ``folder``; all loaders give the same embeddings."""
     if encoder.tokenizer is not None:
         published: Any = encoder
-        published.model.save_pretrained(str(folder), create_model_card=False)
+        published.save(folder)
         _write_settings(
             folder, SavedEncoder(readout=published.readout_settings, head_at_test=False, template=None)
         )
@@ -172,9 +173,7 @@ def _transformer(
 
     from workflow_scripts.models.readouts.prompted_transformer import PromptedTransformer
 
-    # As many tokens as the encoder has positions and the tokeniser allows.
-    positions = max_position_embeddings(encoder.backbone) or encoder.backbone.config.max_position_embeddings
-    options: dict[str, Any] = {"max_seq_length": int(min(positions, tokenizer.model_max_length))}
+    options: dict[str, Any] = {"max_seq_length": longest_sentence(encoder.backbone, tokenizer)}
     if encoder.readout.reads in ("all", "padded"):
         options["config_kwargs"] = {"output_hidden_states": True}
     kind: Any = Transformer

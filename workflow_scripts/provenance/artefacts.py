@@ -17,7 +17,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from mmap import ACCESS_COPY, mmap
@@ -349,14 +349,21 @@ def write_page(path: Path, text: str, record: Record) -> None:
 
 
 @contextmanager
-def writing_model_folder(folder: Path, record: Record) -> Iterator[Path]:
-    """Yield an empty folder to fill; on success, hash its files, add the checksummed record and put it in place."""
+def writing_model_folder(folder: Path, record: Record, labels: Sequence[str] = ()) -> Iterator[Path]:
+    """Yield an empty folder to fill; on success, hash its files, add the checksummed record and put it in place.
+
+    Args:
+        folder: The folder to write.
+        record: Its record, without the hashes of its files.
+        labels: Labels to add to the record's; they may grow while the folder is filled.
+    """
     with claimed(folder, Path.mkdir) as temporary:
         yield temporary
         _check_unchanged(record)
         files = sorted(path for path in temporary.rglob("*") if path.is_file())
         hashes = {path.relative_to(temporary).as_posix(): sha256_of(path) for path in files}
-        _write_record_file(temporary / RECORD_FILE, record.model_copy(update={"files": hashes}))
+        update = {"files": hashes, "labels": sorted({*record.labels, *labels})}
+        _write_record_file(temporary / RECORD_FILE, record.model_copy(update=update))
         for path in files:
             path.chmod(temporary.stat().st_mode & 0o666)  # safetensors makes them readable for the owner only
         for path in (*files, temporary / RECORD_FILE, temporary):

@@ -4,13 +4,13 @@ Devlin et al. 2019, https://arxiv.org/abs/1810.04805: 15% of the tokens are chos
 random token, and 10% stay as they are. The head is newly initialised (dense, GELU, LayerNorm, decoder tied to the word
 embeddings) and saved in a separate file in the encoder's folder. It is applied only at the chosen positions: with a
 vocabulary of 30,522, its output layer would otherwise cost more than the encoder. The heads of published BERTs and
-RoBERTas are the same computation under other names.
+RoBERTas are read as they are.
 
 Shape suffixes: B sentences, T tokens, M chosen positions, D width, V vocabulary.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from workflow_scripts.data.published import encoder_folder
 from workflow_scripts.errors import ConfigError, DataError, TrainingError
 from workflow_scripts.models.encoder import hidden_states, load_backbone
 from workflow_scripts.models.tokens import NATURAL, Shapes, TokenBatch, TokenisedText
@@ -34,6 +35,8 @@ from workflow_scripts.training import objective
 from workflow_scripts.training.sampler import Sampler
 
 HEAD_FILE = "mlm_head.safetensors"
+ROUNDING = 1e-4
+"""Largest difference of two scores, as a share of the largest, that is taken for rounding."""
 REPEATED = -1
 """Target of a repeated position, which the loss ignores."""
 
@@ -67,7 +70,7 @@ def from_scratch(base: Path, sizes: Sizes) -> PreTrainedModel:
 class MaskedLanguageModel(nn.Module):
     """An encoder with a newly initialised prediction head."""
 
-    def __init__(self, backbone: PreTrainedModel, norm_epsilon: float = 1e-5) -> None:
+    def __init__(self, backbone: PreTrainedModel) -> None:
         super().__init__()
         width, vocabulary = backbone.config.hidden_size, backbone.config.vocab_size
         words: Any = backbone.get_input_embeddings()
@@ -78,19 +81,37 @@ class MaskedLanguageModel(nn.Module):
         self.dense = nn.Linear(width, width)
         nn.init.normal_(self.dense.weight, std=0.02)
         nn.init.zeros_(self.dense.bias)
-        self.norm = nn.LayerNorm(width, eps=norm_epsilon)
+        self.norm = nn.LayerNorm(width, eps=1e-5)
         self.bias = nn.Parameter(torch.zeros(vocabulary))
         if getattr(backbone, "pooler", None) is not None:
             backbone.pooler.requires_grad_(False)  # not part of this loss; saved unchanged
 
     def forward(self, batch: TokenBatch, places_M: Tensor) -> Tensor:
         """Scores over the vocabulary at M of the B * T positions, shape (M, V)."""
-        (states_BTD,) = hidden_states(self.backbone, batch, "last")
-        chosen_MD = states_BTD.flatten(0, 1).index_select(0, places_M)
-        hidden_MD = self.norm(F.gelu(self.dense(chosen_MD)))
+        hidden_MD = self.norm(F.gelu(self.dense(chosen_states(self.backbone, batch, places_M))))
         words_VD = self.backbone.get_input_embeddings().weight
         assert isinstance(words_VD, Tensor)
         return F.linear(hidden_MD, words_VD, self.bias)
+
+
+class PublishedLanguageModel(nn.Module):
+    """An encoder with the prediction head that it was published with."""
+
+    def __init__(self, backbone: PreTrainedModel, head: nn.Module) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.head = head
+
+    def forward(self, batch: TokenBatch, places_M: Tensor) -> Tensor:
+        """Scores over the vocabulary at M of the B * T positions, shape (M, V)."""
+        scores_MV: Tensor = self.head(chosen_states(self.backbone, batch, places_M))
+        return scores_MV
+
+
+def chosen_states(backbone: PreTrainedModel, batch: TokenBatch, places_M: Tensor) -> Tensor:
+    """Last hidden states at M of the B * T positions, shape (M, D)."""
+    (states_BTD,) = hidden_states(backbone, batch, "last")
+    return states_BTD.flatten(0, 1).index_select(0, places_M)
 
 
 def save_head(folder: Path, model: MaskedLanguageModel) -> None:
@@ -99,11 +120,11 @@ def save_head(folder: Path, model: MaskedLanguageModel) -> None:
     save_file({name: state[name] for name in state if not name.startswith("backbone.")}, folder / HEAD_FILE)
 
 
-def load_masked_language_model(folder: Path) -> MaskedLanguageModel:
+def load_masked_language_model(folder: Path) -> MaskedLanguageModel | PublishedLanguageModel:
     """An encoder with the head that continue_mlm or its publisher trained, in evaluation mode.
 
     Raises:
-        DataError: if the folder has no head.
+        DataError: if the folder has no head, or its scores are not those of Transformers.
     """
     backbone = load_backbone(folder)
     if (folder / HEAD_FILE).exists():
@@ -111,7 +132,11 @@ def load_masked_language_model(folder: Path) -> MaskedLanguageModel:
         model.load_state_dict(load_file(folder / HEAD_FILE), strict=False)
         return model.eval()
     published, loading = AutoModelForMaskedLM.from_pretrained(
-        folder, use_safetensors=True, local_files_only=True, output_loading_info=True
+        encoder_folder(folder),
+        use_safetensors=True,
+        local_files_only=True,
+        dtype="float32",
+        output_loading_info=True,
     )
     head = published.cls.predictions if hasattr(published, "cls") else getattr(published, "lm_head", None)
     if head is None or any(name.startswith(("cls.", "lm_head.")) for name in loading["missing_keys"]):
@@ -119,11 +144,30 @@ def load_masked_language_model(folder: Path) -> MaskedLanguageModel:
             f"{folder}: no masked-language-model head. "
             "Start from an encoder that has one, or adapt this one (continue_mlm)."
         )
-    model = MaskedLanguageModel(backbone, backbone.config.layer_norm_eps)
-    layers = getattr(head, "transform", head)
-    model.dense, model.bias = layers.dense, head.bias
-    model.norm = layers.LayerNorm if hasattr(layers, "LayerNorm") else layers.layer_norm
-    return model.eval()
+    scored, words = published.get_output_embeddings(), cast(nn.Embedding, backbone.get_input_embeddings())
+    if torch.equal(scored.weight, words.weight):
+        scored.weight = words.weight  # tied, as in the published model
+    generator = PublishedLanguageModel(backbone, head).eval()
+    _check_scores(folder, generator, published.eval())
+    return generator
+
+
+def _check_scores(folder: Path, model: PublishedLanguageModel, published: PreTrainedModel) -> None:
+    """Check that an encoder and its head score words as Transformers does, for a few random tokens.
+
+    Raises:
+        DataError: with the largest difference.
+    """
+    draw, most = torch.Generator().manual_seed(0), published.config.vocab_size
+    ids_BT = torch.randint(most, (3, 12), generator=draw)
+    mask_BT = torch.ones_like(ids_BT)
+    with torch.no_grad():
+        scores = model(TokenBatch(ids_BT, mask_BT), torch.arange(ids_BT.numel()))
+        expected = published(input_ids=ids_BT, attention_mask=mask_BT).logits.flatten(0, 1)
+    away = float((scores - expected).abs().max() / expected.abs().max())
+    if not away <= ROUNDING:
+        problem = f"its masked-language-model head scores words {away:.2%} away from Transformers"
+        raise DataError(f"{folder}: {problem}. Choose another encoder.")
 
 
 def places_of(chosen_BT: Tensor, multiple: int = 1) -> Tensor:

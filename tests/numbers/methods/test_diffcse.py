@@ -3,6 +3,7 @@ from contextlib import nullcontext
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
+from transformers import AutoConfig, AutoModelForMaskedLM
 
 from tests import tiny, walk
 from tests.steps import loss_of
@@ -12,6 +13,7 @@ from workflow_scripts.methods import diffcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.packed import packs, unpacked
 from workflow_scripts.models.tokens import TokenBatch, tokenise
+from workflow_scripts.training import mlm
 from workflow_scripts.training.mlm import load_masked_language_model, places_of
 from workflow_scripts.training.sampler import Sampler
 
@@ -152,26 +154,49 @@ def test_a_generator_needs_a_head(tiny_bert):
         load_masked_language_model(tiny_bert)
 
 
-@pytest.mark.parametrize("kind", ["bert", "roberta"])
-def test_heads_of_published_encoders_score_as_transformers_has_them(tiny_models, tmp_path, kind):
-    """BERT's and RoBERTa's own heads, against AutoModelForMaskedLM; on states so small that LayerNorm's epsilon counts."""
-    from transformers import AutoConfig, AutoModelForMaskedLM
+HEADS = {
+    "bert": ("bert", {}),
+    "an epsilon of its own": ("bert", {"layer_norm_eps": 1e-7}),
+    "relu": ("bert", {"hidden_act": "relu"}),
+    "gelu_new": ("bert", {"hidden_act": "gelu_new"}),
+    "words untied": ("bert", {"tie_word_embeddings": False}),
+    "roberta": ("roberta", {"layer_norm_eps": 1e-7}),
+    "roberta untied": ("roberta", {"tie_word_embeddings": False}),
+    "camembert": ("camembert", {}),
+    "mpnet": ("mpnet", {}),
+}
 
-    torch.manual_seed(0)
-    config = AutoConfig.from_pretrained(tiny_models[kind], layer_norm_eps=1e-7)
-    published = AutoModelForMaskedLM.from_config(config).eval()
-    for parameter in published.parameters():
-        parameter.data.normal_(std=0.3)
-    transform = published.cls.predictions.transform if kind == "bert" else published.lm_head
-    for parameter in transform.dense.parameters():
-        parameter.data *= 1e-3
-    published.save_pretrained(tmp_path)
-    ids = torch.randint(5, 60, (2, 7))
-    mask, chosen = torch.ones_like(ids), torch.zeros_like(ids, dtype=torch.bool)
+
+@pytest.mark.parametrize("head", HEADS)
+def test_heads_of_published_encoders_score_as_transformers_has_them(tmp_path, head):
+    """Against AutoModelForMaskedLM; on states so small that LayerNorm's epsilon counts."""
+    kind, settings = HEADS[head]
+    published, ids, mask = published_head(tmp_path, kind, **settings)
+    chosen = torch.zeros_like(ids, dtype=torch.bool)
     chosen[0, 2] = chosen[1, 5] = True
     ours = load_masked_language_model(tmp_path)
     with torch.inference_mode():
         expected = published(input_ids=ids, attention_mask=mask).logits[chosen]
-        torch.testing.assert_close(
-            ours(TokenBatch(ids, mask), places_of(chosen)), expected, rtol=1e-4, atol=1e-4
-        )
+        scores = ours(TokenBatch(ids, mask), places_of(chosen))
+    torch.testing.assert_close(scores, expected, rtol=1e-4, atol=1e-4)
+
+
+def published_head(folder, kind, **settings):
+    """Write a language model with random weights; it, and some tokens."""
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(kind, vocab_size=70, **sizes, **settings)
+    published = AutoModelForMaskedLM.from_config(config).eval()
+    for name, parameter in published.named_parameters():
+        parameter.data.normal_(std=1e-3 if ".dense." in name and name.startswith(("cls", "lm_")) else 0.3)
+    published.save_pretrained(folder)
+    ids = torch.randint(5, 60, (2, 7))
+    return published, ids, torch.ones_like(ids)
+
+
+def test_a_head_that_scores_otherwise_than_in_transformers_is_refused(tmp_path, monkeypatch):
+    published_head(tmp_path, "bert")
+    score = mlm.PublishedLanguageModel.forward
+    monkeypatch.setattr(mlm.PublishedLanguageModel, "forward", lambda *given: 1.01 * score(*given))
+    with pytest.raises(DataError, match=r"head scores words 1\.0\d% away from Transformers"):
+        load_masked_language_model(tmp_path)

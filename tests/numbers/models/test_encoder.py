@@ -116,7 +116,7 @@ def _lacks(folder, *names):
         (lambda folder: _says(folder, hidden_size=64), "no encoder can be loaded"),
         (
             lambda folder: _says(folder, num_hidden_layers=1),
-            r"no place for \d+ weights of layers, encoder\.layer\.1\.",
+            r"no place for \d+ of its weights, encoder\.layer\.1\.",
         ),
         (lambda folder: _says(folder, num_hidden_layers=3), r"layer\.2"),  # Transformers would draw it
         (_is_cut_off, "no encoder can be loaded"),

@@ -12,7 +12,7 @@ from sentence_transformers.sentence_transformer.modules import LayerNorm, Poolin
 from transformers import AutoModel
 
 from tests import tiny
-from workflow_scripts.data.encoders import locate, usable_tokeniser
+from workflow_scripts.data.encoders import check_usable, locate
 from workflow_scripts.data.published import INPUT_FILES, copy_files
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.methods import frozen
@@ -79,6 +79,14 @@ def with_settings(name=SETTINGS, **settings):
     return make
 
 
+def cased(folder):
+    """A folder whose tokeniser keeps capitals, for which its words are unknown."""
+    content = json.loads((folder / "tokenizer.json").read_text())
+    content["normalizer"]["lowercase"] = False
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+    return folder
+
+
 def half(root):
     """Weights in half precision, said in the words of older releases."""
     folder = with_settings(model_args={"torch_dtype": "float16"})(root)
@@ -104,6 +112,7 @@ EQUAL = {  # folder, name of a prompt
     "another side": (with_settings(tokenizer_args={"truncation_side": "left", "model_max_length": 12}), None),
     "processing": (with_settings(processing_kwargs={"text": {"max_length": 9, "truncation": True}}), None),
     "half precision": (half, None),
+    "lower case": (lambda root: cased(with_settings(do_lower_case=True)(root)), None),
     "sharded": (lambda root: sharded(publish(root, [mean()])), None),
 }  # fmt: skip
 MODULE = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.router.Router"}
@@ -207,14 +216,14 @@ def test_a_folder_of_which_nothing_can_be_made_is_a_line_when_it_is_fetched(tmp_
     folder = publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS)
     change(folder)
     with pytest.raises(DataError, match=rf"^[^\n]*{found}[^\n]*\.$"):
-        usable_tokeniser(folder)
+        check_usable(folder)
 
 
 @pytest.mark.parametrize("case", AS_PUBLISHED)
 def test_what_cannot_be_read_as_published_is_refused(tmp_path, case):
     change, found = AS_PUBLISHED[case]
     change(publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS))
-    usable_tokeniser(tmp_path / "models/theirs")
+    check_usable(tmp_path / "models/theirs")
     with pytest.raises((ConfigError, DataError), match=found) as raised:
         frozen.load(config(), fetched(tmp_path))
     assert "\n" not in str(raised.value)

@@ -113,7 +113,7 @@ def test_the_loss_at_chosen_positions_equals_that_of_the_whole_vocabulary(tiny_b
     pairs = {
         "words": (ours.backbone.embeddings, theirs.bert.embeddings),
         "layer": (ours.backbone.encoder.layer[0], theirs.bert.encoder.layer[0]),
-        "dense": (ours.dense, theirs.cls.predictions.transform.dense),
+        "dense": (ours.head.transform.dense, theirs.cls.predictions.transform.dense),
     }
     for one, two in pairs.values():
         for first, second in zip(one.parameters(), two.parameters(), strict=True):

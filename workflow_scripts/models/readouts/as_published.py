@@ -6,6 +6,7 @@ by sentence-transformers, and what cannot be applied is its error. One point dif
 computed, and saved, in float32.
 """
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -15,11 +16,24 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from workflow_scripts.data.published import MODULES, encoder_folder, published_modules
+from workflow_scripts.data.published import (
+    CONFIG,
+    MODULES,
+    PROMPTS,
+    copy_files,
+    encoder_folder,
+    files_of,
+    input_settings,
+    published_modules,
+    read_json,
+)
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, check_whole, load_backbone
 from workflow_scripts.settings.readouts import AsPublished as Config
 from workflow_scripts.settings.readouts import ReadoutConfig
+
+_MODEL_ARGUMENTS, _CONFIG_ARGUMENTS = ("model_args", "model_kwargs"), ("config_args", "config_kwargs")
+"""Input settings with arguments for the model and its configuration, of older and newer sentence-transformers."""
 
 
 class PublishedEncoder(TextEncoder):
@@ -74,12 +88,42 @@ class PublishedEncoder(TextEncoder):
         self.model.max_seq_length = longest
         return vectors  # type: ignore[no-any-return]
 
+    def save(self, folder: Path) -> None:
+        """Copy the published files, with the prompt as their default, and float32 wherever they set a precision.
+
+        What sentence-transformers would write anew may lack settings that it has read, as ``do_lower_case``.
+        """
+        copy_files(self.folder, folder, files_of(self.folder))
+        if self.readout_settings.prompt is not None:
+            _change(folder / PROMPTS, {"default_prompt_name": self.readout_settings.prompt})
+        config = encoder_folder(folder) / CONFIG
+        config.write_text(json.dumps(_in_float32(read_json(config)), indent=2) + "\n", "utf-8")
+        file, settings = input_settings(folder)
+        arguments = {name: value for name, value in settings.items() if name in _MODEL_ARGUMENTS and value}
+        if arguments:
+            _change(file, {name: _in_float32(value) for name, value in arguments.items()})
+
     def check_weights(self) -> None:
         """Check that the folder has all weights, since sentence-transformers would draw missing ones at random.
 
+        Surplus weights are refused too, unless the folder itself changes the encoder's configuration.
+
         Raises:
-            DataError: naming the first missing weight.
+            DataError: naming the first such weight.
         """
         kind: Any = type(self.backbone)
         folder, config = encoder_folder(self.folder), self.backbone.config
-        check_whole(self.folder, kind.from_pretrained(folder, config=config, output_loading_info=True)[1])
+        loading = kind.from_pretrained(folder, config=config, output_loading_info=True)[1]
+        if any(input_settings(self.folder)[1].get(name) for name in _CONFIG_ARGUMENTS):
+            loading["unexpected_keys"] = set()
+        check_whole(self.folder, self.backbone, loading)
+
+
+def _in_float32(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a model in float32, whatever precision they give under its new or its old name."""
+    return {name: value for name, value in settings.items() if name != "torch_dtype"} | {"dtype": "float32"}
+
+
+def _change(file: Path, changes: dict[str, Any]) -> None:
+    """Write some entries of a JSON file."""
+    file.write_text(json.dumps(read_json(file) | changes, indent=2) + "\n", "utf-8")

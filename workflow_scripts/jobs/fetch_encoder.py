@@ -1,0 +1,27 @@
+"""Copy one published encoder from the first of its sources that is available, and check it (rule fetch_encoder)."""
+
+import shutil
+
+from workflow_scripts.data.encoders import check_usable, locate
+from workflow_scripts.data.published import copy_files, published_labels
+from workflow_scripts.data.sources import check_planned, data_root
+from workflow_scripts.models.probe import check_encoder
+from workflow_scripts.provenance.artefacts import writing_model_folder
+from workflow_scripts.provenance.job import Job
+from workflow_scripts.settings.sources import Fetch
+
+
+def fetch_encoder(job: Job) -> None:
+    """Find, copy, compare, write."""
+    name = job.wildcards["encoder"]
+    block = Fetch.parse(job.settings["encoder"], f"encoders.{name}")
+    origin, source = locate(name, block, data_root())
+    found = {given.path: given.sha256 for given in source.values()}
+    check_planned(f"encoders.{name}", job.settings["source"], found)
+    check_usable(origin)
+    labels = [*published_labels(origin)]
+    record = job.record(foreign=source, labels=[block.label])
+    with writing_model_folder(job.outputs["record"].parent, record, labels) as folder:
+        copy_files(origin, folder, source)
+        labels += check_encoder(origin, folder, folder / "probe")
+        shutil.rmtree(folder / "probe", ignore_errors=True)
