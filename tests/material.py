@@ -181,7 +181,7 @@ def built(block: Block, folder: Path, device: torch.device) -> tuple[TextEncoder
     torch.manual_seed(0)
     encoder = method.build(config, *starts).to(device)
     tokenizer = load_tokenizer(start)
-    set_mask_token(encoder, tokenizer)
+    set_mask_token(encoder, tokenizer, encoder.template)
     return encoder, tokenizer
 
 

@@ -190,7 +190,7 @@ def untrained(folder: Path, block: Block) -> Any:
     config = read_method(block, "methods")
     if "encoders" not in inspect.signature(method.build).parameters:
         encoder = method.build(config, load_backbone(bert(folder)))
-        set_mask_token(encoder, load_tokenizer(bert(folder)))
+        set_mask_token(encoder, load_tokenizer(bert(folder)), encoder.template)
         return encoder
     readout = Pooling(kind="pooling", pooler="avg", layers=None)
     runs = [
@@ -333,7 +333,7 @@ def encoder_with(folder: Path, readout: Block) -> SentenceEncoder:
     encoder = SentenceEncoder(
         load_backbone(bert(folder)), config, head=False, head_at_test=False, template=PROMPT
     )
-    set_mask_token(encoder, load_tokenizer(bert(folder)))
+    set_mask_token(encoder, load_tokenizer(bert(folder)), encoder.template)
     return encoder.eval()
 
 

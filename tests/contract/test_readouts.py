@@ -116,7 +116,7 @@ def test_a_causal_decoder_is_refused_where_it_would_give_all_sentences_one_vecto
     block, tokenizer = READOUTS[name], tiny.make_tokenizer("bert")
     readout = TypeAdapter(AnyReadout).validate_python(block)
     encoder = SentenceEncoder(decoder, readout, head=False, head_at_test=False, template=walk.PROMPT)
-    walk.set_mask_token(encoder, tokenizer)
+    walk.set_mask_token(encoder, tokenizer, encoder.template)
     alone = block.get("pooler", block.get("pooling")) in (
         "cls",
         "cls_before_pooler",

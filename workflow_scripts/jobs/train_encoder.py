@@ -44,7 +44,7 @@ def train_encoder(job: Job) -> None:
     rows = len(columns["anchor"])
     backbones = [load_backbone(folder, **config.overrides) for folder in folders]
     encoder = method.build(config, *backbones).to(device)
-    set_mask_token(encoder, tokenizer)
+    set_mask_token(encoder, tokenizer, encoder.template)
     record = job.record(labels=[*job.settings.get("labels", []), *config.labels, *encoder.labels])
     place = job.outputs["record"].parent
     development = Development.parse(job.settings["development"], "development")

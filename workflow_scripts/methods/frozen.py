@@ -63,7 +63,7 @@ def pool_encoder(job: Job) -> None:
     folder = job.inputs["encoder"].parent
     check_large(folder, as_published=config.readout.kind == "as_published")
     encoder, tokenizer = load(config, folder)
-    set_mask_token(encoder, tokenizer)
+    set_mask_token(encoder, tokenizer, encoder.template)
     check_tells_apart(encoder, tokenizer)
     record = job.record(labels=[*config.labels, *other_pooling(config, folder)])
     with writing_model_folder(job.outputs["record"].parent, record) as place:

@@ -220,6 +220,15 @@ class PromptBERT(Contrastive):
         description="How checkpoints are scored: as while training, or as at test."
     )
 
+    def conflicts(self) -> Iterator[str]:
+        """Require as many masks on each side of the sentence in all templates, since they are told by their places."""
+        yield from super().conflicts()
+        before, after = self.test_template.mask_counts
+        for number, template in enumerate(self.templates):
+            if template.mask_counts != (before, after):
+                found = "{} masks before the sentence and {} after it".format(*template.mask_counts)
+                yield f"templates.{number}: {found}; test_template has {before} and {after}. Write the same in both."
+
 
 class DiffCSE(Contrastive):
     """Settings of DiffCSE."""

@@ -93,6 +93,12 @@ class Template(Settings):
         """Number of masks."""
         return self.text.count(MASK)
 
+    @property
+    def mask_counts(self) -> tuple[int, int]:
+        """Numbers of masks before and after the sentence."""
+        before, after = self.text.split(SENTENCE)
+        return before.count(MASK), after.count(MASK)
+
     def sides(self, mask_token: str | None) -> tuple[str, str]:
         """The text before and after the sentence, with the tokeniser's own mask.
 

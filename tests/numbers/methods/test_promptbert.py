@@ -37,7 +37,7 @@ def make(folder, **changes):
     torch.manual_seed(0)
     encoder = promptbert.build(config, load_backbone(folder, **config.overrides)).train()
     tokenizer = load_tokenizer(folder)
-    set_mask_token(encoder.readout, tokenizer)
+    set_mask_token(encoder, tokenizer, encoder.template)
     data = TrainingData({"anchor": TEXTS}, tokenizer, 24, SAMPLER)
     return promptbert.Objective(config, encoder, data), tokenizer, config
 

@@ -77,7 +77,7 @@ def encoder_of(folder, case="cls", scale=1.0):
     )
     for parameter in encoder.backbone.parameters() if scale != 1 else ():
         parameter.data *= scale
-    set_mask_token(encoder, load_tokenizer(folder))
+    set_mask_token(encoder, load_tokenizer(folder), encoder.template)
     return encoder.eval()
 
 
@@ -199,6 +199,20 @@ def test_an_ensemble_within_an_ensemble_loads_and_its_files_name_no_folder(tiny_
     files = [path for path in (tmp_path / "model").rglob("*") if path.is_file()]
     assert len(files) > 15
     assert not any(str(tmp_path).encode() in path.read_bytes() for path in files)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sub_encoders_are_loaded_in_the_precision_that_is_asked_for(tiny_bert, tmp_path, dtype):
+    twin = joined([encoder_of(tiny_bert), encoder_of(tiny_bert, scale=1.1)])
+    expected = save(tmp_path / "model", twin, tiny_bert)
+    options = {"model_kwargs": {"dtype": dtype}, "processor_kwargs": {"model_max_length": 9}}
+    theirs = SentenceTransformer(str(tmp_path / "model"), device="cpu", trust_remote_code=True, **options)
+    assert {parameter.dtype for parameter in theirs.parameters()} == {getattr(torch, dtype)}
+    assert {part.tokenizer.model_max_length for part in theirs[0].sub_encoders} == {9}
+    theirs.max_seq_length = MAX_TOKENS
+    vectors = theirs.encode(TEXTS, convert_to_tensor=True)
+    assert vectors.dtype == getattr(torch, dtype)
+    np.testing.assert_allclose(vectors.float(), expected, atol=0.05 * np.abs(expected).max())
 
 
 def test_encoders_of_two_tokenisers_are_fused_each_reading_its_own(tiny_models, tmp_path, monkeypatch):

@@ -9,11 +9,13 @@ import importlib
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.readouts.base import ReadoutModule
+from workflow_scripts.settings.names import Template
 from workflow_scripts.settings.readouts import ReadoutConfig
 
 
@@ -44,16 +46,24 @@ def draw_linear_layers(module: nn.Module) -> None:
                 nn.init.zeros_(layer.bias)
 
 
-def set_mask_token(module: nn.Module, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Set the buffers ``mask_id`` of all readouts in ``module`` to the tokeniser's mask; model folders save them.
+def set_mask_token(module: nn.Module, tokenizer: PreTrainedTokenizerBase, template: Template | None) -> None:
+    """Set the buffers ``mask_id`` and ``mask_counts`` of all readouts in ``module``; model folders save them.
+
+    Args:
+        module: The encoder.
+        tokenizer: Its tokeniser, for the id of the mask.
+        template: Its prompt, for the numbers of masks before and after the sentence.
 
     Raises:
         ConfigError: if the tokeniser has no mask.
     """
     for name, buffer in module.named_buffers():
-        if name.rsplit(".", 1)[-1] == "mask_id":
+        kind = name.rsplit(".", 1)[-1]
+        if kind == "mask_id":
             if tokenizer.mask_token_id is None:
                 raise ConfigError(
                     "readout: it reads [MASK], and the tokeniser has no mask. Choose another readout."
                 )
             buffer.fill_(int(tokenizer.mask_token_id))
+        elif kind == "mask_counts" and template is not None:
+            buffer.copy_(torch.tensor(template.mask_counts))

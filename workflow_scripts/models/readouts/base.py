@@ -29,8 +29,9 @@ class ReadoutModule(nn.Module):
 
     It is made with the encoder's ``width`` and all settings of its kind, and passes them to this class, which
     saves them. All of its parameters and buffers are trained and saved with the encoder. A vector must not depend on
-    padding or on other sentences of its batch, unless ``labels`` of its settings warns of that. A buffer named
-    ``mask_id`` is set to the tokeniser's mask (``set_mask_token``).
+    padding or on other sentences of its batch, unless ``labels`` of its settings warns of that. Buffers named
+    ``mask_id`` and ``mask_counts`` are set to the tokeniser's mask, and to the numbers of masks of the prompt before
+    and after the sentence (``set_mask_token``).
     """
 
     reads: Reads = "all"
@@ -101,6 +102,15 @@ def weighted_mean(states: Tensor, weight_BT: Tensor) -> Tensor:
     weight = weight_BT.view(len(weight_BT), *(1,) * (states.dim() - 3), -1).to(states.dtype)
     with torch.autocast(weight_BT.device.type, enabled=False):
         return torch.einsum("...td,...t->...d", states, weight / weight.sum(dim=-1, keepdim=True))
+
+
+def own_masks(ids_BT: Tensor, mask_BT: Tensor, mask_id: Tensor, mask_counts: Tensor) -> Tensor:
+    """Positions of a prompt's own masks, 1 or 0, (B, T); a sentence inside it may have the tokeniser's mask, too."""
+    is_mask_BT = (ids_BT == mask_id) & mask_BT.bool()
+    number_BT = is_mask_BT.cumsum(dim=1)
+    before, after = mask_counts
+    is_own_BT = (number_BT <= before) | (number_BT > number_BT[:, -1:] - after)
+    return (is_mask_BT & is_own_BT).to(mask_BT.dtype)
 
 
 def bypass_layernorms(backbone: Any, last: int) -> None:

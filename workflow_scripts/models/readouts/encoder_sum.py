@@ -9,6 +9,9 @@ from torch import nn
 
 from .base import OF_HUB, bypass_layernorms, write_own_code
 
+_ARGUMENTS = ("model_kwargs", "processor_kwargs", "config_kwargs")
+"""Arguments of ``SentenceTransformer`` for the encoders and tokenisers of its modules."""
+
 
 class EncoderSum(InputModule):
     """Weighted sum over sub-encoders, which are in the folders encoder1, encoder2, ... with their tokenisers."""
@@ -71,7 +74,8 @@ class EncoderSum(InputModule):
     def load(  # type: ignore[override]
         cls, model_name_or_path: str, *, trust_remote_code: bool = False, **options: Any
     ) -> Self:
-        """Read settings and sub-encoders."""
+        """Read settings and sub-encoders, these with the user's arguments, such as a precision."""
+        arguments = {name: options[name] for name in _ARGUMENTS if name in options}
         hub = {name: options[name] for name in OF_HUB if name in options}
         settings = cls.load_config(model_name_or_path, **hub)
         folders = [
@@ -79,7 +83,7 @@ class EncoderSum(InputModule):
             for number in range(1, len(settings["weights"]) + 1)
         ]
         sub_encoders = [
-            SentenceTransformer(folder, device="cpu", trust_remote_code=trust_remote_code)
+            SentenceTransformer(folder, device="cpu", trust_remote_code=trust_remote_code, **arguments)
             for folder in folders
         ]
         return cls(**settings, sub_encoders=sub_encoders)

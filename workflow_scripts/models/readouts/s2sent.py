@@ -35,7 +35,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from .base import ReadoutModule, weighted_mean
+from .base import ReadoutModule, own_masks, weighted_mean
 
 GRID = 6
 """Cells that the official code pools either axis into."""
@@ -126,6 +126,7 @@ class Readout(ReadoutModule):
     """The nested selector, from hidden states to one vector."""
 
     mask_id: Tensor
+    mask_counts: Tensor
     frequencies: Tensor
 
     def __init__(self, width: int, **settings: Any) -> None:
@@ -154,6 +155,7 @@ class Readout(ReadoutModule):
         self.norm = nn.BatchNorm1d(high, eps=1e-6, momentum=0.1) if options.batch_norm else nn.Identity()
         if options.pooling == "mask":
             self.register_buffer("mask_id", torch.tensor(-1))
+            self.register_buffer("mask_counts", torch.tensor([0, 0]))
 
     def read(self, hidden_states: Sequence[Tensor], ids_BL: Tensor, mask_BL: Tensor) -> Tensor:
         """Fuse the blocks and pool, (B, D), in the precision of the weights.
@@ -209,5 +211,5 @@ class Readout(ReadoutModule):
             return states.select(-2, 0)
         weight_BL = mask_BL
         if self.options.pooling == "mask":
-            weight_BL = (ids_BL == self.mask_id) * mask_BL
+            weight_BL = own_masks(ids_BL, mask_BL, self.mask_id, self.mask_counts)
         return weighted_mean(states, weight_BL)

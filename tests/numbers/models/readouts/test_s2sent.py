@@ -400,6 +400,7 @@ def test_mask_tokens_can_be_read_in_place_of_the_average():
     """A15."""
     readout = make(pooling="mask")
     readout.mask_id.fill_(9)
+    readout.mask_counts[1] = 1
     batch = batch_of(5, 3)
     batch.ids_BT[0, 4] = batch.ids_BT[1, 1] = 9
     hidden = states()
