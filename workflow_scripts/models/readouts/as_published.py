@@ -29,6 +29,7 @@ from workflow_scripts.data.published import (
 )
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, check_whole, load_backbone
+from workflow_scripts.models.probe import compare, encoding, in_two_ways, is_large, one_by_one
 from workflow_scripts.settings.readouts import AsPublished as Config
 from workflow_scripts.settings.readouts import ReadoutConfig
 
@@ -102,6 +103,17 @@ class PublishedEncoder(TextEncoder):
         arguments = {name: value for name, value in settings.items() if name in _MODEL_ARGUMENTS and value}
         if arguments:
             _change(file, {name: _in_float32(value) for name, value in arguments.items()})
+
+    def check(self) -> None:
+        """Check the weights, and of a large encoder, which was not loaded when it arrived, the vectors.
+
+        Raises:
+            DataError: naming a weight, or a sentence whose vector depends on others.
+        """
+        self.check_weights()
+        if is_large(self.folder):
+            read = encoding(self.model)
+            compare(self.folder, one_by_one(read), in_two_ways(read), "as published")
 
     def check_weights(self) -> None:
         """Check that the folder has all weights, since sentence-transformers would draw missing ones at random.

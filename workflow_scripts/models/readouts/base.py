@@ -110,7 +110,8 @@ def own_masks(ids_BT: Tensor, mask_BT: Tensor, mask_id: Tensor, mask_counts: Ten
     number_BT = is_mask_BT.cumsum(dim=1)
     before, after = mask_counts
     is_own_BT = (number_BT <= before) | (number_BT > number_BT[:, -1:] - after)
-    return (is_mask_BT & is_own_BT).to(mask_BT.dtype)
+    own_BT: Tensor = (is_mask_BT & is_own_BT).to(mask_BT.dtype)
+    return own_BT
 
 
 def bypass_layernorms(backbone: Any, last: int) -> None:

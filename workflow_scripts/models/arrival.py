@@ -1,0 +1,150 @@
+"""The check of an encoder that arrives: its copy, and what runs save of it, gives the published ids and vectors."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from transformers import AutoTokenizer
+
+from workflow_scripts.data.published import (
+    ALONE,
+    MODULES,
+    ONLY_AS_PUBLISHED,
+    TOKENISER,
+    applied_as_published,
+    encoder_folder,
+    input_settings,
+    published_modules,
+)
+from workflow_scripts.errors import DataError, SemblanceError
+from workflow_scripts.models.encoder import load_tokenizer, max_position_embeddings
+from workflow_scripts.models.probe import (
+    ADVICE,
+    MOST_TOKENS,
+    SENTENCES,
+    check_alone,
+    check_equal,
+    compare,
+    encoding,
+    in_two_ways,
+    is_large,
+    one_by_one,
+    told,
+)
+from workflow_scripts.models.readouts.as_published import PublishedEncoder
+from workflow_scripts.settings.readouts import AsPublished
+
+
+def check_encoder(origin: Path, copy: Path, scratch: Path) -> list[str]:
+    """Check a copied encoder, as published and without the modules behind it, and what is saved of both.
+
+    If only the published modules give the published vectors, the reason is written into the copy, and stops methods
+    that read the encoder without them (``load_backbone``).
+
+    Args:
+        origin: The published folder.
+        copy: The folder that jobs read.
+        scratch: A folder that does not exist yet, for a saved model.
+
+    Returns:
+        Labels.
+
+    Raises:
+        DataError: if no method can read the encoder, or some vector is not the published one.
+    """
+    labels = check_tokens(origin, copy)
+    if is_large(copy):
+        return labels
+    modules = published_modules(copy)
+    if modules:
+        _check_as_published(origin, copy, scratch / "published")
+    if setting := next(applied_as_published(origin), None):
+        if modules:
+            return labels
+        raise DataError(f"{setting}, applied by {ALONE}, for which {MODULES} is missing.{ADVICE}")
+    try:
+        check_alone(origin, copy, scratch / "alone")
+    except SemblanceError as error:
+        if not modules:
+            raise
+        reason = {"reason": str(error).removesuffix(ADVICE)}
+        (copy / ONLY_AS_PUBLISHED).write_text(json.dumps(reason) + "\n", "utf-8")
+    return labels
+
+
+def _check_as_published(origin: Path, copy: Path, saved: Path | None) -> None:
+    """Check the vectors of sentence-transformers from the copy, and from a run's model folder."""
+    from sentence_transformers import SentenceTransformer  # slow to import
+
+    options: Any = {"device": "cpu", "local_files_only": True}
+    with told(origin, copy, "its copy cannot be read as published"):
+        encoder = PublishedEncoder(copy, AsPublished(kind="as_published", prompt=None)).eval()
+        encoder.check_weights()
+        _check_positions(origin, encoder)
+        vectors = in_two_ways(encoding(encoder.model))
+        if saved is not None:
+            saved.mkdir(parents=True)
+            encoder.save(saved)
+    del encoder
+    # Only now, since what the copy has suffices: sentence-transformers would else read pickles of the folder.
+    with told(origin, copy, "sentence-transformers cannot read it"):
+        arguments = {"dtype": "float32", "use_safetensors": True}
+        model: Any = SentenceTransformer(str(origin), model_kwargs=arguments, **options)
+        expected = one_by_one(encoding(model))
+    compare(origin, expected, vectors, "as published")
+    if saved is not None:
+        with told(origin, copy, "it cannot be loaded when it is saved"):
+            again = SentenceTransformer(str(saved), **options)
+            check_equal(origin, expected, one_by_one(encoding(again)), "saved and loaded")
+
+
+def _check_positions(folder: Path, encoder: PublishedEncoder) -> None:
+    """Check that an encoder has as many positions as its longest input has tokens.
+
+    Raises:
+        DataError: naming both numbers.
+    """
+    positions, longest = max_position_embeddings(encoder.backbone), encoder.model.max_seq_length
+    if positions is not None and longest is not None and longest > positions:
+        problem = f"max_seq_length: {longest}, but the encoder has {positions} positions"
+        raise DataError(f"{input_settings(folder)[0]}: {problem}. Set it to {positions} or less.")
+
+
+def check_tokens(origin: Path, copy: Path) -> list[str]:
+    """Check that the copied tokeniser gives the published token ids.
+
+    Returns:
+        A label if Transformers gives a sentence other token ids than tokenizer.json. Transformers 5 builds tokenisers
+        of the classes that it knows from their vocabulary, and ignores the file's rules of normalisation and splitting;
+        so does sentence-transformers.
+
+    Raises:
+        DataError: naming the first sentence with other ids, or whatever else the tokeniser returns.
+    """
+    from tokenizers import Tokenizer  # slow to import
+
+    with told(origin, copy, "its tokeniser cannot be read"):
+        theirs: Any = AutoTokenizer.from_pretrained(encoder_folder(origin), local_files_only=True)
+        ours: Any = load_tokenizer(copy)
+        longest = min(MOST_TOKENS, ours.model_max_length)
+        calls: list[dict[str, Any]] = [
+            {"truncation": True, "max_length": longest},
+            {"truncation": True, "max_length": 8},
+            {"add_special_tokens": False},
+        ]
+        for sentence in SENTENCES[::-1]:
+            for call in calls:
+                if dict(theirs(sentence, **call)) != dict(ours(sentence, **call)):
+                    problem = f"its copy gives other token ids, as for {sentence[:40]!r}"
+                    raise DataError(f"{origin}: {problem}. Give the encoder a tokenizer.json.")
+    file = encoder_folder(copy) / TOKENISER
+    if not file.is_file():
+        return []
+    expected = Tokenizer.from_file(str(file))
+    expected.no_truncation()
+    expected.no_padding()
+    differing = (text for text in SENTENCES[::-1] if expected.encode(text).ids != ours(text)["input_ids"])
+    if (text := next(differing, None)) is None:
+        return []
+    found = f"Transformers gives other token ids than the encoder's {TOKENISER} says, as for"
+    return [f"{found} '{' '.join(text.split())[:40]}'"]
