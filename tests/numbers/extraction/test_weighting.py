@@ -18,7 +18,7 @@ AVERAGE = Uniform(kind="uniform", label="x", specials=True, masks=True)
 def idf_of(**changes):
     settings = {
         "kind": "idf",
-        "label": "",
+        "label": "x",
         "documents": "task",
         "text": "raw",
         "formula": "documents",
