@@ -48,9 +48,10 @@ pool_encoder = JobSpec(
 
 
 rule pool_encoder:
-    """A frozen encoder as a run: only a readout is added."""
+    """A frozen encoder as a run: only a readout is added, and perhaps a linear map that is fitted on a text."""
     input:
         encoder=lambda w: run(w).start(w.seed),
+        text=path_if_set("<results>/corpora/{fitted_on}/train.parquet", run),
         code=pool_encoder.code,
     output:
         "<results>/runs/{run}/seed{seed}/model/modules.json",
@@ -63,6 +64,7 @@ rule pool_encoder:
         run=name_pattern(name for name, one in STUDY.runs.items() if not one.corpus and not one.members),
     resources:
         **job_resources(8, minutes=15, encoders=run_encoder),
+        gpu=lambda w: int(run(w).fitted_on is not None),
     params:
         **pool_encoder.params,
     message:

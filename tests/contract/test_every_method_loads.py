@@ -136,7 +136,8 @@ def make(name, method):
         return
     outputs = {"run": name, "seed": "1", "record": f"{name}/model/record.json"}
     if method["module"] == "frozen":
-        jobs.call("pool_encoder", {"method": method}, encoder="encoder/record.json", **outputs)
+        text = {"text": ["triples.parquet"], "gpu": 0} if method.get("whitening") else {}
+        jobs.call("pool_encoder", {"method": method}, encoder="encoder/record.json", **text, **outputs)
         return
     members = ["one/model/record.json", "two/model/record.json"]
     joined = members if "weights" in method else ["jtcse-default/model/record.json"]

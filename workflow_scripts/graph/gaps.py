@@ -64,6 +64,7 @@ class Gaps:
             (self.encoder, run.encoder),
             (self.encoder, run.teacher),
             (self.corpus, run.corpus),
+            (self.corpus, run.fitted_on),
             (self.pool, run.pool),
             (self.dataset, development if run.corpus else None),
         ]

@@ -155,7 +155,9 @@ class Study:
     @cached_property
     def read_corpora(self) -> list[str]:
         """Corpora that runs or their encoders train on."""
-        return sorted({str(run.corpus) for run in self.trainings.values()} | self.behind(self._named)[1])
+        fitted = {run.fitted_on for run in self.made.values() if run.fitted_on}
+        trained = {str(run.corpus) for run in self.trainings.values()}
+        return sorted(trained | fitted | self.behind(self._named)[1])
 
     @cached_property
     def asked_pools(self) -> list[str]:
@@ -323,6 +325,11 @@ class Run:
     def words_of(self) -> str | None:
         """The corpus whose frequent words its method reads, if it reads any."""
         return self.corpus if getattr(self.method, "words", None) else None
+
+    @property
+    def fitted_on(self) -> str | None:
+        """Return the corpus that its method fits something on without training."""
+        return self.method.fitted_on
 
     @property
     def length(self) -> str:

@@ -1,23 +1,41 @@
 """An encoder with a readout and without training: the baseline of every method.
 
 Published checkpoints of other methods are also read in this way, each with its authors' readout and prompt.
+
+BERT-whitening (Su et al. 2021, arXiv 2103.15316) maps the vectors linearly:
+
+    y = (x - mu) W,  W = U L^(-1/2),  covariance = U L U^T
+
+mu and covariance are those of the vectors of a text, here of the distinct sentences of a corpus. ASSUME: all of its
+dimensions, as in the rows that SimCSE and JTCSE quote, without the reduction that the paper also offers. A direction
+in which the text does not vary is left out.
+
+Expected: BERT-base, layers 1 and 12, fitted on NLI: 66.28 over seven STS tasks, RoBERTa-base 61.73 (JTCSE, Table I).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from workflow_scripts.arrays import Floats, Vectors
 from workflow_scripts.data.published import ALONE, published_modules
+from workflow_scripts.errors import DataError
+from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import check_tells_apart
+from workflow_scripts.models.encoding import check_tells_apart, encode
 from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.models.probe import check_large
 from workflow_scripts.models.readouts import load_published, set_mask_token
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.methods import Frozen as Config
+from workflow_scripts.settings.methods import Whitening
+from workflow_scripts.training.data import read_columns
 
 
 def load(config: Config, folder: Path) -> tuple[TextEncoder, PreTrainedTokenizerBase]:
@@ -46,6 +64,43 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
     return plain.read_by(config.readout)
 
 
+_NO_VARIANCE = 1e-10
+"""A direction whose variance is below this fraction of the largest has none: float32 noise squared."""
+
+
+def whitening(vectors_ND: Vectors) -> tuple[Floats, Floats]:
+    """Return W, shape (D, D), and mu, shape (D,), in float64; W is 0 for directions without variance."""
+    mean_D = vectors_ND.mean(axis=0, dtype=np.float64)
+    centred_ND = vectors_ND - mean_D
+    variances_D, directions_DD = np.linalg.eigh(centred_ND.T @ centred_ND / max(len(centred_ND) - 1, 1))
+    varied_D = variances_D > _NO_VARIANCE * max(variances_D[-1], np.finfo(np.float64).tiny)
+    scales_D = np.where(varied_D, 1 / np.sqrt(np.where(varied_D, variances_D, 1)), 0)
+    return directions_DD * scales_D, mean_D
+
+
+def whitened(
+    encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], config: Whitening
+) -> SentenceEncoder:
+    """Return the encoder followed by the linear map that whitens its vectors of some texts.
+
+    Raises:
+        DataError: if there are fewer texts than entries of a vector: the covariance would be that of the sample only.
+    """
+    if len(texts) <= encoder.width:
+        problem = f"{len(texts)} distinct sentences for vectors of {encoder.width} entries"
+        raise DataError(f"method.whitening: {problem}. Take a larger text, or raise max_sentences.")
+    w_DD, mean_D = whitening(encode(encoder, tokenizer, texts, config.max_tokens))
+    settings, template = encoder.readout_settings, encoder.template
+    made = SentenceEncoder(
+        encoder.backbone, settings, head=True, head_at_test=True, template=template, tanh=False
+    )
+    assert made.head is not None
+    made.head.dense.load_state_dict(
+        {"weight": torch.from_numpy(w_DD.T.copy()), "bias": torch.from_numpy(-mean_D @ w_DD)}
+    )
+    return made.eval()
+
+
 def other_pooling(config: Config, folder: Path) -> Iterator[str]:
     """Yield a label if the readout pools other tokens than the published model does."""
     from sentence_transformers.sentence_transformer.modules import Pooling  # slow to import
@@ -64,6 +119,14 @@ def pool_encoder(job: Job) -> None:
     folder = job.inputs["encoder"].parent
     encoder, tokenizer = load(config, folder)
     set_mask_token(encoder, tokenizer, encoder.template)
+    for path in job.many("text"):
+        assert isinstance(encoder, SentenceEncoder) and config.whitening
+        columns = read_columns(path).values()
+        texts = [*dict.fromkeys(chain.from_iterable(zip(*columns, strict=True)))]
+        encoder = encoder.to(granted_device(job.operational["gpu"]))
+        encoder = whitened(
+            encoder, tokenizer, texts[: config.whitening.max_sentences], config.whitening
+        ).cpu()
     check_tells_apart(encoder, tokenizer)
     record = job.record(labels=[*config.labels, *other_pooling(config, folder)])
     with writing_model_folder(job.outputs["record"].parent, record) as place:

@@ -40,17 +40,18 @@ transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 class Head(nn.Module):
-    """Linear and tanh on the sentence vector, started from scratch (SimCSE, cl_init)."""
+    """Linear and tanh on the sentence vector, started from scratch (SimCSE, cl_init); or a linear map by itself."""
 
-    def __init__(self, read_width: int, width: int) -> None:
+    def __init__(self, read_width: int, width: int, *, tanh: bool = True) -> None:
         super().__init__()
         self.dense = nn.Linear(read_width, width)
+        self.activation: nn.Module = nn.Tanh() if tanh else nn.Identity()
         draw_linear_layers(self)
 
     def forward(self, vectors_xR: Tensor) -> Tensor:
-        """Map vectors to width D, with entries in (-1, 1), in float32 or more precisely."""
+        """Map vectors to width D, with tanh to entries in (-1, 1), in float32 or more precisely."""
         with torch.autocast(vectors_xR.device.type, enabled=False):
-            return torch.tanh(self.dense(vectors_xR))
+            return self.activation(self.dense(vectors_xR))  # type: ignore[no-any-return]
 
 
 class TextEncoder(nn.Module):
@@ -99,6 +100,7 @@ class SentenceEncoder(TextEncoder):
         head: bool,
         head_at_test: bool,
         template: Template | None = None,
+        tanh: bool = True,
     ) -> None:
         super().__init__()
         check_fit(readout.misfits, backbone)
@@ -106,7 +108,7 @@ class SentenceEncoder(TextEncoder):
         self.readout_settings = readout
         self.readout = build_readout(readout, backbone.config)
         self.template = template
-        self.head = Head(self.readout.width, backbone.config.hidden_size) if head else None
+        self.head = Head(self.readout.width, backbone.config.hidden_size, tanh=tanh) if head else None
         self.head_at_test = head and head_at_test
         self.width = int(backbone.config.hidden_size) if self.head_at_test else self.readout.width
 
@@ -131,7 +133,8 @@ class SentenceEncoder(TextEncoder):
         Raises:
             ConfigError: if the encoder has neither.
         """
-        pooler = self.head if self.head is not None else getattr(self.backbone, "pooler", None)
+        trained = self.head is not None and isinstance(self.head.activation, nn.Tanh)
+        pooler = self.head if trained else getattr(self.backbone, "pooler", None)
         if pooler is None:
             raise ConfigError("readout.pooler: cls: the encoder has no pooler. Take cls_before_pooler.")
         return cast(nn.Linear, pooler.dense)

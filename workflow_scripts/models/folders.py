@@ -48,6 +48,7 @@ class SavedEncoder(Settings):
 
     readout: AnyReadout
     head_at_test: bool = Field(description="Whether the head is part of the embedding.")
+    tanh: bool = Field(default=True, description="False for a head that is a linear map by itself.")
     template: Template | None = Field(description="Prompt around each sentence; null for none.")
 
 
@@ -92,6 +93,7 @@ def load_saved(folder: Path) -> TextEncoder:
         head=(folder / HEAD_FILE).exists(),
         head_at_test=settings.head_at_test,
         template=settings.template,
+        tanh=settings.tanh,
     )
     if encoder.head is not None:
         encoder.head.load_state_dict(load_file(folder / HEAD_FILE))
@@ -143,7 +145,8 @@ def _write(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokenizerBas
 
 
 def _write_settings(folder: Path, settings: SavedEncoder) -> None:
-    (folder / ENCODER_FILE).write_text(settings.model_dump_json(indent=1) + "\n", "utf-8")
+    usual = {"tanh"} if settings.tanh else set()  # so that the files of other models stay as they were
+    (folder / ENCODER_FILE).write_text(settings.model_dump_json(indent=1, exclude=usual) + "\n", "utf-8")
 
 
 def _sentence_modules(
@@ -152,14 +155,17 @@ def _sentence_modules(
     from sentence_transformers.base.modules import Dense
 
     saved = SavedEncoder(
-        readout=encoder.readout_settings, head_at_test=encoder.head_at_test, template=encoder.template
+        readout=encoder.readout_settings,
+        head_at_test=encoder.head_at_test,
+        template=encoder.template,
+        tanh=encoder.head is None or isinstance(encoder.head.activation, nn.Tanh),
     )
     _write_settings(folder, saved)
     following = [*encoder.readout.sentence_modules(encoder.backbone.config.num_hidden_layers)]
     if encoder.head is not None:
         save_file(encoder.head.state_dict(), folder / HEAD_FILE)
         if encoder.head_at_test:
-            dense = Dense(encoder.readout.width, encoder.width, activation_function=nn.Tanh())
+            dense = Dense(encoder.readout.width, encoder.width, activation_function=encoder.head.activation)
             dense.linear.load_state_dict(encoder.head.dense.state_dict())
             following.append(dense)
     return [_transformer(folder, encoder, tokenizer, following), *following]

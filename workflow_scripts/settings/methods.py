@@ -7,7 +7,7 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings, parse
 from workflow_scripts.errors import shown
-from workflow_scripts.settings.names import Refers, Template
+from workflow_scripts.settings.names import Name, Refers, Template
 from workflow_scripts.settings.readouts import BUILT_AS_BERT, AnyReadout, Pooling, Start, layers_outside
 
 StartsFrom = Literal["encoder", "pair", "runs", "run"]
@@ -40,6 +40,11 @@ class MethodConfig(Settings):
     def read_columns(self) -> Sequence[str]:
         """Columns of a corpus that these settings read."""
         return self.columns
+
+    @property
+    def fitted_on(self) -> str | None:
+        """Return the corpus that something is fitted on without training, if anything is."""
+        return None
 
     @property
     def is_prompted(self) -> bool:
@@ -124,6 +129,16 @@ class Contrastive(TrainingMethod):
     head_at_test: bool = Field(description="Whether the MLP head is part of the embedding at test.")
 
 
+class Whitening(Settings):
+    """A linear map, fitted on a text, after which its vectors have mean 0 and covariance 1."""
+
+    text: Annotated[Name, Refers("corpora")] = Field(
+        description="Corpus; of triples, all their sentences are read."
+    )
+    max_sentences: int | None = Field(gt=1, description="Use the first N distinct sentences; null: all.")
+    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+
+
 class Frozen(ReadingMethod):
     """Settings of a frozen run."""
 
@@ -131,11 +146,23 @@ class Frozen(ReadingMethod):
     template: Template | None = Field(
         default=None, description="Prompt that sentences are put into; left out for none."
     )
+    whitening: Whitening | None = Field(default=None, description="Map of its vectors; left out for none.")
 
     @property
     def is_prompted(self) -> bool:
         """Whether there is a template."""
         return self.template is not None
+
+    @property
+    def fitted_on(self) -> str | None:
+        """Return the text of the whitening."""
+        return self.whitening.text if self.whitening else None
+
+    def conflicts(self) -> Iterator[str]:
+        """Vectors that a head or a published model gives are not whitened."""
+        yield from super().conflicts()
+        if self.whitening and (self.readout.kind != "pooling" or self.readout.has_head):
+            yield "whitening: it needs a pooling of token states. Take a readout of kind pooling, other than cls."
 
 
 class Repooled(ReadingMethod):

@@ -1,0 +1,75 @@
+"""BERT-whitening: the linear map by hand and against scikit-learn, and the encoder that has it."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.decomposition import PCA
+
+from tests import tiny
+from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.methods.frozen import Config, build, whitened, whitening
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.folders import load_encoder, save_encoder
+from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
+from workflow_scripts.settings.methods import Whitening
+
+AVERAGE = {"kind": "pooling", "pooler": "avg_first_last", "layers": None}
+SETTINGS = {"text": "nli", "max_sentences": None, "max_tokens": 16}
+TEXTS = tiny.sentences(80)
+
+
+def test_two_features_by_hand():
+    """(2, 0), (-2, 0), (0, 1), (0, -1): mean 0, variances 8/3 and 2/3, so that all lie at sqrt(3/2) from the origin."""
+    vectors = np.array([[2.0, 0], [-2, 0], [0, 1], [0, -1]]) + (5, 7)
+    w_DD, mean_D = whitening(vectors)
+    assert mean_D.tolist() == [5, 7]
+    np.testing.assert_allclose(np.abs((vectors - mean_D) @ w_DD).max(axis=1), np.sqrt(3 / 2))
+    np.testing.assert_allclose(np.cov((vectors - mean_D) @ w_DD, rowvar=False), np.eye(2), atol=1e-12)
+
+
+def test_a_direction_without_variance_is_left_out():
+    vectors = np.random.default_rng(0).normal(size=(50, 3)) @ np.diag([2.0, 1, 0])
+    w_DD, mean_D = whitening(vectors)
+    assert np.isfinite(w_DD).all()
+    np.testing.assert_allclose(
+        np.cov((vectors - mean_D) @ w_DD, rowvar=False), np.diag([0, 1, 1]), atol=1e-12
+    )
+
+
+@pytest.fixture
+def plain(tiny_bert):
+    config = Config.parse({"module": "frozen", "readout": AVERAGE}, "methods")
+    return build(config, load_backbone(tiny_bert)).eval(), load_tokenizer(tiny_bert)
+
+
+def cosines(vectors):
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit @ unit.T
+
+
+def test_an_encoder_has_the_cosines_of_scikit_learns_whitening_after_saving_too(plain, tmp_path):
+    encoder, tokenizer = plain
+    vectors = encode(encoder, tokenizer, TEXTS, 16)
+    expected = PCA(whiten=True, svd_solver="full").fit(vectors[:60].astype(np.float64)).transform(vectors)
+    made = whitened(encoder, tokenizer, TEXTS[:60], Whitening.parse(SETTINGS, "whitening"))
+    found = encode(made, tokenizer, TEXTS, 16)
+    np.testing.assert_allclose(cosines(found), cosines(expected), atol=2e-3)
+    assert np.abs(found).max() > 1  # no tanh
+    record = job_record("pool_encoder", settings={}, inputs={}, outputs=[])
+    with writing_model_folder(tmp_path / "model", record) as place:
+        save_encoder(place, made, tokenizer)
+    loaded, own = load_encoder(tmp_path / "model")
+    with torch.inference_mode():
+        np.testing.assert_array_equal(encode(loaded, own, TEXTS, 16), found)
+
+
+def test_fewer_texts_than_entries_are_refused(plain):
+    with pytest.raises(DataError, match="20 distinct sentences for vectors of 32 entries"):
+        whitened(*plain, TEXTS[:20], Whitening.parse(SETTINGS, "whitening"))
+
+
+def test_vectors_of_a_head_are_not_whitened():
+    for readout in (AVERAGE | {"pooler": "cls"}, {"kind": "as_published", "prompt": None}):
+        with pytest.raises(ConfigError, match="whitening: it needs a pooling of token states"):
+            Config.parse({"module": "frozen", "readout": readout, "whitening": SETTINGS}, "methods")
