@@ -161,8 +161,8 @@ class Frozen(ReadingMethod):
     def conflicts(self) -> Iterator[str]:
         """Vectors that a head or a published model gives are not whitened."""
         yield from super().conflicts()
-        if self.whitening and (self.readout.kind != "pooling" or self.readout.has_head):
-            yield "whitening: it needs a pooling of token states. Take a readout of kind pooling, other than cls."
+        if self.whitening and (self.readout.kind == "as_published" or self.readout.has_head):
+            yield "whitening: it needs a readout without a head. Take pooling, with a pooler other than cls."
 
 
 class Repooled(ReadingMethod):

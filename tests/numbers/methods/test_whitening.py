@@ -20,8 +20,8 @@ TEXTS = tiny.sentences(80)
 
 
 def test_two_features_by_hand():
-    """(2, 0), (-2, 0), (0, 1), (0, -1): mean 0, variances 8/3 and 2/3, so that all lie at sqrt(3/2) from the origin."""
-    vectors = np.array([[2.0, 0], [-2, 0], [0, 1], [0, -1]]) + (5, 7)
+    """(2, 0), (-2, 0), (0, 1), (0, -1) from the mean (5, 7): variances 8/3 and 2/3, so that each goes to sqrt(3/2)."""
+    vectors = np.array([[7.0, 7], [3, 7], [5, 8], [5, 6]])
     w_DD, mean_D = whitening(vectors)
     assert mean_D.tolist() == [5, 7]
     np.testing.assert_allclose(np.abs((vectors - mean_D) @ w_DD).max(axis=1), np.sqrt(3 / 2))
@@ -71,5 +71,5 @@ def test_fewer_texts_than_entries_are_refused(plain):
 
 def test_vectors_of_a_head_are_not_whitened():
     for readout in (AVERAGE | {"pooler": "cls"}, {"kind": "as_published", "prompt": None}):
-        with pytest.raises(ConfigError, match="whitening: it needs a pooling of token states"):
+        with pytest.raises(ConfigError, match="whitening: it needs a readout without a head"):
             Config.parse({"module": "frozen", "readout": readout, "whitening": SETTINGS}, "methods")
