@@ -92,7 +92,9 @@ def cell_numbers(
     every = [number for place, content in contents.items() for number in read_printed(content, place)]
     in_tables = [number for number in every if PLACED not in number.heading]
     if others:
-        shared = [number for number in in_tables if number.grid in others and (number.run, number.heading) in cells]
+        shared = [
+            number for number in in_tables if number.grid in others and (number.run, number.heading) in cells
+        ]
         if missing := sorted({*others} - {number.grid for number in shared}):
             problem = f"printed_in: {missing[0]} has no printed number for a run and heading of this grid"
             raise DataError(f"experiments.{grid}: {problem}. Correct the name.")

@@ -14,7 +14,12 @@ from workflow_scripts.graph.study import Study
 from workflow_scripts.reporting.extraction import places
 from workflow_scripts.settings.report import CLAIMS_FOLDER, Claim, Comparison, claims_in
 
-STUDIES = {"paper": [], "base": ["config/headline.yaml"], "laboratory": ["config/minilm.yaml"], "demo": [DEMO]}
+STUDIES = {
+    "paper": [],
+    "base": ["config/headline.yaml"],
+    "laboratory": ["config/minilm.yaml"],
+    "demo": [DEMO],
+}
 PAPERS = ["s2sent", "layerattpooler", "three_r", "jtcse", "extraction"]
 CLAIMS = {
     scale: {
