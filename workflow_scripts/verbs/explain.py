@@ -38,6 +38,7 @@ from workflow_scripts.verbs.records import (
     artefact_name,
     audited_studies,
     job_name,
+    missing_file,
     present_state,
     relative_name,
 )
@@ -125,16 +126,19 @@ def explain_cell(path: Path, cell: Mapping[str, str]) -> tuple[Node, dict[str, S
     settings = artefact_at(path)[1].settings
     rows = selected_rows(path, cell)
     top = explain(path, agreement(rows, settings))
-    names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
-    # A table is wide, so that its rows are printed as columns.
-    turned = [{"column": name} | {f"row {n}": row[name] for n, row in enumerate(rows, 1)} for name in names]
     files = [node.path for node in top.inputs if node.record]
     if not files:
-        return explain(path), {"rows": turned}
+        return explain(path), {"rows": rows}
     scores = scores_behind(rows, settings, files) if "experiment" in settings else []
     runs = list(dict.fromkeys(run for row in rows if "run" in row for run in _runs(row)))
     records = (node.record for _, node in top.walk() if node.record)
-    return top, {"rows": turned, "scores": scores, "made with": made_with(records, runs)}
+    return top, {"rows": rows, "scores": scores, "made with": made_with(records, runs)}
+
+
+def as_columns(rows: Sequence[Row]) -> list[Row]:
+    """Rows as columns, since a table is wide, without the columns that are empty in all of them."""
+    names = [name for name in rows[0] if any(row[name] is not None for row in rows)] if rows else []
+    return [{"column": name} | {f"row {n}": row[name] for n, row in enumerate(rows, 1)} for name in names]
 
 
 def parse_cell(texts: Iterable[str]) -> dict[str, str]:
@@ -285,6 +289,8 @@ def made_into(name: str) -> list[Row]:
     """
     records = Records(audited_studies([]), hashing=False)
     path = name if is_outside(name) else artefact_name(relative_name(name))
+    if Path(path).is_dir():
+        raise missing_file(Path(path))
     found = records.made_from(path)
     if not found and path not in records.by_file:
         raise DataError(
@@ -327,12 +333,17 @@ def answer(path: str, cell: list[str], into: bool) -> Answer:
         f"{verdict}; not as it was: {', '.join(broken)}" if broken else verdict,
         not broken,
         [
-            *(Rows(name, tables.get(name, ())) for name in ("rows", "scores", "made with")),
+            Rows("rows", as_columns(tables.get("rows", ()))),
+            *(Rows(name, tables.get(name, ())) for name in ("scores", "made with")),
             *([unnarrowed] if cell and not narrowed else []),
             _tree(top, numbers),
             *(f"[{number}] {label}" for label, number in numbers.items()),
         ],
-        {"chain": [_data(depth, node) for depth, node in chain], "narrowed": narrowed},
+        {
+            "chain": [_data(depth, node) for depth, node in chain],
+            "narrowed": narrowed,
+            "rows": [*tables.get("rows", ())],
+        },
     )
 
 

@@ -82,8 +82,15 @@ def record_at(path: Path) -> Record | None:
 
 
 def missing_file(path: Path) -> DataError:
-    """The error of a missing file: the command that makes it if a record lists it, or else similar names in records."""
+    """The error of a missing file: the command that makes it if a record lists it, or else similar names in records.
+
+    Of a folder with several artefacts, it names one.
+    """
     name, known = relative_name(path), Records(_RESULTS.glob("[!.]*/"), hashing=False).listed
+    if path.is_dir():
+        inside = sorted(file for file in known if file.startswith(f"{name}/"))
+        such = f"Name one of the {len(inside)} in it, such as {inside[0]}." if inside else "It holds none."
+        return DataError(f"{path}: a folder, not one artefact. {such}")
     if target := known.keys() & {name, f"{name}/{RECORD_FILE}"}:
         return DataError(f"{path}: no such file. {how_to_make(*target)}")
     return DataError(f"{path}: no such file, and no record below {_RESULTS} lists one. {advice(name, known)}")

@@ -25,7 +25,7 @@ from workflow_scripts.reporting.sheets import (
     to_csv,
 )
 from workflow_scripts.verbs.printing import Answer, argument, markdown
-from workflow_scripts.verbs.records import artefact_at, study_folder
+from workflow_scripts.verbs.records import artefact_at, relative_name, study_folder
 
 _PIPE_WIDTH = 240
 _REMEDY = "Give a study, or files of its tables."
@@ -56,7 +56,9 @@ def check_table(path: Path) -> None:
         DataError: if it is not, or is missing or damaged.
     """
     name, record = artefact_at(path)
-    if path.suffix != ".parquet" or pq.read_schema(name).remove_metadata() != TABLE:
+    if name != Path(relative_name(path)) and path.suffix == ".parquet":
+        raise DataError(f"{path}: data of a figure, not a table. Read it with pandas.read_parquet. {_REMEDY}")
+    if name.suffix != ".parquet" or pq.read_schema(name).remove_metadata() != TABLE:
         raise DataError(f"{path}: made by {record.rule}, not a table. {_REMEDY}")
 
 

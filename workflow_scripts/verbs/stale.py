@@ -11,7 +11,7 @@ Exit code 1 if anything is stale or missing.
   python -m workflow_scripts stale --configfile config/demo.yaml
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -25,6 +25,8 @@ from workflow_scripts.verbs.records import HASHES, Change, Records, compare, fac
 
 _ORDER = Change("input", "order", "another", "as configured")
 _DAMAGED = Change("record", "", "damaged or altered", "see verify")
+_MOST_LINES, _DEPTH = 40, 3
+"""Paths that are printed one by one, and the levels of the folders by which more are counted, as results/demo/runs."""
 _SHOWN = 40
 """Characters of a value in the table of causes."""
 
@@ -44,8 +46,7 @@ def answer(targets: list[str], configfile: list[str], config: list[str]) -> Answ
     each = own | {name: [] for name in sorted(set().union(*behind.values()) - own.keys())}
     fresh = [name for name in asked if name not in each]
     unasked = [] if targets else [name for name in records.by_file if name not in asked]
-    lines = [f"missing: {path}" for path in missing]
-    lines += [f"not asked for by this configuration: {path}" for path in unasked]
+    lines = [*_listed("missing", missing), *_listed("not asked for by this configuration", unasked)]
     reasons = {
         name: {"job": job_name(asked[name].rule, asked[name].wildcards), "reasons": rows_of(changes)}
         for name, changes in each.items()
@@ -57,6 +58,14 @@ def answer(targets: list[str], configfile: list[str], config: list[str]) -> Answ
         [Rows("causes", [*_causes(own, asked, behind)]), *lines],
         {"stale": reasons, "missing": missing, "unasked": unasked, "fresh": fresh},
     )
+
+
+def _listed(what: str, paths: list[str]) -> list[str]:
+    """A line for each path; of many, a line for each folder with their number."""
+    if len(paths) <= _MOST_LINES:
+        return [f"{what}: {path}" for path in paths]
+    folders = Counter("/".join(Path(path).parts[:_DEPTH]) for path in paths)
+    return [f"{what}: {number:,} in {folder}" for folder, number in sorted(folders.items())]
 
 
 def _asked(records: Records, made: Mapping[str, PlannedJob]) -> dict[str, PlannedJob]:

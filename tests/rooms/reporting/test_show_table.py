@@ -209,6 +209,10 @@ def score_file(run, scores):
         (["{study}/tables/lba.parquet"], "no such file, and no record below results lists one."),
         (["{study}/tables"], "a folder without tables"),
         (["{study}/figures/lab/record.json"], "made by draw_figures, not a table. Give a study"),
+        (
+            ["{study}/figures/lab/data.parquet"],
+            "data of a figure, not a table. Read it with pandas.read_parquet.",
+        ),
         (["{scores}"], "made by evaluate_sts, not a table. Give a study"),
     ],
 )

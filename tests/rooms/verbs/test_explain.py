@@ -69,12 +69,23 @@ def test_a_file_without_a_record_is_one_line_with_a_command_or_the_nearest_name(
     assert said in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "verb", [("explain",), ("explain", "--into"), ("rebuild",), ("diff", "results/study/report.html")]
+)
+def test_a_folder_of_several_artefacts_is_told_from_a_missing_file(root, verb):
+    with pytest.raises(
+        DataError,
+        match=r"results/study/scores: a folder, not one artefact\. Name one of the 3 in it, such as",
+    ):
+        printed(*verb, "results/study/scores")
+
+
 # Cells
 
 
 def test_a_cell_leads_to_its_own_run_and_no_other(root):
     said = explained(TABLE, "run=simcse", "seed=2", "metric=spearman")
-    row = {one["column"]: one["row 1"] for one in said["rows"]}
+    (row,) = said["rows"]
     assert (row["run"], row["seed"], row["value"], said["narrowed"]) == ("simcse", 2, 0.7, True)
     own = {path for path in states(said) if path.startswith(("scores", "runs"))}
     assert own == {"scores/sts/suite/simcse/seed2.parquet", "runs/simcse/seed2/model/record.json"}

@@ -159,3 +159,14 @@ def test_an_altered_record_is_stale_for_this_reason_alone(root):
     asked, path = jobs(), Path(STUDY, "runs/plain/seed1/history.parquet")
     reseal(path, settings={"training": {"steps": 4}})
     assert own(answer(asked)) == {"runs/plain/seed1/history.parquet": DAMAGED}
+
+
+def test_many_missing_files_are_counted_by_folder():
+    few = [f"results/study/scores/{number}.parquet" for number in range(40)]
+    assert stale._listed("missing", few) == [f"missing: {path}" for path in few]
+    more = [*few, "results/study/runs/a/seed1/model/record.json", "results/study/report.html"]
+    assert stale._listed("missing", more) == [
+        "missing: 1 in results/study/report.html",
+        "missing: 1 in results/study/runs",
+        "missing: 40 in results/study/scores",
+    ]
