@@ -27,11 +27,11 @@ def test_the_graph_runs_to_its_report(finished, node):
 
 
 def test_what_a_rule_asks_for_reaches_the_queue(finished, node):
-    """GPU, memory, time and partition of a training; a job that needs no GPU gets none."""
+    """GPU, memory, time and partition of a training, twice the time for two encoders; no GPU for others."""
     trainings = [job for job in node.jobs() if job.name.startswith("rule_train_encoder")]
     assert trainings
     assert {(job.partition, job.gpus, job.memory, job.limit, job.cpus) for job in trainings} == {
-        ("gpu", 1, "16000M", "8:00:00", 1)
+        ("gpu", 1, "16000M", limit, 1) for limit in ("8:00:00", "16:00:00")
     }
     (counting,) = (job for job in node.jobs() if job.name.startswith("rule_count_tokens"))
     assert (counting.partition, counting.gpus, counting.memory, counting.limit) == (
