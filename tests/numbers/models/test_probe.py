@@ -197,12 +197,16 @@ def test_weights_that_are_no_numbers_are_refused(tmp_path):
         arrived(folder)
 
 
-def test_a_longer_input_than_there_are_positions_is_refused(tmp_path):
+def test_a_longer_input_than_there_are_positions_is_refused_when_it_is_asked_for(tmp_path):
     folder = publish(tmp_path)
     (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 65, "do_lower_case": false}')
-    found = r"sentence_bert_config\.json: max_seq_length: 65, but the encoder has 64 positions\. Set it to 64 or less"
-    with pytest.raises(DataError, match=found):
-        arrived(folder)
+    copy, _ = arrived(folder)
+    encoder = PublishedEncoder(copy, AsPublished(kind="as_published", prompt=None)).eval()
+    assert encoder.encode(["the town"], 64).shape == (1, tiny.WIDTH)
+    with pytest.raises(
+        ConfigError, match=r"max_tokens: 70; .* has positions for 64 tokens\. Set it to 64 or less"
+    ):
+        encoder.encode(["the town"], 70)
 
 
 def test_heads_and_positions_that_transformers_computes_are_no_such_weights(tmp_path):

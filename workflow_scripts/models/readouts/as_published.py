@@ -28,8 +28,14 @@ from workflow_scripts.data.published import (
     read_json,
 )
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, check_whole, load_backbone
-from workflow_scripts.models.probe import compare, encoding, in_two_ways, is_large, one_by_one
+from workflow_scripts.models.encoder import (
+    SentenceEncoder,
+    TextEncoder,
+    check_whole,
+    load_backbone,
+    max_position_embeddings,
+)
+from workflow_scripts.models.probe import MOST_TOKENS, compare, in_two_ways, is_large, one_by_one
 from workflow_scripts.settings.readouts import AsPublished as Config
 from workflow_scripts.settings.readouts import ReadoutConfig
 
@@ -67,6 +73,11 @@ class PublishedEncoder(TextEncoder):
         return self.model[0].auto_model  # type: ignore[no-any-return]
 
     @property
+    def positions(self) -> int | None:
+        """Number of tokens for which the encoder has position embeddings; None if there is no limit."""
+        return max_position_embeddings(self.backbone)
+
+    @property
     def leaves(self) -> list[SentenceEncoder]:
         """The encoder itself; callers use only its backbone."""
         return [cast(SentenceEncoder, self)]
@@ -82,9 +93,17 @@ class PublishedEncoder(TextEncoder):
         return features["sentence_embedding"]  # type: ignore[no-any-return]
 
     def encode(self, sentences: Sequence[str], max_tokens: int) -> NDArray[np.float32]:
-        """Vectors of sentence-transformers; prompt and text together are cut at ``max_tokens`` or earlier."""
+        """Vectors of sentence-transformers; prompt and text together are cut at ``max_tokens`` or earlier.
+
+        Raises:
+            ConfigError: if longer texts are asked for than the encoder has positions.
+        """
         longest = self.model.max_seq_length
-        self.model.max_seq_length = min(longest, max_tokens)
+        most = min(max_tokens, max_tokens if longest is None else longest)
+        if self.positions is not None and most > self.positions:
+            found = f"{max_tokens}; {self.folder} has positions for {self.positions} tokens"
+            raise ConfigError(f"max_tokens: {found}. Set it to {self.positions} or less.")
+        self.model.max_seq_length = most
         vectors = self.model.encode([*sentences], show_progress_bar=False)
         self.model.max_seq_length = longest
         return vectors  # type: ignore[no-any-return]
@@ -112,8 +131,11 @@ class PublishedEncoder(TextEncoder):
         """
         self.check_weights()
         if is_large(self.folder):
-            read = encoding(self.model)
-            compare(self.folder, one_by_one(read), in_two_ways(read), "as published")
+            compare(self.folder, one_by_one(self.probed), in_two_ways(self.probed), "as published")
+
+    def probed(self, sentences: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of sentences that are as long as the encoder reads, within reason."""
+        return self.encode(sentences, min(MOST_TOKENS, self.positions or MOST_TOKENS))
 
     def check_weights(self) -> None:
         """Check that the folder has all weights, since sentence-transformers would draw missing ones at random.
