@@ -1,8 +1,9 @@
 """Print tables: all of a study, results/<study>, or the files that are named.
 
---csv has their numbers, rounded and without times; --markdown and --latex have a table's cells as they are printed;
-LaTeX needs booktabs. Texts in --csv are written as they are, for programs: a quote in front of a title that begins with
-=, +, - or @ would change the title. Spreadsheets take such a cell for a formula, so import the column as text.
+--csv has their numbers, rounded and without times; --markdown and --latex have a table's cells as they are printed,
+with the paper's values; LaTeX needs booktabs. Texts in --csv are written as they are, for programs: a quote in front
+of a title that begins with =, +, - or @ would change the title. Spreadsheets take such a cell for a formula, so import
+the column as text.
 
   python -m workflow_scripts show results/demo/tables/demo.parquet --markdown
 """
