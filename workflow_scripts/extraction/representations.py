@@ -59,6 +59,18 @@ class Tokens(NamedTuple):
     filled: TokenisedText
 
 
+def without_ids(text: TokenisedText, ids: Sequence[int]) -> TokenisedText:
+    """Return texts without some tokens; a text that would have none left keeps all."""
+    if not len(ids) or not len(text):
+        return text
+    kept_F = ~np.isin(text.ids, ids)
+    left_U = np.add.reduceat(kept_F, text.starts[:-1])
+    kept_F |= np.repeat(left_U == 0, text.lengths)
+    lengths_U = np.add.reduceat(kept_F.astype(np.int64), text.starts[:-1])
+    starts = np.concatenate([[0], np.cumsum(lengths_U, dtype=np.int64)])
+    return TokenisedText(text.ids[kept_F], starts, text.pad_id)
+
+
 class EncoderVectors:
     """Sentence vectors from the hidden states of an encoder, with or without a template."""
 
@@ -69,7 +81,9 @@ class EncoderVectors:
         template: Template | None,
         averages: pa.Table | None,
         precision: Precision,
+        removed: Sequence[int] = (),
     ) -> None:
+        self._removed = removed
         self._backbone = backbone
         self._precision = precision
         self._tokenizer = tokenizer
@@ -83,7 +97,7 @@ class EncoderVectors:
         limit = max_tokens if longest is None else min(max_tokens, longest - own)
         truncated = cut(self._tokenizer, texts, limit)
         filled = [fill(self._template, text, self._tokenizer.mask_token) for text in truncated]
-        raw = tokenise(self._tokenizer, truncated, limit)
+        raw = without_ids(tokenise(self._tokenizer, truncated, limit), self._removed)
         if self._template == PLAIN:
             return Tokens(raw, raw)
         most = most_tokens(self._template, self._tokenizer, limit)

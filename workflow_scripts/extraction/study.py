@@ -132,7 +132,10 @@ def open_representation(settings: JobSettings, job: Job) -> Opened | None:
     check_large(folder)
     backbone = load_backbone(folder).to(granted_device(job.operational["gpu"]))  # type: ignore[arg-type]
     averages = next((read_table(path, TOKEN_AVERAGES) for path in job.many("averages")), None)
-    vectors = EncoderVectors(backbone, tokenizer, settings.template, averages, representation.precision)
+    removed = [number for kind in representation.remove for number in vocabulary.biased[kind]]
+    vectors = EncoderVectors(
+        backbone, tokenizer, settings.template, averages, representation.precision, removed
+    )
     return Opened(vectors, vocabulary, counts, backbone.config.num_hidden_layers)
 
 

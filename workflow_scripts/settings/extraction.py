@@ -1,5 +1,6 @@
 """Section ``extraction``: sentence vectors without training, and the tables that are made of them."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -79,6 +80,14 @@ class EncoderRepresentation(Settings):
         description="Name of a template; null for the sentence itself."
     )
     precision: Precision
+    remove: list[Literal["frequent", "subword", "punctuation"]] = Field(
+        default=[], description="Kinds of biased tokens that the encoder does not see."
+    )
+
+    def conflicts(self) -> Iterator[str]:
+        """Tokens are removed from sentences, not from a template."""
+        if self.remove and self.template:
+            yield "remove: tokens are removed from sentences without a template. Set template to null."
 
 
 class RandomRepresentation(Settings):

@@ -63,7 +63,7 @@ def test_a_sentence_in_a_prompt_is_the_mean_of_the_last_states_of_its_masks(tmp_
     texts = tiny.sentences(4)
     representation = EncoderVectors(backbone, tokenizer, template, None, "float32")
     text = representation.tokens(texts, 32).filled
-    tables = weight_tables(Masks(kind="masks", label=""), read_vocabulary(tokenizer, [], []), None, [])
+    tables = weight_tables(Masks(kind="masks", label="x"), read_vocabulary(tokenizer, [], []), None, [])
     weights = {"masks": weigh(text, tables, np.zeros(len(text), np.int64))}
     (made,) = representation.make(text, weights, [Key(0.0, 0, "last", "masks")])
     assert made.note == ""

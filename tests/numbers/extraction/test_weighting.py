@@ -6,6 +6,7 @@ from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
 from tests.tiny import sentences
+from workflow_scripts.extraction.representations import without_ids
 from workflow_scripts.extraction.vocabulary import Counts, count_documents, read_vocabulary
 from workflow_scripts.extraction.weighting import idf, weigh, weight_tables
 from workflow_scripts.models.encoder import load_tokenizer
@@ -150,3 +151,17 @@ def test_bert_and_roberta_tell_subwords_by_their_own_marks(vocabulary):
     )
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(byte_level), unk_token="<unk>")
     assert read_vocabulary(tokenizer, [], []).biased["subword"] == [2]
+
+
+def test_tokens_are_taken_out_of_the_text_itself(tokenizer, vocabulary):
+    """[CLS] the river ##s . [SEP] without frequent tokens, subwords and punctuation; a text of nothing else stays."""
+    text = tokenise(tokenizer, ["the rivers.", "river"], 32)
+    removed = [
+        number for kind in ("frequent", "subword", "punctuation") for number in vocabulary.biased[kind]
+    ]
+    left = without_ids(text, removed)
+    names = [[vocabulary.tokens[number] for number in left.subset(np.array([row])).ids] for row in (0, 1)]
+    assert names == [["[CLS]", "river", "[SEP]"]] * 2
+    everything = sorted({*text.ids.tolist()})
+    assert without_ids(text, everything).ids.tolist() == text.ids.tolist()
+    assert without_ids(text, []) is text
