@@ -102,8 +102,21 @@ def study():
     )
 
 
-def job(rule, inputs=(), queued=None, settings=None, **wildcards):
-    return PlannedJob(rule, wildcards, settings or {}, [*inputs], [], queued=queued or {})
+SLICES = {"train_encoder": {"training": {}}, "continue_mlm": {"adapt": {}}}
+MODELS = ("fetch_encoder", "continue_mlm", "train_encoder", "pool_encoder", "join_encoders")
+OUTSIDE = {"fetch_encoder": "encoders.{encoder}", "read_dataset": "datasets.{dataset}"}
+
+
+def job(rule, inputs=(), queued=None, settings=None, outside="", **wildcards):
+    return PlannedJob(
+        rule,
+        wildcards,
+        settings or SLICES.get(rule, {}),
+        [*inputs],
+        ["model/record.json"] if rule in MODELS else [],
+        queued=queued or {},
+        outside=outside or OUTSIDE.get(rule, "").format(**wildcards),
+    )
 
 
 def test_gpu_hours_are_steps_times_milliseconds_a_line_for_each_size(study):
@@ -161,7 +174,7 @@ def test_a_twin_is_saved_as_two_encoders(study):
 def test_translations_are_two_requests_and_have_days_at_the_limits_of_their_service(
     study, corpus, service, requests, days
 ):
-    shards = [job("translate_shard", corpus=corpus) for _ in range(8)]
+    shards = [job("translate_shard", outside=service, corpus=corpus) for _ in range(8)]
     (row,) = estimate.requests(SETTINGS, shards)
     assert (row["service"], row["jobs"], row["most"]) == (service, 8, requests)
     assert row["days at its limits"] == (days and pytest.approx(days))
@@ -171,7 +184,9 @@ def test_a_pool_needs_a_range_of_requests_and_has_a_price(tmp_path):
     """A prompt of 400 characters is 100 tokens, and 32 are put into it."""
     prompt = tmp_path / "prompt.txt"
     prompt.write_text("x" * 400)
-    (row,) = estimate.requests(SETTINGS, [job("write_exemplars", [str(prompt)], pool="pool")])
+    (row,) = estimate.requests(
+        SETTINGS, [job("write_exemplars", [str(prompt)], outside="llms.paid", pool="pool")]
+    )
     assert (row["service"], row["least"], row["most"]) == ("llms.paid", 13, 400)
     assert row["USD at most"] == pytest.approx(400 * (132 * 1 + 100 * 2) / 1e6)
 
