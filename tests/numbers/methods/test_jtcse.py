@@ -292,7 +292,7 @@ def test_without_icnce_no_cross_stream_is_computed(parts, terms, mode, finished,
 
 
 def test_at_test_the_sub_encoders_are_two_stock_encoders_added_up(parts):
-    """O-48, O-50, D2, D11: [CLS] of each, no weights beside theirs; the sum has the cosines of the mean."""
+    """O-48, O-50: [CLS] of each, no weights beside theirs; the sum has the cosines of the mean."""
     _, _, material = parts
     objective = make(parts)
     encoder = objective.module.eval()

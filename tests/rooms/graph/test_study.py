@@ -43,12 +43,6 @@ def test_files_after_a_second_flag_are_refused(monkeypatch):
         check_configfiles()
 
 
-# Finished models
-
-
-# At the papers' scale
-
-
 def test_a_slice_holds_the_defaults_of_its_settings(study):
     """A default that changes is a changed setting of every job that reads it."""
     (name, written), *_ = merged_config(DEMO)["suites"]["sts"].items()
