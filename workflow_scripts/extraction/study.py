@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.arrays import Integers
 from workflow_scripts.columns import (
@@ -47,10 +48,11 @@ from workflow_scripts.extraction.vocabulary import (
     split_into_words,
     word_vocabulary,
 )
-from workflow_scripts.extraction.weighting import Weights, weigh, weight_tables
+from workflow_scripts.extraction.weighting import Marks, Weights, weigh, weight_tables
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.probe import check_large
+from workflow_scripts.models.templates import PLAIN, pieces
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
@@ -62,6 +64,7 @@ from workflow_scripts.settings.extraction import (
     Wikitext,
     WordRepresentation,
 )
+from workflow_scripts.settings.names import Template
 
 Cells = Mapping[Key, Sequence[str]]
 """Keys of sentence vectors, each with the post-processings to apply to them."""
@@ -104,6 +107,8 @@ class Opened(NamedTuple):
     """Document frequencies of Wikitext; None if no weighting uses them."""
     depth: int
     """Number of layers of the encoder; 0 for static tables."""
+    marks: Marks | None = None
+    """Marks that tokeniser and template write around texts; None if there are none."""
 
     def pieces(self, text: str) -> list[int]:
         """Token ids of a short text."""
@@ -128,15 +133,23 @@ def open_representation(settings: JobSettings, job: Job) -> Opened | None:
     counts = _counts(job, vocabulary)
     if isinstance(representation, RandomRepresentation):
         tables = random_tables(representation, len(vocabulary.tokens))
-        return Opened(TableVectors(partial(tokenise, tokenizer), tables), vocabulary, counts, depth=0)
+        vectors = TableVectors(partial(tokenise, tokenizer), tables)
+        return Opened(vectors, vocabulary, counts, 0, marks_of(tokenizer, PLAIN))
     check_large(folder)
     backbone = load_backbone(folder).to(granted_device(job.operational["gpu"]))  # type: ignore[arg-type]
     averages = next((read_table(path, TOKEN_AVERAGES) for path in job.many("averages")), None)
     removed = [number for kind in representation.remove for number in vocabulary.biased[kind]]
-    vectors = EncoderVectors(
+    encoded = EncoderVectors(
         backbone, tokenizer, settings.template, averages, representation.precision, removed
     )
-    return Opened(vectors, vocabulary, counts, backbone.config.num_hidden_layers)
+    marks = marks_of(tokenizer, settings.template or PLAIN)
+    return Opened(encoded, vocabulary, counts, backbone.config.num_hidden_layers, marks)
+
+
+def marks_of(tokenizer: PreTrainedTokenizerBase, template: Template) -> Marks:
+    """Return how often tokeniser and template write each special token around a text."""
+    before, after = pieces(template, tokenizer)
+    return {mark: (before.count(mark), after.count(mark)) for mark in tokenizer.all_special_ids}
 
 
 def _open_words(job: Job, biases: Mapping[str, list[str]]) -> Opened | None:
@@ -203,7 +216,7 @@ def token_weights(
             times = times_U if weighting.repeated == "each" else _once(texts.distinct, numbers)
             counted = [count_documents(text.subset(rows), size, times[rows]) for rows in parts]
         tables_GV = weight_tables(weighting, opened.vocabulary, opened.wikitext, counted)
-        weights[name] = weigh(tokens.filled, tables_GV, groups_U)
+        weights[name] = weigh(tokens.filled, tables_GV, groups_U, weighting, opened.marks)
     return weights
 
 

@@ -29,7 +29,7 @@ a setting, and ``config/extraction.yaml`` names each interpretation:
 Shape suffixes: V vocabulary, G groups of texts (subsets), F tokens of all texts, concatenated.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -82,17 +82,44 @@ class Weights(NamedTuple):
     fallbacks: int
 
 
-def weigh(text: TokenisedText, tables_GV: Floats, groups: Integers) -> Weights:
+Marks = Mapping[int, tuple[int, int]]
+"""Id of a mark, such as [MASK], to how often tokeniser and template write it before a text and after it."""
+
+
+def marks_in_texts(text: TokenisedText, marks: Marks) -> NDArray[np.bool_]:
+    """Whether a token is a mark that the text itself has, and not tokeniser or template, shape (F)."""
+    inside_F = np.zeros(len(text.ids), np.bool_)
+    for mark, (before, after) in marks.items():
+        is_mark_F = text.ids == mark
+        count_F = np.concatenate([[0], np.cumsum(is_mark_F)])
+        earlier_U = count_F[text.starts[:-1]]
+        number_F = count_F[1:] - np.repeat(earlier_U, text.lengths)
+        total_F = np.repeat(count_F[text.starts[1:]] - earlier_U, text.lengths)
+        inside_F |= is_mark_F & (number_F > before) & (number_F <= total_F - after)
+    return inside_F
+
+
+def weigh(
+    text: TokenisedText,
+    tables_GV: Floats,
+    groups: Integers,
+    settings: Weighting | None = None,
+    marks: Marks | None = None,
+) -> Weights:
     """Weight every token; the weights of a text sum to 1.
 
     Args:
         text: The texts.
         tables_GV: From ``weight_tables``.
         groups: Group of each text; ignored if there is only one table.
+        settings: The weighting. If it selects tokens by what they are, a mark inside a text is a word like others.
+        marks: The marks around texts.
     """
     lengths, starts = text.lengths, text.starts[:-1]
     table_F = np.repeat(np.zeros_like(groups) if len(tables_GV) == 1 else groups, lengths)
     weights_F = tables_GV[table_F, text.ids]
+    if not isinstance(settings, Idf):
+        weights_F = np.where(marks_in_texts(text, marks or {}), not isinstance(settings, Masks), weights_F)
     sums = np.add.reduceat(weights_F, starts) if len(starts) else np.empty(0)
     empty = sums <= 0
     weights_F = np.where(np.repeat(empty, lengths), 1.0, weights_F)

@@ -10,13 +10,13 @@ from workflow_scripts.evaluation.geometry import isoscore
 from workflow_scripts.extraction.postprocess import Sample, apply, fit
 from workflow_scripts.settings.extraction import Abtt, Learnt, Plain, Quantile
 
-QUANTILE = Quantile(kind="quantile_uniform", label="", fit="task", quantiles=50)
-WHITEN = Learnt(kind="whiten", label="", fit="task")
-ZSCORE = Learnt(kind="zscore", label="", fit="task")
+QUANTILE = Quantile(kind="quantile_uniform", label="x", fit="task", quantiles=50)
+WHITEN = Learnt(kind="whiten", label="x", fit="task")
+ZSCORE = Learnt(kind="zscore", label="x", fit="task")
 
 
 def abtt(directions):
-    return Abtt(kind="abtt", label="", fit="task", directions=directions)
+    return Abtt(kind="abtt", label="x", fit="task", directions=directions)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def shaped(settings, vectors, others=None):
 
 def test_normalising_changes_no_cosine_and_no_rank(vectors):
     """O-76"""
-    unit = shaped(Plain(kind="normalise", label="", fit="task"), vectors)
+    unit = shaped(Plain(kind="normalise", label="x", fit="task"), vectors)
     np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1, rtol=1e-6)
     before, after = cosine(vectors[:150], vectors[150:]), cosine(unit[:150], unit[150:])
     np.testing.assert_allclose(before, after, atol=1e-6)

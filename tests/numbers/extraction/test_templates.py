@@ -9,11 +9,12 @@ from tests import tiny
 from tests.planning import ROOT
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.extraction.representations import EncoderVectors, Key
+from workflow_scripts.extraction.study import marks_of
 from workflow_scripts.extraction.vocabulary import read_vocabulary
 from workflow_scripts.extraction.weighting import weigh, weight_tables
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.templates import cut, fill
-from workflow_scripts.settings.extraction import Masks
+from workflow_scripts.settings.extraction import Masks, Uniform
 from workflow_scripts.settings.names import Template
 
 TEMPLATES = {
@@ -122,3 +123,32 @@ def test_long_sentences_are_cut_to_text_whose_tokens_fit(tiny_bert):
     assert kept[1:] == ["a king", ""]
     assert kept[0] == "The old river, the new"
     assert tokenizer(kept[0])["input_ids"] == tokenizer(long, truncation=True, max_length=8)["input_ids"]
+
+
+@pytest.mark.parametrize(
+    ("weighting", "read"),
+    [
+        (Masks(kind="masks", label="x"), ["[MASK]", "[MASK]"]),
+        (Uniform(kind="uniform", label="x", specials=False, masks=False), ["the", "[MASK]", "and", "[SEP]", "of", "means", "and"]),
+        (Uniform(kind="uniform", label="x", specials=True, masks=False), ["[CLS]", "the", "[MASK]", "and", "[SEP]", "of", "means", "and", "[SEP]"]),
+    ],
+    ids=["masks", "words", "words and specials"],
+)  # fmt: skip
+def test_marks_inside_a_text_are_words_like_others(tmp_path, weighting, read):
+    folder = tiny.write_model(tmp_path / "bert", "bert")
+    backbone, tokenizer = load_backbone(folder), load_tokenizer(folder)
+    template = Template(text="[X] means [MASK] and [MASK]", add_period=False)
+    text = (
+        EncoderVectors(backbone, tokenizer, template, None, "float32")
+        .tokens(["the [MASK] and [SEP] of"], 32)
+        .filled
+    )
+    tokens = tokenizer.convert_ids_to_tokens(text.ids.tolist())
+    tables = weight_tables(weighting, read_vocabulary(tokenizer, [], []), None, [])
+    weights = weigh(text, tables, np.zeros(1, np.int64), weighting, marks_of(tokenizer, template)).weights_F
+    letters = [token for token in tokens if token in ("m", *(f"##{letter}" for letter in "eans"))]
+    expected = [part for word in read for part in (letters if word == "means" else [word])]
+    assert [token for token, weight in zip(tokens, weights, strict=True) if weight] == expected
+    np.testing.assert_allclose(weights[weights > 0], 1 / len(expected), rtol=1e-6)
+    own = tokens.index("[MASK]")
+    assert (weights[own] == 0) == isinstance(weighting, Masks)
