@@ -307,7 +307,7 @@ def test_a_tasks_documents_are_its_texts_as_the_weighting_has_them(tiny_bert, ch
     occurring = [texts[number] for number in (0, 1, 1, 1, 2)]
     numbered = texts_of(Task([occurring], lambda _: [], groups=[*"aaaab"]), by_group=True)
     block = {
-        "kind": "idf", "label": "", "documents": "task", "text": "raw", "formula": "documents", "unseen": "max",
+        "kind": "idf", "label": "x", "documents": "task", "text": "raw", "formula": "documents", "unseen": "max",
         "repeated": "once",
     }  # fmt: skip
     opened = Opened(None, read_vocabulary(tokenizer, [], []), None, 2)
