@@ -125,8 +125,6 @@ READERS: dict[str, dict[str, int]] = {
     "extraction.weightings.idf_task": LEARNT_AGAIN,
     "extraction.weightings.unbiased": LEARNT_AGAIN,
     "extraction.weightings.avg_without_specials": NOTHING,
-    "extraction.weightings.unbiased_": NOTHING,  # one kind of tokens at a time, which the demo does not score
-    "extraction.representations.plain_removed": NOTHING,
     "extraction.postprocessings.none": SCORED_AGAIN,
     "extraction.postprocessings.quantile_uniform": SCORED_AGAIN,
     "extraction.postprocessings.quantile_uniform_wikitext": LEARNT_AGAIN,
