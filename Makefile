@@ -64,7 +64,7 @@ test-all: $(READY)  ## these and what is slow or outside: every key singly, moun
 	$(PYTEST) $(TESTS)
 
 # Without the fixtures of tests/conftest.py, so that the same command runs where only PyTorch and a few packages are.
-gpu-test: $(READY)  ## on a GPU: what the CPU computes, the same bytes, no wait, hardly idle; two minutes
+gpu-test: $(READY)  ## on a GPU: what the CPU computes, the same bytes, no wait, hardly idle; some five minutes
 	python -m pytest -rs --durations 5 --confcutdir tests/gpu tests/gpu
 
 slurm-test: $(READY)  ## a real one-node SLURM: the demo's graph, faults, a stranger's path; needs root, Debian's packages

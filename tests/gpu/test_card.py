@@ -63,7 +63,7 @@ IDLE = 0.08
 """The share of its time in which a card may have nothing to do between kernels of uncompiled layers (H200: 5.3%)."""
 STEPS, RESUMED_AFTER, KILLED_AT = 6, 3, 5
 CPU, SIZE = walk.CPU, walk.SIZE
-SETTINGS = training(SIZE, max_steps=STEPS, precision="float32", checkpoint_minutes=0)
+SETTINGS = training(SIZE, max_steps=STEPS, precision="float32", checkpoint_minutes=0, cpu_threads=1)
 SHAPES = ROUNDED if ON_CARD else NATURAL
 FAMILIES = {
     "roberta": ("simcse", "jtcse", "promptbert", "diffcse", "continue_mlm"),
@@ -279,7 +279,8 @@ def differing(one: Trained, other: Trained) -> list[str]:
 
 
 WAYS = {"float32": (SIZE, "float32"), "wide bfloat16": (WIDE, "bfloat16")}
-EACH_WAY = [(way, *one) for way in WAYS for one in ALL if way == "float32" or one[0] == "bert"]
+METHODS = [("bert", name) for name in CASES if "." not in name]  # without readings
+EACH_WAY = [("float32", *one) for one in ALL] + [("wide bfloat16", *one) for one in METHODS]
 
 
 class Steps(NamedTuple):
