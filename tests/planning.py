@@ -119,7 +119,7 @@ def planned_by_experiment(folder: Path, *arguments: str, configfile: str = DEMO)
     """As ``planned_jobs``, with a key for the figures of each experiment: ``draw_figures:demo``."""
     printed = _dry_run(folder, *arguments, configfile=configfile)
     planned = _rules_in(printed)
-    drawn = re.findall(r"^Job \d+: draw_figures experiment=(\w+)$", printed, flags=re.MULTILINE)
+    drawn = re.findall(r"^Job \d+: Draw the figures of (\w+); log: ", printed, flags=re.MULTILINE)
     assert planned.pop("draw_figures", 0) == len(drawn)
     return planned | Counter(f"draw_figures:{experiment}" for experiment in drawn)
 
