@@ -84,7 +84,7 @@ def cased(folder):
     content = json.loads((folder / "tokenizer.json").read_text())
     content["normalizer"]["lowercase"] = False
     (folder / "tokenizer.json").write_text(json.dumps(content))
-    return folder
+    return edited(folder, "tokenizer_config.json", tokenizer_class="BertTokenizer", do_lower_case=False)
 
 
 def half(root):
