@@ -19,6 +19,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -48,7 +50,7 @@ LONGEST_ANSWER = 8 << 20  # bytes; the rest of an answer is not read
 _SENT_HEADERS = {
     "host", "accept", "accept-encoding", "authorization", "connection", "content-length", "content-type", "user-agent",
 }  # fmt: skip
-_READ_HEADERS = {"content-type", "location", "retry-after"}
+_READ_HEADERS = {"content-type", "date", "location", "retry-after"}
 T = TypeVar("T")
 _keys: set[str] = set()
 """Keys that this process has read from the environment; they are removed from every message."""
@@ -109,7 +111,7 @@ def raise_for_status(status: int, headers: Mapping[str, str], message: str, plac
 
     Args:
         status: HTTP status. A redirection ends the job: it might send the key, or the texts, to another server.
-        headers: Headers of the response; a number of seconds in Retry-After is respected.
+        headers: Headers of the response; Retry-After is respected, in seconds or as a date.
         message: The server's message, redacted.
         place: Block of the configuration, for the error message.
     """
@@ -131,9 +133,29 @@ def raise_for_status(status: int, headers: Mapping[str, str], message: str, plac
             f"{problem}. The quota is used up; finished answers are kept. Top it up and run again."
         )
     if status in (408, 409, 429) or status >= 500:
-        seconds = headers.get("Retry-After", "")
-        raise Transient(response, float(seconds) if re.fullmatch(r"\d+(\.\d+)?", seconds) else None)
+        raise Transient(response, _retry_after(headers))
     raise NoAnswer("refused", problem)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait by the header Retry-After, which has a number of seconds or a date; None without a usable one.
+
+    A date is compared with the server's own clock, if its answer has one: this machine's may be wrong.
+    """
+    asked = headers.get("Retry-After", "").strip()
+    if re.fullmatch(r"\d+(\.\d+)?", asked):
+        return float(asked)
+    until, sent = _moment(asked), _moment(headers.get("Date", ""))
+    return None if until is None else max(0.0, (until - (sent or datetime.now(UTC))).total_seconds())
+
+
+def _moment(text: str) -> datetime | None:
+    """The moment of an HTTP date; None if the text is none."""
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _may_pass(failure: BaseException) -> bool:
@@ -218,7 +240,8 @@ class Client(httpx2.Client):
         return answer
 
     def _take_turn(self, _state: RetryCallState) -> None:
-        time.sleep(self._ledger.turn(self._place, self._calls.per_second, self._calls.per_day))
+        calls = self._calls
+        time.sleep(self._ledger.turn(self._place, calls.per_second, calls.per_day, calls.workers))
 
     def _failure(self, problem: str) -> ApiError:
         advice = "Finished answers are kept; run again when the server is back."
@@ -362,11 +385,8 @@ def collect_answers(
     rows = {key: engine.judge(row) for key, row in stored.items() if ledger.read_only or row.is_final}
     missing = [request for key, request in wanted.items() if key not in rows]
     if missing and ledger.read_only:
-        problem = f"{len(missing)} of {len(wanted)} answers are not in the ledger"
-        raise ApiError(
-            f"{engine.place}: {problem}, and the study is offline, or may not write there. "
-            "Run it once with offline: false."
-        )
+        problem = f"{len(missing)} of {len(wanted)} answers are not in the ledger {ledger.path}"
+        raise ApiError(f"{engine.place}: {problem}, and {ledger.why_read_only}")
     if not ledger.read_only:
         ledger.save(row for key, row in rows.items() if row != stored[key])
     watch.count_stored(rows.values())

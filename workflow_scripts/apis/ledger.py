@@ -12,6 +12,10 @@ decide the answer), its answer and its status:
 The first three are final; the next job sends failed requests again. The server's address and the client are attributes
 of a row and decide nothing.
 
+A new ledger is written whole under another name and then linked to its own, so an existing file that is empty, or has
+other tables, is never a new one: it is refused. The ledger and its locks have the permissions of their folder: in a
+folder that a group may write, all users of the group share them.
+
 A process that asks an engine holds the lock of a file beside the ledger, so that no two processes pay for a request;
 the kernel releases it however the process ends. Rates and daily budgets of providers are in the ledger, so that all
 jobs share them.
@@ -31,30 +35,34 @@ import hashlib
 import json
 import os
 import sqlite3
+import stat
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 from workflow_scripts.errors import ApiError, DataError
 
 Status = Literal["usable", "rejected", "refused", "failed"]
 
-_TABLES = """
+_VERSION = 2  # of the tables
+_TABLES = f"""
 BEGIN IMMEDIATE;
-CREATE TABLE IF NOT EXISTS requests (key BLOB PRIMARY KEY, engine TEXT NOT NULL, model TEXT NOT NULL,
+CREATE TABLE requests (key BLOB PRIMARY KEY, engine TEXT NOT NULL, model TEXT NOT NULL,
     source TEXT NOT NULL, target TEXT NOT NULL, text TEXT NOT NULL, settings TEXT NOT NULL, answer TEXT,
     status TEXT NOT NULL, reason TEXT NOT NULL, asked_at TEXT NOT NULL, cost_usd REAL, attributes TEXT NOT NULL,
     checksum BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS providers (name TEXT PRIMARY KEY, free_at REAL NOT NULL, day TEXT NOT NULL,
+CREATE TABLE providers (name TEXT PRIMARY KEY, free_at REAL NOT NULL, day TEXT NOT NULL,
     sent INTEGER NOT NULL);
-PRAGMA user_version = 2;
+PRAGMA user_version = {_VERSION};
 COMMIT;
 """
+_ALLOW = "chmod -R g+rwX"
 _BUSY_SECONDS = 120  # longest wait for another writer's transaction, which takes milliseconds
 
 
@@ -134,13 +142,52 @@ def _unpacked(packed: Sequence[Any]) -> Row | None:
         return None
 
 
+def _create(path: Path) -> None:
+    """Write a ledger without answers at ``path``, unless another process does so first."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    new = Path(name)
+    try:
+        with closing(sqlite3.connect(new)) as database:
+            database.executescript(_TABLES)
+        _share(new, path.parent)
+        try:
+            with suppress(FileExistsError):
+                path.hardlink_to(new)
+        except OSError:  # the file system has no links
+            if not path.exists():
+                new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _share(file: Path, folder: Path) -> None:
+    """Let those read and write a new file who may read and write its folder, whatever this process's umask."""
+    owner = folder.stat()
+    is_sticky = owner.st_mode & stat.S_ISVTX  # as /tmp, where files are their owner's
+    with suppress(PermissionError):  # of a user who is not in the folder's group
+        os.chown(file, -1, owner.st_gid)
+    file.chmod(owner.st_mode & (0o644 if is_sticky else 0o666))
+
+
+def _open_lock(path: Path) -> IO[bytes]:
+    """Open a file to be locked; create it if it is missing."""
+    with suppress(FileExistsError):
+        path.touch(exist_ok=False)
+        _share(path, path.parent)
+    try:
+        return path.open("r+b")
+    except PermissionError:  # another user's: reading is enough for a lock, except over NFS
+        return path.open("rb")
+
+
 class Ledger(AbstractContextManager["Ledger"]):
     """An open ledger; its methods are thread-safe."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Open the ledger at ``path`` or create it.
 
-        It is read-only if ``read_only`` is set or this user may not write the file.
+        It is read-only if ``read_only`` is set, or this user may not write the file or, for its journal, the folder.
 
         Raises:
             DataError: if the file is not a ledger, is damaged, or cannot be used by this user.
@@ -148,16 +195,25 @@ class Ledger(AbstractContextManager["Ledger"]):
         self.path = path
         self._checked = False
         self._lock = threading.RLock()
-        self.read_only = read_only or (path.exists() and not os.access(path, os.W_OK))
-        mode = "ro" if self.read_only and path.exists() else "rwc"
         path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            _create(path)
+        locked = [place for place in (path, path.parent) if not os.access(place, os.W_OK)]
+        self.read_only = read_only or bool(locked)
+        self.why_read_only = "the study is offline. Run it once with offline: false."
+        for place in [] if read_only else locked[:1]:
+            self.why_read_only = f"this user may not write {place}. Allow it: {_ALLOW} {path.parent}"
+        mode = "ro" if self.read_only else "rw"
         with self._reading():
             self._database = sqlite3.connect(
                 f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=_BUSY_SECONDS, isolation_level=None,
                 check_same_thread=False,
             )  # fmt: skip
-            if self._database.execute("PRAGMA user_version").fetchone() == (0,):
-                self._database.executescript(_TABLES)
+            (version,) = self._database.execute("PRAGMA user_version").fetchone()
+        if version != _VERSION:
+            found = "empty" if path.stat().st_size == 0 else "another database"
+            advice = "Restore a copy of your answers, or delete the file to begin a new ledger"
+            raise DataError(f"{path}: {found}, not a ledger of answers. {advice}.")
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -219,7 +275,7 @@ class Ledger(AbstractContextManager["Ledger"]):
     @contextmanager
     def asking(self, engine: str, place: str) -> Iterator[None]:
         """Hold the lock of an engine; if another process holds it, say so for the block ``place``, and wait."""
-        with Path(f"{self.path}.{engine}.lock").open("w") as lock:
+        with _open_lock(Path(f"{self.path}.{engine}.lock")) as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -241,8 +297,15 @@ class Ledger(AbstractContextManager["Ledger"]):
             )
         return dated
 
-    def turn(self, provider: str, per_second: float | None, per_day: int | None) -> float:
+    def turn(self, provider: str, per_second: float | None, per_day: int | None, waiting: int) -> float:
         """Count one request to a provider; returns the seconds to wait before it is sent.
+
+        Args:
+            provider: Block of the configuration.
+            per_second: Maximum rate of its requests, or None.
+            per_day: Maximum number of its requests in a day (UTC), or None.
+            waiting: Maximum number of requests that wait at the same time. Longer waits can only come from a clock that
+                was ahead when an earlier request was counted, and are cut.
 
         Raises:
             ApiError: if the provider's requests of this day (UTC) are used up.
@@ -258,7 +321,8 @@ class Ledger(AbstractContextManager["Ledger"]):
                 problem = f"the {per_day} requests a day of per_day are sent (day {today} UTC)"
                 advice = "Finished answers are kept; run again tomorrow, or raise per_day."
                 raise ApiError(f"{provider}: {problem}. {advice}")
-            begins = max(moment, free_at)
+            longest = waiting / per_second if per_second else 0
+            begins = max(moment, min(free_at, moment + longest))
             values = (provider, begins + (1 / per_second if per_second else 0), today, sent + 1)
             self._database.execute("INSERT OR REPLACE INTO providers VALUES (?, ?, ?, ?)", values)
         return begins - moment

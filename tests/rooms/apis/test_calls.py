@@ -36,12 +36,19 @@ def test_a_status_ends_the_job_is_retried_or_concerns_one_request(statuses, head
             raise_for_status(status, headers, message, "llms.toy")
 
 
-@pytest.mark.parametrize(
-    ("header", "wait"), [("2.5", 2.5), ("3", 3), ("-3", None), ("soon", None)],
-)  # fmt: skip
-def test_retry_after_is_read_as_seconds(header, wait):
+DATES = {"Date": "Sun, 06 Nov 1994 08:49:37 GMT"}
+WAITS = [
+    ({"Retry-After": "2.5"}, 2.5), ({"Retry-After": " 3"}, 3), ({"Retry-After": "-3"}, None), ({"Retry-After": "soon"}, None), ({}, None),
+    (DATES | {"Retry-After": "Sun, 06 Nov 1994 08:50:00 GMT"}, 23), (DATES | {"Retry-After": "Sun Nov  6 08:50:00 1994"}, 23),
+    (DATES | {"Retry-After": "Sunday, 06-Nov-94 08:50:00 GMT"}, 23), (DATES | {"Retry-After": "Sun, 06 Nov 1994 08:00:00 GMT"}, 0),
+    ({"Date": "none", "Retry-After": "Sun, 06 Nov 1994 08:00:00 GMT"}, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("headers", "wait"), WAITS)
+def test_retry_after_is_read_as_seconds_or_as_a_date(headers, wait):
     with pytest.raises(Transient) as failure:
-        raise_for_status(429, {"Retry-After": header}, "", "llms.toy")
+        raise_for_status(429, headers, "", "llms.toy")
     assert failure.value.retry_after == wait
 
 

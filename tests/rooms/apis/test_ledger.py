@@ -1,9 +1,12 @@
 """The ledger: what is written stays, is checked, is asked once, and can be mended and moved."""
 
+import os
 import random
 import shutil
 import sqlite3
 import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 import pytest
@@ -64,19 +67,101 @@ def test_many_rows_are_saved_at_once_and_a_later_one_takes_the_place_of_an_earli
 def test_a_rate_is_one_for_all_processes(tmp_path, monkeypatch):
     monkeypatch.setattr("workflow_scripts.apis.ledger.time", SimpleNamespace(time=lambda: 1000.0))
     with Ledger(tmp_path / "answers.sqlite") as one, Ledger(tmp_path / "answers.sqlite") as two:
-        waits = [ledger.turn("google", 10, None) for ledger in (one, two) * 3]
+        waits = [ledger.turn("google", 10, None, 8) for ledger in (one, two) * 3]
     assert waits == pytest.approx([0, 0.1, 0.2, 0.3, 0.4, 0.5])
 
 
 def test_a_days_budget_is_one_for_all_processes_and_new_the_next_day(tmp_path, monkeypatch):
     with Ledger(tmp_path / "answers.sqlite") as one, Ledger(tmp_path / "answers.sqlite") as two:
         for ledger in (one, two, one):
-            assert ledger.turn("google", None, 3) == 0
+            assert ledger.turn("google", None, 3, 8) == 0
         with pytest.raises(ApiError, match=r"google: the 3 requests a day of per_day are sent"):
-            two.turn("google", None, 3)
-        assert two.turn("another", None, 3) == 0
+            two.turn("google", None, 3, 8)
+        assert two.turn("another", None, 3, 8) == 0
         monkeypatch.setattr("workflow_scripts.apis.ledger.now", lambda: "2999-01-01T00:00:00Z")
-        assert two.turn("google", None, 3) == 0
+        assert two.turn("google", None, 3, 8) == 0
+
+
+def test_a_clock_that_was_ahead_makes_nobody_wait(tmp_path, monkeypatch):
+    with Ledger(tmp_path / "answers.sqlite") as ledger:
+        for moment, expected in ((90_000.0, 0), (1000.0, 0.8), (1000.0, 0.8), (1005.0, 0)):
+            clock = SimpleNamespace(time=lambda now=moment: now)
+            monkeypatch.setattr("workflow_scripts.apis.ledger.time", clock)
+            assert ledger.turn("google", 10, None, 8) == pytest.approx(expected)
+
+
+# Other users
+
+
+def test_an_empty_or_foreign_file_is_refused_and_left_as_it_is(tmp_path):
+    (tmp_path / "empty.sqlite").touch()
+    with sqlite3.connect(tmp_path / "other.sqlite") as database:
+        database.execute("CREATE TABLE mine (x)")
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    for name, found in (("empty", "empty"), ("other", "another database")):
+        with pytest.raises(DataError, match=rf"{name}\.sqlite: {found}, not a ledger.*Restore a copy"):
+            Ledger(tmp_path / f"{name}.sqlite")
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_a_ledger_and_its_locks_are_as_open_as_their_folder(tmp_path):
+    umask = os.umask(0o077)
+    try:
+        for mode, files in ((0o770, 0o660), (0o755, 0o644), (0o700, 0o600), (0o1777, 0o644)):
+            folder = tmp_path / f"{mode:o}"
+            folder.mkdir()
+            folder.chmod(mode)
+            with Ledger(folder / "answers.sqlite") as ledger, ledger.asking("google", "here"):
+                modes = {file.name: file.stat().st_mode & 0o777 for file in folder.iterdir()}
+            assert modes == {"answers.sqlite": files, "answers.sqlite.google.lock": files}
+    finally:
+        os.umask(umask)
+
+
+def as_another_user(do, *groups):
+    """What a function returns, as text, in a child process of a user with umask 077 and some groups."""
+    read, write = os.pipe()
+    if not (child := os.fork()):
+        os.setgroups(groups)
+        os.setgid(34568)
+        os.setuid(34568)
+        os.umask(0o077)
+        try:
+            os.write(write, str(do()).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    with os.fdopen(read) as said:
+        return said.read()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as other users")
+@pytest.mark.parametrize(("mode", "shared"), [(0o770, True), (0o755, False)])
+def test_users_of_one_group_share_a_ledger_if_its_folder_is_theirs(mode, shared):
+    with TemporaryDirectory() as place:  # not below pytest's folder, which is closed to other users
+        os.chown(place, -1, 34567)
+        Path(place).chmod(mode)
+        path, umask = Path(place, "answers.sqlite"), os.umask(0o077)
+        try:
+            with Ledger(path) as ledger, ledger.asking("google", "here"):
+                ledger.save([row(1)])
+        finally:
+            os.umask(umask)
+        theirs = Request("google", "", "en", "fr", "theirs")
+
+        def write():
+            with Ledger(path) as ledger:
+                if not ledger.read_only:
+                    with ledger.asking("google", "here"):
+                        ledger.save([Row(theirs, "theirs", "usable")])
+                return ledger.why_read_only if ledger.read_only else "written"
+
+        alone = f"this user may not write {path}. Allow it: chmod -R g+rwX {place}"
+        assert as_another_user(write, 34567) == ("written" if shared else alone)
+        with Ledger(path) as ledger:
+            kept = ledger.find([theirs, request(1)])
+        assert len(kept) == 1 + shared
 
 
 # Damage
