@@ -47,6 +47,36 @@ rule translate_shard:
         translate_shard.shell
 
 
+compare_round_trips = JobSpec(
+    "data.round_trip_similarities.compare_round_trips",
+    settings=outside.comparison(SETTINGS),
+)
+
+
+rule compare_round_trips:
+    """Compare the round trips of one part with their sentences, by an encoder."""
+    input:
+        trips="<results>/corpora/{corpus}/round_trip/{scatteritem}.parquet",
+        encoder=path_if_set("<results>/encoders/{encoder}/record.json", setting("round_trip.similarity")),
+        code=compare_round_trips.code,
+    output:
+        similarities="<results>/corpora/{corpus}/similarities/{scatteritem}.parquet",
+    log:
+        "<logs>/compare_round_trips/{corpus}/{scatteritem}.log",
+    benchmark:
+        "<benchmarks>/compare_round_trips/{corpus}/{scatteritem}.tsv"
+    wildcard_constraints:
+        corpus=name_pattern(blocks_with(SETTINGS.corpora, "round_trip")),
+    resources:
+        **job_resources(8, hours=4, loads=lambda w: [SETTINGS.round_trip.similarity.encoder]),
+    params:
+        **compare_round_trips.params,
+    message:
+        "Compare part {wildcards.scatteritem} of corpus {wildcards.corpus} with its round trips; log: {log}"
+    shell:
+        compare_round_trips.shell
+
+
 gather_round_trips = JobSpec(
     "data.round_trip_corpora.gather_round_trips",
     settings=lambda w: outside.round_trips(SETTINGS, w.corpus),
@@ -58,6 +88,11 @@ rule gather_round_trips:
     input:
         sentences=lambda w: f"<results>/corpora/{trip(w).corpus}/train.parquet",
         trips=gather.round_trip("<results>/corpora/{{corpus}}/round_trip/{scatteritem}.parquet"),
+        similarities=(
+            gather.round_trip("<results>/corpora/{{corpus}}/similarities/{scatteritem}.parquet")
+            if SETTINGS.round_trip.similarity
+            else []
+        ),
         code=gather_round_trips.code,
     output:
         train="<results>/corpora/{corpus}/train.parquet",

@@ -58,6 +58,10 @@ ROUND_TRIPS = pa.schema(
 """Round trips of sentences: row in the corpus, sentence, its translation, the translation back, and the outcome
 (``data.round_trips``). A translation that is not usable is null."""
 
+TRIP_COSINES = pa.schema([("row", pa.int32()), ("own", pa.float32()), ("other", pa.float32())])
+"""Comparison of round trips that may be trained on: row in the corpus, cosine with its own sentence, and the largest
+cosine with another sentence of its chunk (``data.round_trip_similarities``)."""
+
 EXEMPLARS = pa.schema(
     [
         ("sentence", pa.string()),

@@ -1,11 +1,15 @@
-"""Reject unusable answers of translators and language models, and take usual wrappers off good ones.
+"""Judge answers of translators and language models by what a right one is, and repair damaged characters.
 
-Servers send error pages with status 200, answers in another language, or the same words for every request; models
-comment on the task, or refuse it. Such an answer must not become training text. A fault is a short reason, the same for
-all answers with that fault, so that reports can count them.
+Servers send error pages with status 200, answers to another request, remarks, loops and half sentences. Lists of wrong
+forms never end, so that an answer is compared with what it must be:
 
-A list that a model wrote is read without thoughts, control tokens, list marks, quotes and remarks. A wrapper of another
-form stays, and ``leftover`` names it: such an answer is rejected.
+* A translation is one bare text like its original: characters of writing, no marks around it that the original lacks,
+  no further sentence, the same kind of end, no loop, a similar length, in its language (``translation_fault``).
+* A completion is a list of exactly the sentences asked for, and nothing else (``items_in``); each is one plain sentence
+  (``sentence_fault``).
+
+Whether a translation has the meaning of its original is seen when it is translated back (``data.round_trip_checks``).
+A fault is a short reason, the same for all answers with that fault, so that reports can count them.
 
 Languages are detected by py3langid, naive Bayes over byte n-grams for 140 languages. An answer is rejected if the
 probability of its language is below 0.01. Of 907 sentences of Wikipedia translated by Apertium to Spanish and Catalan
@@ -15,25 +19,17 @@ of Spanish ones passed off as Catalan.
 
 # ruff: noqa: RUF001  (marks of many scripts)
 import html
+import json
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
-_ERROR = re.compile(
-    r"error\s*[45]\d\d\b|\b[45]\d\d\s+(?:error|too many|bad request|forbidden|internal|bad gateway|service unav)"
-    r"|that.s an error|that.s all we know|too many requests|internal server error|bad gateway"
-    r"|service (?:is )?(?:temporarily )?unavailable"
-    r"|gateway time-?out|rate limit|quota (?:is |was )?exceeded|unusual traffic|captcha|access denied|mymemory warning"
-    r"|please (?:log|sign) in to|enable javascript|invalid api key|request (?:has )?timed out",
-    re.IGNORECASE,
-)
-_MARKUP = re.compile(
-    r"<!doctype|</?(?:html|head|body|div|span|p|br|a|b|i|font|script|title|h[1-6])\b[^<>]*>|&(?:nbsp|amp|lt|gt|quot|apos|#x?[\da-f]+);",
-    re.IGNORECASE,
-)
+import ftfy
+
 # A text and its translation differ in length by a factor of 3 at most, and a word or two.
 _LENGTH_RATIO = 3
 _LENGTH_SLACK = 20  # bytes
@@ -51,42 +47,46 @@ _CODES = {
 """Engines' names of languages that are not codes of ISO 639-1."""
 
 
-def error_text(answer: str, question: str) -> str | None:
-    """The fault of an answer that is a server's message, which may be temporary; None if it is not.
+# Characters
 
-    Args:
-        answer: The answer.
-        question: The request's text: the translation of a text about errors may look like an error.
+_ALPHABETS = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "HEBREW", "ARABIC", "GEORGIAN"})
+"""Scripts of which a word has one: look-alikes of letters are letters of another."""
+_SIGNS = frozenset("*_{}[]\\#&@|^~<>=+`•‣◦†‡※")
+"""Marks of markup, lists, tables and code; a translation has those of its original."""
+_WRITING = ("L", "M", "Nd", "Zs", "P", "Sc")
+"""Categories of Unicode of the characters of plain text."""
+_ALSO_WRITING = frozenset("\t\n\r°$+ºª\u200c\u200d")
+
+
+def repaired(answer: str, question: str = "") -> str:
+    """An answer with usual damage of its characters undone, unless the question has characters of that kind too.
+
+    HTML entities, also those encoded twice, and text in UTF-8 that was read in another encoding are decoded. Characters
+    without a width (directions, soft hyphens, byte order marks) are removed; joiners stay between letters of scripts
+    that need them.
     """
-    if _adds(_MARKUP, answer, question):
-        return "markup"
-    return "error message" if _adds(_ERROR, answer, question) else None
+    if "&" not in question:
+        answer = html.unescape(html.unescape(answer))
+    if not ftfy.is_bad(question):
+        answer = ftfy.fix_encoding(answer)
+    kept = (
+        letter
+        for before, letter in zip(" " + answer, answer, strict=False)
+        if unicodedata.category(letter) != "Cf" or letter in question or _joins(before, letter)
+    )
+    return unicodedata.normalize("NFC", "".join(kept)).strip()
 
 
-def _adds(pattern: re.Pattern[str], answer: str, question: str) -> bool:
-    """True if the pattern occurs in the answer and not in the question."""
-    return pattern.search(answer) is not None and pattern.search(question) is None
+def _joins(before: str, letter: str) -> bool:
+    """True for a joiner after a letter of a script in which joiners change the form of letters."""
+    return letter in "\u200c\u200d" and _script(before) not in {"", "LATIN", "CYRILLIC", "GREEK", "CJK"}
 
 
-def translation_fault(text: str, answer: str, source: str, target: str) -> str | None:
-    """The fault of a translation; None if it is usable.
-
-    Args:
-        text: The original.
-        answer: Its translation.
-        source: Language of the text, as the engine writes it.
-        target: Language of the answer.
-    """
-    if fault := text_fault(answer, text) or error_text(answer, text):
-        return fault
-    longer, shorter = sorted((len(answer.encode()), len(text.encode())), reverse=True)
-    if longer > _LENGTH_RATIO * shorter + _LENGTH_SLACK:
-        return "too long" if len(answer) > len(text) else "too short"
-    if _is_one_word(answer) and not _is_one_word(text):
-        return "one word over and over"
-    if not is_in(answer, target) and is_in(text, source):
-        return f"not in {target}"
-    return leftover(answer, text)
+@cache
+def _script(letter: str) -> str:
+    """The script of a letter or mark, by its name in Unicode; empty for other characters."""
+    is_letter = unicodedata.category(letter)[0] in "LM"
+    return unicodedata.name(letter, "").partition(" ")[0] if is_letter else ""
 
 
 def text_fault(answer: str, question: str) -> str | None:
@@ -99,9 +99,201 @@ def text_fault(answer: str, question: str) -> str | None:
     return None
 
 
-def _is_one_word(text: str) -> bool:
-    words = text.casefold().split()
-    return len(words) >= 8 and Counter(words).most_common(1)[0][1] > len(words) / 2
+def character_fault(answer: str, question: str) -> str | None:
+    """The fault of an answer with characters that plain text, or this one's original, lacks; None if it has none."""
+    if fault := text_fault(answer, question):
+        return fault
+    if ftfy.is_bad(answer) and not ftfy.is_bad(question):
+        return "mojibake"
+    added = {*answer} - {*question}
+    if "\n" in added or "\u2028" in added:
+        return "several lines"
+    if added & _SIGNS or any(not _is_writing(letter) for letter in added):
+        return "markup"
+    if any(map(_is_mixed, answer.split())) and not any(map(_is_mixed, question.split())):
+        return "letters of two alphabets in a word"
+    return None
+
+
+def _cries(text: str) -> int:
+    """The number of question and exclamation marks, which also stand for letters that could not be encoded."""
+    marks = unicodedata.normalize("NFKC", text)
+    return sum(marks.count(mark) for mark in "?!؟")
+
+
+def _is_writing(letter: str) -> bool:
+    return unicodedata.category(letter).startswith(_WRITING) or letter in _ALSO_WRITING
+
+
+def _is_mixed(word: str) -> bool:
+    return len({*map(_script, word)} & _ALPHABETS) > 1
+
+
+# The shape of a translation
+
+_CLOSERS = "\"'”’»›)\\]」』》"
+_END = re.compile(rf"[.!?…。！？।॥؟۔։།။៕·।;]+[{_CLOSERS}\s]*$")
+_DOTS = ("…", "...")
+_NO_ENDS = frozenset({"THAI", "LAO"})
+"""Scripts whose sentences end without a mark."""
+_NEXT = re.compile(
+    rf"(?:[^\W_]{{3,}}[{_CLOSERS}]*\.|[!?…。！？।؟])[{_CLOSERS}]*(?:\s+|(?<=[。！？]))[^\W_]"
+)
+"""The end of a sentence with the beginning of another; abbreviations have fewer letters."""
+_BRACKETS = re.compile(r"[(（\[【〔]")
+_COLON = re.compile(r"(?<!\d)[:：]|[:：](?!\d)")
+_PAUSE = re.compile(r"[—–;]")  # may become a colon
+_OPENERS = "\"'“‘„‚«‹「『《¿¡("
+_QUOTES = re.compile(r"[\"“”„‟«»‹›「」『』《》]")
+_QUOTED = re.compile(r"[\"'“‘„‚«‹「『《].*[\"'”’“‘»›」』》][.。]?", re.DOTALL)
+
+
+def shape_fault(answer: str, question: str) -> str | None:
+    """The fault of an answer that has more or less around it than its question: labels, remarks, quotes, a cut end."""
+    answer, question = answer.strip(), question.strip()
+    begins = answer.lstrip(_OPENERS + " ")
+    if question[:1].isalnum() and not begins[:1].isalnum():
+        return "other marks around it"
+    if _QUOTED.fullmatch(answer) and not _QUOTED.fullmatch(question):
+        return "other marks around it"
+    if len(_BRACKETS.findall(answer)) > len(_BRACKETS.findall(question)):
+        return "a remark in brackets"
+    if len(_COLON.findall(answer)) > len(_COLON.findall(question)) + len(_PAUSE.findall(question)):
+        return "a label"
+    if _cries(answer) > _cries(question):
+        return "question or exclamation marks"
+    quotes = len(_QUOTES.findall(answer)) - len(_QUOTES.findall(question))
+    if quotes > 2 or (quotes > 0 and quotes % 2):  # a pair may be added, around a title
+        return "quotation marks"
+    if answer.endswith(_DOTS) and not question.endswith(_DOTS):
+        return "cut end"
+    if _END.search(question) and not _END.search(answer) and not _NO_ENDS & {*map(_script, answer)}:
+        return "cut end"
+    if sentences(answer) > sentences(question):
+        return "more sentences"
+    if answer.isupper() and not question.isupper():
+        return "capitals"
+    return "a loop" if is_loop(answer) and not is_loop(question) else None
+
+
+def sentences(text: str) -> int:
+    """The number of sentences of a text, by their ends."""
+    return 1 + sum(not found[0][-1].islower() for found in _NEXT.finditer(text))
+
+
+def is_loop(text: str) -> bool:
+    """True if words, or characters, of a text repeat: a phrase that follows itself, or few distinct n-grams.
+
+    A phrase is in a loop if it comes four times in a row, three times if it has several words, twice if it has five.
+    """
+    words = _words(text)
+    for period in range(1, len(words) // 2 + 1):
+        copies = 4 if period == 1 else 3 if period < 5 else 2
+        if _longest_run(words, period) >= (copies - 1) * period:
+            return True
+    letters = "".join(words)
+    if any(
+        _longest_run(letters, period) >= max(12, 3 * period) for period in range(1, len(letters) // 4 + 1)
+    ):
+        return True
+    pairs = [*pairwise(words)]
+    if sum(before == after for before, after in pairs) >= 4:
+        return True
+    return len(pairs) >= 10 and len({*pairs}) < 0.6 * len(pairs)
+
+
+def _longest_run(items: Sequence[str], period: int) -> int:
+    """The largest number of consecutive items that are equal to the item one period before."""
+    run = longest = 0
+    for before, item in zip(items, items[period:], strict=False):
+        run = run + 1 if item == before else 0
+        longest = max(longest, run)
+    return longest
+
+
+# Translations
+
+_ERROR = re.compile(
+    r"error\s*[45]\d\d\b|\b[45]\d\d\s+(?:error|too many|bad request|forbidden|internal|bad gateway|service unav)"
+    r"|that.s an error|that.s all we know|too many requests|rate limit|quota (?:is |was )?exceeded|mymemory warning",
+    re.IGNORECASE,
+)
+"""Messages that translators send in place of a translation now and then: the request is sent again."""
+
+
+def error_text(answer: str, question: str) -> str | None:
+    """The fault of an answer that is a server's message, which may be temporary; None if it is not.
+
+    Args:
+        answer: The answer.
+        question: The request's text: the translation of a text about errors may look like an error.
+    """
+    if "<" in answer and "<" not in question:
+        return "markup"
+    return "error message" if _ERROR.search(answer) and not _ERROR.search(question) else None
+
+
+def translation_fault(text: str, answer: str, source: str, target: str) -> str | None:
+    """The fault of a translation; None if it is usable.
+
+    Args:
+        text: The original.
+        answer: Its translation.
+        source: Language of the text, as the engine writes it.
+        target: Language of the answer.
+    """
+    if fault := character_fault(answer, text) or error_text(answer, text):
+        return fault
+    longer, shorter = sorted((len(answer.encode()), len(text.encode())), reverse=True)
+    if longer > _LENGTH_RATIO * shorter + _LENGTH_SLACK:
+        return "too long" if len(answer) > len(text) else "too short"
+    if fault := shape_fault(answer, text):
+        return fault
+    return f"not in {target}" if not is_in(answer, target) and is_in(text, source) else None
+
+
+_LEFT = (
+    0.3  # of Apertium's round trips through Spanish and Catalan, none of 4,000 has as many words of the pivot
+)
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def trip_fault(sentence: str, pivot: str, back: str) -> str | None:
+    """The fault of a round trip beside its sentence, which is in the same language; None if it is usable.
+
+    Args:
+        sentence: The original.
+        pivot: Its translation.
+        back: The translation of that.
+    """
+    if fault := character_fault(back, sentence) or shape_fault(back, sentence):
+        return fault
+    if {_script(letter) for letter in back if letter.isalpha()} - {*map(_script, sentence)}:
+        return "letters of another script"
+    if not {*_numbers(back)} <= {*_numbers(sentence), *re.findall(r"\d+", sentence)}:
+        return "other numbers"
+    own, between, returned = map(_words, (sentence, pivot, back))
+    left = sum(word in between and word not in own for word in returned)
+    if left > _LEFT * len(returned) or _has_left(sentence, pivot) or _has_left(pivot, back):
+        return "partly untranslated"
+    return None
+
+
+def _has_left(text: str, translation: str) -> bool:
+    """True if a translation has a phrase of its original: four words that are no names, and a third of the text."""
+    before, after = text.split(), translation.split()
+    start, _, size = SequenceMatcher(None, before, after, autojunk=False).find_longest_match()
+    common = sum(word[0].islower() for word in before[start : start + size])
+    return common >= 4 and size >= _LEFT * len(before)
+
+
+def _numbers(text: str) -> Iterator[str]:
+    """The numbers of a text in digits, without separators."""
+    return (re.sub(r"\D", "", found) for found in _NUMBER.findall(text))
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip(".,;:!?…\"'()") for word in text.casefold().split()]
 
 
 def is_in(text: str, language: str) -> bool:
@@ -126,23 +318,6 @@ def language_detector() -> Any:
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
-_WORK = r"(?:translat|traduc|tradu[çz]|traduir|traduk|übersetz|vertal|перев|翻)"
-_SERVES = (
-    rf"(?:help\w*|assist\w*|{_WORK}\w*|provid\w*|comply|complet\w*|generat\w*|writ\w*|fulfil\w*|process\w*|engag\w*|discuss"
-    r"|continue|comfortable|requests?|content|guidelines?|polic(?:y|ies)|ayud\w*|aide\w*|helfen)"
-)
-_DECLINES = re.compile(
-    r"\b(?:I|no|je|ich)\b[^.!?]{0,30}"
-    r"(?:\b(?:(?:rather|prefer) not|not|cannot|unable|declin\w+|refuse|afraid|puedo|puc|peux pas|nicht)\b|n.t\b)"
-    rf"[^.!?]{{0,40}}\b{_SERVES}\b"
-    r"|^\W*I(?:.d| would) (?:rather|prefer) not\b"
-    r"|\b(?:content|request|prompt|text|sentence)\b.{0,20}\b"
-    r"(?:violates|is against|(?:was|been) (?:blocked|flagged|filtered)"
-    rf"|(?:cannot|can.t|could not) be (?:{_WORK}|processed|completed))",
-    re.IGNORECASE,
-)
-
-
 def repeated(pairs: Iterable[tuple[str, str]]) -> set[str]:
     """Answers that several different texts got; they must be messages of the server.
 
@@ -165,125 +340,112 @@ def repeated(pairs: Iterable[tuple[str, str]]) -> set[str]:
 _GOOD_ENDS = {
     "unknown", "stop", "eos", "eos_token", "end_turn", "stop_sequence", "end", "complete", "completed", "finished",
 }  # fmt: skip
-_PAGE = re.compile(r"<!doctype|</?(?:html|head|body|title|script)\b", re.IGNORECASE)
-_REFUSAL = re.compile(
-    r"^\W*(?:i.m sorry|i am sorry|sorry, |(?:my )?apologies|i apologi[sz]e|unfortunately, i\b|i can.?not|i can.t"
-    r"|i.m unable|i am unable|i won.t|i must decline|as an? (?:ai|large) )",
-    re.IGNORECASE,
-)
-_SERVICE = re.compile(
-    r"https?://|www\.|\b(?:upgrade|subscribe|sign (?:up|in)|log in|top up|powered by|generated by"
-    r"|(?:terms|conditions) of (?:service|use)|privacy policy|(?:customer|contact) support|free (?:tier|trial)"
-    r"|language model|chatbot|chatgpt|openai|api|usage limits?)\b"
-    r"|\byour (?:\w+ )?(?:account|subscription|plan|quota|credits?|balance|trial|session|requests?|usage|prompt)\b",
-    re.IGNORECASE,
-)
-
-
-def service_fault(line: str) -> str | None:
-    """The fault of a generated line that is a message of the service; None if it is not."""
-    if error_text(line, "") or _SERVICE.search(line):
-        return "a service's sentence"
-    return "refusal" if _DECLINES.search(line) else None
-
-
-def broken_off(finish_reason: str) -> bool:
-    """True if a model stopped before the end of its text; "unknown" stands for a server that gives no reason."""
-    return finish_reason.casefold() not in _GOOD_ENDS
-
-
-def completion_fault(completion: str, finish_reason: str, prompt: str) -> str | None:
-    """The fault of a completion as a whole; its lines are checked one by one (``data.exemplar_writing``)."""
-    if finish_reason in ("content_filter", "refusal"):
-        return finish_reason.replace("_", " ")
-    if len(completion) > 100_000:
-        return "too long"
-    if _adds(_PAGE, completion, prompt):
-        return "markup"
-    answer = without_thinking(completion).strip()
-    if not answer:
-        return "thinking alone" if completion.strip() else "empty"
-    if _REFUSAL.match(answer) or ("\n" not in answer and _adds(_DECLINES, answer, prompt)):
-        return "refusal"
-    return text_fault(completion, prompt) or error_text(answer, prompt)
-
-
-# Wrappers
-
 _THOUGHT_ENDS = re.compile(
-    r"</think(?:ing)?>|</thought>|\[/THINK\]|<\|end_of_thought\|>|<\|channel\|>final<\|message\|>|assistantfinal"
+    r"</(?:\w+:)?th(?:ink(?:ing)?|ought)>|\[/THINK\]|<\|end_of_thought\|>|<\|channel\|>final<\|message\|>"
 )
-_THOUGHT_BEGINS = re.compile(r"<think(?:ing)?>|<thought>|\[THINK\]|<\|channel\|>")
-_TOKEN = re.compile(r"<[|｜][^<>\n]{1,40}[|｜]>(?:assistant|model)?|</?s>|<[be]os>|<(?:start|end)_of_turn>")
-_UNSEEN = re.compile("[\ufeff\u200b\u2060\u200e\u200f\u2066-\u2069]")
-_ENTITY = re.compile(r"&#?\w+;")
-_SIGNS = frozenset("*_`<>{}[]|\\#^~=→⇒➜➔⟶◁▷•●▪►│")
-_RULE = re.compile(
-    r"\s*(?:```.*|~~~.*|[-*_=~|:\s]{3,}|[\[\]{}(),\s]*|\W*(?:sentence)?\s*\d{1,3}\W*)\s*", re.IGNORECASE
-)
-_BOLD = re.compile(r"\*\*|__")
-_ITEM = re.compile(
-    r"\s*(?:[#(]?(?:sentence\s*)?(?:\d{1,3}(?:\.\d+|/\d+)*|[ivx]{1,5}|[一二三四五六七八九十]{1,3})\)?\s*(?:[.):\]](?=[\s*\"“])|、)"
-    r"|\(?[^\W\d_]\)\s|[(\[]\d{1,3}[)\]]\s|#?\d{1,3}(?:\s+[-–—]\s|\t)|(?:[-*+•–—→]|#{1,6}|>)\s|[①-⓿❶-➓•]|-(?=[^\W\d]))\s*",
-    re.IGNORECASE,
-)
-_NAMED = re.compile(r"\W*(?:[^\W_]+\s){0,2}[^\W_]+\s*:\s+(?=\S)")
-_REMARK = re.compile(r"(?<=[.!?…])[\"'”’]?\s+(?:[—–-]+\s.*|[(\[][^()]*[)\]])$|\s*\(\d+ \w+\)$")
-_SHELL = re.compile(
-    r"(?P<mark>[*_`]{1,3})(?P<emphasised>(?:(?!(?P=mark)).)+)(?P=mark)|[\"'“«](?P<quoted>[^\"“”«»]+)[\"'”»],?"
-)
+"""Marks of common models between their thoughts and their answer, which servers may leave in the text."""
+_TOKENS = re.compile(r"(?:<[|｜][^<>\n]{1,40}[|｜]>|</?s>|<eos>|<end_of_turn>|```)$")
+_FENCE = re.compile(r"^```\w*\n")
+_MARKERS = (re.compile(r"(\d{1,3})[.)]\s+"), re.compile(r"[-*•]\s+()"), re.compile(r"()"))
+"""Marks of the items of a list: numbers, bullets, or none."""
+_PAIRS = (("**", "**"), ('"', '"'), ("“", "”"))
+"""Marks around each item of a list that are taken off."""
 
 
-def decoded(answer: str, question: str = "") -> str:
-    """An answer with HTML entities decoded, unless the question has some too."""
-    for _twice in range(0 if _ENTITY.search(question) else 2):
-        answer = _ENTITY.sub(lambda match: html.unescape(match[0]), answer)
-    return answer
-
-
-def without_thinking(completion: str) -> str:
-    """A completion without control tokens, and without thoughts between marks of the usual models."""
-    answer = _THOUGHT_ENDS.split(completion)[-1]  # the model's template may have opened the thought
-    return _TOKEN.sub("", _THOUGHT_BEGINS.split(answer)[0])
-
-
-def leftover(text: str, question: str) -> str | None:
-    """The kind of wrapper that remains around or within a text; None if it is bare."""
-    if "\n" in text and "\n" not in question:
-        return "several lines"
-    return "markup" if (_SIGNS & {*text}) - {*question} else None
-
-
-def items_in(completion: str, *, cut_off: bool = False) -> tuple[list[str], int]:
-    """The bare items of a list that a model wrote.
+def completion_fault(completion: str, finish_reason: str, count: int | None) -> str | None:
+    """The fault of a completion that should be a list of sentences, and nothing else; None if it is.
 
     Args:
-        completion: Text that the model wrote. If most lines have a list mark, lines without one are not items.
-        cut_off: The last line is incomplete, and not an item.
-
-    Returns:
-        The items, and the number of other lines.
+        completion: Text that a model wrote.
+        finish_reason: Why it ended; "unknown" stands for a server that gives no reason.
+        count: Number of sentences that were asked for; None for any text.
     """
-    text = _BOLD.sub("", without_thinking(_UNSEEN.sub("", decoded(completion))).strip())
-    lines = [part.strip() for line in text.splitlines() for part in _parts(line) if not _RULE.fullmatch(part)]
-    lines = lines[: len(lines) - cut_off]
-    marked = [line for line in lines if _ITEM.match(line)]
-    items = marked if len(marked) >= max(2, len(lines) / 2) else lines
-    if len(items) > 2 and all(map(_NAMED.match, items)):
-        items = [_NAMED.sub("", line, count=1) for line in items]
-    return [_bare(line) for line in items], len(lines) - len(items)
+    if finish_reason in ("content_filter", "refusal"):
+        return finish_reason.replace("_", " ")
+    if not completion.strip():
+        return "empty"
+    if finish_reason.casefold() not in _GOOD_ENDS:
+        return "cut off"
+    if count is None:
+        return text_fault(completion, "")
+    items = items_in(completion, count)
+    if items is None:
+        return f"not a list of {count} sentences"
+    return next(filter(None, map(sentence_fault, items)), None)
 
 
-def _parts(line: str) -> list[str]:
-    """The items of one line, which may be numbered sentences."""
-    is_numbered = re.match(r"\s*\(?1[.)]\s", line)
-    return re.split(r"(?<=[.!?\"])\s+(?=\(?\d{1,2}[.)]\s)", line) if is_numbered else [line]
+def items_in(completion: str, count: int) -> list[str] | None:
+    """The items of a list of exactly ``count`` texts, which must be the whole answer; None if it is no such list.
+
+    The list is a value of JSON with ``count`` texts, or lines: all with the numbers 1 to ``count``, all with bullets,
+    or all without marks. Lines with marks may follow one that ends with a colon. Around the list, thoughts of common
+    models, a fence of code and tokens of the end are left out.
+    """
+    text = _THOUGHT_ENDS.split(repaired(completion))[-1].strip()
+    text = _FENCE.sub("", _TOKENS.sub("", text).rstrip())
+    if (texts := _texts_of_json(text)) is not None:
+        return [item.strip() for item in texts] if len(texts) == count else None
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) == count + 1 and lines[0].endswith(":"):
+        if _MARKERS[-1].fullmatch(_mark(lines[1])):
+            return None
+        lines = lines[1:]
+    marks = [_mark(line) for line in lines]
+    numbers = [mark.rstrip(".) \t") for mark in marks]
+    if len(lines) != count or (
+        len({*marks}) > 1 and numbers != [str(number) for number in range(1, count + 1)]
+    ):
+        return None
+    return _bare([line[len(mark) :] for line, mark in zip(lines, marks, strict=True)])
 
 
-def _bare(line: str) -> str:
-    """An item without mark, remark, emphasis and quotes."""
-    mark = _ITEM.match(line)
-    line = _REMARK.sub("", line[mark.end() if mark else 0 :].strip())
-    while found := _SHELL.fullmatch(line):
-        line = (found["emphasised"] or found["quoted"]).strip()
-    return line
+def _texts_of_json(text: str) -> list[str] | None:
+    """The texts in a value of JSON, or in its lines: one for each of the objects of a list; None if it is no JSON."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(value, dict) and len(value) == 1:
+        (value,) = value.values()
+    if not isinstance(value, list):
+        return None
+    each = [
+        [part for part in item.values() if isinstance(part, str)] if isinstance(item, dict) else [item]
+        for item in value
+    ]
+    flat = [texts[0] if len(texts) == 1 else None for texts in each]
+    return [item if isinstance(item, str) else "" for item in flat]
+
+
+def _mark(line: str) -> str:
+    found = next(filter(None, (marker.match(line) for marker in _MARKERS)))
+    return found[0]
+
+
+def _bare(items: list[str]) -> list[str]:
+    """Items without marks around them, if all have the same."""
+    for begin, end in _PAIRS:
+        if all(item.startswith(begin) and item.endswith(end) for item in items):
+            return [item[len(begin) : -len(end)] for item in items]
+    return items
+
+
+_PLAIN = re.compile(r"[^\W\d_](?:[^\W_]|[ ,;'’“”\"\-–—%$€£]|\.(?=\S))*[^\W_“”\"][.!?]")
+_BREAK = re.compile(r"[.!?…]\s|[.!?][^\W\d_]{3}")
+
+
+def sentence_fault(text: str) -> str | None:
+    """The fault of a text that should be one plain sentence; None if it is one.
+
+    A plain sentence begins with a capital letter, has only words, numbers and usual punctuation, ends with its only
+    full stop, question or exclamation mark, and repeats no phrase. A colon would follow a label.
+    """
+    if fault := character_fault(text, ""):
+        return fault
+    if not _PLAIN.fullmatch(text) or not (text[0].isupper() or text[0].lower() == text[0].upper()):
+        return "no plain sentence"
+    if _BREAK.search(text[:-1]):
+        return "more than a sentence"
+    if text.isupper() or len({_script(letter) for letter in text if letter.isalpha()}) > 1:
+        return "no plain sentence"
+    return "a loop" if is_loop(text) else None

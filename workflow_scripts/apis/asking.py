@@ -37,7 +37,7 @@ IN_A_ROW = 5
 """Requests in a row without a usable answer after which the engine, not the requests, is considered broken."""
 _SUSPICIOUS_ROW = 3  # unusable answers in a row at the end of a job; the next job asks for them again
 REPEATED = "given to several different sentences"
-_FINAL_REASONS = (REPEATED, "garbled", "no completion", "broken characters")
+_FINAL_REASONS = (REPEATED, "no completion", "broken characters")
 """Reasons that cannot be checked again from the stored answer alone."""
 _QUOTA = re.compile(
     r"insufficient[_ ]quota|quota (is |was )?(exceeded|exhausted)|exceeded your (current )?quota|insufficient balance",

@@ -14,37 +14,54 @@ from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.apis import LlmBlock, Price
 
+_SENTENCES = {"type": "array", "items": {"type": "string"}}
+_LIST = {
+    "type": "object",
+    "properties": {"sentences": _SENTENCES},
+    "required": ["sentences"],
+    "additionalProperties": False,
+}
+_SCHEMA = {"type": "json_schema", "json_schema": {"name": "sentences", "strict": True, "schema": _LIST}}
+"""The parameter that asks for a list of sentences as JSON. Their number is not in it: some servers refuse limits."""
+
 
 class Llm(Engine):
     """One model on one server."""
 
-    def __init__(self, block: LlmBlock, place: str, ledger: Ledger) -> None:
+    def __init__(self, block: LlmBlock, place: str, ledger: Ledger, sentences: int | None = None) -> None:
         """Prepare a client; the key is read at the first call.
 
         Args:
             block: One block of ``llms``.
             place: Its name, for messages; requests of all its jobs are counted together.
             ledger: Counts requests.
+            sentences: Number of sentences that each completion must have, and nothing else; None for any text.
         """
         self._block = block
+        self._sentences = sentences
+        self.asks_json = sentences is not None and block.response_format == "json_schema"
+        """True while JSON by a schema is asked for."""
         self.place = place
         self.model = block.model
         self.calls = block.calls
-        deciding = block.model_dump(include={"temperature", "seed", "max_completion_tokens"})
-        self.settings = json.dumps(deciding, sort_keys=True)
         self.client = Client(block.calls, place, block.base_url, ledger)
 
     def request(self, prompt: str) -> Request:
         """The request for the completion of ``prompt``."""
-        return Request("openai", self.model, "", "", prompt, self.settings)
+        deciding = self._block.model_dump(include={"temperature", "seed", "max_completion_tokens"})
+        if self.asks_json:
+            deciding["response_format"] = _SCHEMA
+        return Request("openai", self.model, "", "", prompt, json.dumps(deciding, sort_keys=True))
 
     def fault(self, row: Row) -> str | None:
         """The fault of a completion as a whole; None if it is usable."""
-        return completion_fault(row.answer or "", row.noted.get("finish_reason", "unknown"), row.request.text)
+        # Earlier versions stored reasons as servers sent them, such as numbers.
+        finish_reason = str(row.noted.get("finish_reason", "unknown"))
+        return completion_fault(row.answer or "", finish_reason, self._sentences)
 
     def answer(self, request: Request) -> Row:
         """Complete the prompt of a request; returns its row."""
-        block, complete = self._block, self._call(request.text)
+        block, complete = self._block, self._call(request)
         text, noted, fault = self.client.call(lambda: _read(complete()))
         if block.answers_as is not None and not fault and noted["model"] not in block.answers_as:
             problem = f"asked '{block.model}', answered by '{noted['model']}'"
@@ -52,7 +69,7 @@ class Llm(Engine):
         cost = _cost(noted["prompt_tokens"], noted["completion_tokens"], block.price)
         return self.row(request, text, noted | {"endpoint": block.base_url}, cost, fault)
 
-    def _call(self, prompt: str) -> Callable[[], Any]:
+    def _call(self, request: Request) -> Callable[[], Any]:
         """A call of the server, which returns the SDK's raw response."""
         from openai import OpenAI, omit  # takes a second
 
@@ -61,6 +78,7 @@ class Llm(Engine):
             block.tokens_parameter: block.max_completion_tokens,
             "temperature": block.temperature,
             "seed": block.seed,
+            "response_format": json.loads(request.settings).get("response_format"),
         }
         key = key_from(block.key_variable, self.place)
         # Address and key override the SDK's environment variables; the client drops the headers that others add.
@@ -68,7 +86,7 @@ class Llm(Engine):
         return partial(
             model.chat.completions.with_raw_response.create,
             model=block.model,
-            messages=[{"role": "user", "content": prompt}],
+            messages=[{"role": "user", "content": request.text}],
             extra_headers={"Authorization": f"Bearer {key}" if key else omit},
             timeout=block.calls.timeout_seconds,
             **{name: value for name, value in optional.items() if value is not None},
@@ -96,14 +114,16 @@ def _read(response: Any) -> tuple[str, dict[str, Any], str | None]:
         fields = ("model", "choices", "usage", "error")
         model, choices, usage, error = (getattr(answer, name, None) for name in fields)
     except (ValueError, RecursionError):
-        return body, _noted(None, None), "garbled"
+        raise NoAnswer("failed", "broken off", body) from None
     if error and not choices:
         raise NoAnswer("failed", "no completion", str(error))
     noted = _noted(model, usage)
     try:
         choice = (choices or [])[0]
         text = "" if choice.message.content is None else choice.message.content
-        noted["finish_reason"] = "refusal" if choice.message.refusal else choice.finish_reason or "unknown"
+        said = choice.finish_reason or "unknown"
+        reason = said if isinstance(said, str) else json.dumps(said, default=str)
+        noted["finish_reason"] = "refusal" if choice.message.refusal else reason
     except (TypeError, LookupError, AttributeError):
         return body, noted, "no completion"
     return (text, noted, None) if isinstance(text, str) else (body, noted, "no completion")

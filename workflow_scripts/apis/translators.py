@@ -19,7 +19,7 @@ import deep_translator.google
 import deep_translator.libre
 import httpx2
 
-from workflow_scripts.apis.answer_checks import decoded, error_text, repeated, translation_fault
+from workflow_scripts.apis.answer_checks import error_text, repaired, repeated, translation_fault
 from workflow_scripts.apis.asking import (
     REPEATED,
     Client,
@@ -161,7 +161,7 @@ class Apertium(Translator):
             raise ApiError(f"{self.place}: apertium {self._pair} {problem}. Install it again.")
         answers = [" ".join(_ESCAPED.sub(r"\1", text.removesuffix(_END)).split()) for text in texts]
         pairs = zip(requests, answers, strict=True)
-        return [self.row(request, answer, {}) for request, answer in pairs]
+        return [self.row(request, repaired(answer, request.text), {}) for request, answer in pairs]
 
     def _run(self, text: str) -> str:
         command = ["bash", "-o", "pipefail", "-c", self._command]
@@ -255,14 +255,24 @@ class _Web(Translator):
             return text.strip()
         if not isinstance(answer, str):
             raise NoAnswer("failed", "no translation", str(answer))
-        bare = decoded(answer, text)
+        if not self._is_whole(_REQUESTS.last.text):
+            raise NoAnswer("failed", "broken off", answer)
+        bare = repaired(answer, text)
         if fault := error_text(bare, text):
             raise NoAnswer("failed", fault, bare)
         return bare
 
+    def _is_whole(self, body: str) -> bool:
+        """True if a response does not break off within its translation; broken JSON is no answer anyway."""
+        return True
+
     def _translator(self) -> Any:
         """An object of deep_translator for one request: it stores the text, so threads must not share it."""
         raise NotImplementedError
+
+
+_ELEMENT = re.compile(r"<div[^>]*class=.(?:t0|result-container)\b")  # read by deep_translator
+_CLOSED = re.compile(_ELEMENT.pattern + r".*?</div>", re.DOTALL)
 
 
 class Google(_Web):
@@ -279,6 +289,10 @@ class Google(_Web):
         except deep_translator.exceptions.LanguageNotSupportedException:
             problem = f"{direction.source} to {direction.target}: Google lacks one of these languages"
             raise ApiError(f"{self.place}: {problem}. Name languages it supports.") from None
+
+    def _is_whole(self, body: str) -> bool:
+        """True if the element with the translation is closed: a parser of HTML closes it where the page ends."""
+        return _ELEMENT.search(body) is None or _CLOSED.search(body) is not None
 
     def _translator(self) -> Any:
         return deep_translator.GoogleTranslator(self.direction.source, self.direction.target)

@@ -1,7 +1,8 @@
 """Exemplars written by a language model, which is called until its sentences cover the list of words."""
 
+import hashlib
+import json
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
@@ -11,15 +12,7 @@ from string import Template
 import numpy as np
 import pyarrow as pa
 
-from workflow_scripts.apis.answer_checks import (
-    broken_off,
-    is_in,
-    items_in,
-    leftover,
-    likely_language,
-    service_fault,
-    text_fault,
-)
+from workflow_scripts.apis.answer_checks import is_in, items_in, likely_language, sentence_fault
 from workflow_scripts.apis.asking import IN_A_ROW, Watch, collect_answers, redacted
 from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
 from workflow_scripts.apis.llm import Llm, usage_by_model
@@ -38,20 +31,13 @@ from workflow_scripts.data.word_lists import top_words
 from workflow_scripts.errors import ApiError, ConfigError
 from workflow_scripts.progress import progress
 from workflow_scripts.provenance.job import Job
+from workflow_scripts.provenance.record import Input
 from workflow_scripts.settings.apis import LlmBlock
 from workflow_scripts.settings.corpora import LlmPool
 
-_CHATTER = re.compile(
-    r":\s*$|^\W*(?:sure\b|certainly\b|of course\b|okay[,.!]|here (?:are|is)\b|below (?:are|is)\b|i hope\b|let me know\b"
-    r"|note\b[^.]*:|these sentences\b|each sentence\b|feel free\b|please let\b)",
-    re.IGNORECASE,
-)
-_WHOLE = re.compile(r"[\"'“\u2018(]?[^\W_].*[^\W_][%.!?\"'”\u2019)]*")
-_CUT = re.compile(r"(?:[,;:(\-\u2013\u2014…]|\.\.\.)$")
-
 
 class ModelValidator(Validator):
-    """Checks sentences of a model, which may leave out full stops, break off, or change the language.
+    """Checks sentences of a model: each is one plain sentence in the language of the list of words.
 
     Each call asks for other words, so a sentence that answers several calls was written for none of them.
     """
@@ -63,12 +49,8 @@ class ModelValidator(Validator):
         return kept
 
     def no_sentence(self, sentence: str) -> str | None:
-        """The reason why a line is not a sentence; None if it is one."""
-        if _CUT.search(sentence):
-            return "cut end"
-        if not _WHOLE.fullmatch(sentence):
-            return "other marks around it"
-        if fault := leftover(sentence, "") or text_fault(sentence, "") or service_fault(sentence):
+        """The reason why a text is not a sentence; None if it is one."""
+        if fault := sentence_fault(sentence):
             return fault
         return None if is_in(sentence, self.language) else f"not in {self.language}"
 
@@ -111,6 +93,8 @@ def write_pool(
     calls: list[Row] = []
     watch = Watch(llm.place, pool.max_calls)
     waiting = prompts(template, words, pool, place)
+    if llm.asks_json:
+        _choose_form(llm, ledger, next(prompts(template, words, pool, place)))
     problem = None
     with progress(pool.max_calls, "exemplars", "call") as bar:
         while batch := [llm.request(prompt) for prompt in islice(waiting, _least_calls(pool, candidates))]:
@@ -135,6 +119,13 @@ def write_pool(
     )
 
 
+def _choose_form(llm: Llm, ledger: Ledger, prompt: str) -> None:
+    """Send the first prompt, and ask for text from now on if the server refuses to answer with JSON by a schema."""
+    request = llm.request(prompt)
+    first = collect_answers([request], ledger, llm, Watch(llm.place, 1))[request.key]
+    llm.asks_json = first.status != "refused"
+
+
 def _useless(place: str, last: Row, validator: ModelValidator) -> ApiError:
     """The error for a model whose first answers have no usable sentence."""
     problem = f"{IN_A_ROW} answers without a usable sentence; refused: {dict(validator.refused)}"
@@ -146,19 +137,6 @@ def _least_calls(pool: LlmPool, candidates: list[Candidate]) -> int:
     """The smallest number of calls that can give the missing sentences; a few, until one has given a sentence."""
     least = max(1, math.ceil((pool.sentences - len(candidates)) / pool.sentences_per_call))
     return least if candidates else min(least, IN_A_ROW)
-
-
-def sentences_in(completion: str, *, cut_off: bool = False) -> tuple[list[str], Counter[str]]:
-    """The sentences of a completion, and the number of other lines by reason.
-
-    Args:
-        completion: Text that a model wrote.
-        cut_off: The model was stopped, so the last line is incomplete.
-    """
-    items, others = items_in(completion, cut_off=cut_off)
-    kept = [item for item in items if item and not _CHATTER.search(item)]
-    is_cut = int(cut_off and bool(completion.strip()))
-    return kept, +Counter({"cut off": is_cut, "chatter": len(items) - len(kept) + others})
 
 
 def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Iterator[str]:
@@ -182,18 +160,24 @@ def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Itera
         yield prompt
 
 
-def _usable(row: Row, call: int, validator: ModelValidator, limit: int) -> list[Candidate]:
+def _usable(row: Row, call: int, validator: ModelValidator, count: int) -> list[Candidate]:
     """The valid sentences of a completion; an unusable completion is counted."""
-    if row.status != "usable" or row.answer is None:
-        reason = (
-            f": {row.reason}" if row.status == "rejected" else ""
-        )  # other reasons are messages of a server
+    sentences = items_in(row.answer or "", count) if row.status == "usable" else None
+    if sentences is None:
+        # Other reasons are messages of a server.
+        reason = f": {row.reason}" if row.status == "rejected" else ""
         validator.refused[f"completion {row.status}{reason}"] += 1
         return []
-    sentences, dropped = sentences_in(row.answer, cut_off=broken_off(row.noted["finish_reason"]))
-    dropped["more than asked for"] = max(0, len(sentences) - limit)
-    validator.refused += dropped
-    return validator.accept(sentences[:limit], row.noted["model"], [call] * len(sentences[:limit]))
+    return validator.accept(sentences, row.noted["model"], [call] * count)
+
+
+def _source(llm: Llm, block: LlmBlock, calls: list[Row]) -> Input:
+    """The record's entry for a model: its name, the form of answers that was asked for, and their hash."""
+    form = "JSON" if llm.asks_json else "text"
+    refused = ", since the server refuses JSON by a schema"
+    told = refused if form == "text" and block.response_format == "json_schema" else ""
+    digest = hashlib.sha256(json.dumps([row.answer for row in calls]).encode()).hexdigest()
+    return Input(path=f"llm:{llm.model} asked for {form}{told}", sha256=digest)
 
 
 def write_exemplars(job: Job) -> None:
@@ -206,11 +190,11 @@ def write_exemplars(job: Job) -> None:
     validator = ModelValidator(pool, words, token_counter(job.inputs["encoder"].parent))
     template = job.inputs["prompt"].read_text("utf-8")
     with Ledger(ledger_path(), read_only=is_offline()) as ledger:
-        llm = Llm(block, f"llms.{pool.llm}", ledger)
+        llm = Llm(block, f"llms.{pool.llm}", ledger, pool.sentences_per_call)
         chosen, calls = write_pool(llm, ledger, template, words, validator, pool, place)
     tables = {
         "exemplars": pool_table(chosen),
         "dropped": table_of(sorted(validator.refused.items()), DROPPED),
         "usage": pa.Table.from_pandas(usage_by_model(calls), USAGE, preserve_index=False),
     }
-    job.write(tables, labels=[pool.label])
+    job.write(tables, foreign={"model": _source(llm, block, calls)}, labels=[pool.label])

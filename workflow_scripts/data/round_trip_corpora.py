@@ -2,7 +2,8 @@
 
 Paraphrases are positives. ``unchanged`` rows are kept or dropped as configured for the corpus, since a rule-based
 engine leaves one sentence in thirty unchanged. All other rows are dropped and counted, as are rows with a translation
-that several different sentences got.
+that several different sentences got, and rows whose round trip is unlike its sentence or nearer to another one
+(``data.round_trip_similarities``). If these are more than a share, the translator is at fault, and the job stops.
 """
 
 from collections import Counter
@@ -11,27 +12,77 @@ import pandas as pd
 import pyarrow as pa
 
 from workflow_scripts.apis.answer_checks import repeated
-from workflow_scripts.columns import DROPPED, ROUND_TRIPS, SENTENCES, TRIPLES
+from workflow_scripts.columns import DROPPED, ROUND_TRIPS, SENTENCES, TRIP_COSINES, TRIPLES
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.corpora import Shape
+from workflow_scripts.settings.corpora import Shape, Thresholds
+
+UNLIKE, ASTRAY = "rejected: unlike its sentence", "rejected: nearer to another sentence"
+"""Outcomes of round trips that the comparison rejects."""
 
 
-def to_train_on(trips: pa.Table, base: pa.Table, shape: Shape) -> tuple[pa.Table, Counter[str]]:
+def judge(trips: pd.DataFrame, similarities: pa.Table | None, settings: Thresholds | None) -> pd.Series:
+    """The outcomes of round trips after the comparison with their sentences; without one, as they are.
+
+    Args:
+        trips: Columns of ``columns.ROUND_TRIPS``.
+        similarities: Columns of ``columns.TRIP_COSINES``, a row for each round trip that may be trained on.
+        settings: The thresholds.
+
+    Raises:
+        DataError: if more round trips are rejected than ``rejected_share``; the one that is least like its sentence is
+            shown.
+    """
+    outcomes = trips["outcome"].copy()
+    if similarities is None or settings is None:
+        return outcomes
+    compared = similarities.to_pandas().set_index("row")
+    unlike = compared.index[compared["own"] < settings.minimum]
+    astray = compared.index[compared["other"] > compared["own"]]
+    outcomes[trips["row"].isin(astray)] = ASTRAY
+    outcomes[trips["row"].isin(unlike)] = UNLIKE
+    rejected = unlike.union(astray)
+    if len(rejected) > settings.rejected_share * len(compared):
+        worst = trips.set_index("row").loc[compared["own"].idxmin()]
+        found = (
+            f"{len(rejected)} of {len(compared)} round trips are unlike their sentences, or nearer to others"
+        )
+        shown = f"{worst['sentence']!r} came back as {worst['back']!r}, by way of {worst['pivot']!r}"
+        raise DataError(
+            f"{found}, more than rejected_share {settings.rejected_share:g}: {shown}. Correct the translator, and "
+            "remove its answers from the ledger (docs/provenance.md), or raise rejected_share."
+        )
+    return outcomes
+
+
+def to_train_on(
+    trips: pa.Table,
+    base: pa.Table,
+    shape: Shape,
+    similarities: pa.Table | None,
+    thresholds: Thresholds | None,
+) -> tuple[pa.Table, Counter[str]]:
     """Select the rows for training, in the requested form.
 
     Args:
         trips: Columns of ``columns.ROUND_TRIPS``.
         base: The corpus that was translated, columns of ``columns.SENTENCES``.
         shape: The form, and the treatment of unchanged rows.
+        similarities: Comparison of the round trips with their sentences, columns of ``columns.TRIP_COSINES``; None
+            leaves it out.
+        thresholds: When a compared round trip is rejected.
 
     Returns:
         Triples without negatives, or sentences at the positions of the base sentences (``columns``); and the
         number of dropped rows by outcome. Of equal sentences, the first is kept.
+
+    Raises:
+        DataError: if too many round trips are unlike their sentences.
     """
     rows = trips.to_pandas()
+    rows["outcome"] = judge(rows, similarities, thresholds)
     wanted = ["paraphrase", "unchanged"] if shape.unchanged == "keep" else ["paraphrase"]
     usable = rows[rows["outcome"].isin(wanted)]
     dropped = Counter(rows["outcome"].drop(usable.index))
@@ -59,7 +110,15 @@ def gather_round_trips(job: Job) -> None:
     if trips["row"].to_pylist() != list(range(len(asked))) or not trips["sentence"].equals(asked["sentence"]):
         found = f"{len(trips)} rows; the corpus has {len(asked)}, or others"
         raise DataError(f"{job.many('trips')[0].parent}: {found}. Delete the folder and run again.")
-    train, dropped = to_train_on(trips, base, shape)
+    thresholds = job.settings["similarity"]
+    if thresholds is not None:
+        thresholds = Thresholds.parse(thresholds, "round_trip.similarity")
+    compared = [read_table(path, TRIP_COSINES) for path in job.many("similarities")]
+    similarities = pa.concat_tables(compared) if compared else None
+    try:
+        train, dropped = to_train_on(trips, base, shape, similarities, thresholds)
+    except DataError as error:
+        raise DataError(f"corpora.{name}: {error}") from None
     if not len(train):
         raise DataError(
             f"corpora.{name}: no round trip may be trained on ({dict(dropped)}). Look at its parts."

@@ -21,6 +21,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from workflow_scripts.apis.answer_checks import trip_fault
 from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
 from workflow_scripts.apis.translators import Direction, Translator, make_translator, translate_all
 from workflow_scripts.columns import ROUND_TRIPS, SENTENCES
@@ -44,7 +45,10 @@ def classify_trip(sentence: str, pivot: Row, back: Row | None, limits: Limits) -
         return "unchanged"
     if len(returned) < limits.shortened_ratio * len(words):
         return "shortened"
-    return "lengthened" if len(words) < limits.shortened_ratio * len(returned) else "paraphrase"
+    if len(words) < limits.shortened_ratio * len(returned):
+        return "lengthened"
+    fault = trip_fault(sentence, pivot.answer, back.answer)
+    return f"rejected: {fault}" if fault else "paraphrase"
 
 
 def _left(before: str, after: str) -> float:

@@ -443,6 +443,8 @@ def _run_findings(study: Study) -> Iterator[str]:
         yield from wrong
         return
     named: set[str | None] = {pool.encoder for pool in settings.exemplars.values()}
+    if settings.round_trip.similarity:
+        named.add(settings.round_trip.similarity.encoder)
     if EXTRACTION in settings.experiments:
         encoder = settings.extraction.encoder
         named.add(encoder)

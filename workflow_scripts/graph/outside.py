@@ -26,7 +26,7 @@ from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.graph.slices import as_json, get_path
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.apis import ApertiumBlock
-from workflow_scripts.settings.corpora import Corpus, Shape, Translation
+from workflow_scripts.settings.corpora import Corpus, Limits, Shape, Thresholds, Translation
 from workflow_scripts.settings.extraction import LocalWords, PackagedWords
 from workflow_scripts.settings.sources import (
     READERS,
@@ -347,14 +347,24 @@ def translation_service(settings: Configuration, corpus: str) -> str:
 def _engine(settings: Configuration, corpus: str) -> dict[str, Settings]:
     """The blocks behind a translation."""
     block = settings.translators[settings.round_trip_behind(corpus).translator]
-    return {"translator": block, "limits": settings.round_trip}
+    limits = settings.round_trip.model_dump(include={*Limits.model_fields})
+    return {"translator": block, "limits": Limits(**limits)}
+
+
+def comparison(settings: Configuration) -> str:
+    """Settings that decide the cosines of round trips with their sentences, without the thresholds."""
+    compared = settings.round_trip.similarity
+    return as_json({"similarity": compared and compared.model_dump(include={"encoder", "max_tokens"})})
 
 
 def round_trips(settings: Configuration, corpus: str) -> str:
     """Settings of what is made of a translation."""
     trip = settings.round_trip_behind(corpus)
     shape, label = trip.model_dump(include={*Shape.model_fields}), settings.corpora[corpus].label
-    return as_json({"shape": shape, "max_sentences": trip.max_sentences, "label": label})
+    compared = settings.round_trip.similarity
+    thresholds = compared and compared.model_dump(include={*Thresholds.model_fields})
+    rest = {"max_sentences": trip.max_sentences, "label": label}
+    return as_json({"shape": shape, "similarity": thresholds, **rest})
 
 
 def written_pool(settings: Configuration, pool: str) -> str:

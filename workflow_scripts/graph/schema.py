@@ -19,10 +19,10 @@ from workflow_scripts.settings.apis import LlmBlock, TranslatorBlock
 from workflow_scripts.settings.corpora import (
     Corpus,
     ExtractivePool,
-    Limits,
     LlmPool,
     RoundTrip,
     RoundTripCorpus,
+    RoundTrips,
     Words,
 )
 from workflow_scripts.settings.extraction import (
@@ -352,7 +352,7 @@ class Configuration(Settings):
     offline: bool = Field(description="Ask no translator or language model: kept answers alone.")
     translators: dict[Name, TranslatorBlock]
     llms: dict[Name, LlmBlock]
-    round_trip: Limits
+    round_trip: RoundTrips
     exemplars: dict[Name, Annotated[LlmPool | ExtractivePool, Field(discriminator="generator")]]
     exemplar_pools: list[Annotated[Name, Refers("exemplars")]] = Field(
         description="Pools that are made though no method may ask for them."

@@ -62,6 +62,9 @@ class LlmBlock(Settings):
     temperature: float | None = Field(ge=0, le=2, description="Sampling temperature; null: not sent.")
     seed: int | None = Field(description="Seed sent to the server; null: none.")
     max_completion_tokens: int = Field(gt=0, description="Longest completion, in the model's tokens.")
+    response_format: Literal["json_schema", "text"] = Field(
+        description="Form of answers to ask for: JSON by a schema, or, of a server that refuses to, text."
+    )
     tokens_parameter: Literal["max_tokens", "max_completion_tokens"] = Field(
         description="What the server calls the longest completion: newer models know the second name alone.",
         json_schema_extra=OPERATIONAL,

@@ -63,6 +63,41 @@ class Limits(Settings):
     )
 
 
+class Comparison(Settings):
+    """How round trips are compared with their sentences."""
+
+    encoder: EncoderName = Field(
+        description="Encoder of the comparison, which must know the language of the corpus; its last hidden states are "
+        "averaged."
+    )
+    max_tokens: int = Field(
+        gt=2, description="Maximum number of tokens that are compared; the rest is cut off."
+    )
+
+
+class Thresholds(Settings):
+    """When a round trip is rejected."""
+
+    minimum: float = Field(
+        gt=-1, lt=1, description="A round trip is rejected if its cosine with its sentence is smaller."
+    )
+    rejected_share: float = Field(
+        ge=0, lt=1, description="Maximum fraction of the compared round trips that may be rejected."
+    )
+
+
+class Similarity(Comparison, Thresholds):
+    """The whole block ``round_trip.similarity``."""
+
+
+class RoundTrips(Limits):
+    """The whole block ``round_trip``."""
+
+    similarity: Similarity | None = Field(
+        description="Comparison of round trips with their sentences; null: none, as in the papers."
+    )
+
+
 class Corpus(Settings):
     """A block of ``corpora`` that is taken from a dataset."""
 

@@ -20,7 +20,8 @@ WELL = [fault_server.foreign(text, "es") for text in TEXTS]
 PRICE = {"input_usd_per_million": 1, "output_usd_per_million": 2, "as_of": "2026-01-01"}
 MODEL = {
     "model": "deepseek-chat", "answers_as": None, "key_variable": "TOY_KEY", "temperature": 1.0, "seed": 7,
-    "max_completion_tokens": 64, "tokens_parameter": "max_tokens", "price": PRICE,
+    "max_completion_tokens": 64, "response_format": "text", "tokens_parameter": "max_tokens",
+    "price": PRICE,
 }  # fmt: skip
 PROPER = {
     "libretranslate": fault_server.libretranslate,
@@ -40,13 +41,13 @@ def make(ledger, monkeypatch):
     """A function that makes an engine's client of a server: a translator's, or that of a model itself."""
     monkeypatch.setenv("TOY_KEY", KEY)
 
-    def client(name, server=None, languages=("en", "es"), **changes):
+    def client(name, server=None, languages=("en", "es"), sentences=1, **changes):
         url = server.url if server else "http://absent.example/"
         monkeypatch.setitem(BASE_URLS, "GOOGLE_TRANSLATE", url)
         calls = CALLS | {one: changes.pop(one) for one in CALLS.keys() & changes.keys()}
         if name == "model":
             here = {"base_url": f"{url}v1", "calls": calls}
-            return Llm(LlmBlock.parse(MODEL | here | changes, "llms.toy"), "llms.toy", ledger)
+            return Llm(LlmBlock.parse(MODEL | here | changes, "llms.toy"), "llms.toy", ledger, sentences)
         libre = {"url": url, "key_variable": "TOY_KEY", "calls": calls}
         blocks = {
             "apertium": {"batch_sentences": 100, "timeout_seconds": calls["timeout_seconds"]} | changes,

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.fault_server import FaultServer, chat
+from tests.fault_server import FaultServer, chat, fault
 from tests.rooms.apis.conftest import KEY, PRICE, statuses
 from workflow_scripts.apis.ledger import Request, Row
 from workflow_scripts.apis.llm import usage_by_model
@@ -80,10 +80,12 @@ BODIES = [
 
 OF_NO_USE = [
     ("", "stop", "empty"), (None, "content_filter", "content filter"), (" \n", "stop", "empty"),
-    ("I'm sorry, but I can't help with that.", "stop", "refusal"), ("As an AI language model, I", "stop", "refusal"),
-    ("<think>Words, then. Five sentences", "length", "thinking alone"), ("Plan.</think>\n", "stop", "thinking alone"),
+    ("I'm sorry, but I can't. Ask for more.", "stop", "no plain sentence"), ("The old town", "length", "cut off"),
+    ("The old town", "stop", "no plain sentence"), ("Words.\nThe old town.", "stop", "not a list of 1 sentences"),
+    ("<think>Words, then. Five sentences", "length", "cut off"), ("Plan.</think>\n", "stop", "not a list of 1 sentences"),
     ("<html><body>Busy</body></html>", "stop", "markup"), ("The town \ud800 is old.", "stop", "broken characters"),
-    ("The town \x00 is old.", "stop", "broken characters"), ("Error 502: Bad Gateway", "stop", "error message"),
+    ("The town \x00 is old.", "stop", "broken characters"), ("Error 502: Bad Gateway", "stop", "no plain sentence"),
+    ("The old town is here.", 7, "cut off"), ("The old town is here.", {"type": "x"}, "cut off"), ("The old town.", ["stop"], "cut off"),
 ]  # fmt: skip
 KINDS = [
     *((lambda asked, body=body: body, "no completion", body) for body in BODIES),
@@ -106,10 +108,30 @@ def test_an_unusable_answer_is_paid_once_and_kept_with_the_reason(complete, serv
     assert usage.items() >= {"calls": 1, "prompt_tokens": 100, "completion_tokens": 50}.items()
 
 
-def test_a_text_that_is_cut_off_is_usable_up_to_its_last_line(complete):
-    with FaultServer(chat(finish="length")) as server:
+def test_a_body_that_breaks_off_is_asked_again_and_never_final(complete, ledger):
+    whole = chat()({})
+    script = [fault(200, whole[:length]) for length in (30, 120, len(whole) - 3)]
+    with FaultServer(chat(), script) as server:
+        assert (complete(server).status, len(server.requests)) == ("failed", 3)  # attempts
         row = complete(server)
-    assert (row.status, row.answer) == ("usable", "The old town is on the river.")
+        assert (row.status, len(server.requests)) == ("usable", 4)
+
+
+def test_a_row_with_a_stored_reason_that_is_no_text_is_read(complete, make, ask, ledger):
+    request = make("model").request("Write.")
+    ledger.save([Row(request, "The old town.", "usable", attributes='{"finish_reason": 7, "model": "m"}')])
+    assert complete(None).reason == "cut off"
+
+
+def test_json_is_asked_for_by_a_schema_and_read(make, ask):
+    said = '{"sentences": ["The old town.", "The river is near."]}'
+    with FaultServer(chat(lambda asked: said)) as server:
+        (row,) = ask(make("model", server, sentences=2, response_format="json_schema"), ["Write."])
+        (asked,) = server.requests
+    assert (row.status, row.answer) == ("usable", said)
+    form = asked["response_format"]
+    assert form["type"] == "json_schema"
+    assert form["json_schema"]["schema"]["properties"]["sentences"]["items"] == {"type": "string"}
 
 
 def test_another_model_that_answers_ends_the_job_or_is_recorded(complete, ledger):

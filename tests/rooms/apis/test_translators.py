@@ -80,7 +80,8 @@ WRONG = {
     "nothing": ("", 1, "rejected, empty"),
     "German": ("Der alte Fluss liegt im Norden der Stadt und die Kinder lesen dort ein Buch.", 1, "rejected, not in es"),
     "one word 400 times": ("río " * 400, 1, "rejected, too long: 'río"),
-    "one word a dozen times": ("río " * 12, 1, "rejected, one word over and over"),
+    "one word a dozen times": ("río " * 12, 1, "rejected, cut end"),
+    "a phrase four times": ("El río de la " * 4 + "ciudad.", 1, "rejected, a loop"),
     "the text itself": ("{q}", 1, "rejected, not in es"),
     "an unknown message in the language": ("Lo sentimos, esta función no está disponible ahora.", 1, "the same one"),
     "a lone surrogate": ("el río de la ciudad \ud800 está en el norte del país", 1, "rejected, broken characters"),
@@ -125,7 +126,7 @@ def test_offline_only_stored_rows_are_used(translate):
 
 
 KEPT = [
-    (WELL[0], "usable", ""), (f"{WELL[0]} **río**: river", "rejected", "markup"), (f"{WELL[0]} &apos;", "rejected", "markup"),
+    (WELL[0], "usable", ""), (f"{WELL[0]} **río**: river", "rejected", "markup"), (f"l&apos;un {WELL[0]}", "rejected", "markup"),
     (TEXTS[0], "rejected", "not in es"),
 ]  # fmt: skip
 
@@ -141,7 +142,7 @@ def test_a_stored_answer_is_judged_again_when_it_is_read(translate, make, ledger
 
 @pytest.mark.parametrize(
     ("said", "found"),
-    [("{} l&apos;un &amp;amp; l&#39;altre d&#x27;ici", "{} l'un & l'altre d'ici"), ("{}&lt;br&gt;", None)],
+    [("L&apos;un &#39; d&#x27;ici {}", "L'un ' d'ici {}"), ("{}&lt;br&gt;", None), ("L&amp;apos;un {}", "L'un {}")],
 )
 def test_entities_are_decoded_before_an_answer_is_judged(translate, said, found):
     with FaultServer(fault_server.translations(lambda text, target: said.replace("{}", WELL[0]))) as server:

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from tests import tiny
 from workflow_scripts.columns import EXEMPLARS
-from workflow_scripts.data.exemplar_writing import prompts, sentences_in
+from workflow_scripts.data.exemplar_writing import prompts
 from workflow_scripts.data.exemplars import Validator, greedy_cover, lacks, pool_table, token_counter
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.settings.corpora import ExtractivePool, LlmPool
@@ -40,31 +40,6 @@ def covered(texts, source="toy", places=None, **changes):
     candidates = rules.accept(texts, source, places or range(len(texts)))
     cover = greedy_cover(candidates, rules.listed, limits)
     return candidates, cover, lacks(cover, rules.listed, limits)
-
-
-@pytest.mark.parametrize(
-    ("completion", "sentences", "dropped", "cut_off"),
-    [
-        ('Here are 5 sentences:\n\n1. The town is old.\n2) **He was here.** (3 words)\n3: "It is new."',
-         ["The town is old.", "He was here.", "It is new."], {"chatter": 1}, False),
-        ("- One.\n* Two.\n\u2022 Three.", ["One.", "Two.", "Three."], {}, False),
-        ("Sentence 1: One.\nSentence 2: Two.", ["One.", "Two."], {}, False),
-        ("One.\n\n  Two.  \n", ["One.", "Two."], {}, False),
-        ("", [], {}, False),
-        ("**Sentence 1:** One.\n**Sentence 2:** Two", ["One.", "Two"], {}, False),
-        ("<think>\n1. No.\n</think>\n1. One.\n(2) Two.", ["One.", "Two."], {}, False),
-        ("Sure! Here they are:\nOne.\nTwo.\nI hope this helps!", ["One.", "Two."], {"chatter": 2}, False),
-        ("```\nOne.\n```\n---\n> *Two.*", ["One.", "Two."], {}, False),
-        ("1. In 1984, she left.\n2. 1985 was new.", ["In 1984, she left.", "1985 was new."], {}, False),
-        ("The snake_case and 3 * 4 stay.", ["The snake_case and 3 * 4 stay."], {}, False),
-        ("1. One.\n2. Half a", ["One."], {"cut off": 1}, True),
-        ("", [], {}, True),
-    ],
-)  # fmt: skip
-def test_numbers_thinking_markup_chatter_and_cut_lines_are_no_sentences(
-    completion, sentences, dropped, cut_off
-):
-    assert sentences_in(completion, cut_off=cut_off) == (sentences, dropped)
 
 
 def test_sentences_are_checked_by_every_rule_and_refusals_are_counted():

@@ -6,15 +6,24 @@ from hypothesis import strategies as st
 
 from workflow_scripts.apis.answer_checks import text_fault
 from workflow_scripts.apis.ledger import Request, Row
-from workflow_scripts.columns import ROUND_TRIPS, SENTENCES, TRIPLES
+from workflow_scripts.columns import ROUND_TRIPS, SENTENCES, TRIP_COSINES, TRIPLES
 from workflow_scripts.data.round_trip_corpora import to_train_on
+from workflow_scripts.data.round_trip_similarities import CHUNK, compare
 from workflow_scripts.data.round_trips import round_trips, shard_rows
-from workflow_scripts.settings.corpora import Limits, Shape
+from workflow_scripts.data.tables import table_of
+from workflow_scripts.errors import DataError
+from workflow_scripts.settings.corpora import Limits, Shape, Thresholds
 
-LIMITS = Limits(shards=4, untranslated_share=0.8, shortened_ratio=0.5, refused_share=0.01)
+LIMITS = Limits(shards=4, untranslated_share=0.8, shortened_ratio=0.66, refused_share=0.01)
 SENTENCE = "The old king built a new town by the river."
 PIVOT = "El rey viejo construyó una ciudad nueva por el río."
 BACK = "The old king constructed a new city by the river."
+
+
+def base_of(sentences):
+    """A corpus of sentences, in one document."""
+    places = pa.array(range(len(sentences)), pa.int32())
+    return pa.table([sentences, pa.array([0] * len(sentences), pa.int32()), places], schema=SENTENCES)
 
 
 def row_of(text, answer):
@@ -70,7 +79,7 @@ BASE = pa.table(
 )  # fmt: skip
 TRIPS = [
     ("a b c d e", "p q r s t", "a b x y z"), (SENTENCE, PIVOT, SENTENCE),
-    ("f g h i j", None, None), ("a b c n o", "u v w x y", "a b x y z"),
+    ("f g h i j", None, None), ("a b c n o", "u v w s t", "a b x y z"),
 ]  # fmt: skip
 
 
@@ -99,7 +108,7 @@ SHAPES = {
 
 @pytest.mark.parametrize(("made", "form", "unchanged", "rows", "dropped"), SHAPES.values(), ids=SHAPES)
 def test_rows_for_training_and_dropped_rows_by_reason(made, form, unchanged, rows, dropped):
-    table, counted = to_train_on(trips(*made), BASE, Shape(form=form, unchanged=unchanged))
+    table, counted = to_train_on(trips(*made), BASE, Shape(form=form, unchanged=unchanged), None, None)
     assert table.schema == (TRIPLES if form == "pairs" else SENTENCES)
     assert [tuple(row.values()) for row in table.to_pylist()] == rows
     assert counted == dropped
@@ -113,7 +122,43 @@ def test_kept_and_dropped_rows_add_up_and_nothing_unchanged_or_empty_is_a_pair(r
     base = pa.table(
         [[row[0] for row in rows], *[pa.array(np.arange(len(rows)), pa.int32())] * 2], schema=SENTENCES
     )
-    kept, dropped = to_train_on(trips(*rows), base, Shape(form=form, unchanged="drop"))
+    kept, dropped = to_train_on(trips(*rows), base, Shape(form=form, unchanged="drop"), None, None)
     assert len(kept) + dropped.total() == len(rows)
     if form == "pairs":
         assert all(row["positive"].strip() and row["positive"] != row["anchor"] for row in kept.to_pylist())
+
+
+# Comparison with the sentences
+
+
+def bags(texts):
+    """Vectors of texts that count their letters; cosines can be worked by hand."""
+    return np.array([[text.count(letter) + 1e-9 for letter in "abcd"] for text in texts], np.float32)
+
+
+def test_cosines_are_with_the_own_sentence_and_the_nearest_other_of_a_chunk():
+    sentences = ["a b", "c d", "A  b", "a a c"] + ["d"] * CHUNK
+    backs = ["a b", "a b", "b", "c"] + ["d"] * CHUNK
+    own, other = compare(sentences, backs, lambda texts: bags(map(str.casefold, texts)))
+    # By hand: (a b)(b) = 1/sqrt(2), (a a c)(c) = 1/sqrt(5), (a b)(a a c) = 2/sqrt(10), (c d)(c) = 1/sqrt(2).
+    assert own[:4] == pytest.approx([1, 0, 2**-0.5, 5**-0.5], abs=1e-6)
+    assert other[:4] == pytest.approx([2 * 10**-0.5, 1, 0, 2**-0.5], abs=1e-6)
+    assert own[4:] == pytest.approx(1) and other[-1] == -1  # equal sentences are no others
+
+
+KEPT = Thresholds(minimum=0.5, rejected_share=0.5)
+
+
+def test_round_trips_unlike_their_sentence_or_nearer_to_another_are_dropped_and_counted():
+    made = trips(*[(f"a b c {n}", f"p q r {n}", f"a b x {n}") for n in range(6)])
+    base = base_of([f"a b c {n}" for n in range(6)])
+    rows = [(0, 0.9, 0.2), (1, 0.49, 0.1), (2, 0.6, 0.61), (3, 0.5, 0.5), (4, 0.2, 0.9), (5, 1.0, -1.0)]
+    cosines = table_of(rows, TRIP_COSINES)
+    shape = Shape(form="pairs", unchanged="keep")
+    pairs, dropped = to_train_on(made, base, shape, cosines, KEPT)
+    assert pairs["anchor"].to_pylist() == ["a b c 0", "a b c 3", "a b c 5"]
+    assert dropped == {"rejected: unlike its sentence": 2, "rejected: nearer to another sentence": 1}
+    fewer = Thresholds(minimum=0.5, rejected_share=0.49)
+    with pytest.raises(DataError, match=r"3 of 6 round trips are unlike.*'a b c 4' came back as 'a b x 4'"):
+        to_train_on(made, base, shape, cosines, fewer)
+    assert len(to_train_on(made, base, shape, None, None)[0]) == 6

@@ -1,5 +1,6 @@
 """write_exemplars and pick_exemplars as their rules start them, on the words of real text and MiniLM's tokeniser."""
 
+import json
 import random
 import re
 import shutil
@@ -8,7 +9,7 @@ import pytest
 
 from benchmarks.material import minilm, wikipedia_sentences
 from tests import fault_server, workshop
-from tests.fault_server import FaultServer
+from tests.fault_server import FaultServer, fault
 from tests.workshop import CALLS, finish, one_line
 from workflow_scripts.columns import DROPPED, EXEMPLARS, SENTENCES, USAGE, WORD_COUNTS
 from workflow_scripts.data.word_lists import spoken, top_words
@@ -38,12 +39,24 @@ PROMPT = (ROOT / "resources/prompts/three_r_exemplars.txt").read_text()
 
 
 def obedient(asked):
-    """Five numbered sentences of twenty words each, most of them from the list; one more that breaks the rules."""
+    """Five sentences of twenty words each, most of them from the list."""
     words = re.search(r'provided are: "(.*)"', asked["messages"][0]["content"])[1].split(", ")
     draw = random.Random(words[0])
+    words = [word.strip(",.;:()\"“”–") or "a" for word in words]
     twice = [*draw.sample(words, len(words)), *draw.sample(words, len(words))]
-    lines = [f"{n + 1}. {' '.join(twice[n * 20 : n * 20 + 18])} such things." for n in range(5)]
-    return "\n".join(["Here are 5 sentences:", *lines, "6. Wholly unrelated vocabulary everywhere."])
+    return [f"{' '.join(twice[n * 20 : n * 20 + 18]).capitalize()} such things." for n in range(5)]
+
+
+def numbered(asked):
+    """The same as a list, after a line that announces it."""
+    lines = (f"{n}. {line}" for n, line in enumerate(obedient(asked), 1))
+    return "\n".join(["Here are 5 sentences:", *lines])
+
+
+def structured(asked):
+    """The same as JSON, of a server that is asked for it."""
+    assert asked["response_format"]["type"] == "json_schema"
+    return json.dumps({"sentences": obedient(asked)})
 
 
 class Workshop(workshop.Workshop):
@@ -52,13 +65,13 @@ class Workshop(workshop.Workshop):
     def __init__(self, folder):
         super().__init__(folder, "TOY_KEY", KEY)
 
-    def write(self, server, **pool):
+    def write(self, server, form="text", **pool):
         block = {
             "base_url": f"{server.url}v1", "model": "deepseek-chat", "answers_as": ["deepseek-chat"], "key_variable": "TOY_KEY",
-            "temperature": 1.0, "seed": None, "max_completion_tokens": 512, "tokens_parameter": "max_tokens", "calls": CALLS,
+            "temperature": 1.0, "seed": None, "max_completion_tokens": 512, "response_format": form, "tokens_parameter": "max_tokens", "calls": CALLS,
             "price": {"input_usd_per_million": 0.27, "output_usd_per_million": 1.1, "as_of": "2025-02-09"},
         }  # fmt: skip
-        deciding = ("model", "answers_as", "temperature", "seed", "max_completion_tokens")
+        deciding = ("model", "answers_as", "temperature", "seed", "max_completion_tokens", "response_format")
         settings = {"pool": LLM_POOL | pool, "llm": {name: block[name] for name in deciding}}
         files = {"words": "words.parquet", "prompt": "prompt.txt", "usage": "usage.parquet"}
         return self._job("write_exemplars", settings, service={"llm": block}, **files)
@@ -108,7 +121,7 @@ def assert_covers(folder, list_words, share=0.5):
 
 
 def test_a_model_writes_a_pool_that_covers_its_list(shop):
-    with FaultServer(fault_server.chat(obedient)) as server:
+    with FaultServer(fault_server.chat(numbered)) as server:
         code, printed = finish(shop.write(server))
         assert code == 0, printed
     calls = len(server.requests)
@@ -116,7 +129,6 @@ def test_a_model_writes_a_pool_that_covers_its_list(shop):
     pool = assert_covers(shop.folder, 300)
     assert set(pool["source"].to_pylist()) == {"deepseek-chat"}
     dropped = read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()
-    assert {"reason": "more than asked for", "count": calls} in dropped
     (usage,) = read_table(shop.folder / "usage.parquet", USAGE).to_pylist()
     assert usage["calls"] == calls
     assert usage["cost_usd"] == pytest.approx((100 * calls * 0.27 + 50 * calls * 1.1) / 1e6)
@@ -129,15 +141,35 @@ def test_a_model_writes_a_pool_that_covers_its_list(shop):
     assert finish(shop.write(server))[0] == 0
     assert {name: verify_checksum(shop.folder / name) for name in first} == first
     (shop.folder / "prompt.txt").write_text(f"Be brief. {PROMPT}")
-    assert "answers are not in the ledger, and the study is offline" in one_line(*finish(shop.write(server)))
+    assert "answers.sqlite, and the study is offline" in one_line(*finish(shop.write(server)))
 
 
-def test_a_model_that_is_not_up_to_it_ends_with_a_clear_count(shop):
-    with FaultServer(fault_server.chat()) as server:  # the same sentence over and over
-        message = one_line(*finish(shop.write(server, max_calls=8)))
-        assert len(server.requests) == 5
-    assert "toy: 5 answers without a usable sentence; refused: " in message
-    assert "'repeated': 4" in message and "'The old town is on the river.'" in message
+def test_json_is_asked_for_and_a_server_that_refuses_it_is_asked_for_text(shop):
+    with FaultServer(fault_server.chat(structured)) as server:
+        code, printed = finish(shop.write(server, "json_schema"))
+        assert code == 0, printed
+    asked = read_record(shop.folder / "pool.parquet").inputs["model"].path
+    assert asked == "llm:deepseek-chat asked for JSON"
+    first = read_table(shop.folder / "pool.parquet", EXEMPLARS)
+    (shop.folder / "answers/answers.sqlite").unlink()
+    refusal = fault(400, '{"error": {"message": "This response_format type is unavailable now"}}')
+    with FaultServer(fault_server.chat(numbered), [refusal]) as server:
+        code, printed = finish(shop.write(server, "json_schema"))
+        assert code == 0, printed
+        assert [request.get("response_format") is None for request in server.requests[:3]] == [False, True, True]
+    asked = read_record(shop.folder / "pool.parquet").inputs["model"].path
+    assert asked == "llm:deepseek-chat asked for text, since the server refuses JSON by a schema"
+    assert read_table(shop.folder / "pool.parquet", EXEMPLARS).equals(first)
+
+
+def test_a_model_that_is_not_up_to_it_ends_with_its_answer(shop):
+    same = "\n".join(["The old town is on the river."] * 5)
+    for said, found in (("The old town.", "rejected, not a list of 5 sentences: 'The old town.'"), (same, "5 answers without a usable sentence; refused: {'repeated': 24")):
+        with FaultServer(fault_server.chat(lambda asked, said=said: said)) as server:
+            message = one_line(*finish(shop.write(server, max_calls=8)))
+            assert len(server.requests) == 5
+        assert found in message and "'The old town" in message
+        (shop.folder / "answers/answers.sqlite").unlink()
 
 
 def test_a_corpus_gives_a_pool_of_its_own_sentences_that_says_so(shop):

@@ -1,5 +1,6 @@
 """translate_shard and gather_round_trips as their rules start them, against a scripted server."""
 
+import re
 import signal
 import time
 
@@ -17,7 +18,7 @@ LIMITS = {"shards": 2, "untranslated_share": 0.8, "shortened_ratio": 0.5, "refus
 
 
 def back_to_front(text, target):
-    words = " ".join(word[::-1] for word in text.split())
+    words = re.sub(r"\w+", lambda word: word[0][::-1], text)
     return words.replace("town", "city") if target == "en" else words
 
 
@@ -52,7 +53,9 @@ class Workshop(workshop.Workshop):
         return finish(self.translate(settings, item))
 
     def gather(self, items):
-        settings = {"shape": {"form": "pairs", "unchanged": "drop"}, "max_sentences": None, "label": LABEL}
+        settings = {
+            "shape": {"form": "pairs", "unchanged": "drop"}, "max_sentences": None, "label": LABEL, "similarity": None,
+        }  # fmt: skip
         files = {"train": "train.parquet", "dropped": "dropped.parquet", "sentences": "base.parquet"}
         trips = [f"trips/{item}.parquet" for item in items]
         return finish(self.start("gather_round_trips", settings, corpus="toy_es", trips=trips, **files))
@@ -133,7 +136,7 @@ def test_two_jobs_at_once_pay_for_every_request_once_and_make_the_same(tmp_path)
     with FaultServer(
         translations(
             lambda text, target: (
-                f"{time.monotonic_ns()} {' '.join(w[::-1] for w in text.replace('.', '').split()[::-1])}"
+                f"{time.monotonic_ns()} {' '.join(w[::-1] for w in text.replace('.', '').split()[::-1])}."
             )
         )
     ) as server:

@@ -36,7 +36,7 @@ def config(monkeypatch):
         }
         toy = {
             "base_url": f"{model}v1", "model": "toy", "answers_as": None, "key_variable": "TOY_KEY", "temperature": None,
-            "seed": None, "max_completion_tokens": 64, "tokens_parameter": "max_tokens", "calls": CALLS, "price": None,
+            "seed": None, "max_completion_tokens": 64, "response_format": "text", "tokens_parameter": "max_tokens", "calls": CALLS, "price": None,
         }  # fmt: skip
         return settings_with(
             corpora={"fr": {"round_trip": trip, "label": None}},
