@@ -98,15 +98,23 @@ EVALUATED = {"evaluate_sts": 1, "make_table": 1, "draw_figures": 1, "write_repor
 TRAINED = {"train_encoder": 1} | EVALUATED
 GATHERED = {"gather_round_trips": 1} | TRAINED
 COMPARED = {"compare_round_trips": 3} | GATHERED
-BOTH = {"translate_shard": 6, "compare_round_trips": 6, "gather_round_trips": 2, "train_encoder": 2} | (EVALUATED | {"evaluate_sts": 2})
+BOTH = {"translate_shard": 6, "compare_round_trips": 6, "gather_round_trips": 2, "train_encoder": 2} | (
+    EVALUATED | {"evaluate_sts": 2}
+)
 WRITTEN = {"write_exemplars": 1, "write_report": 1}
 CASES_OF_AUGMENTED = [
     ({"corpora": {"wiki_spa": {"round_trip": {"unchanged": "keep"}}}}, GATHERED),
     ({"corpora": {"wiki_spa": {"round_trip": {"max_sentences": 500}}}}, {"translate_shard": 3} | COMPARED),
     ({"corpora": {"wiki_spa": {"round_trip": {"via": "cat"}}}}, {"translate_shard": 3} | COMPARED),
     ({"round_trip": {"shortened_ratio": 0.4}}, BOTH),
-    ({"round_trip": {"similarity": {"max_tokens": 64}}}, {key: BOTH[key] for key in BOTH if key != "translate_shard"}),
-    ({"round_trip": {"similarity": {"minimum": 0.4}}}, {key: BOTH[key] for key in BOTH if key not in ("translate_shard", "compare_round_trips")}),
+    (
+        {"round_trip": {"similarity": {"max_tokens": 64}}},
+        {key: BOTH[key] for key in BOTH if key != "translate_shard"},
+    ),
+    (
+        {"round_trip": {"similarity": {"minimum": 0.4}}},
+        {key: BOTH[key] for key in BOTH if key not in ("translate_shard", "compare_round_trips")},
+    ),
     ({"exemplars": {"toy": {"uses": 1}}}, WRITTEN),
     ({"llms": {"deepseek_v3": {"temperature": 0.5}}}, WRITTEN),
     ({"words": {"peak_window": 5}}, {"count_words": 1} | WRITTEN),

@@ -136,9 +136,7 @@ _END = re.compile(rf"[.!?…。！？।॥؟۔։།။៕·।;]+[{_CLOSERS}\s]
 _DOTS = ("…", "...")
 _NO_ENDS = frozenset({"THAI", "LAO"})
 """Scripts whose sentences end without a mark."""
-_NEXT = re.compile(
-    rf"(?:[^\W_]{{3,}}[{_CLOSERS}]*\.|[!?…。！？।؟])[{_CLOSERS}]*(?:\s+|(?<=[。！？]))[^\W_]"
-)
+_NEXT = re.compile(rf"(?:[^\W_]{{3,}}[{_CLOSERS}]*\.|[!?…。！？।؟])[{_CLOSERS}]*(?:\s+|(?<=[。！？]))[^\W_]")
 """The end of a sentence with the beginning of another; abbreviations have fewer letters."""
 _BRACKETS = re.compile(r"[(（\[【〔]")
 _COLON = re.compile(r"(?<!\d)[:：]|[:：](?!\d)")

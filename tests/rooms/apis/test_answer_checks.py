@@ -67,7 +67,13 @@ def test_a_loop_of_any_period_is_found(text, loops):
 
 # Lists of sentences
 
-ITEMS = ["The town is old.", "They would not know it.", "He was in the 3.5 million.", "Did she say so?", 'It is "new" here.']
+ITEMS = [
+    "The town is old.",
+    "They would not know it.",
+    "He was in the 3.5 million.",
+    "Did she say so?",
+    'It is "new" here.',
+]
 NUMBERED = "\n".join(f"{n}. {item}" for n, item in enumerate(ITEMS, 1))
 HARMONY = "<|channel|>analysis<|message|>Words, then.<|end|><|start|>assistant<|channel|>final<|message|>"
 
@@ -106,13 +112,24 @@ def test_any_other_answer_is_refused_as_a_whole(completion):
     assert completion_fault(completion, "stop", 5) is not None
 
 
-@pytest.mark.parametrize("reason", ["length", "content_filter", "error", "abort", "insufficient_system_resource", "7", "tool_calls"])
+@pytest.mark.parametrize(
+    "reason",
+    ["length", "content_filter", "error", "abort", "insufficient_system_resource", "7", "tool_calls"],
+)
 def test_an_answer_that_did_not_end_by_itself_is_refused(reason):
     assert completion_fault(NUMBERED, reason, 5) in ("cut off", "content filter")
     assert completion_fault(NUMBERED, "STOP", 5) is completion_fault(NUMBERED, "unknown", 5) is None
 
 
-PLAIN = ["The old town is here.", "It isn't far, is it?", "In 1999 he paid $2.50 for it!", "Łódź is a city.", "Это город.", "She said “yes” to them.", "A well-known U.S.-based firm won."]
+PLAIN = [
+    "The old town is here.",
+    "It isn't far, is it?",
+    "In 1999 he paid $2.50 for it!",
+    "Łódź is a city.",
+    "Это город.",
+    "She said “yes” to them.",
+    "A well-known U.S.-based firm won.",
+]
 
 
 @pytest.mark.parametrize("text", PLAIN)

@@ -142,7 +142,11 @@ def test_a_stored_answer_is_judged_again_when_it_is_read(translate, make, ledger
 
 @pytest.mark.parametrize(
     ("said", "found"),
-    [("L&apos;un &#39; d&#x27;ici {}", "L'un ' d'ici {}"), ("{}&lt;br&gt;", None), ("L&amp;apos;un {}", "L'un {}")],
+    [
+        ("L&apos;un &#39; d&#x27;ici {}", "L'un ' d'ici {}"),
+        ("{}&lt;br&gt;", None),
+        ("L&amp;apos;un {}", "L'un {}"),
+    ],
 )
 def test_entities_are_decoded_before_an_answer_is_judged(translate, said, found):
     with FaultServer(fault_server.translations(lambda text, target: said.replace("{}", WELL[0]))) as server:

@@ -20,9 +20,9 @@ from workflow_scripts.data.round_trip_corpora import to_train_on
 from workflow_scripts.data.round_trip_similarities import compare
 from workflow_scripts.data.round_trips import round_trips, usable_answers
 from workflow_scripts.data.tables import table_of
+from workflow_scripts.errors import DataError
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.errors import DataError
 from workflow_scripts.settings.corpora import Shape, Thresholds
 from workflow_scripts.settings.readouts import Pooling
 

@@ -42,7 +42,7 @@ def obedient(asked):
     """Five sentences of twenty words each, most of them from the list."""
     words = re.search(r'provided are: "(.*)"', asked["messages"][0]["content"])[1].split(", ")
     draw = random.Random(words[0])
-    words = [word.strip(",.;:()\"“”–") or "a" for word in words]
+    words = [word.strip(',.;:()"\u201c\u201d\u2013') or "a" for word in words]
     twice = [*draw.sample(words, len(words)), *draw.sample(words, len(words))]
     return [f"{' '.join(twice[n * 20 : n * 20 + 18]).capitalize()} such things." for n in range(5)]
 
@@ -128,7 +128,7 @@ def test_a_model_writes_a_pool_that_covers_its_list(shop):
     assert 13 <= calls < 120
     pool = assert_covers(shop.folder, 300)
     assert set(pool["source"].to_pylist()) == {"deepseek-chat"}
-    dropped = read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()
+    assert read_table(shop.folder / "dropped.parquet", DROPPED).schema == DROPPED
     (usage,) = read_table(shop.folder / "usage.parquet", USAGE).to_pylist()
     assert usage["calls"] == calls
     assert usage["cost_usd"] == pytest.approx((100 * calls * 0.27 + 50 * calls * 1.1) / 1e6)
@@ -156,7 +156,11 @@ def test_json_is_asked_for_and_a_server_that_refuses_it_is_asked_for_text(shop):
     with FaultServer(fault_server.chat(numbered), [refusal]) as server:
         code, printed = finish(shop.write(server, "json_schema"))
         assert code == 0, printed
-        assert [request.get("response_format") is None for request in server.requests[:3]] == [False, True, True]
+        assert [request.get("response_format") is None for request in server.requests[:3]] == [
+            False,
+            True,
+            True,
+        ]
     asked = read_record(shop.folder / "pool.parquet").inputs["model"].path
     assert asked == "llm:deepseek-chat asked for text, since the server refuses JSON by a schema"
     assert read_table(shop.folder / "pool.parquet", EXEMPLARS).equals(first)
@@ -164,7 +168,10 @@ def test_json_is_asked_for_and_a_server_that_refuses_it_is_asked_for_text(shop):
 
 def test_a_model_that_is_not_up_to_it_ends_with_its_answer(shop):
     same = "\n".join(["The old town is on the river."] * 5)
-    for said, found in (("The old town.", "rejected, not a list of 5 sentences: 'The old town.'"), (same, "5 answers without a usable sentence; refused: {'repeated': 24")):
+    for said, found in (
+        ("The old town.", "rejected, not a list of 5 sentences: 'The old town.'"),
+        (same, "5 answers without a usable sentence; refused: {'repeated': 24"),
+    ):
         with FaultServer(fault_server.chat(lambda asked, said=said: said)) as server:
             message = one_line(*finish(shop.write(server, max_calls=8)))
             assert len(server.requests) == 5

@@ -10,8 +10,19 @@ from workflow_scripts.verbs.plan import PlannedJob
 from workflow_scripts.verbs.preflight import engine_answers
 
 JOBS = [
-    *[PlannedJob("translate_shard", {"corpus": "fr"}, {}, [], [], queued={"api_calls": 1}) for _ in range(8)],
-    PlannedJob("write_exemplars", {"pool": "mine"}, {}, [], [], queued={"api_calls": 1}),
+    *[
+        PlannedJob(
+            "translate_shard",
+            {"corpus": "fr"},
+            {},
+            [],
+            [],
+            queued={"api_calls": 1},
+            outside="translators.libre",
+        )
+        for _ in range(8)
+    ],
+    PlannedJob("write_exemplars", {"pool": "mine"}, {}, [], [], queued={"api_calls": 1}, outside="llms.toy"),
     PlannedJob("count_words", {"corpus": "fr"}, {}, [], []),
 ]
 
@@ -53,7 +64,7 @@ def test_each_is_asked_once_and_its_answer_is_shown(config):
     with FaultServer(fault_server.libretranslate) as translator, FaultServer(proper) as model:
         lines = [*engine_answers(config(translator.url, model.url), JOBS)]
         assert len(translator.requests) == len(model.requests) == 1
-    (libre, said), toy = lines
+    toy, (libre, said) = lines
     assert libre and said.startswith("translators.libre: answers, '")
     assert toy == (True, "llms.toy: answers, 'It flows.'")
 
@@ -63,5 +74,5 @@ def test_one_that_does_not_answer_is_a_line_with_a_remedy(config):
     assert [good for good, _ in lines] == [False, False]
     assert all(
         line.startswith(place)
-        for (_, line), place in zip(lines, ("translators.libre", "llms.toy"), strict=True)
+        for (_, line), place in zip(lines, ("llms.toy", "translators.libre"), strict=True)
     )
