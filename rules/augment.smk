@@ -68,7 +68,7 @@ rule compare_round_trips:
     wildcard_constraints:
         corpus=name_pattern(blocks_with(SETTINGS.corpora, "round_trip")),
     resources:
-        **job_resources(8, hours=4, loads=lambda w: [SETTINGS.round_trip.similarity.encoder]),
+        **job_resources(8, hours=4, encoders=lambda w: [SETTINGS.round_trip.similarity.encoder]),
     params:
         **compare_round_trips.params,
     message:

@@ -29,6 +29,7 @@ from itertools import pairwise
 from typing import Any
 
 import ftfy
+from ftfy.badness import is_bad
 
 # A text and its translation differ in length by a factor of 3 at most, and a word or two.
 _LENGTH_RATIO = 3
@@ -67,7 +68,7 @@ def repaired(answer: str, question: str = "") -> str:
     """
     if "&" not in question:
         answer = html.unescape(html.unescape(answer))
-    if not ftfy.is_bad(question):
+    if not is_bad(question):
         answer = ftfy.fix_encoding(answer)
     kept = (
         letter
@@ -103,7 +104,7 @@ def character_fault(answer: str, question: str) -> str | None:
     """The fault of an answer with characters that plain text, or this one's original, lacks; None if it has none."""
     if fault := text_fault(answer, question):
         return fault
-    if ftfy.is_bad(answer) and not ftfy.is_bad(question):
+    if is_bad(answer) and not is_bad(question):
         return "mojibake"
     added = {*answer} - {*question}
     if "\n" in added or "\u2028" in added:
