@@ -90,7 +90,8 @@ def sha256_now(path: Path) -> str:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         if time.time() - stat.st_mtime > _SETTLED_SECONDS:
             hashes[name] = [*state, sha256]
-            write_note(HASHES, json.dumps(hashes))
+            with suppress(OSError):  # on a disk that is full or only read, files are hashed again
+                write_note(HASHES, json.dumps(hashes))
     return str(sha256)
 
 

@@ -22,6 +22,7 @@ from workflow_scripts.provenance.artefacts import RECORD_FILE
 from workflow_scripts.settings.apis import ApertiumBlock, LlmBlock
 from workflow_scripts.settings.corpora import RoundTrip, RoundTripCorpus
 from workflow_scripts.settings.sources import FileSource, HubEncoder
+from workflow_scripts.settings.training import Training
 from workflow_scripts.verbs.plan import PlannedJob
 from workflow_scripts.verbs.printing import Row
 
@@ -63,6 +64,18 @@ def _promised(settings: Configuration, dataset: str) -> float:
     return contract.rows or (contract.min_rows if "min_rows" in contract.model_fields_set else math.nan)
 
 
+def most_rows(settings: Configuration, corpus: str) -> float:
+    """Return the largest number of rows that a corpus can have, by contracts and limits; infinite if none is set."""
+    block = settings.corpora[corpus]
+    if isinstance(block, RoundTripCorpus):
+        trip = block.round_trip
+        sources = min(most_rows(settings, trip.corpus), trip.max_sentences or math.inf)
+        return sources * (2 if trip.form == "expanded" else 1)
+    rows = (settings.datasets[block.dataset].contract.rows or math.inf) - block.dev_sentences
+    pairs = (settings.datasets[block.also].contract.rows or math.inf) if block.also else 0
+    return min(rows, block.max_sentences or math.inf) + 2 * pairs
+
+
 # GPU hours
 
 
@@ -70,7 +83,7 @@ def gpu_hours(study: Study, jobs: Iterable[PlannedJob]) -> list[Row]:
     """Trainings by size of encoder: steps, and hours if each takes a step of SimCSE on an encoder of that size."""
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for job in jobs:
-        if _is_training(job):
+        if is_training(job):
             sizes = {study.settings.fetched(part).size for part in study.encoders[_encoder(study, job)].parts}
             found[max(sizes, key=[*GIGABYTES].index)].append(_steps(study, job))
     return [_hours(size, found[size]) for size in STEP_MILLISECONDS if size in found]
@@ -97,20 +110,24 @@ def _encoder(study: Study, job: PlannedJob) -> str:
     return named
 
 
-def _is_training(job: PlannedJob) -> bool:
+def is_training(job: PlannedJob) -> bool:
     """Return whether a job trains an encoder."""
     return "training" in job.settings or "adapt" in job.settings
 
 
-def _steps(study: Study, job: PlannedJob) -> tuple[float, float]:
-    """The steps of a training, and its number of steps if each had 64 sentences."""
+def training_of(study: Study, job: PlannedJob) -> tuple[str, Training]:
+    """Return the corpus and the settings of a training."""
     if "adapt" in job.settings:
         encoder = study.encoders[job.wildcards["encoder"]]
         assert isinstance(encoder.block, AdaptedEncoder)
-        corpus, training = encoder.block.adapt.corpus, encoder.training
-    else:
-        run = study.runs[job.wildcards["run"]]
-        corpus, training = str(run.corpus), run.training
+        return encoder.block.adapt.corpus, encoder.training
+    run = study.runs[job.wildcards["run"]]
+    return str(run.corpus), run.training
+
+
+def _steps(study: Study, job: PlannedJob) -> tuple[float, float]:
+    """The steps of a training, and its number of steps if each had 64 sentences."""
+    corpus, training = training_of(study, job)
     rows = corpus_rows(study.settings, corpus)
     steps = training.max_steps or (training.epochs or 0) * rows // training.batch_size
     return steps, steps * training.batch_size / _SENTENCES

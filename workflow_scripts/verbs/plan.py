@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import logging
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -141,13 +142,25 @@ def planned(
         profile: As for snakemake's --profile.
 
     Raises:
-        ConfigError: if a file cannot be read, Snakemake does not accept the configuration, or knows no such target.
+        ConfigError: if a file cannot be read, the working directory cannot be written, Snakemake does not accept the
+            configuration, or knows no such target.
     """
+    _check_writable()
     read_layers(call.configfiles)  # of a mistake, Snakemake would name neither file nor line
     options = ["--dry-run", *(["--forceall"] if from_nothing else [])]
     options += [] if Path("Snakefile").is_file() else ["--snakefile", str(ROOT / "Snakefile")]
     options += ["--profile", profile] if profile else []
     return _dry_run([*options, *snakemake_options(call), "--", *targets])
+
+
+def _check_writable() -> None:
+    """Raise unless Snakemake can write its notes into the working directory, which it does for a dry run too."""
+    notes = Path(".snakemake")
+    if not os.access(notes if notes.is_dir() else Path(), os.W_OK):
+        raise ConfigError(
+            f"{Path.cwd()}: Snakemake plans jobs only in a folder that it can write, and this one can only be read. "
+            "Copy it with its results (cp -a), and ask in the copy; verify, explain and show need no copy."
+        )
 
 
 def snakemake_options(call: Call) -> list[str]:

@@ -1,9 +1,10 @@
 """Check whether a study can run here to its end, and estimate what its remaining jobs would take. Runs none of them.
 
-Checks packages, the configuration with every run and column, keys, engines and data of the jobs that are left, and disk
-space; with --profile slurm, it has sbatch test each distinct request. Every translator and language model is asked one
-question, unless --offline leaves that out. A failed check is a red line that ends with a remedy. Encoders at no
-revision of the Hub have to be pinned before they are fetched; a line PIN has the YAML that does.
+Checks packages, the configuration with every run and column, keys, engines and data of the jobs that are left, disk
+space, and whether a training asks for more GPUs than this machine has, or for a larger batch than its corpus; with
+--profile slurm, it has sbatch test each distinct request. Every translator and language model is asked one question,
+unless --offline leaves that out. A failed check is a red line that ends with a remedy. Encoders at no revision of the
+Hub have to be pinned before they are fetched; a line PIN has the YAML that does.
 
 The tables have jobs by rule, GPU hours of trainings (steps times the milliseconds that a step of SimCSE took), disk,
 requests with days at a service's limits and dollars at its prices, the place that each dataset and encoder would be
@@ -17,17 +18,19 @@ Exit code 1 if a check fails.
 
 import contextlib
 import io
+import math
 import re
 import shlex
 import shutil
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from heapq import nlargest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+import pyarrow.parquet as pq
 from rich.text import Text
 
 from workflow_scripts.apis.asking import Engine
@@ -37,10 +40,11 @@ from workflow_scripts.apis.translators import Direction, make_translator
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, SemblanceError
 from workflow_scripts.graph.checks import open_study
-from workflow_scripts.graph.configuration import read_yaml
+from workflow_scripts.graph.configuration import placed, read_yaml
 from workflow_scripts.graph.outside import made_by, need_findings
 from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.graph.study import Study
+from workflow_scripts.provenance import cards
 from workflow_scripts.provenance.closure import ROOT, installed
 from workflow_scripts.verbs import estimate
 from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, given_call, planned, whole_config
@@ -69,6 +73,8 @@ def answer(
         jobs = planned(targets, call, from_nothing=False, profile=profile)
         study = open_study(whole_config(call), ROOT)
         found += checks(study, jobs, profile, ask=not (offline or study.settings.offline or is_offline()))
+        unfit = training_findings(study, jobs, gpus_for(profile))
+        found += [(False, placed(line, ROOT, call.configfiles, call.config)) for line in unfit]
         tables = [
             Rows("jobs by rule", estimate.by_rule(study, jobs)),
             Rows("GPU hours of trainings", estimate.gpu_hours(study, jobs)),
@@ -126,6 +132,73 @@ def package_findings(lock: Path) -> Iterator[str]:
     others = [f"{name} {here[name]}, pinned {pin}" for name, pin in pins if here[name] != pin]
     if others:
         yield f"packages: {'; '.join(others)}. Run pip install -r {lock.name} in .venv."
+
+
+def gpus_for(profile: str | None) -> float:
+    """Return the number of GPUs that a training can have: those of this machine; any, if a scheduler grants them."""
+    if cards.is_scheduled() or (profile and executor_of(profile) != "local"):
+        return math.inf
+    return len(cards.visible())
+
+
+def training_findings(study: Study, jobs: Sequence[PlannedJob], gpus: float) -> Iterator[str]:
+    """Yield a finding for each setting of trainings that asks for more GPUs or sentences than they can have.
+
+    Args:
+        study: The study.
+        jobs: Those that are left to do.
+        gpus: Number of GPUs that one job can have.
+    """
+    made = {output for job in jobs for output in job.outputs}
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for job in filter(estimate.is_training, jobs):
+        corpus, training = estimate.training_of(study, job)
+        name = job.wildcards.get("run", job.wildcards.get("encoder", ""))
+        if training.gpus > max(gpus, 1):
+            said = f"{training.gpus}, but jobs see {gpus:.0f} GPUs here. Set it to {max(gpus, 1):.0f}"
+            found[set_at(study, job, "gpus"), f"{said}, or name the --profile of a cluster."].append(name)
+        rows = _rows_at_most(study, corpus, made)
+        if training.batch_size > rows:
+            said = f"{training.batch_size}, but {corpus} has at most {rows:.0f} rows"
+            remedy = f"Set it to {rows:.0f} or less" if rows > 1 else "Name another corpus"
+            found[set_at(study, job, "batch_size"), f"{said}. {remedy}."].append(name)
+    for (place, said), names in found.items():
+        first, *more = dict.fromkeys(names)
+        yield f"{place} ({first}{f' and {len(more)} more' if more else ''}): {said}"
+
+
+def _rows_at_most(study: Study, corpus: str, made: Container[str]) -> float:
+    """Return the rows of a corpus that is there and stays, or else as many as it can have."""
+    file = Path(study.folder, "corpora", corpus, "train.parquet")
+    if file.is_file() and str(file) not in made:
+        return int(pq.read_metadata(file).num_rows)
+    return estimate.most_rows(study.settings, corpus)
+
+
+def set_at(study: Study, job: PlannedJob, key: str) -> str:
+    """Return the place of a key of a training: that of the last layer that has it (``study.run_settings``)."""
+    if "adapt" in job.settings:
+        layers = [f"encoders.{job.wildcards['encoder']}.adapt", "continue_mlm"]
+    else:
+        asked = study.runs[job.wildcards["run"]].asked
+        if key in asked.overrides.get("training", {}):
+            return f"{job.wildcards['run']}: overrides.training.{key}"
+        base = study.plain["methods"][asked.method].get("base", asked.method)
+        method = f"methods.{asked.method}"
+        layers = [
+            f"{method}.readings.{asked.reading}",
+            method,
+            f"methods.{base}",
+            f"encoders.{asked.encoder}",
+        ]
+    places = (f"{layer}.training.{key}" for layer in layers)
+    return next((place for place in places if _is_set(study.plain, place)), f"training.{key}")
+
+
+def _is_set(config: Mapping[str, Any], path: str) -> bool:
+    """Return whether a configuration has something at a dotted path."""
+    first, _, rest = path.partition(".")
+    return first in config and (not rest or _is_set(config[first], rest))
 
 
 def disk_findings(wanted: float, free: float) -> Iterator[str]:
@@ -213,16 +286,26 @@ class Site(NamedTuple):
     partitions: list[str]
 
 
+def _options_of(profile: str) -> Any:
+    """Return Snakemake's options with those that a profile sets."""
+    from snakemake.cli import parse_args  # slow to import
+
+    with contextlib.redirect_stderr(io.StringIO()):  # it names the profiles that it reads
+        return parse_args(["--profile", profile])[1]
+
+
+def executor_of(profile: str) -> str:
+    """Return the executor that a profile names: local, if it names none."""
+    return _options_of(profile).executor or "local"
+
+
 def site_of(profile: str) -> Site | None:
     """Read a profile as Snakemake does; None if its executor is not SLURM.
 
     Raises:
         ConfigError: if the file of partitions cannot be read.
     """
-    from snakemake.cli import parse_args  # slow to import
-
-    with contextlib.redirect_stderr(io.StringIO()):  # it names the profiles that it reads
-        _parser, given = parse_args(["--profile", profile])
+    given = _options_of(profile)
     if given.executor != "slurm":
         return None
     file = given.slurm_partition_config

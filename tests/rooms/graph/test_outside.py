@@ -1,3 +1,4 @@
+import errno
 import hashlib
 import os
 import shutil
@@ -202,4 +203,14 @@ def test_a_file_written_just_now_is_read_again_since_its_date_may_not_move(root,
     assert notes.sha256_now(root / "a") == sha256("a")
     (root / "a").write_text("x")
     os.utime(root / "a", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert notes.sha256_now(root / "a") == sha256("x")
+
+
+def test_a_hash_needs_no_note_where_none_can_be_written(root, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(notes, "time", SimpleNamespace(time=lambda: 1e12))
+    monkeypatch.setattr(notes, "write_note", refuse)
+    (root / "a").write_text("x")
     assert notes.sha256_now(root / "a") == sha256("x")

@@ -5,9 +5,10 @@ import re
 
 import pytest
 
+from tests.planning import DEMO
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.notes import STUDIES, Call, note_call
-from workflow_scripts.verbs.plan import given_call
+from workflow_scripts.verbs.plan import given_call, planned
 
 
 def test_without_options_the_configuration_is_that_of_the_last_run_or_of_the_last_of_a_study(
@@ -32,3 +33,11 @@ def test_options_replace_the_whole_last_call():
     for word in ("offline", "training.max_steps=7", "1a=3"):
         with pytest.raises(ConfigError, match=rf"^--config {re.escape(word)}: .* Write KEY=VALUE\.$"):
             given_call([], [word])
+
+
+def test_a_folder_that_can_only_be_read_is_one_line_with_the_remedy(tmp_path, monkeypatch):
+    """Tests may run as root, whom permissions of a folder do not stop."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "access", lambda place, wanted: wanted != os.W_OK)
+    with pytest.raises(ConfigError, match=rf"^{tmp_path}: .* can only be read\. Copy it with its results"):
+        planned([], Call([DEMO], {}))

@@ -1,5 +1,6 @@
 """Steps, hours, gigabytes and requests of jobs, worked out by hand from round numbers."""
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -131,6 +132,15 @@ def test_gpu_hours_are_steps_times_milliseconds_a_line_for_each_size(study):
         study, [job("train_encoder", run="vague"), job("evaluate_sts", run="one")]
     )
     assert (unknown["trainings"], unknown["steps"], unknown["GPU hours"]) == (1, None, None)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "most"),
+    [("wiki", 6400), ("cut", math.inf), ("held_out", 6000), ("vague", math.inf), ("fr_expanded", 1600)],
+)
+def test_a_corpus_has_at_most_the_rows_of_contracts_and_limits(corpus, most):
+    """`cut` adds a set of which the least number is promised; an expanded round trip has two rows a sentence."""
+    assert estimate.most_rows(SETTINGS, corpus) == most
 
 
 def test_a_long_training_takes_the_milliseconds_of_compiled_layers(study):

@@ -1,9 +1,12 @@
 """Preflight: green where a study can run, red with a remedy where it cannot."""
 
+import math
+
 import pytest
 
 from tests.planning import DEMO, ROOT, run
-from workflow_scripts.verbs.preflight import disk_findings, package_findings
+from workflow_scripts.provenance import cards
+from workflow_scripts.verbs.preflight import disk_findings, gpus_for, package_findings
 
 
 def test_a_package_of_another_version_is_named(tmp_path):
@@ -46,3 +49,29 @@ def test_every_mistake_of_a_configuration_is_a_red_line(tmp_path):
         [f"FAIL {overlay}:2", "extraction.encoder"],
     ]
     assert red[1].endswith("Did you mean minilm?")
+
+
+def test_trainings_that_do_not_fit_gpus_or_corpus_are_red_with_the_place(tmp_path, monkeypatch):
+    """17,111 rows less 240 that are held out; no GPU is visible."""
+    overlay = tmp_path / "overlay.yaml"
+    overlay.write_text("training: {gpus: 2}\nmethods:\n  jtcse: {training: {batch_size: 20000}}\n")
+    monkeypatch.setenv(cards.VISIBLE, "")
+    answer = preflight("--offline", "--configfile", DEMO, str(overlay))
+    assert answer.returncode == 1
+    gpus, batch = [line for line in answer.stdout.splitlines() if line.startswith("FAIL ")]
+    assert gpus.startswith(f"FAIL {overlay}:1: training.gpus (")
+    assert gpus.endswith("): 2, but jobs see 0 GPUs here. Set it to 1, or name the --profile of a cluster.")
+    assert batch == (
+        f"FAIL {overlay}:3: methods.jtcse.training.batch_size (jtcse.demo_twin.wiki_extract): 20000, "
+        "but wiki_extract has at most 16871 rows. Set it to 16871 or less."
+    )
+
+
+def test_the_gpus_of_a_cluster_are_not_known(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(cards, "visible", lambda: ["GPU-1"])
+    monkeypatch.setattr(cards, "is_scheduled", lambda: False)
+    assert gpus_for(None) == gpus_for("profiles/default") == 1
+    assert gpus_for("slurm") == math.inf
+    monkeypatch.setattr(cards, "is_scheduled", lambda: True)
+    assert gpus_for(None) == math.inf
