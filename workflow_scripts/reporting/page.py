@@ -50,6 +50,7 @@ def page(job: Job) -> str:
     led = next((section for section in made if section["headline"]), {})
     templates = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     templates.filters["policy_hash"] = _policy_hash
+    templates.filters["capfirst"] = lambda text: text[:1].upper() + text[1:]
     templates.filters["link"] = lambda path: quote(os.path.relpath(path, report.parent))
     return templates.from_string(job.inputs["template"].read_text("utf-8")).render(
         study=job.settings["name"],
@@ -108,6 +109,7 @@ def compare_runs(sheet: Sheet, heading: str) -> Shown:
         "level": f"{1 - sheet.alpha:.0%}",
         "base": of_run.get(sheet.only_baseline, {}).get("mean"),
         "printed": any("published" in one for one in drawn),
+        "spread": any(row["sd"] is not None for row in cells),
         "runs": [*zip(sheet.lines, cells, places, strict=True)],
     }
 
@@ -286,7 +288,13 @@ def _claims(job: Job) -> Shown:
         ]
         compared = [row for row in rows if row["verdict"] != NOT_RUN]
         others = [row for row in rows if row["verdict"] == NOT_RUN]
-        return {"lines": compared, "others": others, "file": path}
+        return {
+            "lines": compared,
+            "others": others,
+            "file": path,
+            "tested": any(row["p"] for row in compared),
+            "intervals": any(row["low"] is not None for row in compared),
+        }
     return {}
 
 

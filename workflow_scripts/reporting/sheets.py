@@ -14,6 +14,7 @@ from string import ascii_lowercase
 import pandas as pd
 
 from workflow_scripts.columns import TABLE
+from workflow_scripts.evaluation.significance import FEWEST
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.cells import Row, between, text_of
 from workflow_scripts.reporting.extraction import shown
@@ -163,6 +164,32 @@ class Sheet:
         return bool((self.cells["difference_text"] != "").any())
 
     @property
+    def any_tested(self) -> bool:
+        """Return whether a cell has the p of a test."""
+        return bool((self.cells["p_text"] != "").any())
+
+    @property
+    def summary(self) -> str:
+        """Return how values of several seeds are summed up in the cells."""
+        return "mean ± standard deviation over seeds" if self.any_spread else "one value a cell"
+
+    @property
+    def any_spread(self) -> bool:
+        """Return whether a cell has the standard deviation of several values."""
+        return bool(self.cells["sd"].notna().any())
+
+    @property
+    def untested(self) -> str:
+        """Return why no difference of the table is tested; empty if one is, or if there is none."""
+        if self.any_tested or not self.any_difference:
+            return ""
+        seeds = [count for count in self.cells["seeds"] if count]
+        if max(seeds) < FEWEST:
+            number = f"{between(seeds)} seed{'' if max(seeds) == 1 else 's'}"
+            return f"no difference is tested: runs have {number}, a test needs {FEWEST}"
+        return f"no difference is tested: a test needs {FEWEST} seeds of both runs, and values that differ"
+
+    @property
     def any_significant(self) -> bool:
         """Whether a cell has a star, which then has to be explained."""
         return bool((self.cells["star"] != "").any())
@@ -239,7 +266,9 @@ def footnotes(sheet: Sheet) -> Iterator[str]:
     """The lines below a table: how to read its signs, notes, and all labels."""
     to = sheet.only_baseline or "the run that column base names"
     difference = f", and the difference to {to}" if sheet.any_difference else ""
-    yield f"mean ± standard deviation over seeds{difference}"
+    yield f"{sheet.summary}{difference}"
+    if sheet.untested:
+        yield sheet.untested
     if sheet.any_significant:
         tested = "two-sided t-test over seeds, not corrected for the number of comparisons"
         yield f"* p < {sheet.level}, {tested}"

@@ -73,7 +73,8 @@ def _here(row: Row) -> str:
     """The study's measurement, in a cell."""
     sides = f"{brief(row['ours'])} against {brief(row['theirs'])}"
     if row["low"] is None or row["high"] is None:
-        return f"{sides}; nothing repeated"
+        repeated = f"{row['n']} {row['over']}, too few for an interval" if row["over"] else "nothing repeated"
+        return f"{sides}; {repeated}"
     interval = f"{brief(row['low'])} to {brief(row['high'])}"
     return f"{sides}: {brief(row['difference'])} ({interval}), {row['n']:,} {row['over']}"
 

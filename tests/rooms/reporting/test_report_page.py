@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.rooms.reporting import conftest
 from tests.rooms.reporting.conftest import finish
 from workflow_scripts.columns import TABLE
 from workflow_scripts.reporting.page import compare_runs
@@ -117,6 +118,20 @@ def test_the_page_shows_scores_differences_data_and_substitutions(finished):
         "STS12: spearman of sts12 (all), times 100, n 3,108.",
     ):
         assert part in text, part
+
+
+def test_with_two_seeds_the_page_says_that_nothing_is_tested_and_promises_no_p(
+    finished, tmp_path_factory, monkeypatch
+):
+    few = [(run, seed) for run, seed in conftest.RUNS if seed < 3]
+    monkeypatch.setitem(conftest.GRID, "seeds", [1, 2])
+    monkeypatch.setattr(conftest, "TRAINED", [(run, seed) for run, seed in few if seed])
+    monkeypatch.setattr(conftest.Study.per_run, "__defaults__", (few,))
+    of_two = words_of(finish(tmp_path_factory.mktemp("two"), drawn=("learning_curves",)))
+    said = "o difference is tested: runs have 1 to 2 seeds, a test needs 3."
+    assert f"N{said}" in of_two and f"n{said}" in of_two and said not in words_of(finished)
+    promise = "p of the two-sided t-test over seeds"
+    assert promise not in of_two and promise in words_of(finished)
 
 
 def test_missing_data_is_listed_on_the_page_and_below_figures(finished, tmp_path_factory):

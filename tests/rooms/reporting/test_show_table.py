@@ -72,6 +72,16 @@ READ = {
          f"and the difference to {RUNS[0]}"],
         ["base"],
     ),
+    "two seeds are counted and said not to be tested": (
+        [row(RUNS[0], seeds=1, sd=None), row(RUNS[1], p_value=None, detectable=None)], 0.05,
+        ["mean ± standard deviation over seeds", "no difference is tested: runs have 1 to 2 seeds, a test needs 3"],
+        ["p ="],
+    ),
+    "one seed has no deviation": (
+        [row(RUNS[0], seeds=1, sd=None), row(RUNS[1], seeds=1, sd=None, p_value=None)], 0.05,
+        ["one value a cell", "no difference is tested: runs have 1 seed, a test needs 3"],
+        ["±"],
+    ),
     "a star follows alpha": (None, 0.01, ["58.10 ± 0.14"], ["*"]),
     "rows with different baselines name theirs": (
         TWO_BASELINES, 0.05,

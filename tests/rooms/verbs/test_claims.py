@@ -32,7 +32,8 @@ TESTED = {
 ONE_VALUE = TESTED | {"claim": "once", "verdict": "undecided", "low": None, "high": None, "p_value": None}
 ONE_VALUE |= {"corrected_p": None, "n": 1, "over": ""}
 NOT_RUN = {"paper": "three_r", "claim": "llm", "verdict": "not run", "reason": "It needs a language model."}
-ROWS = pa.Table.from_pylist([TESTED, ONE_VALUE, NOT_RUN], schema=CLAIMS).to_pylist()
+TWO_SEEDS = ONE_VALUE | {"claim": "twice", "n": 2, "over": "seeds"}
+ROWS = pa.Table.from_pylist([TESTED, ONE_VALUE, TWO_SEEDS, NOT_RUN], schema=CLAIMS).to_pylist()
 
 
 @pytest.fixture
@@ -45,20 +46,22 @@ def study(tmp_path, monkeypatch):
 
 def test_verdicts_are_counted_by_paper_and_printed_as_markdown(study):
     (row,) = data("claims", "jtcse", "--study", study)[1]["verdicts"]
-    assert (row["paper"], row["supported"], row["undecided"]) == ("JTCSE", 1, 1)
+    assert (row["paper"], row["supported"], row["undecided"]) == ("JTCSE", 1, 2)
     counted, compared = printed("claims", "--study", study, "--markdown")[1].strip().split("\n\n")
     assert counted.splitlines() == [
         "| paper | supported | contradicted | undecided | not run |",
         "| --- | --- | --- | --- | --- |",
         "| 3R | 0 | 0 | 0 | 1 |",
-        "| JTCSE | 1 | 0 | 1 | 0 |",
-        "| all | 1 | 0 | 1 | 1 |",
+        "| JTCSE | 1 | 0 | 2 | 0 |",
+        "| all | 1 | 0 | 2 | 1 |",
     ]
     assert compared.splitlines()[2:] == [
         "| JTCSE, Table I | JTCSE is better. | 79.7 against 76.25 "
         "| 72.00 against 70.00: 2.00 (1.00 to 3.00), 5 seeds | .004 / .012 | supported |",
         "| JTCSE, Table I | JTCSE is better. | 79.7 against 76.25 "
         "| 72.00 against 70.00; nothing repeated |  /  | undecided |",
+        "| JTCSE, Table I | JTCSE is better. | 79.7 against 76.25 "
+        "| 72.00 against 70.00; 2 seeds, too few for an interval |  /  | undecided |",
     ]
 
 
