@@ -7,7 +7,15 @@ from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph import outside, reporting
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
-from workflow_scripts.graph.console import check_configfiles, print_gaps, print_study, share_gpus, warn
+from workflow_scripts.graph.console import (
+    check_configfiles,
+    print_gaps,
+    print_lines,
+    print_study,
+    share_gpus,
+    warn,
+)
+from workflow_scripts.graph.development import development_caveats
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.folders import cache_warning
 from workflow_scripts.graph.gaps import by_reason
@@ -36,6 +44,7 @@ GPUS = share_gpus(workflow)
 print_study(config, OVER, GPUS)
 STUDY = open_study(config, Path(CLONE), OVER, GIVEN)
 print_gaps(by_reason(STUDY))
+print_lines(development_caveats(STUDY))
 EXTRACTION, FIGURES = Extraction(STUDY), reporting.Figures(STUDY)
 PAGE, CLAIMS = reporting.Page(STUDY), reporting.Claims(STUDY)
 SETTINGS = STUDY.settings  # the checked configuration

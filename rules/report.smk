@@ -5,6 +5,7 @@ The record of an experiment's figures lists its pictures, {figure}.svg, and thei
 
 TABLE = settings_of(
     grid,
+    "chosen_by",
     "development",
     "gaps",
     "printed_in",
@@ -26,6 +27,7 @@ rule make_table:
     input:
         scores=lambda w: grid(w).suite_files("<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet"),
         metrics=lambda w: grid(w).metrics,
+        dev=lambda w: grid(w).dev,
         published=lambda w: grid(w).published,
         code=make_table.code,
     output:

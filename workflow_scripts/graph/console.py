@@ -94,6 +94,12 @@ def print_gaps(runs_by_reason: Mapping[str, Sequence[str]]) -> None:
         _say(f"Gap: {reason} ({len(runs)} run{'s' if len(runs) > 1 else ''})")
 
 
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines about the study that is planned; nothing within a job."""
+    for line in () if is_in_job() else lines:
+        _say(line)
+
+
 def check_targets(workflow: Any, results: str) -> None:
     """End the process with a line for each target that no rule makes: one that is there would be taken for a source.
 

@@ -463,10 +463,25 @@ class Grid:
         return [file for run in self.trained if shown for file in run.files(path)]
 
     @property
-    def development(self) -> str | None:
-        """The development set, if a column is of it."""
+    def development(self) -> list[str] | None:
+        """Return the tasks of its columns that read the development set; None without such."""
         dataset = self.study.settings.development.dataset
-        return dataset if dataset in {getattr(column, "task", None) for column in self.columns} else None
+        shown = {column.task for column in self.columns if isinstance(column, Column)}
+        return [task for task, read in self.tasks.items() if read == dataset and task in shown] or None
+
+    @property
+    def chosen_by(self) -> dict[str, str]:
+        """Return its trained runs, each with the dataset, or corpus, whose pairs choose its checkpoint."""
+        settings = self.study.settings
+        return {
+            run.name: settings.development.dataset or settings.source_corpus(str(run.corpus))
+            for run in self.trained
+        }
+
+    @property
+    def dev(self) -> list[str]:
+        """Return the development sets of its trained runs."""
+        return [*dict.fromkeys(run.dev for run in self.trained)]
 
     @property
     def lengths(self) -> dict[str, str] | None:

@@ -6,9 +6,10 @@ seed of another run, which makes the test a one-sample t-test. One that is made 
 Columns that are computed from others are computed seed by seed.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
+from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workflow_scripts.columns import METRICS, SCORES, TABLE
+from workflow_scripts.columns import METRICS, PAIRS, SCORES, TABLE
 from workflow_scripts.data.printed import Printed, cell_numbers
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import over_pairs
@@ -37,9 +38,12 @@ from workflow_scripts.settings.grids import (
     runs_of,
 )
 from workflow_scripts.settings.report import Significance
+from workflow_scripts.settings.training import FEWEST_PAIRS
 
 CHOSEN_BY = "of the set by which checkpoints were chosen"
 """The note of a trained run's score on its development set."""
+CHOSEN_BY_FEW = "its checkpoint was chosen by {} pairs"
+"""The note of every score of a trained run, if its development set is small (``settings.training.FEWEST_PAIRS``)."""
 
 
 Scored = tuple[pa.Table, Sequence[str]]
@@ -54,6 +58,8 @@ def _table(job: Job, *, measured: bool) -> pa.Table:
     """
     name = job.wildcards["experiment"]
     experiment = Experiment.parse(job.settings["experiment"], f"experiments.{name}")
+    pairs = {name: len(read_table(path, PAIRS)) for path in job.many("dev") for name in _names_of(path)}
+    chosen_by = job.settings.get("chosen_by", {})
     contents = {str(path): path.read_bytes() for path in job.many("published")}
     return build(
         experiment.part(measured=measured),
@@ -62,9 +68,15 @@ def _table(job: Job, *, measured: bool) -> pa.Table:
         Significance.parse(job.settings["significance"], "significance"),
         f"experiments.{name}",
         run_tables(job.many("metrics"), METRICS),
-        job.settings.get("development"),
+        job.settings.get("development") or (),
         job.settings.get("gaps", {}),
+        {run: pairs[name] for run, name in chosen_by.items() if name in pairs},
     )
+
+
+def _names_of(development: Path) -> Iterable[str]:
+    """Return the dataset, or corpus, that a development set is, or is held out from."""
+    return record_of(development).wildcards.values()
 
 
 def build(
@@ -74,8 +86,9 @@ def build(
     significance: Significance,
     place: str,
     histories: Iterable[RunTable] = (),
-    development: str | None = None,
+    development: Collection[str] = (),
     gaps: Mapping[str, str] = MappingProxyType({}),
+    pairs: Mapping[str, int] = MappingProxyType({}),
 ) -> pa.Table:
     """Build one experiment's table.
 
@@ -86,8 +99,9 @@ def build(
         significance: How differences are tested.
         place: Name of the grid's file, for errors.
         histories: Metrics of trained runs, where a column shows the path of one.
-        development: The dataset by which trained runs chose their checkpoints; None if no column is of it.
+        development: Tasks of the dataset by which trained runs chose their checkpoints.
         gaps: Runs that cannot be made, each with the reason, which have no files of scores.
+        pairs: Trained runs, each with the number of pairs by which it chose its checkpoint.
 
     Returns:
         A row per run and column in the grid's order, in the columns of ``columns.TABLE``.
@@ -101,8 +115,10 @@ def build(
         for heading in table.columns:
             values = table.values(run, heading)
             tasks = {part.task for part in experiment.averaged(heading) if isinstance(part, Column)}
-            if about.corpus and values.by_seed and development in tasks:
+            if about.corpus and values.by_seed and tasks & {*development}:
                 values = values._replace(notes=(*values.notes, CHOSEN_BY))
+            if values.by_seed and pairs.get(run, FEWEST_PAIRS) < FEWEST_PAIRS:
+                values = values._replace(notes=(*values.notes, CHOSEN_BY_FEW.format(pairs[run])))
             shows, printed = table.shows(heading), published.get((run, heading))
             made = cell(run, heading, values, shows, table.labels(run, heading), printed)
             cells.append(made | table.against_baseline(run, heading, significance))

@@ -22,6 +22,13 @@ class Development(Settings):
 LastBatch = Literal["keep", "drop"]
 
 
+FEWEST_PAIRS = 100
+"""Pairs of a development set below which a table says by how many its checkpoints were chosen.
+
+A rank correlation of n pairs has a standard error of about 1 / sqrt(n - 1), ten points for a hundred.
+"""
+
+
 def batches(rows: int, batch_size: int, last_batch: LastBatch) -> int:
     """Steps of an epoch over ``rows`` sentences.
 

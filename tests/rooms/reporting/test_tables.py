@@ -171,9 +171,19 @@ def test_rows_come_in_the_order_of_the_grid_whatever_the_order_of_the_files():
     assert list(dict.fromkeys(table["run"].to_pylist())) == [BASE, OURS, OTHER]
     assert built(grid(MEASURED).part(measured=False)).equals(table)
     chosen = {
-        (row["run"], row["heading"]) for row in built(grid(MEAN), development="a").to_pylist() if row["note"]
+        (row["run"], row["heading"])
+        for row in built(grid(MEAN), development=["a"]).to_pylist()
+        if row["note"]
     }
     assert chosen == {(run, heading) for run in (OURS, OTHER) for heading in ("A", "Avg.")}  # CHOSEN_BY
+
+
+def test_scores_of_a_checkpoint_that_few_pairs_chose_have_a_note():
+    """A hundred pairs are enough; a run that is not trained chose nothing."""
+    table = built(grid(MEAN), pairs={OURS: 3, OTHER: 100}).to_pylist()
+    noted = {(row["run"], row["heading"]) for row in table if row["note"]}
+    assert noted == {(OURS, row["heading"]) for row in table if row["run"] == OURS and row["seeds"]}
+    assert cell(built(pairs={OURS: 3}), OURS)["note"] == "its checkpoint was chosen by 3 pairs"
 
 
 def test_a_path_shows_a_metric_of_training_at_one_step():
@@ -195,7 +205,7 @@ def test_a_path_shows_a_metric_of_training_at_one_step():
 def test_a_run_that_cannot_be_made_is_a_row_of_gaps_with_the_reason():
     """The other rows are those of the table without it; what is compared with it has no difference."""
     given = files({run: seeds for run, seeds in VALUES.items() if run != OURS})
-    table = built(grid(MEAN, RATIO, GAIN, baseline=OURS), given, gaps={OURS: "no corpus"}, development="a")
+    table = built(grid(MEAN, RATIO, GAIN, baseline=OURS), given, gaps={OURS: "no corpus"}, development=["a"])
     assert len(table) == 3 * 5
     for heading in ("A", "B", "Avg.", "A / B", "gain"):
         found = cell(table, OURS, heading)

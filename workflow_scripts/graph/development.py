@@ -1,0 +1,46 @@
+"""Caveats about the pairs by which trainings choose their checkpoints, before any of them is read by a job."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from workflow_scripts.graph.study import Study
+from workflow_scripts.settings.sources import HubFiles, HubSource
+from workflow_scripts.settings.training import FEWEST_PAIRS
+
+_LONGEST_BYTES = 1_000_000
+"""Larger files are not looked into: they have more lines than matter."""
+_PLAIN = (".txt", ".tsv", ".csv", ".jsonl")
+"""Endings of files that have a row a line, or fewer."""
+
+
+def development_caveats(study: Study) -> Iterator[str]:
+    """Yield a line if the development set is also a test set, and one if it is small; a job counts exactly."""
+    name = study.settings.development.dataset
+    if not name or not study.trainings:
+        return
+    place = f"development.dataset: {name} chooses checkpoints"
+    if scored := [grid.name for grid in study.grids.values() if name in grid.tasks.values()]:
+        yield f"{place} and is scored by {', '.join(scored)}, with a note. Name pairs that no table scores."
+    pairs = _pairs_at_most(study, name)
+    if pairs is not None and pairs < FEWEST_PAIRS:
+        yield f"{place} by {pairs} pairs at most, so that chance decides. Name {FEWEST_PAIRS} or more."
+
+
+def _pairs_at_most(study: Study, dataset: str) -> int | None:
+    """Return how many pairs a dataset has at most: as made, by its contract, or by the lines of its files."""
+    import pyarrow.parquet as pq  # slow to import, and few studies ask
+
+    made, block = Path(study.folder, "datasets", f"{dataset}.parquet"), study.settings.datasets[dataset]
+    if made.is_file():
+        return int(pq.read_metadata(made).num_rows)
+    if block.contract.rows:
+        return block.contract.rows
+    for source in block.sources:
+        if isinstance(source, HubFiles | HubSource):
+            continue
+        root = source.root(study.data_root)
+        files = [root / file.path for file in source.files.values()] if root else []
+        if files and all(file.is_file() for file in files):
+            small = all(file.stat().st_size < _LONGEST_BYTES and file.suffix in _PLAIN for file in files)
+            return sum(len(file.read_bytes().splitlines()) for file in files) if small else None
+    return None
