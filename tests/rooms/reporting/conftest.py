@@ -88,6 +88,7 @@ class Study:
     root: Path = Path("results/demo")
     labels: tuple[str, ...] = (ADAPTED, STAND_IN)
     gap_reason: str = "no source of the dataset is available"
+    claim_p: float | None = 0.0004
     drawn: tuple[str, ...] = ("learning_curves", "cosine_density", "alignment_uniformity")
 
     def write(
@@ -190,7 +191,7 @@ class Study:
         rows = [
             said
             | {"says": "SimCSE is better than nothing.", "printed_ours": 76.25, "verdict": "supported",
-               "reason": "2.50 higher (2.25 to 2.75) over 3 seeds", "p_value": 0.0004, "corrected_p": 0.012},
+               "reason": "2.50 higher (2.25 to 2.75) over 3 seeds", "p_value": self.claim_p, "corrected_p": self.claim_p and 0.012},
             said | {"says": "It is fast, too.", "verdict": "not run", "reason": self.gap_reason},
         ]  # fmt: skip
         return self.write("claims.parquet", pa.Table.from_pylist(rows, schema=CLAIMS), "judge_claims")
