@@ -18,7 +18,14 @@ from workflow_scripts.reporting.tables import build
 from workflow_scripts.settings.grids import Column, GainColumn, PathColumn, baselines_of, is_measured, runs_of
 
 __all__ = ["stored"]
-STUDIES = ("config/config.yaml", "config/headline.yaml", "config/minilm.yaml", "config/mpnet.yaml", DEMO)
+STUDIES = (
+    "config/config.yaml",
+    "config/extraction_simcse.yaml",
+    "config/headline.yaml",
+    "config/minilm.yaml",
+    "config/mpnet.yaml",
+    DEMO,
+)
 
 
 @functools.cache
