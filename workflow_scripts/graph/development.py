@@ -4,13 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from workflow_scripts.graph.study import Study
-from workflow_scripts.settings.sources import HubFiles, HubSource
+from workflow_scripts.settings.sources import Dataset, HubFiles, HubSource
 from workflow_scripts.settings.training import FEWEST_PAIRS
 
 _LONGEST_BYTES = 1_000_000
 """Larger files are not looked into: they have more lines than matter."""
 _PLAIN = (".txt", ".tsv", ".csv", ".jsonl")
 """Endings of files that have a row a line, or fewer."""
+_BY_LINE = ("lines", "delimited")
+"""Readers that make no more than one row of a line."""
 
 
 def development_caveats(study: Study) -> Iterator[str]:
@@ -33,14 +35,18 @@ def _pairs_at_most(study: Study, dataset: str) -> int | None:
     made, block = Path(study.folder, "datasets", f"{dataset}.parquet"), study.settings.datasets[dataset]
     if made.is_file():
         return int(pq.read_metadata(made).num_rows)
-    if block.contract.rows:
-        return block.contract.rows
+    return block.contract.rows or rows_at_most(block, study.data_root)
+
+
+def rows_at_most(block: Dataset, data_root: Path | None) -> int | None:
+    """Return the lines of a dataset's small files, if its reader makes a row of each; None if nothing is known."""
     for source in block.sources:
         if isinstance(source, HubFiles | HubSource):
             continue
-        root = source.root(study.data_root)
+        root = source.root(data_root)
         files = [root / file.path for file in source.files.values()] if root else []
         if files and all(file.is_file() for file in files):
-            small = all(file.stat().st_size < _LONGEST_BYTES and file.suffix in _PLAIN for file in files)
-            return sum(len(file.read_bytes().splitlines()) for file in files) if small else None
+            plain = source.reader in _BY_LINE and all(file.suffix in _PLAIN for file in files)
+            small = all(file.stat().st_size < _LONGEST_BYTES for file in files)
+            return sum(len(file.read_bytes().splitlines()) for file in files) if plain and small else None
     return None

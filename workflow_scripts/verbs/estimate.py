@@ -14,6 +14,7 @@ from pathlib import Path
 from workflow_scripts.data.hub import answers, find
 from workflow_scripts.data.sources import ABSENT, NOT_REACHED, NOTHING
 from workflow_scripts.errors import DataError
+from workflow_scripts.graph.development import rows_at_most
 from workflow_scripts.graph.gaps import by_reason, unpinned
 from workflow_scripts.graph.schema import AdaptedEncoder, Configuration
 from workflow_scripts.graph.slices import get_path
@@ -64,15 +65,20 @@ def _promised(settings: Configuration, dataset: str) -> float:
     return contract.rows or (contract.min_rows if "min_rows" in contract.model_fields_set else math.nan)
 
 
-def most_rows(settings: Configuration, corpus: str) -> float:
-    """Return the largest number of rows that a corpus can have, by contracts and limits; infinite if none is set."""
+def most_rows(settings: Configuration, corpus: str, data_root: Path | None = None) -> float:
+    """Return the largest number of rows that a corpus can have, by contracts, limits and files; infinite if unknown."""
+
+    def rows_of(dataset: str) -> float:
+        named = settings.datasets[dataset]
+        return named.contract.rows or rows_at_most(named, data_root) or math.inf
+
     block = settings.corpora[corpus]
     if isinstance(block, RoundTripCorpus):
         trip = block.round_trip
-        sources = min(most_rows(settings, trip.corpus), trip.max_sentences or math.inf)
+        sources = min(most_rows(settings, trip.corpus, data_root), trip.max_sentences or math.inf)
         return sources * (2 if trip.form == "expanded" else 1)
-    rows = (settings.datasets[block.dataset].contract.rows or math.inf) - block.dev_sentences
-    pairs = (settings.datasets[block.also].contract.rows or math.inf) if block.also else 0
+    rows = rows_of(block.dataset) - block.dev_sentences
+    pairs = rows_of(block.also) if block.also else 0
     return min(rows, block.max_sentences or math.inf) + 2 * pairs
 
 

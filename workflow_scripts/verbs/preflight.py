@@ -172,7 +172,7 @@ def _rows_at_most(study: Study, corpus: str, made: Container[str]) -> float:
     file = Path(study.folder, "corpora", corpus, "train.parquet")
     if file.is_file() and str(file) not in made:
         return int(pq.read_metadata(file).num_rows)
-    return estimate.most_rows(study.settings, corpus)
+    return estimate.most_rows(study.settings, corpus, study.data_root)
 
 
 def set_at(study: Study, job: PlannedJob, key: str) -> str:

@@ -143,6 +143,18 @@ def test_a_corpus_has_at_most_the_rows_of_contracts_and_limits(corpus, most):
     assert estimate.most_rows(SETTINGS, corpus) == most
 
 
+def test_a_corpus_has_at_most_the_lines_of_its_file(tmp_path):
+    """A contract of the least number of rows says nothing of the largest."""
+    (tmp_path / "mine.txt").write_text("The river rose.\n" * 20)
+    source = {"kind": "local", "files": {"text": {"path": "mine.txt", "sha256": None}}, "reader": "lines"}
+    mine = REAL["datasets"]["wiki1m"] | {"contract": {"min_rows": 10}, "sources": [source]}
+    settings = settings_with(
+        "config/config.yaml", **SECTIONS | {"datasets": SECTIONS["datasets"] | {"text": mine}}
+    )
+    assert estimate.most_rows(settings, "wiki", tmp_path) == 20
+    assert estimate.most_rows(settings, "fr_expanded", tmp_path) == 40
+
+
 def test_a_long_training_takes_the_milliseconds_of_compiled_layers(study):
     """As training.step decides by sentences, of which SimCSE reads each twice."""
     long = study.runs["two"].training.model_copy(update={"max_steps": 1_000, "batch_size": 512})
