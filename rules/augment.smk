@@ -48,7 +48,7 @@ rule translate_shard:
 
 
 compare_round_trips = JobSpec(
-    "data.round_trip_similarities.compare_round_trips",
+    "jobs.compare_round_trips.compare_round_trips",
     settings=outside.comparison(SETTINGS),
 )
 

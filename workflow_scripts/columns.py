@@ -60,7 +60,7 @@ ROUND_TRIPS = pa.schema(
 
 TRIP_COSINES = pa.schema([("row", pa.int32()), ("own", pa.float32()), ("other", pa.float32())])
 """Comparison of round trips that may be trained on: row in the corpus, cosine with its own sentence, and the largest
-cosine with another sentence of its chunk (``data.round_trip_similarities``)."""
+cosine with another sentence of its chunk (``jobs.compare_round_trips``)."""
 
 EXEMPLARS = pa.schema(
     [

@@ -3,7 +3,7 @@
 Paraphrases are positives. ``unchanged`` rows are kept or dropped as configured for the corpus, since a rule-based
 engine leaves one sentence in thirty unchanged. All other rows are dropped and counted, as are rows with a translation
 that several different sentences got, and rows whose round trip is unlike its sentence or nearer to another one
-(``data.round_trip_similarities``). If these are more than a share, the translator is at fault, and the job stops.
+(``jobs.compare_round_trips``). If these are more than a share, the translator is at fault, and the job stops.
 """
 
 from collections import Counter

@@ -8,10 +8,10 @@ from workflow_scripts.apis.answer_checks import text_fault
 from workflow_scripts.apis.ledger import Request, Row
 from workflow_scripts.columns import ROUND_TRIPS, SENTENCES, TRIP_COSINES, TRIPLES
 from workflow_scripts.data.round_trip_corpora import to_train_on
-from workflow_scripts.data.round_trip_similarities import CHUNK, compare
 from workflow_scripts.data.round_trips import round_trips, shard_rows
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
+from workflow_scripts.jobs.compare_round_trips import CHUNK, compare
 from workflow_scripts.settings.corpora import Limits, Shape, Thresholds
 
 LIMITS = Limits(shards=4, untranslated_share=0.8, shortened_ratio=0.66, refused_share=0.01)

@@ -17,10 +17,10 @@ from tests.rooms.data.test_round_trips import LIMITS, base_of
 from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.columns import TRIP_COSINES
 from workflow_scripts.data.round_trip_corpora import to_train_on
-from workflow_scripts.data.round_trip_similarities import compare
 from workflow_scripts.data.round_trips import round_trips, usable_answers
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
+from workflow_scripts.jobs.compare_round_trips import compare
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.settings.corpora import Shape, Thresholds
