@@ -10,7 +10,7 @@ name: demo
 training: {epochs: null, max_steps: 2, batch_size: 8, cpu_threads: 1}
 development: {dataset: null, every: 2, max_tokens: 6}
 corpora: {wiki_extract: {dev_sentences: 250, max_sentences: 200}}
-continue_mlm: {training: {epochs: null, max_steps: 2, batch_size: 8, cpu_threads: 1}}
+continue_mlm: {training: {epochs: null, max_steps: 2, batch_size: 8, warmup_steps: 0, cpu_threads: 1}}
 encoders: {minilm_mlm: {adapt: {training: {warmup_steps: 0}}}}
 methods:
   simcse: {readings: {more_dropout: {training: {max_steps: 2}}}}
