@@ -51,7 +51,7 @@ DETERMINISTIC = {
     "rows are read": ("embedding", "gather", "index.Tensor", "index_select"),
     "each sum is taken by one thread block, or by cuBLAS with a workspace of its own": (
         "_adaptive_avg_pool2d", "_log_softmax", "_log_softmax_backward_data", "_safe_softmax", "_softmax",
-        "_softmax_backward_data", "addmm", "argmax", "baddbmm", "bmm", "linalg_vector_norm", "mean", "mm", "mse_loss",
+        "_softmax_backward_data", "addmm", "amax", "argmax", "baddbmm", "bmm", "linalg_vector_norm", "mean", "mm", "mse_loss",
         "mse_loss_backward", "native_batch_norm", "native_batch_norm_backward", "native_layer_norm",
         "native_layer_norm_backward", "nll_loss_backward", "nll_loss_forward", "std", "sum",
     ),

@@ -26,6 +26,8 @@ def clone(smoke_copy: Path) -> Path:
     demo = smoke_copy / "config/demo.yaml"
     above = (smoke_copy / "config/smoke.yaml").read_text()
     demo.write_text(yaml.safe_dump(merged(yaml.safe_load(demo.read_text()), yaml.safe_load(above))))
+    grid = smoke_copy / "config/experiments/demo.yaml"
+    grid.write_text(grid.read_text().replace("seeds: [1]", "seeds: [1, 2]"))
     (smoke_copy / ".venv").symlink_to(sys.prefix)
     for name in ("Makefile", "requirements.lock", "requirements-gpu.lock", "tests"):
         (smoke_copy / name).symlink_to(ROOT / name)

@@ -37,7 +37,7 @@ place = Path(sys.argv[1])
 Path("code.json").write_text("{}")
 files = {"wildcards": {}, "inputs": {"code": "code.json"}, "outputs": {}, "operational": {}}
 with one_line_errors():
-    begin("job", {"settings": {}, "packages": {}, "files": files})
+    begin("job", {"cached": True, "portable": False, "settings": {}, "packages": {}, "files": files})
     with Path("started").open("a") as file:
         file.write(f"{place} {os.getpid()}\\n")
     while Path("hold").exists():

@@ -202,6 +202,8 @@ OTHER_VALUES: dict[str, Any] = {
     "reader": None,  # another one takes other files
     "data_root": "resources",  # a folder that is there
     "classifier": "exact",
+    "llms.deepseek_v3.response_format": "json_schema",
+    "llms.local.response_format": "text",
     "layer": 0,
     "readout.weights": "ratio",
     "methods.llm2vec.weights": "float32",

@@ -29,7 +29,7 @@ suites:
   clustering: {short_texts: {datasets: [agnews], seeds: 2, n_init: 1}}
   transfer:
     senteval: {folds: 2}
-    twelve_tasks: {datasets: [mr, sick_graded], graded: [sick_graded], folds: 2}
+    twelve_tasks: {datasets: [mr, mrpc, sick_graded, stsb_graded], folds: 2}
 """
 SMALLER = {"seeds": "[1]", "max_steps": "4", "batch_size": "8", "every": "2"}
 """Values in the grids that stand for their scale."""

@@ -94,7 +94,7 @@ def test_what_a_failed_job_took_away_is_made_again_though_all_that_was_made_from
 PACKAGES = [
     (["tqdm", "huggingface-hub", "pydantic", "requests", "snakemake", "pytest"], set()),
     (["matplotlib", "pandas", "seaborn"], {"make_table", "judge_claims", *DRAWN, *REPORT}),
-    (["torch"], {*JOBS} - {"read_dataset", "split_corpus", "count_words", "pick_exemplars"}),
+    (["torch"], {*JOBS} - {"read_dataset", "split_corpus", "count_words"}),
 ]
 
 

@@ -29,7 +29,7 @@ def note(what):
 
 
 with one_line_errors():
-    begin("job", {"settings": {}, "packages": {}, "files": files})
+    begin("job", {"cached": True, "portable": False, "settings": {}, "packages": {}, "files": files})
     first = not Path(f"{kind}.noted").exists()
     note("began")
     if kind in ("cancelled", "slow") and first:

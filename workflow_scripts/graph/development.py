@@ -1,6 +1,7 @@
 """Caveats about the pairs by which trainings choose their checkpoints, before any of them is read by a job."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from workflow_scripts.graph.study import Study
@@ -30,10 +31,11 @@ def development_caveats(study: Study) -> Iterator[str]:
 
 def _pairs_at_most(study: Study, dataset: str) -> int | None:
     """Return how many pairs a dataset has at most: as made, by its contract, or by the lines of its files."""
-    import pyarrow.parquet as pq  # slow to import, and few studies ask
+    import pyarrow as pa  # slow to import, and few studies ask
+    import pyarrow.parquet as pq
 
     made, block = Path(study.folder, "datasets", f"{dataset}.parquet"), study.settings.datasets[dataset]
-    if made.is_file():
+    with suppress(OSError, pa.ArrowInvalid):  # not made yet, or damaged, which the jobs that read it report
         return int(pq.read_metadata(made).num_rows)
     return block.contract.rows or rows_at_most(block, study.data_root)
 
