@@ -60,10 +60,7 @@ class JobSpec:
     @property
     def code(self) -> Param:
         """The file that lists a job's code, or an input function that returns its path."""
-        if self.imports is None:
-            return list_code(self.module)
-        imports = self.imports
-        return lambda wildcards: list_code(self.module, *imports(wildcards))
+        return self._by_modules(list_code)
 
     @property
     def params(self) -> dict[str, Any]:
@@ -75,17 +72,10 @@ class JobSpec:
         """
         return {
             "settings": self.settings,
-            "packages": self._packages,
+            "packages": self._by_modules(package_versions),
             "outside": self.outside,
             "files": _files,
         }
-
-    @property
-    def _packages(self) -> Param:
-        if self.imports is None:
-            return package_versions(self.module)
-        imports = self.imports
-        return lambda wildcards: package_versions(self.module, *imports(wildcards))
 
     @property
     def shell(self) -> str:
@@ -98,6 +88,13 @@ class JobSpec:
             "PORTABLE": json.dumps(self.portable),
         }
         return re.sub(r"\b[A-Z]{6,}\b", lambda found: values[found[0]], _COMMAND)
+
+    def _by_modules(self, function: Callable[..., str]) -> Param:
+        """Return what a function makes of a job's modules, or a function of wildcards if these decide some of them."""
+        if self.imports is None:
+            return function(self.module)
+        imports = self.imports
+        return lambda wildcards: function(self.module, *imports(wildcards))
 
 
 def _files(wildcards: Wildcards, input: Named, output: Named, resources: Any) -> str:
