@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tests.planning import DEMO, ROOT, run
+from tests.planning import DEMO, ROOT, copy_tree, run
 from workflow_scripts.provenance import cards
 from workflow_scripts.verbs.preflight import disk_findings, gpus_for, package_findings
 
@@ -26,11 +26,15 @@ def test_a_full_disk_is_red():
     assert "20 GB free, about 1,000 GB planned. Free some" in next(disk_findings(1000.0, 20.0))
 
 
-def preflight(*arguments):
-    return run(ROOT, "-m", "workflow_scripts", "preflight", *arguments)
+@pytest.fixture(scope="module")
+def preflight(tmp_path_factory):
+    """The verb in a copy of the repository without results, which `make demo` leaves in the repository itself."""
+    tree = copy_tree(tmp_path_factory.mktemp("preflight"))
+    (tree / "requirements.lock").symlink_to(ROOT / "requirements.lock")
+    return lambda *arguments: run(tree, "-m", "workflow_scripts", "preflight", *arguments)
 
 
-def test_the_demo_can_run_here():
+def test_the_demo_can_run_here(preflight):
     answer = preflight("--configfile", DEMO)
     assert answer.returncode == 0, answer.stdout
     *tables, packages, configuration, needs, disk, said = answer.stdout.splitlines()
@@ -38,7 +42,7 @@ def test_the_demo_can_run_here():
     assert said == "It can run here to its end." and any("package:" in line for line in tables)
 
 
-def test_every_mistake_of_a_configuration_is_a_red_line(tmp_path):
+def test_every_mistake_of_a_configuration_is_a_red_line(preflight, tmp_path):
     overlay = tmp_path / "overlay.yaml"
     overlay.write_text("exemplar_pools: [tooy]\nextraction: {encoder: minilmm}\n")
     answer = preflight("--configfile", DEMO, str(overlay))
@@ -51,7 +55,7 @@ def test_every_mistake_of_a_configuration_is_a_red_line(tmp_path):
     assert red[1].endswith("Did you mean minilm?")
 
 
-def test_trainings_that_do_not_fit_gpus_or_corpus_are_red_with_the_place(tmp_path, monkeypatch):
+def test_trainings_that_do_not_fit_gpus_or_corpus_are_red_with_the_place(preflight, tmp_path, monkeypatch):
     """17,111 rows less 240 that are held out; no GPU is visible."""
     overlay = tmp_path / "overlay.yaml"
     overlay.write_text("training: {gpus: 2}\nmethods:\n  jtcse: {training: {batch_size: 20000}}\n")
