@@ -15,7 +15,7 @@ from workflow_scripts.graph.outside import Dataset, encoder_source
 from workflow_scripts.graph.schema import AdaptedEncoder, FetchedEncoder
 from workflow_scripts.graph.study import Run, Study
 from workflow_scripts.settings.corpora import RoundTripCorpus
-from workflow_scripts.settings.sources import HubEncoder
+from workflow_scripts.settings.sources import HubEncoder, Pinned
 
 Reason = str | None
 """Why something cannot be had; None if it can."""
@@ -84,7 +84,7 @@ def _reason(what: str, sources: Sequence[Any], planned: str) -> Reason:
         return f"{what}: not on the Hub; expected {wanted}"
     if planned == NOTHING:
         return f"{what}: not there; expected {wanted}"
-    if planned.startswith("hub:") and not any(getattr(one, "revision", None) for one in sources):
+    if planned.startswith("hub:") and not any(isinstance(one, Pinned) and one.revision for one in sources):
         return f"{what}: no revision is set; expected {wanted}"
     return None
 
