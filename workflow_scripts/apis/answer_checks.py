@@ -258,7 +258,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def trip_fault(sentence: str, pivot: str, back: str) -> str | None:
-    """The fault of a round trip beside its sentence, which is in the same language; None if it is usable.
+    """Return the fault of a round trip, compared with its sentence in the same language; None if it is usable.
 
     Args:
         sentence: The original.

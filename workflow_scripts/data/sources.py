@@ -32,7 +32,7 @@ NOTHING = "none"
 Pin = str | Sequence[str] | None
 """The hash that a file must have, or a list of accepted hashes; None if the file is not pinned."""
 NOT_REACHED, ABSENT = "not reached: ", "absent: "
-"""What a source string begins with, if only the Hub may have something optional, and does not answer or lacks it."""
+"""Prefixes of source strings: the Hub, the only source of something optional, does not answer, or lacks it."""
 
 
 def data_root() -> Path | None:

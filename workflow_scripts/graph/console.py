@@ -63,7 +63,7 @@ def share_gpus(workflow: Any) -> int:
 
 
 def print_study(config: Mapping[str, Any], configfiles: Iterable[str | Path], gpus: int) -> None:
-    """Print the study that is planned, its files, of which the last to name one names it, and GPUs; nothing in a job.
+    """Print the planned study, its configuration files and its GPUs; print nothing in a job.
 
     Args:
         config: As all files make it, unchecked.

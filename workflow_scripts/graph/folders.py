@@ -39,7 +39,7 @@ def cache_findings(named: str) -> Iterator[str]:
 
 
 def _others(folder: Path) -> Iterator[Path]:
-    """Paths in a folder that are no entries; hidden ones beside entries, as of a network disk, are left out."""
+    """Yield paths in a folder that are no entries, except hidden ones next to entries, which network disks make."""
     try:
         for path in sorted(folder.iterdir()):
             if not (len(path.name) == _DIGITS and is_key(path.name * 32) and path.is_dir()):

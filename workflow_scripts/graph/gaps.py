@@ -22,7 +22,7 @@ Reason = str | None
 
 
 class Gaps:
-    """What a study lacks. The reason is that of the dataset or encoder that is lacking, whatever it is needed for."""
+    """Reasons why parts of a study cannot be made: each is that of the missing dataset or encoder behind the part."""
 
     def __init__(self, study: Study) -> None:
         self._study, self._settings = study, study.settings
