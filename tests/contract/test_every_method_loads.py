@@ -215,16 +215,18 @@ def score(vectors):
 def test_sentence_transformers_gives_the_vectors_and_the_score_of_the_pipeline(models, run):
     encoder, tokenizer = load_encoder(Path(run, "model"))
     answer = models[run]
+    # A whitening map divides by the smallest deviations, and multiplies rounding with them.
+    tolerance = 1e-3 if "whitened" in run else 1e-5
     tokens = [len(ids) for ids in tokenizer(TEXTS)["input_ids"]]
     assert TRAINING["max_tokens"] < max(tokens) <= answer["length"] <= LIMIT
     assert answer["length"] == LIMIT or encoder.template is not None
     expected = encode(encoder, tokenizer, TEXTS, answer["length"])
-    np.testing.assert_allclose(answer["vectors"], expected, atol=1e-5)
+    np.testing.assert_allclose(answer["vectors"], expected, atol=tolerance)
     assert score(answer["vectors"]) == score(expected)
     alone = encode(encoder, tokenizer, TEXTS[:1], answer["length"])  # without padding
-    np.testing.assert_allclose(answer["alone"], alone, atol=1e-5)
+    np.testing.assert_allclose(answer["alone"], alone, atol=tolerance)
     cut = encode(encoder, tokenizer, TEXTS, 12)
-    np.testing.assert_allclose(answer["cut"], cut, atol=1e-5)
+    np.testing.assert_allclose(answer["cut"], cut, atol=tolerance)
     assert np.abs(cut - expected).max() > 1e-3
 
 
@@ -276,7 +278,7 @@ class TinySTS(AbsTaskSTS):
 
 def test_every_method_and_every_readout_of_the_project_is_among_them():
     folder = ROOT / "workflow_scripts"
-    methods = {path.stem for path in (folder / "methods").glob("*.py")} - {"__init__", "base"}
+    methods = {path.stem for path in (folder / "methods").glob("*.py")} - {"__init__", "contrastive"}
     readouts = {*walk.READOUTS} - walk.OF_A_FOLDER
     assert {block["module"] for block in CONFIG["methods"].values()} == methods
     used = [settings_of(*run) for run in RUNS]

@@ -56,6 +56,10 @@ INERT = (
         for name in ("simcse", "supervised", "diffcse")
     }
     | {
+        f"frozen_whitened.whitening.{key}": "pool_encoder reads it: the text that the map is fitted on"
+        for key in ("text", "max_sentences", "max_tokens")
+    }
+    | {
         f"{name}.head_at_test": "the readout has no head"
         for name in ("informin_cl", "sscl", "llm2vec", "promptbert_avg", "simcse_s2sent", "promptbert_s2sent")
     }

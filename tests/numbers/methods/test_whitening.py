@@ -64,6 +64,14 @@ def test_an_encoder_has_the_cosines_of_scikit_learns_whitening_after_saving_too(
         np.testing.assert_array_equal(encode(loaded, own, TEXTS, 16), found)
 
 
+def test_tokens_beyond_the_longest_sentence_are_cut(plain):
+    whole, cut = (
+        whitened(*plain, TEXTS[:60], Whitening.parse(SETTINGS | {"max_tokens": most}, "whitening"))
+        for most in (16, 3)
+    )
+    assert not torch.equal(whole.head.dense.weight, cut.head.dense.weight)
+
+
 def test_fewer_texts_than_entries_are_refused(plain):
     with pytest.raises(DataError, match="20 distinct sentences for vectors of 32 entries"):
         whitened(*plain, TEXTS[:20], Whitening.parse(SETTINGS, "whitening"))
