@@ -7,18 +7,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
-import yaml
 
 from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from tests.material import SMALL, training
-from workflow_scripts.graph.study import run_settings
+from workflow_scripts.graph.configuration import load_config
 from workflow_scripts.methods.jtcse import cross_layers
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.grids import Run
 from workflow_scripts.settings.methods import read_method
+from workflow_scripts.settings.overrides import Override
+from workflow_scripts.settings.study import Configuration, read_run
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.mlm import MaskedLanguageModel, save_head
 from workflow_scripts.training.sampler import Sampler
@@ -55,9 +56,10 @@ def with_head(folder: Path) -> Path:
 
 def stepper(name: str, encoder: Path, batch: int) -> tuple[Callable[[], object], dict[str, object]]:
     """A function that takes the next optimiser step of a method, and the method's block of the configuration."""
-    blocks = yaml.safe_load((ROOT / "config/methods.yaml").read_text())["methods"]
-    config = {"training": {}, "development": {}, "encoders": {"minilm": {}}, "methods": blocks}
-    block = run_settings(config, Run(name, "minilm", "wiki", "default", {}, (1,)))["method"]
+    study = Configuration.strictly(load_config(ROOT))
+    read, _ = read_run(study, Run(name, "minilm", "wiki", "default", Override(), (1,)))
+    assert read
+    block = read.method.model_dump(mode="json")
     method = importlib.import_module(f"workflow_scripts.methods.{block['module']}")
     settings = read_method(block, f"methods.{name}")
     backbones = [load_backbone(encoder, **settings.overrides) for _ in range(METHODS[name])]

@@ -29,7 +29,7 @@ from workflow_scripts.graph.slices import (
     path_if_set,
     settings_of,
 )
-from workflow_scripts.graph.study import resources_of
+from workflow_scripts.graph.resources import resources_of
 from workflow_scripts.settings.suites import EVALUATORS
 
 check_configfiles()

@@ -23,8 +23,9 @@ import yaml
 
 from workflow_scripts.graph.checks import open_study, read_grids
 from workflow_scripts.graph.configuration import load_config
-from workflow_scripts.graph.schema import Configuration, GridBlock
 from workflow_scripts.graph.study import Study
+from workflow_scripts.settings.grids import GridBlock, Run
+from workflow_scripts.settings.study import Configuration, read_run
 
 ROOT = Path(__file__).resolve().parent.parent
 TREE = (
@@ -217,6 +218,18 @@ def settings_with(overlay: str = DEMO, **sections: Any) -> Configuration:
 def grids_in(config: dict) -> dict[str, GridBlock]:
     """The grids that a configuration asks for."""
     return {name: GridBlock.strictly(grid) for name, grid in read_grids(config, ROOT / "config")[0].items()}
+
+
+def expanded(grid: dict[str, Any]) -> dict[str, Any]:
+    """A grid's block as the job of its table is passed it."""
+    return GridBlock.strictly(grid).experiment.model_dump(mode="json")
+
+
+def settings_of_run(settings: Configuration, run: Run) -> dict[str, Any]:
+    """The settings of a run, as its job is passed them."""
+    found, mistakes = read_run(settings, run)
+    assert found, mistakes
+    return found.model_dump(mode="json")
 
 
 def study_in(folder: Path, configfiles: Iterable[str | Path]) -> Study:

@@ -22,7 +22,6 @@ from pydantic import TypeAdapter
 from tests import material
 from tests.material import Size
 from tests.steps import step_of, views_of
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.reduction import deviation
 from workflow_scripts.methods import load_method
@@ -32,6 +31,7 @@ from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.methods import AnyMethod, MethodConfig, read_method
 from workflow_scripts.settings.names import Template
 from workflow_scripts.settings.readouts import AnyReadout, Pooling, ReadoutConfig

@@ -86,9 +86,7 @@ def planned(place, block):
     source = {"kind": "local", "path": place.name}
     encoders = {"mine": {"fetch": {"sources": [source], "licence": "x"}}}
     size = (
-        Study(settings_with(encoders=encoders, data_root=str(place.parent)), {}, {}, ROOT)
-        .encoders["mine"]
-        .size
+        Study(settings_with(encoders=encoders, data_root=str(place.parent)), {}, ROOT).encoders["mine"].size
     )
     config = read_method(block, "methods")
     return next(iter(config.misfits(Start(sizes=[size] * (2 if config.starts_from == "pair" else 1)))), None)

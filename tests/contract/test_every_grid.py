@@ -15,7 +15,7 @@ from workflow_scripts.data.printed import cell_numbers
 from workflow_scripts.evaluation.base import Score, score_table
 from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.tables import build
-from workflow_scripts.settings.grids import Column, GainColumn, PathColumn, baselines_of, is_measured, runs_of
+from workflow_scripts.settings.grids import Column, GainColumn, PathColumn, is_measured
 
 __all__ = ["stored"]
 STUDIES = (
@@ -78,7 +78,7 @@ def made_up_histories(grid):
 
 
 def trainings(grid):
-    return [(name, seed) for name, run in runs_of(grid).items() for seed in run.seeds[:2]]
+    return [(name, seed) for name, row in grid.expanded.items() for seed in row.run.seeds[:2]]
 
 
 @functools.cache
@@ -103,12 +103,12 @@ def made(name):
 def test_a_grid_makes_its_table(name):
     _, grid, (repeatable, times), _ = made(name)
     rows, columns = [*repeatable.to_pylist(), *times.to_pylist()], grid.experiment.columns
-    assert len(rows) == len(runs_of(grid)) * len(columns)
+    assert len(rows) == len(grid.expanded) * len(columns)
     assert {row["heading"] for row in times.to_pylist()} == {
         one.heading for one in columns if is_measured(one)
     }
     gains = {column.heading for column in columns if isinstance(column, GainColumn)}
-    baselines = {run for run, baseline in baselines_of(grid).items() if baseline is None}
+    baselines = {run for run, row in grid.expanded.items() if row.baseline is None}
     assert {(row["run"], row["heading"]) for row in rows if row["mean"] is None} == {
         *product(baselines, gains)
     }
@@ -125,7 +125,7 @@ DRAWN = [
 @pytest.mark.parametrize(("name", "figure"), DRAWN)
 def test_figures_of_a_grid_are_drawn(stored, name, figure):
     _, grid, (table, _), scores = made(name)
-    runs = runs_of(grid)
+    runs = grid.expanded
     asked = {"experiment": grid.experiment.model_dump(mode="json")}
     read = scores if figure == "alignment_uniformity" else []
     files = {"table": [stored(table, asked)], "scores": [stored(one) for one in read]}

@@ -1,6 +1,5 @@
 """Every method and reading of config/methods.yaml: trained, saved, and loaded by others in a process of their own."""
 
-import copy
 import inspect
 import json
 import shutil
@@ -17,12 +16,11 @@ from transformers import AutoModel
 
 from tests import jobs, tiny, walk
 from tests.evaluations import sts_metadata
-from tests.planning import DEMO, ROOT, merged_config, run_alone
+from tests.planning import DEMO, ROOT, merged_config, run_alone, settings_of_run
 from workflow_scripts.columns import EXEMPLARS, PAIRS, SCORES, TEACHER, TRIPLES, WORD_COUNTS
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import mteb_scores, sts
 from workflow_scripts.evaluation.correlation import cosine, spearman
-from workflow_scripts.graph.study import run_settings
 from workflow_scripts.methods import load_method
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.encoding import encode
@@ -35,8 +33,11 @@ from workflow_scripts.provenance.artefacts import (
     writing_model_folder,
 )
 from workflow_scripts.settings.grids import Run
+from workflow_scripts.settings.overrides import Override
+from workflow_scripts.settings.study import Configuration
 
 CONFIG = merged_config(DEMO)
+SETTINGS = Configuration.strictly(CONFIG)
 RUNS = [
     (name, reading)
     for name, block in CONFIG["methods"].items()
@@ -118,8 +119,8 @@ def train(name, method, encoders):
 
 def settings_of(name, reading):
     """The method of a run, as the rules hand it to its job."""
-    run = Run(name, "minilm", None, reading, {}, (1,))
-    return run_settings(copy.deepcopy(CONFIG), run)["method"]
+    run = Run(name, "minilm", None, reading, Override(), (1,))
+    return settings_of_run(SETTINGS, run)["method"]
 
 
 def make(name, method):

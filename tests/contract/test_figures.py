@@ -7,9 +7,10 @@ import sys
 import pytest
 
 from tests.rooms.figures.conftest import shown
-from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import all_figures
-from workflow_scripts.graph.schema import GridBlock, Report
+from workflow_scripts.settings.base import Settings
+from workflow_scripts.settings.grids import GridBlock
+from workflow_scripts.settings.study import Report
 
 
 @pytest.mark.parametrize("figure", all_figures().values(), ids=all_figures())

@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.planning import DEMO, grids_in, merged_config, settings_with
-from workflow_scripts.graph.study import members_of, run_settings
-from workflow_scripts.settings.grids import baselines_of, runs_of
+from tests.planning import DEMO, grids_in, merged_config, settings_of_run
+from workflow_scripts.settings.study import Configuration
 
 STUDIES = ("config/config.yaml", "config/headline.yaml", "config/minilm.yaml", DEMO)
 
@@ -15,18 +14,17 @@ STUDIES = ("config/config.yaml", "config/headline.yaml", "config/minilm.yaml", D
 class Grids(NamedTuple):
     """The grids of a study, and what it is configured to."""
 
-    config: dict[str, Any]
-    encoders: dict[str, Any]
+    config: Configuration
     grids: dict[str, Any]
 
     def runs(self, grid):
-        return runs_of(self.grids[grid])
+        return {name: row.run for name, row in self.grids[grid].expanded.items()}
 
     def every_run(self):
         return [(name, run) for grid in self.grids for name, run in self.runs(grid).items()]
 
     def settings(self, run):
-        return run_settings(self.config, run)
+        return settings_of_run(self.config, run)
 
     def selector(self, run):
         """The readout of S2Sent; None for a run with another."""
@@ -34,12 +32,13 @@ class Grids(NamedTuple):
         return readout if readout.get("kind") == "s2sent" else None
 
     def members(self, encoder, seeds):
-        return members_of(self.encoders.get(encoder), seeds).values()
+        block = self.config.encoders.get(encoder)
+        return block.members(seeds).values() if block else ()
 
 
 def grids_of(overlay):
     config = merged_config(overlay)
-    return Grids(config, settings_with(overlay).encoders, grids_in(config))
+    return Grids(Configuration.strictly(config), grids_in(config))
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +64,12 @@ def test_a_selector_that_is_the_identity_is_a_control_by_name(overlay):
 @pytest.mark.parametrize("table", ["layerattpooler_table1", "layerattpooler_table3"])
 def test_a_pooler_and_its_baseline_weigh_hard_negatives_alike(paper, table):
     """LayerAttPooler, Eq. 8: the layers' attention, and not the loss, is what differs; both weights are run."""
-    runs, baselines = paper.runs(table), baselines_of(paper.grids[table])
+    runs, expanded = paper.runs(table), paper.grids[table].expanded
     pairs = set()
     for name, run in runs.items():
         if run.method != "supervised_layerattpooler" or ".eq8" not in name:
             continue
-        ours, theirs = (paper.settings(runs[one])["method"] for one in (name, baselines[name]))
+        ours, theirs = (paper.settings(runs[one])["method"] for one in (name, expanded[name].baseline))
         assert ours["hard_negatives"] and theirs["hard_negatives"]
         assert ours["hard_negative_weight"] == theirs["hard_negative_weight"], name
         assert theirs["module"] == "supervised_simcse" and theirs["readout"]["kind"] == "pooling"
@@ -81,8 +80,7 @@ def test_a_pooler_and_its_baseline_weigh_hard_negatives_alike(paper, table):
 
 def texts_behind(study, run):
     """Training texts of a run and of every run that it is made from; round trips count as the translated text."""
-    block = study.config["corpora"].get(run.corpus, {})
-    own = {block["round_trip"]["corpus"] if "round_trip" in block else run.corpus} - {None}
+    own = {study.config.source_corpus(run.corpus)} if run.corpus else set()
     behind = [made for name in (run.encoder, run.teacher) for made in study.members(name, (1,))]
     return own.union(*(texts_behind(study, made) for made in behind))
 

@@ -135,7 +135,7 @@ MISTAKES = {
     # overrides, readings and sweeps: keys, types, ranges
     "a misspelt key of the training": (
         training_of("simcse", max_step=5),
-        RUN.format("simcse") + "training.max_step: unknown key. Did you mean max_steps?",
+        "runs.4.overrides.training.max_step: unknown key. Did you mean max_steps?",
     ),
     "a misspelt key of a reading that no run has": (
         put("methods/simcse/readings", {"mine": {"training": {"max_step": 5}}}),
@@ -216,7 +216,7 @@ MISTAKES = {
     ),
     "a mistake in the runs behind an encoder": (
         twin(SIMCSE, OTHER | {"overrides": {"training": {"max_step": 5}}}),
-        "encoders.wrong_twin.runs.1 (simcse.minilm_mlm.wiki_extract.other): training.max_step: unknown key.",
+        "encoders.wrong_twin.runs.1.overrides.training.max_step: unknown key.",
     ),
     # settings that exclude each other
     "neither epochs nor max_steps": (
@@ -456,8 +456,8 @@ MISTAKES = {
         "config/experiments/demo.yaml: seeds: 1 is listed twice. Leave one.",
     ),
     "a key of many runs": (
-        run(["simcse", "sscl"], encoder=["minilm", "minilm_mlm"], overrides={"training": {"max_step": 1}}),
-        "(simcse.minilm.wiki_extract.wrong, simcse.minilm_mlm.wiki_extract.wrong and 2 more): training.max_step: ",
+        run(["simcse", "sscl"], encoder=["minilm", "minilm_mlm"], overrides={"method": {"temperature": -1}}),
+        "(simcse.minilm.wiki_extract.wrong, simcse.minilm_mlm.wiki_extract.wrong and 2 more): method.temperature: ",
     ),
     "a run twice": (
         both(run("simcse"), run("simcse")),
@@ -1048,7 +1048,7 @@ def test_what_an_encoder_of_a_folder_cannot_do_is_one_line(about, change, messag
 
 
 def test_all_mistakes_are_found_at_once():
-    names = ("a misspelt key of the training", "a metric that no suite writes", "SimCSE without a corpus")
+    names = ("a key of many runs", "a metric that no suite writes", "SimCSE without a corpus")
     changes, messages = zip(*map(MISTAKES.get, (*names, "a list of tokens that is not there")), strict=True)
     found = findings(both(*changes))
     assert len(found) == 4 and all(any(message in line for line in found) for message in messages)
@@ -1175,9 +1175,7 @@ FILES = {
     "a grid that is no YAML": ((GRID, "a: 1\nb: [1,\n"), ["config/experiments/demo.yaml:3: "]),
     "a run of a grid": (
         (GRID, SOUND_GRID.replace("\nruns:\n", f"\nruns:\n{WRONG_RUN}")),
-        [
-            f"config/experiments/demo.yaml:{RUNS + 1}: runs.0 (simcse.minilm_mlm.wiki_extract.x): training.max_step: unknown key"
-        ],
+        [f"config/experiments/demo.yaml:{RUNS + 1}: runs.0.overrides.training.max_step: unknown key"],
     ),
     "an empty grid": (
         (GRID, ""),

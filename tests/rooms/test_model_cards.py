@@ -8,8 +8,9 @@ import pytest
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.reporting import Page, card
-from workflow_scripts.graph.schema import Configuration, GridBlock
 from workflow_scripts.graph.study import Study
+from workflow_scripts.settings.grids import GridBlock
+from workflow_scripts.settings.study import Configuration
 
 CONFIG = merged_config(DEMO)
 GRIDS = read_grids(CONFIG, ROOT / "config")[0]
@@ -17,7 +18,7 @@ GRIDS = read_grids(CONFIG, ROOT / "config")[0]
 
 def study_of(config=CONFIG, grids=GRIDS):
     blocks = {name: GridBlock.strictly(grid) for name, grid in grids.items()}
-    return Study(Configuration.strictly(config), config, blocks, ROOT)
+    return Study(Configuration.strictly(config), blocks, ROOT)
 
 
 def card_of(study, run):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import pandas as pd
 
-from workflow_scripts.config import Settings
+from workflow_scripts.settings.base import Settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes

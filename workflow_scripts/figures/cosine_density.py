@@ -14,32 +14,15 @@ import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pydantic import Field
 
 from workflow_scripts.columns import SIMILARITIES
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Declaration, Drawn, Request, frame
 from workflow_scripts.reporting.records import RunTable, run_tables
-from workflow_scripts.settings.names import AnyDataset
+from workflow_scripts.settings.figures import CosineDensity
 
 _GRID = np.linspace(-1, 1, 201)
 _VISIBLE = 0.005  # share of the highest density; lower parts are not drawn
-
-
-class CosineDensity(Settings):
-    """Settings of the density plot: a task, and the groups of its pairs."""
-
-    task: AnyDataset = Field(description="Task of a suite of scored pairs.")
-    edges: list[float] = Field(
-        min_length=3, description="Edges of the groups, on the scale of the task's judgements."
-    )
-    bandwidth: float = Field(gt=0, le=0.5, description="Standard deviation of the kernel, in cosine.")
-
-    def conflicts(self) -> Iterator[str]:
-        """Yield a mistake if the edges do not rise."""
-        if any(low >= high for low, high in pairwise(self.edges)):
-            yield f"edges: {', '.join(f'{edge:g}' for edge in self.edges)} do not rise. Sort them, without repeats."
 
 
 @partial(

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
-from pydantic import Field
 
 from workflow_scripts.columns import HISTORY, METRICS, WORD_COUNTS
-from workflow_scripts.config import Settings
 from workflow_scripts.data.printed import read_printed
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Declaration, Drawn, Request, frame, log_scale, new_figure
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import RunTable, run_tables
+from workflow_scripts.settings.base import Settings
+from workflow_scripts.settings.figures import LearningCurves, WordFrequencies
 
 _COLUMNS = {"run": "str", "seed": "int", "metric": "str", "step": "float", "value": "float"}
 _LINES: dict[str, Any] = {
@@ -33,14 +33,6 @@ _HOW_DRAWN = (
     "Lines: means over seeds; shadows: from the lowest seed to the highest. The loss is averaged over equal blocks of "
     "steps."
 )
-
-
-class LearningCurves(Settings):
-    """Settings of the learning curves."""
-
-    loss_blocks: int = Field(
-        gt=1, description="Number of equal blocks of steps; the loss is averaged over each."
-    )
 
 
 @partial(
@@ -143,12 +135,6 @@ def paths(metrics: Iterable[RunTable]) -> pd.DataFrame:
 
 
 # Words by frequency
-
-
-class WordFrequencies(Settings):
-    """Settings of the word frequencies."""
-
-    words: int = Field(gt=1, description="Number of words to draw, the most frequent first.")
 
 
 @partial(

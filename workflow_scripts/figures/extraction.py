@@ -4,12 +4,10 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import product
 from statistics import fmean, stdev
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
-from pydantic import Field
 
-from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import (
     AT_RIGHT,
     INK,
@@ -22,8 +20,14 @@ from workflow_scripts.figures.base import (
 )
 from workflow_scripts.reporting.cells import Row, Values
 from workflow_scripts.reporting.extraction import NOT_ASKED, STATIC, Scores, Variant, build, variants_of
-from workflow_scripts.settings.extraction import ExtractionTable, Measure, Model, Names, Variants
-from workflow_scripts.settings.names import Measured, ModelName, Represented, Weighted
+from workflow_scripts.settings.extraction import (
+    LayerLines,
+    Measure,
+    MixingMap,
+    Model,
+    Names,
+    VariantScatter,
+)
 
 _SCORES = {"scores": "<results>/extraction/scores/{kind}/{representation}/{task}.parquet"}
 _PART_OF = (
@@ -32,13 +36,6 @@ _PART_OF = (
     "encoder, shows the shape of the paper's figure and not its values."
 )
 _UNITS = "Correlations and accuracies are times 100."
-
-
-class Drawing(Settings):
-    """Settings of every figure of the study without training."""
-
-    title: str
-    below: str = Field(description="Table of the page; the figure is placed below it.")
 
 
 def _points(rows: Sequence[Row]) -> pd.DataFrame:
@@ -75,32 +72,6 @@ def _gaps(parts: pd.Series, notes: pd.Series) -> str:
 
 
 # Scores layer by layer: a line for each series, the standard deviation over tasks as its shadow
-
-
-class Series(Settings):
-    """One line."""
-
-    panel: str = Field(description="Column of panels that contains the line.")
-    representation: Represented
-    weighting: Weighted
-
-    def named(self, names: Names) -> str:
-        """The name of the line in the points."""
-        return f"{self.representation}, {names.weightings[self.weighting]}"
-
-    def label(self, names: Names) -> str:
-        """The name of the line in the legend."""
-        source = names.representations.get(self.representation, self.representation)
-        return f"{source}, {names.weightings[self.weighting]}"
-
-
-class LayerLines(Drawing):
-    """Settings of lines of measures over layers."""
-
-    kind: Literal["layer_lines"]
-    measures: list[Measured] = Field(min_length=1, description="Measures; each has a row of panels.")
-    series: list[Series] = Field(min_length=1)
-    sums: list[str] = Field(description="Sums of layers, at the end of the horizontal axis.")
 
 
 @partial(
@@ -170,17 +141,6 @@ def _layer(name: str) -> str:
 _HOW_DRAWN = "Each map has a scale of its own; the cross is at its best value."
 
 
-class MixingMap(Drawing):
-    """Settings of maps of measures over shares and layers."""
-
-    kind: Literal["mixing_map"]
-    measures: list[Measured] = Field(min_length=1, description="Measures; each has a map.")
-    split: bool = Field(description="Draw a map for each task of a measure in place of one for the measure.")
-    representation: Represented
-    weighting: Weighted
-    mixing_weights: list[float] = Field(min_length=2)
-
-
 @partial(
     Declaration,
     title="{title}",
@@ -242,32 +202,6 @@ def _panels(config: MixingMap, scores: Scores, name: str, measure: Measure) -> d
 
 
 # One measure over another: a point for every variant of a model; the legend may show Pearson's r of a model's points
-
-
-class VariantScatter(Drawing):
-    """Settings of the scatter plot: two measures, models and variants."""
-
-    kind: Literal["variant_scatter"]
-    x: Measured
-    y: Measured
-    models: list[ModelName] = Field(min_length=1)
-    variants: list[Variants] = Field(min_length=1)
-    y_scale: Literal["linear", "log"]
-    note: str | None = Field(description="A note on the measures, printed below the figure.")
-    correlation: bool = Field(description="Show the correlation of x and y of each model in the legend.")
-
-    @property
-    def table(self) -> ExtractionTable:
-        """The table that its points are cells of."""
-        return ExtractionTable(
-            title=self.title,
-            source="",
-            columns="models",
-            models=self.models,
-            measures=[self.x, self.y],
-            variants=self.variants,
-            digits=2,
-        )
 
 
 @partial(

@@ -15,21 +15,19 @@ from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
 
 from workflow_scripts.columns import ATTENTION
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.correlation import cosine
 from workflow_scripts.figures.base import MODELS, Declaration, Drawn, Figure, Request, frame, new_figure
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import run_and_seed, wildcard
-from workflow_scripts.settings.names import Refers
+from workflow_scripts.settings.figures import AttentionMaps, LayerAttentionMaps, TokenSimilarity
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -93,14 +91,6 @@ _KEYS = {
     "run": "str", "layer": "int",
     "query_position": "int", "query_token": "str", "key_position": "int", "key_token": "str",
 }  # fmt: skip
-
-
-class AttentionMaps(Settings):
-    """Settings of the attention maps."""
-
-    layers: Annotated[list[int], Field(min_length=1)] | Literal["all"] = Field(
-        description="Layers, from 1; a run's maps are of those that it has. all: every layer that its suite maps."
-    )
 
 
 @partial(
@@ -173,17 +163,6 @@ def single_encoders(
 # Attention over layers
 
 
-class LayerAttention(Settings):
-    """Settings of the maps of attention over layers."""
-
-    sentences: list[str] = Field(
-        min_length=1,
-        max_length=4,
-        description="Sentences to draw; each is a batch of its own, without padding.",
-    )
-    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
-
-
 def _attends_to_layers(run: Any) -> bool:
     """Whether a run pools with LayerAttPooler's attention."""
     readout: Any = getattr(run.method, "readout", None)
@@ -200,10 +179,10 @@ def _attends_to_layers(run: Any) -> bool:
         "is the embedding output."
     ),
     reads={"models": MODELS},
-    settings=LayerAttention,
+    settings=LayerAttentionMaps,
     of_run=_attends_to_layers,
 )
-def layer_attention(request: Request[LayerAttention]) -> Drawn:
+def layer_attention(request: Request[LayerAttentionMaps]) -> Drawn:
     """Draw the weights of LayerAttPooler's attention over layers."""
     models = single_encoders(request.inputs["models"])
     points = pd.concat([layer_weights(*model, request.config) for model in models], ignore_index=True)
@@ -215,7 +194,11 @@ def layer_attention(request: Request[LayerAttention]) -> Drawn:
 
 
 def layer_weights(
-    run: str, seed: int, encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, config: LayerAttention
+    run: str,
+    seed: int,
+    encoder: SentenceEncoder,
+    tokenizer: PreTrainedTokenizerBase,
+    config: LayerAttentionMaps,
 ) -> pd.DataFrame:
     """Attention weights of every sentence in one run; layer 0 is the embedding output.
 
@@ -247,16 +230,6 @@ def layer_weights(
 
 
 # Cosines between words
-
-
-class TokenSimilarity(Settings):
-    """Settings of the maps of cosines between words (3R, Table 4 and Figs. 1 and 3)."""
-
-    runs: Annotated[list[str], Refers("grid.runs")] = Field(
-        min_length=1, max_length=6, description="Runs of the grid, each a single encoder."
-    )
-    sentences: list[str] = Field(min_length=2, max_length=2)
-    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
 
 
 @partial(

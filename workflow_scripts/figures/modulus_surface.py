@@ -7,20 +7,12 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
-from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import INK, Declaration, Drawn, Request, new_figure
+from workflow_scripts.settings.figures import ModulusSurface
 
 _PANEL_INCHES = 3.6
 _LEVELS = np.linspace(0, 1, 11)
-
-
-class ModulusSurface(Settings):
-    """Settings of the surface (JTCSE, Fig. 3)."""
-
-    longest: float = Field(gt=1, description="Largest ratio k of the two moduli.")
-    steps: int = Field(ge=8, le=200, description="Points along each axis.")
 
 
 @partial(

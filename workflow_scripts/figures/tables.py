@@ -9,15 +9,13 @@ defines all three, and the figure prints the task's note.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
 
 from workflow_scripts.columns import SCORES, TABLE
-from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import (
     AT_RIGHT,
     INK,
@@ -31,8 +29,8 @@ from workflow_scripts.figures.base import (
 )
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import experiment_of
-from workflow_scripts.settings.grids import Experiment, baselines_of, points_of
-from workflow_scripts.settings.names import Heading, Place, Refers
+from workflow_scripts.settings.figures import AlignmentUniformity, Scatter, Sweep
+from workflow_scripts.settings.grids import Experiment
 
 _BARS: dict[str, Any] = {"fmt": "none", "ecolor": INK, "elinewidth": 0.8, "alpha": 0.35}
 
@@ -44,20 +42,6 @@ _HOW_SWEPT = (
     "Points: runs, means over seeds with bars of one standard deviation. Lines: medians of the runs with one value. "
     "Dotted: the baseline, one for each series where they differ."
 )
-
-
-class Plot(Settings):
-    """A panel of a column's scores over the values of one setting, swept or given by ``at``."""
-
-    setting: Annotated[Place, Refers("grid.swept")]
-    label: str = Field(description="Label of the axis, with its unit.")
-    heading: Heading | None = Field(default=None, description="Column of the table; by default the headline.")
-
-
-class Sweep(Settings):
-    """Settings of the sweep figure: its panels."""
-
-    plots: list[Plot] = Field(min_length=1, description="Panels, one below the other.")
 
 
 @partial(
@@ -100,23 +84,27 @@ def sweeps(config: Sweep, experiment: Experiment, table: pd.DataFrame) -> list[p
     other settings are swept too, a value has several runs. A run without a score has a null mean.
     """
     scores = table[["run", "heading", "mean", "sd", "seeds"]].astype({"seeds": "Int64"})
-    points = points_of(experiment)
+    rows = sorted(experiment.rows, key=lambda row: not row.swept)  # lines in the order of sweeps
     panels = []
     for plot in config.plots:
         heading = plot.heading or experiment.headline_column().heading
-        swept = [(run, name, at[plot.setting]) for run, (name, at) in points.items() if plot.setting in at]
+        swept = [
+            (row.run, row.series, row.coordinates[plot.setting])
+            for row in rows
+            if plot.setting in row.coordinates
+        ]
         order = _ordered([value for *_, value in swept])
         drawn = [(run, name, str(value), order.index(value)) for run, name, value in swept]
-        rows = [(plot.setting, *row, heading) for row in (*drawn, *_baselines(experiment, drawn))]
+        panel = [(plot.setting, *point, heading) for point in (*drawn, *_baselines(experiment, drawn))]
         columns = {"setting": "str", "run": "str", "series": "str", "value": "str", "place": "Int64"}
-        panels.append(frame(rows, **columns, heading="str").merge(scores, how="left", on=["run", "heading"]))
+        panels.append(frame(panel, **columns, heading="str").merge(scores, how="left", on=["run", "heading"]))
     return panels
 
 
 def _baselines(experiment: Experiment, drawn: Sequence[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
     """Baselines of drawn runs and series: a single one as its own series, several as one for each series."""
-    baselines = baselines_of(experiment)
-    pairs = [(baseline, series) for run, series, *_ in drawn if (baseline := baselines[run])]
+    compared = [(experiment.runs[run].baseline, series) for run, series, *_ in drawn]
+    pairs = [(baseline, series) for baseline, series in compared if baseline]
     shared = len({baseline for baseline, _ in pairs}) == 1
     return dict.fromkeys((base, base if shared else series, None, None) for base, series in pairs)
 
@@ -192,13 +180,6 @@ def draw_plane(
 # Two columns of a table
 
 
-class Scatter(Settings):
-    """Settings of the scatter plot: two columns of a table."""
-
-    x: Heading = Field(description="Heading of a column.")
-    y: Heading = Field(description="Heading of a column.")
-
-
 @partial(
     Declaration,
     title="Two scores of every run: {title}",
@@ -239,14 +220,6 @@ def both_scores(table: pd.DataFrame, config: Scatter) -> pd.DataFrame:
 
 
 # Alignment and uniformity
-
-
-class AlignmentUniformity(Settings):
-    """Settings of the plane: the task that measures alignment and uniformity."""
-
-    task: Annotated[str, Refers("grid.positives")] = Field(
-        description="One of the ``positives`` of the experiment's suites of scored pairs."
-    )
 
 
 @partial(

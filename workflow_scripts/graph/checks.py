@@ -18,10 +18,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, advice, one_line_errors, refuse, shown, unknown
 from workflow_scripts.graph.clone import from_here
-from workflow_scripts.graph.configuration import GRIDS, placed, read, read_mapping
+from workflow_scripts.graph.configuration import GRIDS, placed, read_mapping
 from workflow_scripts.graph.extraction import (
     block_findings,
     definable_rows,
@@ -31,35 +30,32 @@ from workflow_scripts.graph.extraction import (
 )
 from workflow_scripts.graph.folders import cache_findings
 from workflow_scripts.graph.gaps import gap_runs
-from workflow_scripts.graph.schema import (
-    AdaptedEncoder,
-    Configuration,
-    EncoderFromRuns,
-    GridBlock,
-    RunSettings,
-)
 from workflow_scripts.graph.slices import Config, as_json, get_path
-from workflow_scripts.graph.study import Study, adapting_training, read_run
+from workflow_scripts.graph.study import Study
+from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.corpora import RoundTripCorpus
+from workflow_scripts.settings.encoders import AdaptedEncoder, EncoderFromRuns
 from workflow_scripts.settings.grids import (
     EXTRACTION,
     Column,
+    GridBlock,
     MeanColumn,
     Run,
     RunBlock,
-    baselines_of,
     expand,
     is_measured,
     listed,
-    runs_of,
 )
-from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.methods import MethodConfig, ReductionBlock
 from workflow_scripts.settings.names import Refers
+from workflow_scripts.settings.overrides import Override
 from workflow_scripts.settings.readouts import Start
 from workflow_scripts.settings.report import CLAIMS_FOLDER, Claim, Comparison, claims_in, papers_in
 from workflow_scripts.settings.sources import READERS, FileSource, HubSource
+from workflow_scripts.settings.study import Configuration, RunSettings, read_run
 from workflow_scripts.settings.suites import Attention, Cells
 from workflow_scripts.settings.training import ContinueMlm
+from workflow_scripts.settings.wording import read
 
 _SHOWN = 2
 """Runs that a line names; of more it gives the number."""
@@ -135,7 +131,7 @@ def checked(config: Config, plain: Mapping[str, Any], root: Path) -> tuple[Study
         grids |= {name: block} if block else {}
     if found or not settings:
         return None, found
-    study = Study(settings, config, grids, root)
+    study = Study(settings, grids, root)
     return study, [*name_findings(study)] or [*sense_findings(study)]
 
 
@@ -170,7 +166,7 @@ def name_findings(study: Study) -> Iterator[str]:
         if name in (*settings.extraction.tables, *settings.extraction.statistics):
             yield f"{place}a table of the extraction study has that name. Rename the file."
         try:
-            runs_of(grid), baselines_of(grid)
+            grid.expanded  # noqa: B018
         except ConfigError as error:
             yield f"{place}{error}"
 
@@ -192,7 +188,7 @@ def references(value: Any, path: str = "", marks: Sequence[Refers] = ()) -> Iter
     """Every name in some settings that its class marks: where it is, and what it refers to."""
     match value:
         case Settings():
-            for key, part in value:
+            for key, part in value.parts().items():
                 yield from references(part, f"{path}.{key}".lstrip("."), _marks(type(value))[key])
         case str():
             yield from ((path, value, mark) for mark in marks)
@@ -210,7 +206,7 @@ def repetitions(value: Any, path: str = "") -> Iterator[str]:
     """Yield a finding for each list in some settings that has a name or a whole number twice."""
     match value:
         case Settings():
-            for key, part in value:
+            for key, part in value.parts().items():
                 yield from repetitions(part, f"{path}.{key}".lstrip("."))
         case Mapping():
             for key, part in value.items():
@@ -261,7 +257,8 @@ def _form(settings: Configuration, section: str, name: str) -> str | None:
                 return "single runs" if len(encoder.runs) == 1 else "several runs"
             return "single encoders"
     assert section == "methods"
-    return "methods with a base" if settings.methods[name].base else "methods without a base"
+    has_base = isinstance(settings.methods[name], ReductionBlock)
+    return "methods with a base" if has_base else "methods without a base"
 
 
 # What settings mean together
@@ -330,9 +327,9 @@ def _grid_findings(study: Study, grid: GridBlock, place: str) -> Iterator[str]:
     for path, name, refers in references(grid):
         if refers.section in own:
             yield from unknown(name, own[refers.section], f"{place}: {path}")
-    baselines = dict.fromkeys(filter(None, baselines_of(grid).values()))
+    baselines = dict.fromkeys(filter(None, (row.baseline for row in grid.expanded.values())))
     yield from unknown(baselines, own["grid.runs"], f"{place}: baseline")
-    for number, column in grid.numbered():
+    for number, column in grid.numbered:
         if isinstance(column, Column) and column.suite in own["grid.suites"]:
             suite, where = study.suites[column.suite].block, f"{place}: columns.{number} ({column.heading})"
             yield from column_findings(column, suite.written(lists), suite.timed(), where)
@@ -340,7 +337,7 @@ def _grid_findings(study: Study, grid: GridBlock, place: str) -> Iterator[str]:
 
 def _names_in(settings: Configuration, grid: GridBlock) -> dict[str, Collection[str]]:
     """Names that a grid defines for its own references."""
-    columns = [column for _, column in grid.numbered() if not is_measured(column)]
+    columns = [column for _, column in grid.numbered if not is_measured(column)]
     scores = [column.heading for column in columns if isinstance(column, Column)]
     means = [column.heading for column in columns if isinstance(column, MeanColumn)]
     asked = {*chain.from_iterable(grid.suites.values())}
@@ -348,7 +345,7 @@ def _names_in(settings: Configuration, grid: GridBlock) -> dict[str, Collection[
         "grid.headings": [column.heading for column in columns],
         "grid.scores": scores,
         "grid.scores and means": scores + means,
-        "grid.runs": runs_of(grid),
+        "grid.runs": grid.expanded,
         "grid.suites": asked,
         "grid.swept": {setting for block in grid.runs for setting in (*block.sweep, *block.at)},
         "grid.positives": [
@@ -432,9 +429,9 @@ def _reading_findings(study: Study) -> Iterator[str]:
     """Wrong keys, types and ranges of readings, whether a grid uses them or not."""
     for method, block in study.settings.methods.items():
         for reading in block.readings:
-            run = Run(method=method, encoder="", corpus=None, reading=reading, seeds=(), overrides={})
+            run = Run(method=method, encoder="", corpus=None, reading=reading, seeds=(), overrides=Override())
             place = f"methods.{method}.readings.{reading}."
-            yield from (f"{place}{line}" for line in read_run(study.plain, run, partial=True)[1])
+            yield from (f"{place}{line}" for line in read_run(study.settings, run, partial=True)[1])
 
 
 def _run_findings(study: Study) -> Iterator[str]:
@@ -453,7 +450,7 @@ def _run_findings(study: Study) -> Iterator[str]:
         suites = {kind: [suite] for kind, suite in settings.extraction.suites if suite}
         yield from _suite_findings(study, "extraction", suites, [encoder])
     for name, grid in study.blocks.items():
-        place, runs = f"{GRIDS}/{name}.yaml", runs_of(grid).values()
+        place, runs = f"{GRIDS}/{name}.yaml", [row.run for row in grid.expanded.values()]
         yield from _block_findings(study, f"{place}: runs", grid.runs, grid.seeds)
         encoders = dict.fromkeys(run.encoder for run in runs)
         yield from _suite_findings(study, place, grid.suites, encoders)
@@ -463,9 +460,8 @@ def _run_findings(study: Study) -> Iterator[str]:
         if isinstance(block, EncoderFromRuns):
             yield from _block_findings(study, f"encoders.{encoder}.runs", block.runs, used=encoder in reached)
         if isinstance(block, AdaptedEncoder) and encoder in reached:
-            training = {"training": adapting_training(study.plain, encoder)}
             place = f"encoders.{encoder}.adapt."
-            yield from read(ContinueMlm, study.plain["continue_mlm"] | training, place)[1]
+            yield from read(ContinueMlm, study.encoders[encoder].adapting(), place)[1]
 
 
 def _block_findings(
@@ -490,7 +486,8 @@ def _block_findings(
                     f"for others; {encoder} has of_seeds {shown(block.of_seeds)}."
                 )
         for name, run, _ in expand(block, seeds):
-            for finding in _mistakes(study, run) if used else read_run(study.plain, run, partial=True)[1]:
+            mistakes = _mistakes(study, name, run) if used else read_run(study.settings, run, partial=True)[1]
+            for finding in mistakes:
                 found[finding].append((number, name))
     for finding, runs in found.items():
         names = [name for _, name in runs]
@@ -521,26 +518,26 @@ def _too_long(study: Study, block: Settings, place: str, encoders: Iterable[str]
     """Settings of a length, anywhere in a block, above what one of the encoders takes."""
     known = [(size.positions, name) for name in encoders for size in study.encoders[name].sizes]
     most, encoder = min(((most, name) for most, name in known if most), default=(None, ""))
-    for key, value in block:
+    for key, value in block.parts().items():
         if isinstance(value, Settings):
             yield from _too_long(study, value, f"{place}.{key}", encoders)
         elif most and key in ("max_tokens", "tokens") and value > most:
             yield f"{place}.{key}: {value}; {encoder} takes {most}. Lower it."
 
 
-def _mistakes(study: Study, run: Run) -> Sequence[str]:
+def _mistakes(study: Study, name: str, run: Run) -> Sequence[str]:
     settings = study.settings
     readings = settings.methods[run.method].readings
     if run.reading != "default" and run.reading not in readings:
         return [
             f"reading: {run.reading} is not a reading of methods.{run.method}. {advice(run.reading, readings)}"
         ]
-    merged, found = read_run(study.plain, run)
+    merged, found = study.read_run(name, run)
     if found := found or [*misnamed(settings, references(merged))]:
         return found
     assert merged
     method, encoder = merged.method, study.encoders[run.encoder]
-    pool, members = getattr(method, "pool", None), encoder.members()
+    pool, members = method.exemplar_pool, encoder.members()
     start = Start(
         encoder=run.encoder,
         sizes=encoder.sizes,
@@ -581,7 +578,7 @@ def _origin(study: Study, run: Run, method: MethodConfig) -> Iterator[str]:
                 f"encoder: {module} joins two different runs; {encoder} consists of {count}. "
                 "Name two in its `runs`."
             )
-        case "pair" if _decided(study, members[0]) == _decided(study, members[1]):
+        case "pair" if _decided(study, names[0], members[0]) == _decided(study, names[1], members[1]):
             yield (
                 f"encoder: {module} joins two different runs; {' and '.join(names)} differ in nothing "
                 f"that decides a model. Change one in `runs` of {encoder}."
@@ -629,8 +626,8 @@ def _columns(settings: Configuration, corpus: str) -> Sequence[str]:
     return ("anchor", "positive", *negatives)
 
 
-def _decided(study: Study, run: Run) -> str:
+def _decided(study: Study, name: str, run: Run) -> str:
     """All that decides a run's model but its seed."""
-    settings, _ = read_run(study.plain, run)
+    settings, _ = study.read_run(name, run)
     decides = settings and [settings.method, settings.training.deciding(), settings.development]
     return as_json([run.encoder, run.corpus, run.teacher, decides])

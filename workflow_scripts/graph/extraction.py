@@ -7,22 +7,26 @@ from itertools import product
 
 from workflow_scripts.errors import unknown
 from workflow_scripts.extraction.layers import layer_findings
-from workflow_scripts.figures.extraction import LayerLines, MixingMap, Series, VariantScatter
-from workflow_scripts.graph import schema
 from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.extraction import (
     Block,
     EncoderRepresentation,
+    ExtractionStudy,
     ExtractionTable,
     Idf,
     JobBlock,
     JobSettings,
+    LayerLines,
     Measure,
+    MixingMap,
     Names,
+    Series,
+    VariantScatter,
     WordRepresentation,
 )
+from workflow_scripts.settings.study import Configuration
 from workflow_scripts.settings.suites import SUITES, Cells, Suite, SuiteConfig
 
 ISOTROPY: Cells = frozenset({("", "isoscore")})
@@ -33,7 +37,7 @@ Shown = ExtractionTable | LayerLines | MixingMap | VariantScatter
 # Settings of jobs
 
 
-def blocks_of(extraction: schema.Extraction, kind: str | None, representation: str) -> list[JobBlock]:
+def blocks_of(extraction: ExtractionStudy, kind: str | None, representation: str) -> list[JobBlock]:
     """The axes of the blocks that score a representation by ``kind`` (``None``: by any kind)."""
     return [
         _axes(block)
@@ -46,12 +50,12 @@ def _axes(block: Block) -> JobBlock:
     return JobBlock(**block.model_dump(include={*JobBlock.model_fields}))
 
 
-def job_settings(extraction: schema.Extraction, kind: str, representation: str) -> JobSettings:
+def job_settings(extraction: ExtractionStudy, kind: str, representation: str) -> JobSettings:
     """Settings of the job of one representation and kind: its blocks and the definitions that they name."""
     return settings_of(extraction, representation, blocks_of(extraction, kind, representation))
 
 
-def wikitext_settings(extraction: schema.Extraction, representation: str) -> dict[str, JobSettings]:
+def wikitext_settings(extraction: ExtractionStudy, representation: str) -> dict[str, JobSettings]:
     """Settings of the job that encodes Wikitext with a representation: post-processings to fit, cells to measure."""
     fits = {name: post.fit for name, post in extraction.postprocessings.items()}
     learnt = [
@@ -66,7 +70,7 @@ def wikitext_settings(extraction: schema.Extraction, representation: str) -> dic
     }
 
 
-def settings_of(extraction: schema.Extraction, representation: str, blocks: list[JobBlock]) -> JobSettings:
+def settings_of(extraction: ExtractionStudy, representation: str, blocks: list[JobBlock]) -> JobSettings:
     """Settings of a job that scores some blocks of a representation."""
     definition = extraction.representations[representation]
     template = definition.template if isinstance(definition, EncoderRepresentation) else None
@@ -89,7 +93,7 @@ def evaluator_of(kind: str) -> str:
     return "sts" if kind == "geometry" else kind
 
 
-def suite_of(settings: schema.Configuration, kind: str) -> SuiteConfig | None:
+def suite_of(settings: Configuration, kind: str) -> SuiteConfig | None:
     """The suite of one kind of score; None if the study leaves the kind out."""
     name = getattr(settings.extraction.suites, evaluator_of(kind), None)
     suite = settings.suites.by_kind[evaluator_of(kind)][name] if name else None
@@ -104,13 +108,13 @@ def tasks_in(suite: Suite | None, kind: str) -> dict[str, str]:
     return {name: name for name in getattr(suite, "datasets", ())}
 
 
-def tasks_of(settings: schema.Configuration, kind: str) -> dict[str, str]:
+def tasks_of(settings: Configuration, kind: str) -> dict[str, str]:
     """Tasks of one kind in the study, with their datasets."""
     return tasks_in(suite_of(settings, kind), kind)
 
 
 def score_files(
-    settings: schema.Configuration,
+    settings: Configuration,
     tasks: Mapping[str, Collection[str] | None],
     representations: Iterable[str],
 ) -> list[str]:
@@ -132,7 +136,7 @@ def score_files(
     ]
 
 
-def files_of(settings: schema.Configuration, block: Shown) -> list[str]:
+def files_of(settings: Configuration, block: Shown) -> list[str]:
     """Score files that a table or figure of the study reads."""
     extraction = settings.extraction
     models = [extraction.models[model].representation for model in _models(block)]
@@ -154,7 +158,7 @@ def _lines(block: Shown) -> Sequence[Series | MixingMap]:
     return block.series if isinstance(block, LayerLines) else [block] if isinstance(block, MixingMap) else []
 
 
-def _tasks(extraction: schema.Extraction, measures: Iterable[str]) -> dict[str, set[str] | None]:
+def _tasks(extraction: ExtractionStudy, measures: Iterable[str]) -> dict[str, set[str] | None]:
     """Kind to the tasks of some measures; None if one of them averages over all tasks."""
     tasks: dict[str, set[str] | None] = {}
     for measure in (extraction.measures[name] for name in measures):
@@ -163,7 +167,7 @@ def _tasks(extraction: schema.Extraction, measures: Iterable[str]) -> dict[str, 
     return tasks
 
 
-def single_tables(extraction: schema.Extraction, table: str) -> dict[str, str]:
+def single_tables(extraction: ExtractionStudy, table: str) -> dict[str, str]:
     """For each task of a table's measures, the table with this task only."""
     kinds = _tasks(extraction, extraction.tables[table].measures)
     alone = {}
@@ -174,7 +178,7 @@ def single_tables(extraction: schema.Extraction, table: str) -> dict[str, str]:
     return alone
 
 
-def datasets_of(settings: schema.Configuration) -> list[str]:
+def datasets_of(settings: Configuration) -> list[str]:
     """Datasets that the extraction study reads."""
     extraction = settings.extraction
     kinds = {kind for block in shown_blocks(extraction) for kind in _tasks(extraction, _measures(block))}
@@ -188,20 +192,20 @@ def datasets_of(settings: schema.Configuration) -> list[str]:
     return sorted(datasets)
 
 
-def shown_blocks(extraction: schema.Extraction) -> list[Shown]:
+def shown_blocks(extraction: ExtractionStudy) -> list[Shown]:
     """Tables and figures that the study shows."""
     tables = (extraction.tables[name] for name in extraction.show.tables)
     return [*tables, *(extraction.figures[name] for name in extraction.show.figures)]
 
 
-def tables_of(extraction: schema.Extraction) -> dict[str, ExtractionTable]:
+def tables_of(extraction: ExtractionStudy) -> dict[str, ExtractionTable]:
     """Tables of the study, and its scatter plots as the tables that they are drawn from, by name."""
     figures = extraction.figures.items()
     drawn = {name: block.table for name, block in figures if isinstance(block, VariantScatter)}
     return extraction.tables | drawn
 
 
-def definable_rows(extraction: schema.Extraction, table: str) -> tuple[set[str], set[str]]:
+def definable_rows(extraction: ExtractionStudy, table: str) -> tuple[set[str], set[str]]:
     """Rows and headings that a table of this form could show of what the study defines, shown or not."""
     weightings = [block.label for block in extraction.weightings.values()]
     posts = [block.label for block in extraction.postprocessings.values()]
@@ -216,7 +220,7 @@ def definable_rows(extraction: schema.Extraction, table: str) -> tuple[set[str],
 # Names
 
 
-def names(settings: schema.Configuration, block: Shown) -> Names:
+def names(settings: Configuration, block: Shown) -> Names:
     """Definitions and labels of the models, measures and variants in one table or figure."""
     extraction, lines, measures = settings.extraction, _lines(block), _measures(block)
     variants = block.variants if isinstance(block, ExtractionTable | VariantScatter) else []
@@ -235,7 +239,7 @@ def names(settings: schema.Configuration, block: Shown) -> Names:
     )
 
 
-def _representation(extraction: schema.Extraction, name: str) -> str:
+def _representation(extraction: ExtractionStudy, name: str) -> str:
     """A representation in words; one that reads an encoder is named after the encoder."""
     block = extraction.representations[name]
     if isinstance(block, EncoderRepresentation):
@@ -246,7 +250,7 @@ def _representation(extraction: schema.Extraction, name: str) -> str:
 # Checks
 
 
-def extraction_findings(settings: schema.Configuration) -> Iterator[str]:
+def extraction_findings(settings: Configuration) -> Iterator[str]:
     """Messages about unknown names in measures and figures, including those that no study shows."""
     extraction = settings.extraction
     for name, measure in extraction.measures.items():
@@ -256,7 +260,7 @@ def extraction_findings(settings: schema.Configuration) -> Iterator[str]:
         yield from unknown(figure.below, tables, f"extraction.figures.{name}.below")
 
 
-def block_findings(extraction: schema.Extraction, depth: int | None) -> Iterator[str]:
+def block_findings(extraction: ExtractionStudy, depth: int | None) -> Iterator[str]:
     """Messages about layers and masks in the study's blocks that their representations lack.
 
     Args:
@@ -269,7 +273,7 @@ def block_findings(extraction: schema.Extraction, depth: int | None) -> Iterator
                 yield f"extraction.blocks.{number}: {name}: {problem}"
 
 
-def _measure_findings(settings: schema.Configuration, measure: Measure, place: str) -> Iterator[str]:
+def _measure_findings(settings: Configuration, measure: Measure, place: str) -> Iterator[str]:
     """Mistakes of one measure, which may name any task of its kind, also tasks that the study leaves out."""
     kind, cells = measure.kind, ISOTROPY
     if kind != "isotropy":

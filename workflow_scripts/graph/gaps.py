@@ -12,9 +12,10 @@ from typing import Any
 
 from workflow_scripts.data.sources import ABSENT, NOT_REACHED, NOTHING, expected
 from workflow_scripts.graph.outside import Dataset, encoder_source
-from workflow_scripts.graph.schema import AdaptedEncoder, FetchedEncoder
-from workflow_scripts.graph.study import Run, Study
+from workflow_scripts.graph.runs import Run
+from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.corpora import RoundTripCorpus
+from workflow_scripts.settings.encoders import AdaptedEncoder, FetchedEncoder
 from workflow_scripts.settings.sources import HubEncoder, Pinned
 
 Reason = str | None

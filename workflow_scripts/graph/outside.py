@@ -15,17 +15,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from workflow_scripts.apis.ledger import is_offline
-from workflow_scripts.config import Settings
 from workflow_scripts.data.hub import Kind, answers, listing, snapshot
 from workflow_scripts.data.published import SHARDS, WEIGHTS, encoder_folder, files_of
 from workflow_scripts.data.sources import ABSENT, NOT_REACHED, NOTHING, Pin, is_here, text_of
 from workflow_scripts.errors import MissingError, UnreachableError, one_line_errors, refuse
 from workflow_scripts.graph.clone import is_in_job
 from workflow_scripts.graph.notes import sha256_now, write_note
-from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.graph.slices import as_json, get_path
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.apis import ApertiumBlock
+from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.corpora import Corpus, Limits, Shape, Thresholds, Translation
 from workflow_scripts.settings.extraction import LocalWords, PackagedWords
 from workflow_scripts.settings.sources import (
@@ -42,6 +41,7 @@ from workflow_scripts.settings.sources import (
     PackageFiles,
     Pinned,
 )
+from workflow_scripts.settings.study import Configuration
 
 Words = LocalWords | PackagedWords
 Source = FileSource | HubSource | LocalEncoder | PackageEncoder | HubEncoder | Words

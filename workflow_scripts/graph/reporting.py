@@ -9,12 +9,13 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
-from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import MODELS, Declaration, all_figures
 from workflow_scripts.graph.extraction import Shown, files_of, names, tables_of
 from workflow_scripts.graph.extraction import datasets_of as extraction_datasets
+from workflow_scripts.graph.runs import Grid, Run
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, get_path
-from workflow_scripts.graph.study import Grid, Run, Study
+from workflow_scripts.graph.study import Study
+from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.corpora import RoundTripCorpus
 from workflow_scripts.settings.grids import EXTRACTION, paper_of, scored_columns
 from workflow_scripts.settings.report import CLAIMS_FOLDER, Claim, Comparison, claims_in

@@ -20,7 +20,6 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import DataError
 from workflow_scripts.models import readouts
 from workflow_scripts.models.encoder import (
@@ -31,6 +30,7 @@ from workflow_scripts.models.encoder import (
     longest_sentence,
 )
 from workflow_scripts.provenance.artefacts import identity
+from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.names import Template
 from workflow_scripts.settings.readouts import AnyReadout, ReadoutConfig
 

@@ -18,9 +18,9 @@ from typing import Any
 from pydantic import Field
 from threadpoolctl import threadpool_info
 
-from workflow_scripts.config import Settings
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.key import job_key
+from workflow_scripts.settings.base import Settings
 
 _OUTSIDE = ("package:", "hub:", "local:", "translator:", "llm:")
 

@@ -33,9 +33,7 @@ from workflow_scripts.settings.grids import (
     MeanColumn,
     PathColumn,
     RatioColumn,
-    baselines_of,
     read_by,
-    runs_of,
 )
 from workflow_scripts.settings.report import Significance
 from workflow_scripts.settings.training import FEWEST_PAIRS
@@ -111,7 +109,7 @@ def build(
     """
     table = _Table(experiment, files, histories, gaps, place)
     cells = []
-    for run, about in runs_of(experiment).items():
+    for run, about in experiment.runs.items():
         for heading in table.columns:
             values = table.values(run, heading)
             tasks = {part.task for part in experiment.averaged(heading) if isinstance(part, Column)}
@@ -137,8 +135,8 @@ class _Table:
         place: str,
     ) -> None:
         self.columns = {column.heading: column for column in experiment.columns}
-        self._baselines = baselines_of(experiment)
-        self._fixed = {name for name, run in runs_of(experiment).items() if run.fixed}
+        self._baselines = {row.run: row.baseline for row in experiment.rows}
+        self._fixed = {row.run for row in experiment.rows if row.fixed}
         self._histories, self._gaps, self._place = list(histories), gaps, place
         rows = [row | {"labels": labels} for scores, labels in files for row in scores.to_pylist()]
         frame = pd.DataFrame(rows, columns=[*SCORES.names, "labels"], dtype=object)

@@ -33,7 +33,7 @@ from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.cells import Row, brief, paired
 from workflow_scripts.reporting.records import experiment_of, record_of, wildcard
-from workflow_scripts.settings.grids import Column, Experiment, runs_of
+from workflow_scripts.settings.grids import Column, Experiment
 from workflow_scripts.settings.report import Claim, Comparison, Expects, Held, Scale, Significance
 
 Kind = Literal["supported", "contradicted", "undecided"]
@@ -200,8 +200,7 @@ def _tested(
     significance: Significance,
 ) -> Compared:
     """Two cells over what both repeat; over sentence pairs where neither run of a grid repeats anything."""
-    runs = runs_of(grid) if grid else {}
-    fixed = [runs[row["run"]].fixed if grid else len(row["values"]) == 1 for row in sides]
+    fixed = [grid.runs[row["run"]].fixed if grid else len(row["values"]) == 1 for row in sides]
     if grid and all(fixed) and (parts := _resampled(sides, grid, material, significance)):
         differences, resampled_R, counts = zip(*parts, strict=True)
         evidence = over_resamples(

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from workflow_scripts.config import OPERATIONAL, Settings
+from workflow_scripts.settings.base import OPERATIONAL, Settings
 
 
 class Calls(Settings):

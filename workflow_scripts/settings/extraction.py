@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from workflow_scripts.config import Settings
+from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.names import (
     AnyDataset,
+    EncoderName,
     Measured,
     ModelName,
     Name,
@@ -325,3 +326,100 @@ class Show(Settings):
     statistics: list[Annotated[Name, Refers("extraction.statistics")]]
     tables: list[Annotated[Name, Refers("extraction.tables")]]
     figures: list[Annotated[Name, Refers("extraction.figures")]]
+
+
+# Figures
+
+
+class Drawing(Settings):
+    """Settings of every figure of the study without training."""
+
+    title: str
+    below: str = Field(description="Table of the page; the figure is placed below it.")
+
+
+class Series(Settings):
+    """One line."""
+
+    panel: str = Field(description="Column of panels that contains the line.")
+    representation: Represented
+    weighting: Weighted
+
+    def named(self, names: Names) -> str:
+        """The name of the line in the points."""
+        return f"{self.representation}, {names.weightings[self.weighting]}"
+
+    def label(self, names: Names) -> str:
+        """The name of the line in the legend."""
+        source = names.representations.get(self.representation, self.representation)
+        return f"{source}, {names.weightings[self.weighting]}"
+
+
+class LayerLines(Drawing):
+    """Settings of lines of measures over layers."""
+
+    kind: Literal["layer_lines"]
+    measures: list[Measured] = Field(min_length=1, description="Measures; each has a row of panels.")
+    series: list[Series] = Field(min_length=1)
+    sums: list[str] = Field(description="Sums of layers, at the end of the horizontal axis.")
+
+
+class MixingMap(Drawing):
+    """Settings of maps of measures over shares and layers."""
+
+    kind: Literal["mixing_map"]
+    measures: list[Measured] = Field(min_length=1, description="Measures; each has a map.")
+    split: bool = Field(description="Draw a map for each task of a measure in place of one for the measure.")
+    representation: Represented
+    weighting: Weighted
+    mixing_weights: list[float] = Field(min_length=2)
+
+
+class VariantScatter(Drawing):
+    """Settings of the scatter plot: two measures, models and variants."""
+
+    kind: Literal["variant_scatter"]
+    x: Measured
+    y: Measured
+    models: list[ModelName] = Field(min_length=1)
+    variants: list[Variants] = Field(min_length=1)
+    y_scale: Literal["linear", "log"]
+    note: str | None = Field(description="A note on the measures, printed below the figure.")
+    correlation: bool = Field(description="Show the correlation of x and y of each model in the legend.")
+
+    @property
+    def table(self) -> ExtractionTable:
+        """The table that its points are cells of."""
+        return ExtractionTable(
+            title=self.title,
+            source="",
+            columns="models",
+            models=self.models,
+            measures=[self.x, self.y],
+            variants=self.variants,
+            digits=2,
+        )
+
+
+# The study
+
+
+class ExtractionStudy(Settings):
+    """Sentence vectors without training."""
+
+    encoder: EncoderName = Field(description="Whose states, tokeniser and static averages are used.")
+    bias_list: Annotated[Name, Refers("resources.tokens")] = Field(description="File in resources/tokens.")
+    suites: SuiteNames
+    wikitext: Wikitext
+    averages: Averages
+    templates: dict[Name, Template]
+    representations: dict[Name, Representation]
+    weightings: dict[Name, Weighting]
+    postprocessings: dict[Name, Postprocessing]
+    blocks: list[Block]
+    show: Show
+    models: dict[str, Model]
+    measures: dict[str, Measure]
+    statistics: dict[Name, Statistics]
+    tables: dict[Name, ExtractionTable]
+    figures: dict[Name, Annotated[LayerLines | MixingMap | VariantScatter, Field(discriminator="kind")]]

@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from functools import cached_property
 from itertools import product
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue, Tag
 
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.settings.base import Settings, told_by
+from workflow_scripts.settings.figures import GridFigures
 from workflow_scripts.settings.names import (
     Defined,
     Heading,
@@ -18,11 +19,12 @@ from workflow_scripts.settings.names import (
     Printed,
     Refers,
     Repeatable,
-    RunOverrides,
     Scored,
     Seed,
     Setting,
 )
+from workflow_scripts.settings.overrides import Override, laid_over
+from workflow_scripts.settings.suites import EvaluatedSuites
 
 PAPERS = {
     "s2sent": "S2Sent",
@@ -50,7 +52,7 @@ class Run(NamedTuple):
     encoder: str
     corpus: str | None
     reading: str
-    overrides: Config
+    overrides: Override
     seeds: tuple[int, ...]
     teacher: str | None = None
 
@@ -79,63 +81,25 @@ class Point(NamedTuple):
     values: Config
 
 
-def runs_of(grid: "AnyGrid") -> dict[str, Run]:
-    """Every run that one grid asks for, by its name.
+class GridRun(NamedTuple):
+    """A run of a grid, with all that the grid says of it."""
 
-    An axis may list several values; a run without a corpus is not trained and has one seed, unless it is made of
-    runs that are (``of_seeds``).
-
-    Raises:
-        ConfigError: if two runs would have one name.
-    """
-    runs: dict[str, Run] = {}
-    for _, name, run, _ in _expanded(grid):
-        if name in runs:
-            advice = "Leave one out" if runs[name] == run else "Give one of them a tag"
-            raise ConfigError(f"{grid.title}: two runs are named {name}. {advice}.")
-        runs[name] = run
-    return runs
-
-
-def baselines_of(grid: "AnyGrid") -> dict[str, str | None]:
-    """The run that each run of a grid is compared with: its block's baseline, else the grid's; None for that run.
-
-    ``{encoder}`` and other axes in a baseline are filled in by those of the run that is compared.
-
-    Raises:
-        ConfigError: if a baseline names something that is not an axis.
-    """
-    found: dict[str, str | None] = {}
-    for block, name, run, _ in _expanded(grid):
-        baseline = _filled(block.baseline or grid.baseline, run, grid.title)
-        found[name] = None if name == baseline else baseline
-    return found
-
-
-def _filled(baseline: str | None, run: Run, title: str) -> str | None:
-    try:
-        return baseline and baseline.format(**{axis: getattr(run, axis) for axis in AXES})
-    except (LookupError, ValueError) as error:
-        raise ConfigError(
-            f"{title}: baseline {baseline}: {error} is not an axis; there are {', '.join(AXES)}."
-        ) from error
-
-
-def points_of(grid: "AnyGrid") -> dict[str, Point]:
-    """Where runs with swept or given values lie, by name; the swept ones first."""
-    runs = sorted(_expanded(grid), key=lambda one: not one[0].sweep)
-    return {name: point for _, name, _, point in runs if point.values}
-
-
-def _expanded(grid: "AnyGrid") -> Iterator[tuple["RunBlock", str, Run, Point]]:
-    """Every run of a grid, with the block that asks for it, its name, and its place in a sweep."""
-    return ((block, *one) for block in grid.runs for one in expand(block, grid.seeds))
+    name: str
+    title: str
+    """What tables and figures call it."""
+    run: Run
+    block: int
+    """Number of the block that asks for it."""
+    baseline: str | None
+    """The run that it is compared with; None for a baseline itself."""
+    point: Point
 
 
 def expand(block: "RunBlock", seeds: Sequence[int]) -> Iterator[tuple[str, Run, Point]]:
     """The runs that one block asks for: name, run, and its place in the block's sweep.
 
-    A name ends with the values of the sweep, such as blocks3-frequencies4.
+    An axis may list several values; a run without a corpus is not trained and has one seed, unless it is made of
+    runs that are (``of_seeds``). A name ends with the values of the sweep, such as blocks3-frequencies4.
     """
     for axes in product(*(listed(getattr(block, axis)) for axis in AXES)):
         method, encoder, corpus, reading, teacher = axes
@@ -149,7 +113,8 @@ def expand(block: "RunBlock", seeds: Sequence[int]) -> Iterator[tuple[str, Run, 
                 encoder=encoder,
                 corpus=corpus,
                 reading=reading or "default",
-                overrides=reduce(merged, swept, {str(name): keys for name, keys in block.overrides.items()}),
+                # Checked in the settings that they are laid over.
+                overrides=Override.model_construct(**laid_over(block.overrides.given(), *swept)),
                 seeds=tuple(seeds) if corpus or block.of_seeds else (0,),
                 teacher=teacher,
             )
@@ -174,16 +139,6 @@ def _shown(value: Any) -> str:
 def listed(value: Any) -> list[Any]:
     """Values of an axis, of which a block may name one or several."""
     return value if isinstance(value, list) else [value]
-
-
-def merged(below: Config, above: Config) -> Config:
-    """``below`` with ``above`` laid over it, key by key; neither is changed."""
-    inside = {
-        key: merged(below[key], value)
-        for key, value in above.items()
-        if isinstance(value, dict) and isinstance(below.get(key), dict)
-    }
-    return below | above | inside
 
 
 def scored_columns(columns: Iterable[Mapping[str, Any]], heading: str) -> list[Mapping[str, Any]]:
@@ -278,7 +233,7 @@ def read_by(column: AnyColumn) -> list[str]:
 
 
 class RunBlock(Settings):
-    """Some runs of a grid, expanded by ``runs_of``; an axis may list several values."""
+    """Some runs of a grid (``expand``); an axis may list several values."""
 
     method: Annotated[Defined, Refers("methods")]
     encoder: Annotated[Defined, Refers("encoders")]
@@ -295,10 +250,17 @@ class RunBlock(Settings):
         default=False,
         description="True for a frozen run that consists of runs, to have one for each of their seeds.",
     )
+    name: Printed | None = Field(
+        default=None,
+        description="What tables and figures call these runs; {encoder} and other axes, and the last word of a swept "
+        "setting, stand for their values. Left out: the run's identifier.",
+    )
     tag: Annotated[str, Field(pattern="^[a-z0-9_-]+$")] | None = Field(
         default=None, description="Suffix of the run's name."
     )
-    overrides: RunOverrides = Field(default={}, description="Settings of these runs only; they need a tag.")
+    overrides: Override = Field(
+        default=Override(), description="Settings of these runs only; they need a tag."
+    )
     sweep: dict[Setting, Annotated[list[JsonValue], Field(min_length=1)]] = Field(
         default={}, description="Dotted settings to lists of values; there is a run for each combination."
     )
@@ -309,18 +271,26 @@ class RunBlock(Settings):
         default={}, description="Dotted settings to the values that these runs have, for the plots."
     )
 
+    def name_parts(self, run: Run, point: Point) -> dict[str, Any]:
+        """Return what stands for the braces of ``name`` in one run: its axes, and its values of the sweep."""
+        axes = {axis: getattr(run, axis) for axis in AXES}
+        return axes | {setting.rpartition(".")[2]: point.values[setting] for setting in self.sweep}
 
-class AnyGrid(Settings):
-    """A grid without its suites, columns and figures."""
+    def conflicts(self) -> Iterator[str]:
+        """Braces of a name stand for something."""
+        known = [*AXES, *(setting.rpartition(".")[2] for setting in self.sweep)]
+        try:
+            (self.name or "").format(**dict.fromkeys(known, ""))
+        except (LookupError, ValueError) as error:
+            yield f"name: {self.name}: {error} is nothing that a name can show. Known: {', '.join(known)}."
+
+
+class _Grid(Settings):
+    """What a grid's file says, and its table's job reads."""
 
     title: Printed
     source: str = Field(description="Paper and table.")
     seeds: Annotated[list[Seed], AfterValidator(sorted)] = Field(min_length=1)
-    baseline: str | None = Field(
-        description="Run that others are compared with, unless their block names another; {encoder}, {corpus} and "
-        "other axes are those of the run that is compared."
-    )
-    runs: list[RunBlock] = Field(min_length=1)
     published: list[Annotated[Name, Refers("resources.published")]] = Field(
         default=[], description="Files in resources/published whose numbers are printed with the scores."
     )
@@ -329,11 +299,133 @@ class AnyGrid(Settings):
     )
 
 
-class Experiment(AnyGrid):
-    """A grid as jobs read it."""
+WrittenColumn = Annotated[
+    Annotated[TaskColumns, Tag("tasks")]
+    | Annotated[MeanColumn, Tag("mean_of")]
+    | Annotated[RatioColumn, Tag("ratio_of")]
+    | Annotated[GainColumn, Tag("gain_of")]
+    | Annotated[PathColumn, Tag("path_of")]
+    | Annotated[Column, Tag("task")],
+    told_by("tasks", "mean_of", "ratio_of", "gain_of", "path_of", "task"),
+]
+"""A column, or a block that asks for several, by the key that no other has."""
 
+
+class GridBlock(_Grid, GridFigures):
+    """One grid in ``config/experiments``."""
+
+    baseline: str | None = Field(
+        description="Run that others are compared with, unless their block names another; {encoder}, {corpus} and "
+        "other axes are those of the run that is compared."
+    )
+    runs: list[RunBlock] = Field(min_length=1)
+    suites: EvaluatedSuites
+    columns: list[WrittenColumn] = Field(min_length=1)
+    printed_in: list[Name] = Field(
+        default=[],
+        description="Grids whose printed numbers are shown in cells of their run and heading; left out for its own.",
+    )
+
+    @cached_property
+    def expanded(self) -> dict[str, GridRun]:
+        """Return every run that the grid asks for, by its name.
+
+        Raises:
+            ConfigError: if two runs would have one name, or a baseline names something that is not an axis.
+        """
+        runs: dict[str, GridRun] = {}
+        for number, block in enumerate(self.runs):
+            for name, run, point in expand(block, self.seeds):
+                if name in runs:
+                    advice = "Leave one out" if runs[name].run == run else "Give one of them a tag"
+                    raise ConfigError(f"{self.title}: two runs are named {name}. {advice}.")
+                baseline = self._filled(block.baseline or self.baseline, run)
+                title = block.name.format(**block.name_parts(run, point)) if block.name else name
+                compared = None if baseline == name else baseline
+                runs[name] = GridRun(name, title, run, number, compared, point)
+        return runs
+
+    def _filled(self, baseline: str | None, run: Run) -> str | None:
+        """Return the name of a baseline with the axes of the run that is compared with it."""
+        try:
+            return baseline and baseline.format(**{axis: getattr(run, axis) for axis in AXES})
+        except (LookupError, ValueError) as error:
+            raise ConfigError(
+                f"{self.title}: baseline {baseline}: {error} is not an axis; there are {', '.join(AXES)}."
+            ) from error
+
+    @cached_property
+    def numbered(self) -> list[tuple[int, AnyColumn]]:
+        """Every column, with the number of the block in the grid's file that asks for it; one for each task."""
+        return [
+            (number, column)
+            for number, block in enumerate(self.columns)
+            for column in (block.written_out() if isinstance(block, TaskColumns) else [block])
+        ]
+
+    def conflicts(self) -> Iterator[str]:
+        """Headings are there once."""
+        seen: set[str] = set()
+        for number, column in self.numbered:
+            if column.heading in seen:
+                yield f"columns.{number} ({column.heading}).heading: another column has that heading. Rename one."
+            seen.add(column.heading)
+
+    @cached_property
+    def experiment(self) -> "Experiment":
+        """Return the grid as jobs read it."""
+        rows = [
+            GridRow(
+                run=one.name,
+                name=one.title,
+                method=one.run.method,
+                encoder=one.run.encoder,
+                corpus=one.run.corpus,
+                reading=one.run.reading,
+                teacher=one.run.teacher,
+                seeds=[*one.run.seeds],
+                fixed=one.run.fixed,
+                baseline=one.baseline,
+                series=one.point.series,
+                swept=bool(self.runs[one.block].sweep),
+                coordinates=one.point.values,
+            )
+            for one in self.expanded.values()
+        ]
+        shared = {name: getattr(self, name) for name in _Grid.model_fields}
+        columns = [column for _, column in self.numbered]
+        return Experiment(rows=rows, suites=self.suites, columns=columns, **shared)
+
+
+class GridRow(Settings):
+    """A run of a grid, as its table shows it."""
+
+    run: str
+    name: str = Field(description="What readers see.")
+    method: str
+    encoder: str
+    corpus: str | None
+    reading: str
+    teacher: str | None
+    seeds: list[int]
+    fixed: bool = Field(description="Whether it has one value, because nothing in it is random.")
+    baseline: str | None = Field(description="Run that it is compared with; null for a baseline itself.")
+    series: str = Field(description="Its line in plots of swept settings.")
+    swept: bool = Field(description="Whether the values are those of a sweep.")
+    coordinates: dict[str, JsonValue] = Field(description="Dotted settings to their values, swept or given.")
+
+
+class Experiment(_Grid):
+    """A grid as jobs read it: with its runs written out."""
+
+    rows: list[GridRow]
     suites: dict[str, list[str]] = Field(description="Suites to evaluate on, by kind.")
     columns: list[AnyColumn] = Field(min_length=1)
+
+    @cached_property
+    def runs(self) -> dict[str, GridRow]:
+        """Return the rows by the names of their runs."""
+        return {row.run: row for row in self.rows}
 
     def averaged(self, heading: str) -> list[AnyColumn]:
         """The columns that a mean is taken over; of any other column, itself."""
@@ -343,7 +435,7 @@ class Experiment(AnyGrid):
 
     def cells(self) -> set[tuple[str, str]]:
         """Every run and heading."""
-        return set(product(runs_of(self), (column.heading for column in self.columns)))
+        return set(product(self.runs, (column.heading for column in self.columns)))
 
     def part(self, *, measured: bool) -> "Experiment":
         """The grid with its measured columns alone, or with the others."""

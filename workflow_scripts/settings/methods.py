@@ -5,9 +5,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from workflow_scripts.config import Settings, parse
 from workflow_scripts.errors import shown
+from workflow_scripts.settings.base import Settings, parse
 from workflow_scripts.settings.names import Name, Refers, Template
+from workflow_scripts.settings.overrides import DevelopmentOverrides, Override, TrainingOverrides
 from workflow_scripts.settings.readouts import BUILT_AS_BERT, AnyReadout, Pooling, Start, layers_outside
 
 StartsFrom = Literal["encoder", "pair", "runs", "run"]
@@ -18,7 +19,8 @@ class MethodConfig(Settings):
     """Settings of a method: every field is a key of its block in config/methods.yaml.
 
     ``readout`` (``settings.readouts.AnyReadout``) says how token states become a vector, ``base`` holds the settings
-    of a method underneath, ``pool`` and ``words`` ask for the columns ``exemplar`` and ``word``.
+    of a method underneath, ``pool`` and ``words`` ask for the columns ``exemplar`` and ``word``. ``training``,
+    ``development`` and ``readings`` of a block belong to its runs: the graph reads them, and no job is passed them.
     """
 
     columns: ClassVar[tuple[str, ...]] = ()
@@ -30,6 +32,15 @@ class MethodConfig(Settings):
     """Whether 3R can come between the halves of its objective (``methods.contrastive.Objective``)."""
 
     module: str
+    training: TrainingOverrides = Field(
+        default={}, exclude=True, description="Overrides of the shared training settings."
+    )
+    development: DevelopmentOverrides = Field(
+        default={}, exclude=True, description="Overrides of how checkpoints are chosen."
+    )
+    readings: dict[Name, Override] = Field(
+        default={}, exclude=True, description="Named changes to this block."
+    )
 
     @property
     def labels(self) -> Sequence[str]:
@@ -45,6 +56,16 @@ class MethodConfig(Settings):
     def fitted_on(self) -> str | None:
         """Return the corpus that something is fitted on without training, if anything is."""
         return None
+
+    @property
+    def exemplar_pool(self) -> str | None:
+        """Return the pool of exemplars that these settings read, if they read any."""
+        return None
+
+    @property
+    def reads_words(self) -> bool:
+        """Return whether the frequent words of the corpus are read."""
+        return False
 
     @property
     def is_prompted(self) -> bool:
@@ -435,8 +456,8 @@ AnyPlainMethod = Annotated[PlainMethod, Field(discriminator="module")]
 """Settings of a method that has no other underneath."""
 
 
-class ReductionBlock(MethodConfig):
-    """Settings of 3R itself, as its block has them beside the name of the method underneath."""
+class Reduction(MethodConfig):
+    """Settings of 3R itself, without the method underneath."""
 
     columns: ClassVar[tuple[str, ...]] = ("anchor", "exemplar", "word")
 
@@ -453,6 +474,11 @@ class ReductionBlock(MethodConfig):
     where: Literal["after_head", "before_head"]
     detach: bool = Field(description="Whether the redundant vector is held fixed.")
     threshold: ThresholdConfig
+
+    @property
+    def exemplar_pool(self) -> str | None:
+        """Return the pool."""
+        return self.pool
 
     @property
     def reads_words(self) -> bool:
@@ -473,7 +499,15 @@ class ReductionBlock(MethodConfig):
             )
 
 
-class ThreeR(ReductionBlock):
+class ReductionBlock(Reduction):
+    """Settings of 3R, as its block has them."""
+
+    base: Annotated[Name, Refers("methods", ("methods without a base",))] = Field(
+        description="Block of the method underneath."
+    )
+
+
+class ThreeR(Reduction):
     """Settings of 3R on a method."""
 
     base: AnyPlainMethod = Field(
@@ -524,6 +558,8 @@ class ThreeR(ReductionBlock):
 
 AnyMethod = Annotated[PlainMethod | ThreeR, Field(discriminator="module")]
 """Settings of any method."""
+MethodBlock = Annotated[PlainMethod | ReductionBlock, Field(discriminator="module")]
+"""A block of config/methods.yaml."""
 
 
 def read_method(section: Mapping[str, Any], place: str) -> AnyMethod:

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.settings.base import Settings
 
 Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
 
@@ -65,11 +65,6 @@ Precision = Annotated[
         description="Of the encoder's matrix products; auto is bfloat16 where the GPU has it, and never on a CPU."
     ),
 ]
-
-Overrides = dict[str, JsonValue]
-"""Some keys of a section, laid over it for a run: what is merged is checked as a whole."""
-RunOverrides = dict[Literal["method", "training", "development"], Overrides]
-"""Overrides of what a run has settings of."""
 
 SENTENCE = "[X]"
 MASK = "[MASK]"

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
-from workflow_scripts.config import Settings
+from workflow_scripts.settings.base import Settings
 
 BUILT_AS_BERT = ("bert", "roberta", "xlm-roberta", "camembert")
 """Model types whose layers can attend across to another encoder's."""

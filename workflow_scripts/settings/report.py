@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, refuse, unknown
+from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.names import Name
 
 

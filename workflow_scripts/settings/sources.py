@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
-from workflow_scripts.config import OPERATIONAL, Settings
+from workflow_scripts.settings.base import OPERATIONAL, Settings
 
 Below = Annotated[
     str,

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
 
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import unknown
-from workflow_scripts.settings.names import Labelled, Pairs, Refers, Texts
+from workflow_scripts.settings.base import Settings
+from workflow_scripts.settings.names import Labelled, Name, Pairs, Refers, Texts
 from workflow_scripts.settings.readouts import Pooling
 
 Cells = frozenset[tuple[str, str]]
@@ -33,13 +35,18 @@ class Suite(Settings):
         """Its tasks, each with the dataset that it reads; none for a kind that reads no datasets."""
         return {}
 
+    @property
+    def mteb_lists(self) -> Sequence[str]:
+        """Return the lists of mteb's tasks that it asks for."""
+        return ()
+
     def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
         """Tasks, and what files of scores hold of each.
 
         Args:
             _lists: Lists of mteb's tasks, by name.
         """
-        return dict.fromkeys(getattr(self, "datasets", ()), self.scores)
+        return dict.fromkeys(self.tasks, self.scores)
 
     def timed(self) -> dict[str, Cells]:
         """Tasks whose time is measured, and what files of times hold of each."""
@@ -306,6 +313,11 @@ class Mteb(Suite):
         default=None, description="Substitution to print, where other tasks stand in for those of a paper."
     )
 
+    @property
+    def mteb_lists(self) -> Sequence[str]:
+        """Return its lists."""
+        return self.lists
+
     def written(self, lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
         """Splits and subsets of each task, and means over each list."""
         parts = cells(["*:*"], ("main_score", *self.metrics)) | {("mean", "main_score")}
@@ -366,15 +378,46 @@ class Attention(Suite):
         return {self.energy.dataset: cells(("mean", "layer:*"), ["cls_energy"])}
 
 
-SUITES: dict[str, type[Suite]] = {
-    "attention": Attention,
-    "clustering": Clustering,
-    "cost": Cost,
-    "mteb": Mteb,
-    "search": Search,
-    "sts": Sts,
-    "transfer": Transfer,
-}
+class Suites(Settings):
+    """Suites by kind: a kind is registered here, and nowhere else."""
+
+    attention: dict[Name, Attention] = Field(default={})
+    clustering: dict[Name, Clustering] = Field(default={})
+    cost: dict[Name, Cost] = Field(default={})
+    mteb: dict[Name, Mteb] = Field(default={})
+    search: dict[Name, Search] = Field(default={})
+    sts: dict[Name, Sts] = Field(default={})
+    transfer: dict[Name, Transfer] = Field(default={})
+
+    @property
+    def by_kind(self) -> dict[str, dict[str, Suite]]:
+        """Kind of suites to the suites by name."""
+        return self.parts()
+
+
+def _class_of(section: FieldInfo) -> type[Suite]:
+    """Return the class of the suites in a section: the values of its mapping."""
+    suite: type[Suite]
+    _, suite = get_args(section.annotation)
+    return suite
+
+
+SUITES = {kind: _class_of(section) for kind, section in Suites.model_fields.items()}
 """Kinds of suites, with their classes."""
 EVALUATORS = [kind for kind, suite in SUITES.items() if issubclass(suite, SuiteConfig)]
 """Kinds of suites that score vectors (``evaluation.base``)."""
+
+
+def _known_kind(kind: str) -> str:
+    if kind not in SUITES:
+        raise PydanticCustomError("unknown_kind", f"not a kind of suites. Known: {', '.join(SUITES)}")
+    return kind
+
+
+SuiteKind = Annotated[str, AfterValidator(_known_kind)]
+EvaluatedSuites = Annotated[
+    dict[SuiteKind, list[Annotated[str, Refers("suites.{}")]]],
+    AfterValidator(lambda suites: dict(sorted(suites.items()))),
+    Field(description="Suites to evaluate on, by kind."),
+]
+"""Names of suites by their kind, in the order of kinds."""

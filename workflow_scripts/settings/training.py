@@ -5,8 +5,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from workflow_scripts.config import OPERATIONAL, Settings
 from workflow_scripts.errors import shown
+from workflow_scripts.settings.base import OPERATIONAL, Settings
 from workflow_scripts.settings.names import Precision
 
 

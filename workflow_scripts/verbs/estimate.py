@@ -15,14 +15,16 @@ from workflow_scripts.data.hub import answers, find
 from workflow_scripts.data.sources import ABSENT, NOT_REACHED, NOTHING
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.development import rows_at_most
+from workflow_scripts.graph.encoders import folders_of
 from workflow_scripts.graph.gaps import by_reason, unpinned
-from workflow_scripts.graph.schema import AdaptedEncoder, Configuration
 from workflow_scripts.graph.slices import get_path
-from workflow_scripts.graph.study import Study, folders_of
+from workflow_scripts.graph.study import Study
 from workflow_scripts.provenance.artefacts import RECORD_FILE
 from workflow_scripts.settings.apis import ApertiumBlock, LlmBlock
 from workflow_scripts.settings.corpora import RoundTrip, RoundTripCorpus
+from workflow_scripts.settings.encoders import AdaptedEncoder
 from workflow_scripts.settings.sources import FileSource, HubEncoder
+from workflow_scripts.settings.study import Configuration
 from workflow_scripts.settings.training import Training
 from workflow_scripts.verbs.plan import PlannedJob
 from workflow_scripts.verbs.printing import Row

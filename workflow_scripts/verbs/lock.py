@@ -24,11 +24,11 @@ import pyarrow.parquet as pq
 from pydantic import Field
 
 from workflow_scripts.columns import TABLE
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.provenance.artefacts import atomic, content_identity
 from workflow_scripts.provenance.record import Origin, Record
 from workflow_scripts.reporting.cells import number
+from workflow_scripts.settings.base import Settings
 from workflow_scripts.verbs.plan import FOLDERS, audited_folders
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
 from workflow_scripts.verbs.records import Facts, Records, compare

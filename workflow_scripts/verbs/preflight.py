@@ -37,15 +37,16 @@ from workflow_scripts.apis.asking import Engine
 from workflow_scripts.apis.ledger import Ledger, is_offline
 from workflow_scripts.apis.llm import Llm
 from workflow_scripts.apis.translators import Direction, make_translator
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, SemblanceError
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import placed, read_yaml
 from workflow_scripts.graph.outside import made_by, need_findings
-from workflow_scripts.graph.schema import Configuration
 from workflow_scripts.graph.study import Study
 from workflow_scripts.provenance import cards
 from workflow_scripts.provenance.closure import ROOT, installed
+from workflow_scripts.settings.base import Settings
+from workflow_scripts.settings.encoders import AdaptedEncoder
+from workflow_scripts.settings.study import Configuration, layers_of
 from workflow_scripts.verbs import estimate
 from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, given_call, planned, whole_config
 from workflow_scripts.verbs.printing import Answer, Rows, argument
@@ -176,29 +177,18 @@ def _rows_at_most(study: Study, corpus: str, made: Container[str]) -> float:
 
 
 def set_at(study: Study, job: PlannedJob, key: str) -> str:
-    """Return the place of a key of a training: that of the last layer that has it (``study.run_settings``)."""
+    """Return the place of a key of a training: that of the last layer that has it."""
     if "adapt" in job.settings:
-        layers = [f"encoders.{job.wildcards['encoder']}.adapt", "continue_mlm"]
-    else:
-        asked = study.runs[job.wildcards["run"]].asked
-        if key in asked.overrides.get("training", {}):
-            return f"{job.wildcards['run']}: overrides.training.{key}"
-        base = study.plain["methods"][asked.method].get("base", asked.method)
-        method = f"methods.{asked.method}"
-        layers = [
-            f"{method}.readings.{asked.reading}",
-            method,
-            f"methods.{base}",
-            f"encoders.{asked.encoder}",
-        ]
-    places = (f"{layer}.training.{key}" for layer in layers)
-    return next((place for place in places if _is_set(study.plain, place)), f"training.{key}")
-
-
-def _is_set(config: Mapping[str, Any], path: str) -> bool:
-    """Return whether a configuration has something at a dotted path."""
-    first, _, rest = path.partition(".")
-    return first in config and (not rest or _is_set(config[first], rest))
+        encoder = job.wildcards["encoder"]
+        block = study.settings.encoders[encoder]
+        own = isinstance(block, AdaptedEncoder) and key in block.adapt.training
+        return f"encoders.{encoder}.adapt.training.{key}" if own else f"continue_mlm.training.{key}"
+    run = study.runs[job.wildcards["run"]]
+    for layer in reversed(layers_of(study.settings, run.asked)):
+        if key in layer.override.training:
+            of_run = f"{run.name}: " if layer.override is run.asked.overrides else ""
+            return f"{of_run}{layer.place}.training.{key}"
+    return f"training.{key}"
 
 
 def disk_findings(wanted: float, free: float) -> Iterator[str]:

@@ -10,8 +10,9 @@ import json
 from typing import Any
 
 from workflow_scripts.columns import FORMS
-from workflow_scripts.graph.schema import Configuration, GridBlock
+from workflow_scripts.settings.grids import GridBlock
 from workflow_scripts.settings.sources import READERS
+from workflow_scripts.settings.study import Configuration
 from workflow_scripts.verbs.printing import Answer, argument
 
 _FILES: dict[str, Any] = {"configuration": Configuration, "grid": GridBlock}

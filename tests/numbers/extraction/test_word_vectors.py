@@ -92,7 +92,7 @@ def read_as_planned(representation, folder):
     """The source that the graph names for the job, the rows that the job then reads, and their labels."""
     extraction = merged_config(DEMO)["extraction"]
     extraction["representations"]["toy"] = representation
-    study = Study(settings_with(name=folder.name, extraction=extraction), {}, {}, ROOT)
+    study = Study(settings_with(name=folder.name, extraction=extraction), {}, ROOT)
     slice_ = json.loads(Extraction(study).word_vectors(SimpleNamespace(representation="toy")))
     call("read_word_vectors", slice_, representation="toy", vectors="toy.parquet")
     rows = len(read_table(Path("toy.parquet"), WORD_VECTORS))

@@ -6,15 +6,14 @@ import torch
 import yaml
 
 from tests import tiny
-from tests.planning import grids_in, merged_config
+from tests.planning import grids_in, merged_config, settings_of_run
 from tests.steps import loss_of, step_of, views_of
-from workflow_scripts.graph.study import run_settings
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import load_method, three_r
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.grids import runs_of
 from workflow_scripts.settings.methods import read_method
+from workflow_scripts.settings.study import Configuration
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import train
 from workflow_scripts.training.objective import Objective, Step
@@ -263,11 +262,11 @@ class Settling(Falling):
 def test_the_grid_of_table_7_has_its_path_and_its_schedule(tmp_path):
     """As printed, for one and a half epochs, of a thousand steps here; rates end with an epoch and begin again."""
     config = merged_config("config/config.yaml")
-    printed = runs_of(grids_in(config)["three_r_table7"])["simcse_3r.bert_base.wiki1m.starts_1_0"]
-    whole = tiny.training(**printed.overrides["training"], checkpoint_minutes=99)
+    printed = grids_in(config)["three_r_table7"].expanded["simcse_3r.bert_base.wiki1m.starts_1_0"].run
+    whole = tiny.training(**printed.overrides.training, checkpoint_minutes=99)
     assert (whole.max_steps, whole.restart_every) == (23_437, 15_625)
     shorter = whole.model_copy(update={"restart_every": 1000})
-    threshold = run_settings(config, printed)["method"]["threshold"]
+    threshold = settings_of_run(Configuration.strictly(config), printed)["method"]["threshold"]
     settling = Settling(threshold["travel"])
     outcome = run(settling, tmp_path, shorter, 1500)
     path = [*outcome.paths["threshold"], settling.module["c"].item()]

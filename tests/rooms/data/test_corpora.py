@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workflow_scripts.columns import PAIRS, SENTENCES, TRIPLES
-from workflow_scripts.config import ConfigError
 from workflow_scripts.data.corpora import adjacency_pairs, split, with_pair_sentences
 from workflow_scripts.errors import DataError
+from workflow_scripts.settings.base import ConfigError
 from workflow_scripts.settings.corpora import Corpus
 
 

@@ -11,11 +11,11 @@ import pytest
 import transformers.models
 from huggingface_hub.utils import filter_repo_objects
 
-from workflow_scripts.config import ConfigError
 from workflow_scripts.data import sources
 from workflow_scripts.data.encoders import locate
 from workflow_scripts.data.published import FILES, ON_HUB, files_of
 from workflow_scripts.errors import DataError
+from workflow_scripts.settings.base import ConfigError
 from workflow_scripts.settings.sources import EncoderBlock
 
 COMMIT = "0" * 40

@@ -7,11 +7,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from workflow_scripts.columns import LABELLED, PAIRS
-from workflow_scripts.config import ConfigError
 from workflow_scripts.data import sources
 from workflow_scripts.data.datasets import check_contract, load, load_planned
 from workflow_scripts.data.sources import NOT_REACHED, text_of
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
+from workflow_scripts.settings.base import ConfigError
 from workflow_scripts.settings.sources import Dataset
 
 TSV = "subset\tscore\tsentence1\tsentence2\nA\t4.4\ta\tb\nB\t0\tc\td\n"

@@ -7,9 +7,10 @@ import pyarrow as pa
 import pytest
 from matplotlib.collections import PathCollection
 
+from tests.planning import expanded
 from tests.rooms.figures.conftest import FOOTNOTE, shown
 from workflow_scripts.columns import SCORES, TABLE
-from workflow_scripts.settings.grids import Experiment, runs_of
+from workflow_scripts.settings.grids import GridBlock
 
 COLUMN = {"suite": "s", "task": "lee", "aggregation": "all", "metric": "m", "scale": 1, "digits": 2}
 GRID = {
@@ -28,7 +29,7 @@ def table(stored):
             for run, means in scores.items()
             for heading, mean in zip(("energy", "STS", "other"), (*means, 7.0), strict=True)
         ]
-        return stored(pa.Table.from_pylist(rows, schema=TABLE), {"experiment": GRID})
+        return stored(pa.Table.from_pylist(rows, schema=TABLE), {"experiment": expanded(GRID)})
 
     return write
 
@@ -121,10 +122,10 @@ def swept(stored):
         score = {"mean": 70.0, "sd": 0.1, "seeds": 2} | score
         rows = [
             {"run": run, "heading": name, **score, "mean": means.get(run, means.get(name, score["mean"]))}
-            for run in runs_of(Experiment.parse(grid, "grid"))
-            for name in (column.heading for column in Experiment.parse(grid, "grid").columns)
+            for run in GridBlock.strictly(grid).expanded
+            for name in (column["heading"] for column in expanded(grid)["columns"])
         ]
-        table = stored(pa.Table.from_pylist(rows, schema=TABLE), {"experiment": grid})
+        table = stored(pa.Table.from_pylist(rows, schema=TABLE), {"experiment": expanded(grid)})
         return shown("sweep", {"plots": plots}, {"table": [table]})
 
     return draw

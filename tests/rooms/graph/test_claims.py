@@ -163,7 +163,7 @@ MISTAKES = {
 
 def demo(tmp_path):
     claims = {"papers": ["s2sent", "extraction"], "scale": "demo"}
-    return Study(settings_with(claims=claims), {}, grids_in(merged_config(DEMO)), tmp_path)
+    return Study(settings_with(claims=claims), grids_in(merged_config(DEMO)), tmp_path)
 
 
 @pytest.mark.parametrize(("paper", "line", "column", "value", "message"), MISTAKES.values(), ids=MISTAKES)

@@ -6,10 +6,11 @@ from pydantic import Field
 from snakemake.utils import update_config
 
 from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.configuration import as_in_a_file, base_files, load_config, read
-from workflow_scripts.graph.schema import Configuration
+from workflow_scripts.graph.configuration import as_in_a_file, base_files, load_config
+from workflow_scripts.settings.base import Settings
+from workflow_scripts.settings.study import Configuration
+from workflow_scripts.settings.wording import read
 from workflow_scripts.verbs.schema import schema_of
 
 BELOW = {"mine": ["demo"], "suites": {"sts": {"toy": {"datasets": ["lee"]}}}, "odd": {"a": 1}}

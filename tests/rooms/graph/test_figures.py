@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from tests.planning import ROOT
+from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.reporting import Figures
-from workflow_scripts.graph.schema import GridBlock
+from workflow_scripts.settings.grids import GridBlock
 
 OF_DEMO = [
     "alignment_uniformity",
@@ -21,7 +21,7 @@ OF_DEMO = [
 
 def asking(study, **grid):
     """The study with other keys of the demo's grid."""
-    plain = read_grids(study.plain, ROOT / "config")[0]["demo"] | grid
+    plain = read_grids(merged_config(DEMO), ROOT / "config")[0]["demo"] | grid
     return Figures(replace(study, blocks={**study.blocks, "demo": GridBlock.strictly(plain)}))
 
 
@@ -42,7 +42,9 @@ ASKED = {
 @pytest.mark.parametrize(("grid", "drawn"), ASKED.values(), ids=ASKED)
 def test_an_experiment_has_the_figures_whose_inputs_it_makes_and_whose_block_it_holds(study, grid, drawn):
     if "runs" in grid:
-        grid = grid | {"runs": read_grids(study.plain, ROOT / "config")[0]["demo"]["runs"][: grid["runs"]]}
+        grid = grid | {
+            "runs": read_grids(merged_config(DEMO), ROOT / "config")[0]["demo"]["runs"][: grid["runs"]]
+        }
     figures = asking(study, **grid)
     record = ["<results>/figures/demo/record.json"] if drawn else []
     assert sorted(figures.by_experiment.get("demo", ())) == drawn and figures.drawn("demo") == record

@@ -84,10 +84,10 @@ def test_a_run_that_only_gaps_are_made_from_is_not_made(opened):
     alone = {"method": "distil", "encoder": "consert_bert", "corpus": "wiki1m", "teacher": "edfse_bert"}
     block = grids_in(merged_config(PAPER))["jtcse_table1"]
     only = block.model_copy(update={"runs": [type(block.runs[0])(**alone)]})
-    study = type(study)(study.settings, study.plain, {"jtcse_table1": only}, study.root)
+    study = type(study)(study.settings, {"jtcse_table1": only}, study.root)
     gaps = gap_runs(study)
     assert [*gaps] == ["distil.consert_bert.wiki1m.edfse_bert"] and len(study.runs) == 8
-    assert type(study)(study.settings, study.plain, study.blocks, study.root, gaps).made == {}
+    assert type(study)(study.settings, study.blocks, study.root, gaps).made == {}
 
 
 def test_figures_and_claims_leave_gaps_out(opened):

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.planning import ROOT, study_in
-from workflow_scripts.graph.study import resources_of
+from workflow_scripts.graph.resources import resources_of
 
 HUGE = "llama2_7b_mntp"
 

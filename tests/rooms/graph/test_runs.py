@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.planning import grids_in, merged_config
-from workflow_scripts.graph.schema import GridBlock
+from tests.planning import DEMO, grids_in, merged_config, settings_of_run
+from workflow_scripts.graph.runs import all_runs
 from workflow_scripts.graph.slices import get_path
-from workflow_scripts.graph.study import all_runs, run_settings
-from workflow_scripts.settings.grids import expand, paper_of, runs_of
+from workflow_scripts.settings.grids import GridBlock, expand, paper_of
+from workflow_scripts.settings.study import Configuration
 
 SHARED = {"suite": "sts", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
 
@@ -24,9 +24,9 @@ def grid(*runs: dict, **changes: object) -> GridBlock:
 
 
 def test_axes_that_list_values_are_multiplied_and_named():
-    runs = runs_of(grid({"method": ["a", "b"], "encoder": ["x", "y"], "corpus": "c", "tag": "t"}))
+    runs = grid({"method": ["a", "b"], "encoder": ["x", "y"], "corpus": "c", "tag": "t"}).expanded
     assert list(runs) == ["a.x.c.t", "a.y.c.t", "b.x.c.t", "b.y.c.t"]
-    assert runs_of(grid({"method": "a", "encoder": "x"}))["a.x"].seeds == (0,)  # nothing is drawn
+    assert grid({"method": "a", "encoder": "x"}).expanded["a.x"].run.seeds == (0,)  # nothing is drawn
 
 
 @pytest.mark.parametrize(
@@ -51,33 +51,33 @@ def test_grids_share_runs_and_join_their_seeds():
 
 
 def test_settings_are_merged_in_their_order():
-    config = {
-        "training": {"rate": 1, "batch": 1, "steps": 1, "decay": 1},
-        "development": {"dataset": "d", "every": 125, "max_tokens": 64},
-        "encoders": {"x": {"training": {"batch": 2, "steps": 2, "decay": 2}}},
-        "methods": {
-            "a": {
-                "module": "m",
-                "t": 1,
-                "training": {"steps": 3, "decay": 3},
-                "development": {"every": 100},
-                "readings": {"paper": {"method": {"t": 9, "u": 9}}},
-            }
-        },
+    """Shared, the encoder's, the method's, the reading's, the run's; what a layer leaves unset, it changes nothing of."""
+    config = merged_config(DEMO)
+    config["training"] |= {"max_steps": 1, "batch_size": 2, "max_tokens": 10, "learning_rate": 0.1}
+    config["encoders"]["minilm"]["training"] = {"batch_size": 4, "max_tokens": 20, "learning_rate": 0.2}
+    config["methods"]["simcse"] |= {
+        "training": {"max_tokens": 30, "learning_rate": 0.3},
+        "development": {"every": 100},
+        "readings": {"paper": {"method": {"temperature": 0.9, "dropout": 0.5}}},
     }
     block = {
-        "method": "a",
-        "encoder": "x",
+        "method": "simcse",
+        "encoder": "minilm",
         "corpus": "c",
         "reading": ["paper"],
-        "overrides": {"training": {"decay": 4}, "method": {"u": 10}},
+        "overrides": {"training": {"learning_rate": 0.4}, "method": {"dropout": None}},
+        "tag": "t",
     }
-    (run,) = runs_of(grid(block)).values()
-    assert run_settings(config, run) == {
-        "method": {"module": "m", "t": 9, "u": 10},
-        "training": {"rate": 1, "batch": 2, "steps": 3, "decay": 4},
-        "development": {"every": 100, "max_tokens": 64},
+    (row,) = grid(block).expanded.values()
+    settings = settings_of_run(Configuration.strictly(config), row.run)
+    training = {
+        key: settings["training"][key] for key in ("max_steps", "batch_size", "max_tokens", "learning_rate")
     }
+    assert training == {"max_steps": 1, "batch_size": 4, "max_tokens": 30, "learning_rate": 0.4}
+    assert settings["method"]["temperature"] == 0.9
+    assert settings["method"]["dropout"] is None  # an explicit null changes a value
+    assert settings["development"]["every"] == 100
+    assert settings["development"]["max_tokens"] == config["development"]["max_tokens"]
 
 
 # Sweeps
@@ -94,14 +94,14 @@ SWEEP = {
 
 
 def test_a_sweep_is_a_run_for_every_combination_named_after_its_values():
-    runs = runs_of(grid(SWEEP))
+    runs = grid(SWEEP).expanded
     assert list(runs) == [
         f"simcse_s2sent.x.c.t.blocks{blocks}-learning_rate{rate}"
         for blocks in (1, 3)
         for rate in ("5e-05", "0p5")
     ]
     last = runs["simcse_s2sent.x.c.t.blocks3-learning_rate0p5"]
-    assert last.overrides == {
+    assert last.run.overrides.given() == {
         "method": {"readout": {"form": "stack", "blocks": 3}},
         "training": {"learning_rate": 0.5},
     }
@@ -111,10 +111,11 @@ def test_a_sweep_is_a_run_for_every_combination_named_after_its_values():
 def test_runs_lie_where_they_say_in_the_figures_of_the_papers():
     """A block's ``at`` repeats what its settings, or those of its pool, already are."""
     config, checked = merged_config("config/config.yaml"), []
+    study = Configuration.strictly(config)
     for name, described in grids_in(config).items():
         for block in described.runs:
             for _, run, _ in expand(block, (1,)):
-                settings = run_settings(config, run)
+                settings = settings_of_run(study, run)
                 settings["exemplars"] = config["exemplars"].get(settings["method"].get("pool"), {})
                 for setting, value in block.at.items():
                     if name != "three_r_table8":  # where SimCSE stands for a threshold of 0
@@ -142,6 +143,6 @@ def test_tasks_are_columns_in_their_order_numbered_by_their_block(tasks, written
     columns = [
         SHARED | {"heading": heading, "task": task, "measured": False} for heading, task in written.items()
     ]
-    numbered = [(number, column.model_dump()) for number, column in listed.numbered()]
+    numbered = [(number, column.model_dump()) for number, column in listed.numbered]
     assert numbered == [*((0, column) for column in columns), (1, mean)]
     assert [column.model_dump() for column in listed.experiment.columns] == [*columns, mean]

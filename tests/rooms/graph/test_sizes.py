@@ -18,7 +18,7 @@ MINE = fetched(kind="local", path="mine")
 def size(data_root, encoder, **encoders):
     """The size of one of some encoders."""
     settings = settings_with(name="mine", data_root=data_root and str(data_root), encoders=encoders)
-    return Study(settings, {}, {}, ROOT).encoders[encoder].size
+    return Study(settings, {}, ROOT).encoders[encoder].size
 
 
 def mine(data_root, **about):

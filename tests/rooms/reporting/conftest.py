@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tests.jobs import begin_here, call_of, module_of
+from tests.planning import expanded
 from workflow_scripts.columns import (
     CLAIMS,
     CONTAMINATION,
@@ -26,7 +27,6 @@ from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.figures.base import all_figures
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.closure import ROOT, meanings, packages
-from workflow_scripts.settings.grids import Experiment, runs_of
 
 STAND_IN = "all-MiniLM-L6-v2 stands in for BERT-base"
 ADAPTED = "minilm_mlm, adapted by masked language modelling, stands in for a raw pretrained encoder"
@@ -57,7 +57,7 @@ GRID = {
 }
 QUALITY = {"frozen_cls": 0.627, "frozen_avg": 0.462, "simcse": 0.736, "s2sent": 0.751}
 TRAINING = {"batch_size": 64, "max_tokens": 32, "learning_rate": 3e-5}
-RUNS = [(name, seed) for name, run in runs_of(Experiment.parse(GRID, "grid")).items() for seed in run.seeds]
+RUNS = [(row["run"], seed) for row in expanded(GRID)["rows"] for seed in row["seeds"]]
 TRAINED = [(name, seed) for name, seed in RUNS if seed]
 
 
@@ -236,7 +236,7 @@ class Study:
         jobs = [
             command(
                 "make_table",
-                {"experiment": GRID, "significance": SIGNIFICANCE},
+                {"experiment": expanded(GRID), "significance": SIGNIFICANCE},
                 experiment="lab",
                 scores=scores,
                 published=[],

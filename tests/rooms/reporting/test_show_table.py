@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.jobs import begin_here
+from tests.planning import expanded
 from tests.rooms.reporting.conftest import SIGNIFICANCE, command
 from tests.verbs import data, printed
 from workflow_scripts.columns import TABLE
@@ -189,7 +190,7 @@ def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_p
         "runs": [{"method": "frozen_cls", "encoder": "mini"}],
         "columns": [COLUMN | timed, COLUMN | {"heading": "A"}],
     }  # fmt: skip
-    settings = {"experiment": experiment, "significance": SIGNIFICANCE}
+    settings = {"experiment": expanded(experiment), "significance": SIGNIFICANCE}
     table, times = "results/s/tables/t.parquet", "benchmarks/s/tabulate_times/t.parquet"
     scores = [Score("a", "all", "spearman", 0.5, 7), Score("a", "ivf", "retrieval_ms", 1.25, 7)]
     for rule, output, score in zip(("make_table", "tabulate_times"), (table, times), scores, strict=True):

@@ -9,7 +9,7 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import observed
 from workflow_scripts.reporting.cells import brief
 from workflow_scripts.reporting.verdicts import Material, compare, judged, verdict
-from workflow_scripts.settings.grids import Experiment
+from workflow_scripts.settings.grids import GridBlock
 from workflow_scripts.settings.report import Claim, Held
 from workflow_scripts.settings.report import Significance as Config
 
@@ -97,7 +97,7 @@ def material():
     drawn.append(row("avg.", "RE", [30 + 0.1 * draw for draw in range(5)], task="a, b, c, d"))
     return Material(
         cells=by_cell("toy", rows) | by_cell("drawn", drawn),
-        grids={"toy": Experiment.parse(GRID, "toy")},
+        grids={"toy": GridBlock.strictly(GRID).experiment},
         pairs=pairs,
     )
 

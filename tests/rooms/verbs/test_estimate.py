@@ -99,7 +99,7 @@ def study():
         for name, run in runs.items()
     }
     return SimpleNamespace(
-        settings=SETTINGS, data_root=None, runs=made, encoders=Study(SETTINGS, {}, {}, ROOT).encoders
+        settings=SETTINGS, data_root=None, runs=made, encoders=Study(SETTINGS, {}, ROOT).encoders
     )
 
 
@@ -172,7 +172,7 @@ def test_weights_on_this_machine_count_as_they_are(tmp_path):
     here = fetched("absent")
     here["fetch"]["sources"].append({"kind": "local", "path": "mine"})
     encoders = {"mine": here, "adapted": {"adapt": ADAPTED | {"base": "mine"}}}
-    study = Study(settings_with(encoders=encoders, data_root=str(tmp_path)), {}, {}, ROOT)
+    study = Study(settings_with(encoders=encoders, data_root=str(tmp_path)), {}, ROOT)
     assert estimate.gigabytes(study, job("continue_mlm", encoder="adapted")) == 2e-6
 
 

@@ -49,6 +49,14 @@ class Settings(BaseModel):
         left_out = {name for name, field in fields if field.json_schema_extra == OPERATIONAL}
         return self.model_dump(mode="json", exclude=left_out)
 
+    def parts(self) -> dict[str, Any]:
+        """Return the settings by their names, blocks as they are."""
+        return {name: getattr(self, name) for name in type(self).model_fields}
+
+    def given(self) -> dict[str, Any]:
+        """Return the settings that are written down, as JSON: without defaults."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
     @classmethod
     def strictly(cls, section: Any) -> Self:
         """Read ``section`` as JSON is read: a text is not a number, and a number not a text.

@@ -1,0 +1,124 @@
+"""Figures of grids: a class for each figure that has settings, and the blocks in which they are keys."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from workflow_scripts.settings.base import Settings
+from workflow_scripts.settings.names import AnyDataset, Heading, Place, Refers
+
+
+class ModulusSurface(Settings):
+    """Settings of the surface (JTCSE, Fig. 3)."""
+
+    longest: float = Field(gt=1, description="Largest ratio k of the two moduli.")
+    steps: int = Field(ge=8, le=200, description="Points along each axis.")
+
+
+class AttentionMaps(Settings):
+    """Settings of the attention maps."""
+
+    layers: Annotated[list[int], Field(min_length=1)] | Literal["all"] = Field(
+        description="Layers, from 1; a run's maps are of those that it has. all: every layer that its suite maps."
+    )
+
+
+class LayerAttentionMaps(Settings):
+    """Settings of the maps of attention over layers."""
+
+    sentences: list[str] = Field(
+        min_length=1,
+        max_length=4,
+        description="Sentences to draw; each is a batch of its own, without padding.",
+    )
+    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+
+
+class TokenSimilarity(Settings):
+    """Settings of the maps of cosines between words (3R, Table 4 and Figs. 1 and 3)."""
+
+    runs: Annotated[list[str], Refers("grid.runs")] = Field(
+        min_length=1, max_length=6, description="Runs of the grid, each a single encoder."
+    )
+    sentences: list[str] = Field(min_length=2, max_length=2)
+    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+
+
+class Plot(Settings):
+    """A panel of a column's scores over the values of one setting, swept or given by ``at``."""
+
+    setting: Annotated[Place, Refers("grid.swept")]
+    label: str = Field(description="Label of the axis, with its unit.")
+    heading: Heading | None = Field(default=None, description="Column of the table; by default the headline.")
+
+
+class Sweep(Settings):
+    """Settings of the sweep figure: its panels."""
+
+    plots: list[Plot] = Field(min_length=1, description="Panels, one below the other.")
+
+
+class Scatter(Settings):
+    """Settings of the scatter plot: two columns of a table."""
+
+    x: Heading = Field(description="Heading of a column.")
+    y: Heading = Field(description="Heading of a column.")
+
+
+class AlignmentUniformity(Settings):
+    """Settings of the plane: the task that measures alignment and uniformity."""
+
+    task: Annotated[str, Refers("grid.positives")] = Field(
+        description="One of the ``positives`` of the experiment's suites of scored pairs."
+    )
+
+
+class LearningCurves(Settings):
+    """Settings of the learning curves."""
+
+    loss_blocks: int = Field(
+        gt=1, description="Number of equal blocks of steps; the loss is averaged over each."
+    )
+
+
+class WordFrequencies(Settings):
+    """Settings of the word frequencies."""
+
+    words: int = Field(gt=1, description="Number of words to draw, the most frequent first.")
+
+
+class CosineDensity(Settings):
+    """Settings of the density plot: a task, and the groups of its pairs."""
+
+    task: AnyDataset = Field(description="Task of a suite of scored pairs.")
+    edges: list[float] = Field(
+        min_length=3, description="Edges of the groups, on the scale of the task's judgements."
+    )
+    bandwidth: float = Field(gt=0, le=0.5, description="Standard deviation of the kernel, in cosine.")
+
+    def conflicts(self) -> Iterator[str]:
+        """Yield a mistake if the edges do not rise."""
+        if any(low >= high for low, high in pairwise(self.edges)):
+            yield f"edges: {', '.join(f'{edge:g}' for edge in self.edges)} do not rise. Sort them, without repeats."
+
+
+class GridFigures(Settings):
+    """Figures that a grid has where it has their settings."""
+
+    alignment_uniformity: AlignmentUniformity | None = None
+    modulus_surface: ModulusSurface | None = None
+    scatter: Scatter | None = None
+    sweep: Sweep | None = None
+    token_similarity: TokenSimilarity | None = None
+    word_frequencies: WordFrequencies | None = None
+
+
+class SharedFigures(Settings):
+    """Figures of every grid whose runs have what they draw, with settings that all grids share."""
+
+    attention_maps: AttentionMaps
+    cosine_density: CosineDensity
+    layer_attention: LayerAttentionMaps
+    learning_curves: LearningCurves

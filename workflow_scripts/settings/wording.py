@@ -1,0 +1,156 @@
+"""Pydantic's errors as lines that say where a mistake in a YAML file is, what was found and what to do."""
+
+import difflib
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import shorten
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin
+
+from pydantic import ValidationError
+
+from workflow_scripts.errors import advice, shown
+from workflow_scripts.settings.base import Settings
+
+S = TypeVar("S", bound=Settings)
+
+
+_LONGEST = 300  # characters of a wrong value that a message repeats
+
+
+_NO_KEYS = {
+    "^[a-z0-9_]+$": "not a name. Use small letters, digits and underscores.",
+    r"^(method|training)(\.[a-z_]+)+$": "not a dotted setting. Begin it with method. or training.",
+}
+"""Pattern of keys to what is wrong with one that does not match, and the remedy."""
+
+
+_PARTIAL = ("missing", "value_error")
+"""Errors that say nothing of some keys of a block by themselves."""
+
+
+Keys = tuple[str, ...]
+"""Keys and numbers that lead to a value."""
+
+
+class _Found(NamedTuple):
+    """Where an error is."""
+
+    path: Keys
+    values: Sequence[Any]
+    """The whole, and what each step of the path leads to."""
+    known: Sequence[str]
+    """Keys of the block that the last step is a key of."""
+    meaning: str
+    """Description of the setting."""
+
+
+def read(kind: type[S], value: Any, place: str, *, partial: bool = False) -> tuple[S | None, list[str]]:
+    """``value`` as its class reads it, or a line for each thing that is wrong with it.
+
+    Args:
+        kind: The class.
+        value: A part of the configuration.
+        place: In front of every line, with the dot or blank that ends it.
+        partial: Whether the value is some keys of a block, whose others are elsewhere.
+    """
+    try:
+        return kind.strictly(value), []
+    except ValidationError as error:
+        errors = [
+            one for one in error.errors(include_url=False) if not partial or one["type"] not in _PARTIAL
+        ]
+        lines = _worded(errors, kind, json.loads(json.dumps(value, default=str)))
+        return None, [f"{place}{line}" for line in dict.fromkeys(lines)]
+
+
+def _worded(errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iterator[str]:
+    """A line for each mistake; one for a value that has none of several forms."""
+    valued = defaultdict[Keys, list[tuple[Any, _Found]]](list)
+    for one in errors:
+        found = _located(kind, one, whole)
+        place = ".".join(found.path)
+        match one["type"]:
+            case "value_error":  # of our own: lines that begin with the key
+                yield from (".".join((*found.path, line)) for line in str(one["ctx"]["error"]).splitlines())
+            case "missing" | "union_tag_not_found":
+                yield f"{place}: missing. Write it there, if the name of its block is right."
+            case "extra_forbidden":
+                meant = _meant(found.path[-1], found.known, *_home(found))
+                yield f"{place}: unknown key.{meant or f' {advice(found.path[-1], found.known)}'}"
+            case "string_pattern_mismatch" if one["loc"][-1] == "[key]":
+                yield f"{place}: {_NO_KEYS.get(one['ctx']['pattern'], one['msg'])}"
+            case "unknown_kind":
+                yield f"{place}: {one['msg']}."
+            case _:
+                valued[found.path].append((one, found))
+    for path, ones in valued.items():
+        wrong = " or ".join(dict.fromkeys(one["msg"] for one, _ in ones))
+        one, found = ones[0]
+        value, meaning = shown(found.values[-1]), f" ({found.meaning})" if found.meaning else ""
+        context = one.get("ctx", {})
+        expected = re.findall("'([^']+)'", context.get("expected") or context.get("expected_tags") or "")
+        hint = _meant(str(found.values[-1]), expected)
+        yield f"{'.'.join(path)}: {wrong}; found {shorten(value, _LONGEST)}{meaning}.{hint}"
+
+
+def _located(kind: type[Settings], error: Any, value: Any) -> _Found:
+    """Where one of pydantic's errors is.
+
+    Its steps are keys, numbers and, where a value may have several forms, what the form is called.
+    """
+    path, values, known = list[str](), [value], list[str]()
+    blocks, meaning, is_key = {kind}, "", False
+    for step in error["loc"]:
+        if len(blocks) > 1 and not is_key and (told := _told(blocks, step)):
+            blocks = told
+            continue
+        fields = {name: field for block in blocks for name, field in block.model_fields.items()}
+        field = fields.get(step)
+        if step in (
+            value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+        ):
+            path, value, known = [*path, str(step)], value[step], [*fields]
+            values.append(value)
+        if field:
+            blocks, meaning = _classes(field.annotation), (field.description or "").removesuffix(".")
+        is_key = bool(field and get_origin(field.annotation) is dict)
+    if error["type"] == "missing":
+        path.append(error["loc"][-1])
+    if error["type"].startswith("union_tag"):
+        path.append(error["ctx"]["discriminator"].strip("'"))
+        values.append(error["ctx"].get("tag"))
+    return _Found(tuple(path), values, sorted(known), meaning)
+
+
+def _classes(kind: Any) -> set[type[Settings]]:
+    """The classes of settings in the type of a value."""
+    if isinstance(kind, type) and issubclass(kind, Settings):
+        return {kind}
+    return {found for part in get_args(kind) for found in _classes(part)}
+
+
+def _told(blocks: Iterable[type[Settings]], tag: str) -> set[type[Settings]]:
+    """The one of several classes that a tag stands for: by the value of a key, or else by a key."""
+    fields = {block: block.model_fields for block in blocks}
+    valued = {
+        one for one in fields if any(tag in get_args(field.annotation) for field in fields[one].values())
+    }
+    return valued or {one for one in fields if tag in fields[one]}
+
+
+def _home(found: _Found) -> list[str]:
+    """Where a key that is unknown in its block is known: in a block around it, or, at the top, in a section."""
+    *above, key = found.path
+    if not above:
+        sections = (name for name, part in found.values[0].items() if isinstance(part, dict) and key in part)
+        return [f"{name}.{key}" for name in sections][:1]
+    homes = [depth for depth in range(len(above)) if key in found.values[depth]]
+    return [".".join([*above[: homes[-1]], key]) + ("" if homes[-1] else " at the top")] if homes else []
+
+
+def _meant(name: str, known: Sequence[str], *homes: str) -> str:
+    """A hint with the most similar known name and with places that have the same name; empty without either."""
+    close = [*difflib.get_close_matches(name, known, n=1), *homes]
+    return f" Did you mean {', or '.join(close)}?" if close else ""
