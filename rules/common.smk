@@ -5,6 +5,7 @@ from pathlib import Path
 
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph import outside, reporting
+from workflow_scripts.graph.claims import Claims
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.console import (
@@ -46,7 +47,7 @@ STUDY = open_study(config, Path(CLONE), OVER, GIVEN)
 print_gaps(by_reason(STUDY))
 print_lines(development_caveats(STUDY))
 EXTRACTION, FIGURES = Extraction(STUDY), reporting.Figures(STUDY)
-PAGE, CLAIMS = reporting.Page(STUDY), reporting.Claims(STUDY)
+PAGE, CLAIMS = reporting.Page(STUDY), Claims(STUDY)
 SETTINGS = STUDY.settings  # the checked configuration
 DATASETS = {name: outside.Dataset(STUDY, name) for name in SETTINGS.datasets}
 

@@ -9,9 +9,36 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 _MAX_NAMES = 12
 """Maximum number of names in a message; the others are counted."""
+
+
+class Finding(NamedTuple):
+    """One thing that is wrong with a configuration."""
+
+    path: str
+    """Dotted path of the setting."""
+    problem: str
+    """What was found."""
+    remedy: str = ""
+    """What to do, with the value that would be right."""
+    about: str = ""
+    """What the setting is about, such as the runs that have it."""
+    file: str = ""
+    """The file that it is in, below the repository's root; empty for one of several."""
+
+    def __str__(self) -> str:
+        """Return the line that is printed: where, what was found, what to do."""
+        setting = f"{self.path} ({self.about})" if self.about else self.path
+        end = "" if self.problem.endswith((".", "?")) else "."  # as the text of an error does
+        said = f"{self.problem}{end} {self.remedy}".rstrip()
+        return ": ".join(filter(None, [self.file, setting, said]))
+
+    def under(self, path: str, file: str = "") -> "Finding":
+        """Return the finding about a setting below ``path``."""
+        return self._replace(path=f"{path}.{self.path}" if path else self.path, file=file or self.file)
 
 
 class SemblanceError(Exception):
@@ -86,13 +113,21 @@ def one_line_errors() -> Iterator[None]:
         sys.exit(f"OSError: {file}: {error.strerror}. {advice} and run again; nothing half-written stays.")
 
 
-def refuse(findings: Iterable[str]) -> None:
+class ConflictError(ValueError):
+    """Values of a block of settings that exclude each other."""
+
+    def __init__(self, findings: list[Finding]) -> None:
+        super().__init__("\n".join(map(str, findings)))
+        self.findings = findings
+
+
+def refuse(findings: Iterable[Finding | str]) -> None:
     """Raise one error with all findings about a configuration, if there are any.
 
     Raises:
         ConfigError: with a line for each finding: place, value and remedy.
     """
-    if lines := list(dict.fromkeys(findings)):
+    if lines := list(dict.fromkeys(map(str, findings))):
         raise ConfigError("\n".join(lines))
 
 
@@ -101,12 +136,12 @@ def shown(value: object) -> str:
     return json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
 
 
-def unknown(names: str | Iterable[str], defined: Iterable[str], place: str) -> Iterator[str]:
+def unknown(names: str | Iterable[str], defined: Iterable[str], place: str) -> Iterator[Finding]:
     """A finding for each name, of one or several, that is not defined."""
     known = sorted(defined)
     for name in [names] if isinstance(names, str) else names:
         if name not in known:
-            yield f"{place}: {name} is not defined. {advice(name, known)}"
+            yield Finding(place, f"{name} is not defined", advice(name, known))
 
 
 def advice(name: str, known: Iterable[str]) -> str:

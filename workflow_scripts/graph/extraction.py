@@ -1,11 +1,10 @@
 """The study without training: settings of its jobs, score files, names, mistakes, and what its rules look up."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import product
 
-from workflow_scripts.errors import unknown
+from workflow_scripts.errors import Finding, unknown
 from workflow_scripts.extraction.layers import layer_findings
 from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.slices import Wildcards, as_json
@@ -26,8 +25,9 @@ from workflow_scripts.settings.extraction import (
     VariantScatter,
     WordRepresentation,
 )
+from workflow_scripts.settings.readouts import Size
 from workflow_scripts.settings.study import Configuration
-from workflow_scripts.settings.suites import SUITES, Cells, Suite, SuiteConfig
+from workflow_scripts.settings.suites import SUITES, Cells, Suite, SuiteConfig, aggregation_findings
 
 ISOTROPY: Cells = frozenset({("", "isoscore")})
 """The score of Wikitext's sentences, which are in no suite."""
@@ -250,7 +250,7 @@ def _representation(extraction: ExtractionStudy, name: str) -> str:
 # Checks
 
 
-def extraction_findings(settings: Configuration) -> Iterator[str]:
+def extraction_findings(settings: Configuration) -> Iterator[Finding]:
     """Messages about unknown names in measures and figures, including those that no study shows."""
     extraction = settings.extraction
     for name, measure in extraction.measures.items():
@@ -260,20 +260,21 @@ def extraction_findings(settings: Configuration) -> Iterator[str]:
         yield from unknown(figure.below, tables, f"extraction.figures.{name}.below")
 
 
-def block_findings(extraction: ExtractionStudy, depth: int | None) -> Iterator[str]:
-    """Messages about layers and masks in the study's blocks that their representations lack.
+def layer_findings_of(extraction: ExtractionStudy, size: Size | None) -> Iterator[Finding]:
+    """Yield layers and masks in the study's blocks that their representations lack.
 
     Args:
         extraction: The section; all its names are defined.
-        depth: Number of layers of the study's encoder; None before it is fetched.
+        size: The size of the study's encoder; None before it is fetched.
     """
+    depth = size.layers if size else None
     for number, block in enumerate(extraction.blocks):
         for name in block.representations:
-            for problem in layer_findings(settings_of(extraction, name, [_axes(block)]), depth):
-                yield f"extraction.blocks.{number}: {name}: {problem}"
+            for finding in layer_findings(settings_of(extraction, name, [_axes(block)]), depth):
+                yield finding.under(f"extraction.blocks.{number}")._replace(about=name)
 
 
-def _measure_findings(settings: Configuration, measure: Measure, place: str) -> Iterator[str]:
+def _measure_findings(settings: Configuration, measure: Measure, place: str) -> Iterator[Finding]:
     """Mistakes of one measure, which may name any task of its kind, also tasks that the study leaves out."""
     kind, cells = measure.kind, ISOTROPY
     if kind != "isotropy":
@@ -288,14 +289,7 @@ def _measure_findings(settings: Configuration, measure: Measure, place: str) -> 
     yield from unknown(measure.metrics, {name for _, name in cells}, f"{place}.metrics")
     patterns = {pattern for pattern, metric in cells if metric in measure.metrics}
     metrics = ", ".join(measure.metrics)
-    yield from not_aggregated(measure.aggregation, patterns, f"{place}.aggregation: {kind}", metrics)
-
-
-def not_aggregated(aggregation: str, patterns: Collection[str], who: str, metric: str) -> Iterator[str]:
-    """A finding if a metric is not written under an aggregation; none where nothing is known of the metric."""
-    if patterns and not any(fnmatchcase(aggregation, pattern) for pattern in patterns):
-        known = ", ".join(f'"{pattern}"' for pattern in sorted(patterns))
-        yield f'{who} has no "{aggregation}" of {metric}. Known: {known}.'
+    yield from aggregation_findings(measure.aggregation, patterns, f"{place}.aggregation", kind, metrics)
 
 
 # Rules

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from workflow_scripts.errors import Finding
 from workflow_scripts.provenance.key import is_key
 
 MADE_BY_RULES = ("results", "logs", "benchmarks")
@@ -12,7 +13,7 @@ _DIGITS = 2
 """Digits of a key by which the folders of a cache are called."""
 
 
-def cache_findings(named: str) -> Iterator[str]:
+def cache_findings(named: str) -> Iterator[Finding]:
     """Yield a finding if a folder cannot be the cache, whose oldest entries are deleted.
 
     Args:
@@ -21,20 +22,21 @@ def cache_findings(named: str) -> Iterator[str]:
     try:
         folder = Path(named).expanduser()
     except RuntimeError:
-        yield f"cache: no home folder of {Path(named).parts[0]} is known. Write the whole path."
+        yield Finding("cache", f"no home folder of {Path(named).parts[0]} is known", "Write the whole path.")
         return
     here = folder.resolve()
     for name in MADE_BY_RULES:
         made = Path(name).resolve()
         if here == made or (made in here.parents and not here.relative_to(made).parts[0].startswith(".")):
-            yield f"cache: {named} is a folder of studies. Name another, such as results/.cache."
+            yield Finding("cache", f"{named} is a folder of studies", "Name another, such as results/.cache.")
             return
     if folder.exists() and not folder.is_dir():
-        yield f"cache: {named} is not a folder. Name another, such as results/.cache."
+        yield Finding("cache", f"{named} is not a folder", "Name another, such as results/.cache.")
     elif other := next(_others(folder), None):
-        yield (
-            f"cache: {named} holds {other.relative_to(folder)}, which is no entry of a cache. "
-            "Name a folder of its own, such as results/.cache."
+        yield Finding(
+            "cache",
+            f"{named} holds {other.relative_to(folder)}, which is no entry of a cache",
+            "Name a folder of its own, such as results/.cache.",
         )
 
 

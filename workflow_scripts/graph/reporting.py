@@ -4,21 +4,20 @@ Figures declare what they need (``figures.base.Declaration``).
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
 from workflow_scripts.figures.base import MODELS, Declaration, all_figures
-from workflow_scripts.graph.extraction import Shown, files_of, names, tables_of
+from workflow_scripts.graph.extraction import Shown, files_of, names
 from workflow_scripts.graph.extraction import datasets_of as extraction_datasets
 from workflow_scripts.graph.runs import Grid, Run
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, get_path
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.corpora import RoundTripCorpus
-from workflow_scripts.settings.grids import EXTRACTION, paper_of, scored_columns
-from workflow_scripts.settings.report import CLAIMS_FOLDER, Claim, Comparison, claims_in
+from workflow_scripts.settings.grids import EXTRACTION, paper_of
 from workflow_scripts.settings.sources import EncoderBlock, HubEncoder
 
 
@@ -186,58 +185,6 @@ class Page:
 
 def _paths(pattern: str, names: Iterable[str]) -> list[str]:
     return [f"<results>/{pattern.format(name)}" for name in names]
-
-
-class Claims:
-    """The claims of papers that a study is held to.
-
-    Nothing is made for a claim: it is compared where the study makes the table that it names. Tables hold the values
-    behind their means; the rule reads scored pairs too, where neither side has seeds.
-    """
-
-    def __init__(self, study: Study) -> None:
-        asked = study.settings.claims
-        self._study, self._scale = study, asked.scale
-        self.verdicts = ["<results>/claims.parquet"] if asked.papers else []
-        self._held = [
-            Claim.parse(row, place)
-            for paper in asked.papers
-            for place, row in claims_in(study.root / CLAIMS_FOLDER, paper, asked.scale).items()
-        ]
-        shown = study.shown_extraction
-        self._drawn = {*shown.figures} & {*tables_of(study.settings.extraction)}
-        made = {*study.grids, *shown.tables, *self._drawn}
-        compared = (claim.compared for claim in self._held)
-        self._asked = [one for one in compared if isinstance(one, Comparison) and one.table in made]
-
-    def settings(self) -> str:
-        """The claims, what each is compared by at the study's scale, and how differences are tested."""
-        held = {"claims": self._held, "scale": self._scale}
-        return as_json({"held": held, "significance": self._study.settings.significance})
-
-    def reads(self) -> dict[str, list[str]]:
-        """Tables that claims are compared in, the record of figures that are such tables, and scored pairs, by role."""
-        tables = dict.fromkeys(one.table for one in self._asked)
-        drawn = ["<results>/figures/extraction/record.json"] if self._drawn & tables.keys() else []
-        in_grids = (one for one in self._asked if one.table in self._study.grids)
-        return {
-            "tables": _paths("tables/{}.parquet", (name for name in tables if name not in self._drawn)),
-            "figures": drawn,
-            "pairs": [*dict.fromkeys(file for one in in_grids for file in self._pairs(one))],
-        }
-
-    def _pairs(self, compared: Comparison) -> Iterator[str]:
-        """Scored pairs of STS of cells that are compared without seeds."""
-        grid = self._study.grids[compared.table]
-        if not grid.gaps.keys() & {run for run, _ in compared.cells} and all(
-            grid.runs[run].asked.fixed for run, _ in compared.cells
-        ):
-            for run, heading in compared.cells:
-                columns = scored_columns([column.model_dump() for column in grid.columns], heading)
-                suites = {column["suite"] for column in columns} & {*grid.block.suites.get("sts", [])}
-                for suite in sorted(suites):
-                    path = f"<results>/scores/sts/{suite}/{{run}}/seed{{seed}}.pairs.parquet"
-                    yield from grid.runs[run].files(path)
 
 
 def card(run: Run) -> str:

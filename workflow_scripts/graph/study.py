@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from workflow_scripts.errors import Finding
 from workflow_scripts.graph.encoders import Encoder
 from workflow_scripts.graph.runs import Grid, Run, Suite, all_runs
 from workflow_scripts.settings import grids as asked
@@ -26,7 +27,7 @@ class Study:
     """Folder of the Snakefile."""
     gaps: Mapping[str, str] = field(default_factory=dict)
     """Runs that cannot be made, each with the reason (``graph.gaps``)."""
-    _read_runs: dict[str, tuple[asked.Run, RunSettings | None, list[str]]] = field(
+    _read_runs: dict[str, tuple[asked.Run, RunSettings | None, list[Finding]]] = field(
         default_factory=dict, repr=False, compare=False
     )
 
@@ -75,8 +76,8 @@ class Study:
         kinds = self.settings.suites.by_kind.values()
         return {name: Suite(self, name, block) for named in kinds for name, block in named.items()}
 
-    def read_run(self, name: str, run: asked.Run) -> tuple[RunSettings | None, list[str]]:
-        """Return the settings of a run, or a line for each thing that is wrong with them; each run is read once."""
+    def read_run(self, name: str, run: asked.Run) -> tuple[RunSettings | None, list[Finding]]:
+        """Return the settings of a run, or what is wrong with them; each run is read once."""
         known = self._read_runs.get(name)
         if known is None or known[0] != run:
             known = (run, *read_run(self.settings, run))

@@ -22,7 +22,7 @@ from workflow_scripts.data.published import (
     read_json,
     unreadable,
 )
-from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.errors import ConfigError, DataError, Finding
 from workflow_scripts.models import TOKENISER_FILES
 from workflow_scripts.models.dropout import Masks, answering
 from workflow_scripts.models.packed import FAMILIES, packed, packs
@@ -158,7 +158,7 @@ class SentenceEncoder(TextEncoder):
         return vectors_xR
 
 
-def check_fit(misfits: Callable[[Start], Iterable[str]], *backbones: PreTrainedModel) -> None:
+def check_fit(misfits: Callable[[Start], Iterable[Finding]], *backbones: PreTrainedModel) -> None:
     """Check that encoders fit settings.
 
     Args:
@@ -177,7 +177,7 @@ def check_fit(misfits: Callable[[Start], Iterable[str]], *backbones: PreTrainedM
         for backbone in backbones
     ]
     if message := next(iter(misfits(Start(sizes=sizes))), None):
-        raise ConfigError(message)
+        raise ConfigError(str(message))
 
 
 def hidden_states(

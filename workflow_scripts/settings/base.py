@@ -1,6 +1,7 @@
 """Base of the typed settings, and how a part of the configuration is read as some."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from textwrap import shorten
@@ -16,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from workflow_scripts.errors import ConfigError
+from workflow_scripts.errors import ConfigError, ConflictError, Finding
 
 OPERATIONAL: dict[str, JsonValue] = {"operational": True}
 """Marks a field that decides no result: ``Field(json_schema_extra=OPERATIONAL)``.
@@ -33,14 +34,14 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """Values that exclude each other, a line each: key, value and remedy."""
         return iter(())
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
-        if lines := [*self.conflicts()]:
-            raise ValueError("\n".join(lines))
+        if findings := [*self.conflicts()]:
+            raise ConflictError(findings)
         return self
 
     def deciding(self) -> dict[str, Any]:
@@ -84,6 +85,45 @@ def told_by(*keys: str) -> Discriminator:
     )
 
 
+_WORDS = (
+    ("Input should be a valid (array|list|tuple|set)", "must be a list"),
+    ("Input should be (an object|a valid dictionary.*)", "must be a block of keys"),
+    ("Input should be a valid string", "must be a text"),
+    ("Input should be a valid integer.*", "must be a whole number"),
+    ("Input should be a valid number.*", "must be a number"),
+    ("Input should be a valid boolean.*", "must be true or false"),
+    ("Input should be None", "must be null"),
+    ("Input should be ", "must be "),
+    (
+        "(List|Tuple|Dictionary|Value|String) should have at least 1 (item|character)s? after validation, not 0",
+        "name at least one",
+    ),
+    ("String should have at least 1 character", "must be a text that is not empty"),
+    (
+        r"(List|Tuple|Dictionary|Value) should have at least (\d+) items? after validation, not (\d+)",
+        r"needs at least \2, and has \3",
+    ),
+    (
+        r"(List|Tuple|Dictionary|Value) should have at most (\d+) items? after validation, not (\d+)",
+        r"takes at most \2, and has \3",
+    ),
+    (r"String should match pattern '(.*)'", r"must match the pattern \1"),
+    (
+        r"Input tag '.*' found using '(\w+)' does not match any of the expected tags: (.*)",
+        r"must be one of \2",
+    ),
+)
+"""Pydantic's wordings, as patterns, and those of a person who writes YAML."""
+
+
+def in_words(message: str) -> str:
+    """Return a message of pydantic in the words of a person who writes YAML."""
+    for pattern, words in _WORDS:
+        if re.match(pattern, message):
+            return re.sub(pattern, words, message, count=1)
+    return message
+
+
 @cache
 def _reader(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
@@ -101,5 +141,5 @@ def parse(kind: Any, section: Any, place: str) -> Any:
         first = error.errors()[0]
         key = ".".join([place, *map(str, first["loc"])])  # pydantic names the class that it chose, too
         raise ConfigError(
-            f"{key}: {first['msg']}; found {shorten(repr(first['input']), _MAX_SHOWN)}."
+            f"{key}: {in_words(first['msg'])}; found {shorten(repr(first['input']), _MAX_SHOWN)}."
         ) from error

@@ -33,6 +33,11 @@ class _Encoder(Settings):
     training: TrainingOverrides = Field(default={}, description="Overrides of training for every run on it.")
 
     @property
+    def form(self) -> str:
+        """Return the form of the block, for those who refer to it."""
+        return "single encoders"
+
+    @property
     def substitution(self) -> str | None:
         """Return the substitution that its runs are printed with, where it consists of runs in place of others."""
         return None
@@ -71,6 +76,11 @@ class EncoderFromRuns(_Encoder):
     label: str | None = Field(
         description="Substitution to print wherever these stand in for others; null: none."
     )
+
+    @property
+    def form(self) -> str:
+        """Return whether there is one run."""
+        return "single runs" if len(self.runs) == 1 else "several runs"
 
     @property
     def substitution(self) -> str | None:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from workflow_scripts.errors import Finding
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.names import (
     AnyDataset,
@@ -85,10 +86,12 @@ class EncoderRepresentation(Settings):
         default=[], description="Kinds of biased tokens that the encoder does not see."
     )
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """Tokens are removed from sentences, not from a template."""
         if self.remove and self.template:
-            yield "remove: tokens are removed from sentences without a template. Set template to null."
+            yield Finding(
+                "remove", "tokens are removed from sentences without a template", "Set template to null."
+            )
 
 
 class RandomRepresentation(Settings):

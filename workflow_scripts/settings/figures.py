@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from workflow_scripts.errors import Finding
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.names import AnyDataset, Heading, Place, Refers
 
@@ -98,10 +99,14 @@ class CosineDensity(Settings):
     )
     bandwidth: float = Field(gt=0, le=0.5, description="Standard deviation of the kernel, in cosine.")
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """Yield a mistake if the edges do not rise."""
         if any(low >= high for low, high in pairwise(self.edges)):
-            yield f"edges: {', '.join(f'{edge:g}' for edge in self.edges)} do not rise. Sort them, without repeats."
+            yield Finding(
+                "edges",
+                f"{', '.join(f'{edge:g}' for edge in self.edges)} do not rise",
+                "Sort them, without repeats.",
+            )
 
 
 class GridFigures(Settings):

@@ -1,14 +1,15 @@
 """Grids of ``config/experiments``: their runs, with the settings of each, and the columns of their tables."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, Field, JsonValue, Tag
 
-from workflow_scripts.errors import ConfigError
+from workflow_scripts.errors import ConfigError, Finding, advice, shown
 from workflow_scripts.settings.base import Settings, told_by
 from workflow_scripts.settings.figures import GridFigures
 from workflow_scripts.settings.names import (
@@ -24,7 +25,7 @@ from workflow_scripts.settings.names import (
     Setting,
 )
 from workflow_scripts.settings.overrides import Override, laid_over
-from workflow_scripts.settings.suites import EvaluatedSuites
+from workflow_scripts.settings.suites import EvaluatedSuites, Suite, Suites, aggregation_findings
 
 PAPERS = {
     "s2sent": "S2Sent",
@@ -170,6 +171,33 @@ class Column(_Score):
     heading: Printed
     task: str
 
+    def misfits(self, suite: Suite, lists: Mapping[str, Mapping[str, str]]) -> Iterator[Finding]:
+        """Yield a finding if no file of scores holds the column, or no table of times if the column is measured.
+
+        Args:
+            suite: The block of its suite.
+            lists: Lists of mteb's tasks, by name.
+        """
+        scores, times = suite.written(lists), suite.timed()
+        tasks, others = (times, scores) if self.measured else (scores, times)
+        if self.metric in {name for _, name in others.get(self.task, ())}:
+            what = "no time" if self.measured else "a time"
+            found = f"{self.metric} of suite {self.suite} is {what}"
+            yield Finding("measured", found, f"Write measured: {shown(not self.measured)}.")
+            return
+        if self.task not in tasks:
+            found = f"{self.task} is no task of suite {self.suite}"
+            yield Finding("task", found, advice(self.task, sorted(tasks)))
+            return
+        metrics = sorted({name for _, name in tasks[self.task]})
+        if not any(fnmatchcase(self.metric, name) for name in metrics):
+            found = f"suite {self.suite} writes no {self.metric} of {self.task}"
+            yield Finding("metric", found, advice(self.metric, metrics))
+            return
+        asked = {pattern for pattern, name in tasks[self.task] if fnmatchcase(self.metric, name)}
+        who = f"suite {self.suite}"
+        yield from aggregation_findings(self.aggregation, asked, "aggregation", who, self.metric)
+
 
 class TaskColumns(_Score):
     """A score of several tasks, each of which is a column."""
@@ -276,13 +304,15 @@ class RunBlock(Settings):
         axes = {axis: getattr(run, axis) for axis in AXES}
         return axes | {setting.rpartition(".")[2]: point.values[setting] for setting in self.sweep}
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """Braces of a name stand for something."""
         known = [*AXES, *(setting.rpartition(".")[2] for setting in self.sweep)]
         try:
             (self.name or "").format(**dict.fromkeys(known, ""))
         except (LookupError, ValueError) as error:
-            yield f"name: {self.name}: {error} is nothing that a name can show. Known: {', '.join(known)}."
+            yield Finding(
+                "name", f"{self.name}: {error} is nothing that a name can show", f"Known: {', '.join(known)}."
+            )
 
 
 class _Grid(Settings):
@@ -363,13 +393,36 @@ class GridBlock(_Grid, GridFigures):
             for column in (block.written_out() if isinstance(block, TaskColumns) else [block])
         ]
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """Headings are there once."""
         seen: set[str] = set()
         for number, column in self.numbered:
             if column.heading in seen:
-                yield f"columns.{number} ({column.heading}).heading: another column has that heading. Rename one."
+                yield Finding(
+                    f"columns.{number}.heading",
+                    "another column has that heading",
+                    "Rename one.",
+                    about=column.heading,
+                )
             seen.add(column.heading)
+
+    def own_names(self, suites: Suites) -> dict[str, Collection[str]]:
+        """Return the names that the grid defines for its own references, by what they are names of."""
+        columns = [column for _, column in self.numbered if not is_measured(column)]
+        scores = [column.heading for column in columns if isinstance(column, Column)]
+        means = [column.heading for column in columns if isinstance(column, MeanColumn)]
+        asked = {*chain.from_iterable(self.suites.values())}
+        return {
+            "grid.headings": [column.heading for column in columns],
+            "grid.scores": scores,
+            "grid.scores and means": scores + means,
+            "grid.runs": self.expanded,
+            "grid.suites": asked,
+            "grid.swept": {setting for block in self.runs for setting in (*block.sweep, *block.at)},
+            "grid.positives": [
+                task for name, suite in suites.sts.items() if name in asked for task in suite.positives
+            ],
+        }
 
     @cached_property
     def experiment(self) -> "Experiment":

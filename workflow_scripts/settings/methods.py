@@ -5,11 +5,18 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from workflow_scripts.errors import shown
+from workflow_scripts.errors import Finding, shown
 from workflow_scripts.settings.base import Settings, parse
 from workflow_scripts.settings.names import Name, Refers, Template
 from workflow_scripts.settings.overrides import DevelopmentOverrides, Override, TrainingOverrides
-from workflow_scripts.settings.readouts import BUILT_AS_BERT, AnyReadout, Pooling, Start, layers_outside
+from workflow_scripts.settings.readouts import (
+    BUILT_AS_BERT,
+    AnyReadout,
+    Origin,
+    Pooling,
+    Start,
+    layers_outside,
+)
 
 StartsFrom = Literal["encoder", "pair", "runs", "run"]
 """One encoder, two runs, any number of runs, or one run."""
@@ -77,14 +84,44 @@ class MethodConfig(Settings):
         """Keyword arguments of ``models.encoder.load_backbone``: dropout, entries of the model's configuration."""
         return {}
 
-    def misfits(self, start: Start) -> Iterator[str]:
-        """Requirements of these settings that the encoder of a run does not meet, a line each.
+    @property
+    def form(self) -> str:
+        """Return the form of the block, for those who refer to it."""
+        return "methods without a base"
 
-        Lines begin with ``method.`` and the setting, or with ``encoder`` or ``teacher``.
+    def origin_findings(self, origin: Origin) -> Iterator[Finding]:
+        """Yield what is wrong with encoder, corpus and teacher of a run of this method."""
+        yield from self.encoder_findings(origin)
+        if self.read_columns and origin.corpus is None:
+            yield Finding("corpus", f"{self.module} trains, and no corpus is named", "Name one.")
+        elif origin.corpus is not None and not self.read_columns:
+            found = f"{self.module} trains nothing; {origin.corpus} is named"
+            yield Finding("corpus", found, "Leave it out, or name another method.")
+        elif missing := [column for column in self.read_columns if column not in origin.columns]:
+            has = ", ".join(origin.columns)
+            found = f"{self.module} reads the column {missing[0]}; {origin.corpus} has {has}"
+            yield Finding("corpus", found, "Name another corpus, or another method.")
+        if self.has_teacher and not origin.teacher:
+            found = f"{self.module} learns the vectors of a teacher, and none is named"
+            yield Finding("teacher", found, "Name an encoder with one run.")
+        if origin.teacher and not self.has_teacher:
+            found = f"{self.module} learns from no teacher; {origin.teacher} is named"
+            yield Finding("teacher", found, "Leave it out, or name distil.")
+
+    def encoder_findings(self, origin: Origin) -> Iterator[Finding]:
+        """Yield what is wrong with the encoder: most methods start from a single one, which training may continue."""
+        if len(origin.members) > 1 or (origin.members and not self.columns):
+            found = f"{self.module} starts from one encoder; {origin.encoder} consists of {origin.in_words}"
+            yield Finding("encoder", found, "Name another.")
+
+    def misfits(self, start: Start) -> Iterator[Finding]:
+        """Yield requirements of these settings that the sizes of the encoder do not meet.
+
+        Paths begin with ``method`` or are ``encoder``.
         """
         return iter(())
 
-    def unchunkable(self) -> Iterator[str]:
+    def unchunkable(self) -> Iterator[Finding]:
         """Why ``training.chunk`` would change what these settings make of a batch, a line each."""
         return iter(())
 
@@ -99,23 +136,26 @@ class ReadingMethod(MethodConfig):
         """Labels of the readout."""
         return self.readout.labels
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """Reading [MASK] requires a template; ``as_published`` works only with ``frozen``."""
         setting = self.readout.mask_setting
         if setting and not self.is_prompted:
-            yield (
-                f"readout.{setting}: {getattr(self.readout, setting)} reads [MASK], and the method puts no "
-                "template around sentences. Use promptbert, a frozen run's template, or other tokens."
+            yield Finding(
+                f"readout.{setting}",
+                f"{getattr(self.readout, setting)} reads [MASK], and the method puts no template around "
+                "sentences",
+                "Use promptbert, a frozen run's template, or other tokens.",
             )
         if self.readout.kind == "as_published" and (self.module != "frozen" or self.is_prompted):
-            yield (
-                "readout.kind: as_published, which is an encoder as it is, with a prompt of its own. "
-                "Use it in frozen without a template, or take pooling."
+            yield Finding(
+                "readout.kind",
+                "as_published, which is an encoder as it is, with a prompt of its own",
+                "Use it in frozen without a template, or take pooling.",
             )
 
-    def misfits(self, start: Start) -> Iterator[str]:
+    def misfits(self, start: Start) -> Iterator[Finding]:
         """Misfits of the readout."""
-        return (f"method.{line}" for line in self.readout.misfits(start))
+        return (finding.under("method") for finding in self.readout.misfits(start))
 
 
 class TrainingMethod(ReadingMethod):
@@ -132,12 +172,13 @@ class TrainingMethod(ReadingMethod):
         """The encoder's dropout, if it is set."""
         return {"dropout": self.dropout}
 
-    def unchunkable(self) -> Iterator[str]:
+    def unchunkable(self) -> Iterator[Finding]:
         """A readout that mixes the sentences of a batch cannot be chunked."""
         if not self.readout.is_independent:
-            yield (
-                f"training.chunk: the readout {self.readout.kind}, as it is set, sums over a whole batch. "
-                "Set it to null for this method, or change the readout."
+            yield Finding(
+                "training.chunk",
+                f"the readout {self.readout.kind}, as it is set, sums over a whole batch",
+                "Set it to null for this method, or change the readout.",
             )
 
 
@@ -179,11 +220,15 @@ class Frozen(ReadingMethod):
         """Return the text of the whitening."""
         return self.whitening.text if self.whitening else None
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """Vectors that a head or a published model gives are not whitened."""
         yield from super().conflicts()
         if self.whitening and (self.readout.kind == "as_published" or self.readout.has_head):
-            yield "whitening: it needs a readout without a head. Take pooling, with a pooler other than cls."
+            yield Finding(
+                "whitening",
+                "it needs a readout without a head",
+                "Take pooling, with a pooler other than cls.",
+            )
 
 
 class Repooled(ReadingMethod):
@@ -196,6 +241,12 @@ class Repooled(ReadingMethod):
         default=True, description="False reads sentences as they are, where the run puts them into a prompt."
     )
 
+    def encoder_findings(self, origin: Origin) -> Iterator[Finding]:
+        """Yield a finding unless there is exactly one run."""
+        if len(origin.members) != 1:
+            found = f"{self.module} pools exactly one run again; {origin.encoder} has {origin.in_words}"
+            yield Finding("encoder", found, "Name an encoder with one in `runs`.")
+
 
 class Ensemble(MethodConfig):
     """Settings of an ensemble."""
@@ -205,12 +256,19 @@ class Ensemble(MethodConfig):
     module: Literal["ensemble"]
     weights: tuple[float, ...] | None = Field(description="Of the runs, in their order; null: 1 each.")
 
-    def misfits(self, start: Start) -> Iterator[str]:
+    def encoder_findings(self, origin: Origin) -> Iterator[Finding]:
+        """Yield a finding if there are no runs to add up."""
+        if not origin.members:
+            found = f"{self.module} adds up runs; {origin.encoder} consists of none"
+            yield Finding("encoder", found, "Name an encoder with `runs`.")
+
+    def misfits(self, start: Start) -> Iterator[Finding]:
         """There is a weight for each run."""
         if self.weights is not None and start.members is not None and len(self.weights) != start.members:
-            yield (
-                f"method.weights: {len(self.weights)} weights; "
-                f"{start.encoder} consists of {start.members} runs. Give one each, or null."
+            yield Finding(
+                "method.weights",
+                f"{len(self.weights)} weights; {start.encoder} consists of {start.members} runs",
+                "Give one each, or null.",
             )
 
 
@@ -268,14 +326,18 @@ class PromptBERT(Contrastive):
         description="How checkpoints are scored: as while training, or as at test."
     )
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """Require as many masks on each side of the sentence in all templates, since they are told by their places."""
         yield from super().conflicts()
         before, after = self.test_template.mask_counts
         for number, template in enumerate(self.templates):
             if template.mask_counts != (before, after):
                 found = "{} masks before the sentence and {} after it".format(*template.mask_counts)
-                yield f"templates.{number}: {found}; test_template has {before} and {after}. Write the same in both."
+                yield Finding(
+                    f"templates.{number}",
+                    f"{found}; test_template has {before} and {after}",
+                    "Write the same in both.",
+                )
 
 
 class DiffCSE(Contrastive):
@@ -302,15 +364,15 @@ class DiffCSE(Contrastive):
         """The generator's, and the readout's."""
         return [*self.readout.labels, "the base encoder itself stands in for DiffCSE's generator, DistilBERT"]
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """An embedding has no BatchNorm."""
         yield from super().conflicts()
         if self.projector == "batch_norm" and self.head_at_test:
-            yield "projector: batch_norm is not part of an embedding. Set head_at_test: false."
+            yield Finding("projector", "batch_norm is not part of an embedding", "Set head_at_test: false.")
 
-    def unchunkable(self) -> Iterator[str]:
+    def unchunkable(self) -> Iterator[Finding]:
         """Its discriminator reads every token again."""
-        yield "training.chunk: diffcse's discriminator reads the batch again. Leave it out."
+        yield Finding("training.chunk", "diffcse's discriminator reads the batch again", "Leave it out.")
 
 
 class InforMinCL(Contrastive):
@@ -326,13 +388,15 @@ class Sscl(Contrastive):
     module: Literal["sscl"]
     negative_layers: tuple[int, ...] = Field(min_length=1, description="Hidden states that are negatives.")
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """One layer is pooled."""
         yield from super().conflicts()
         if not isinstance(self.readout, Pooling) or len(self.readout.indices) != 1:
-            yield "readout: sscl pools one layer as it pools others. Give a pooling readout of one layer."
+            yield Finding(
+                "readout", "sscl pools one layer as it pools others", "Give a pooling readout of one layer."
+            )
 
-    def misfits(self, start: Start) -> Iterator[str]:
+    def misfits(self, start: Start) -> Iterator[Finding]:
         """The encoder has the layers that are negatives."""
         yield from super().misfits(start)
         yield from layers_outside(self.negative_layers, "method.negative_layers", start)
@@ -375,6 +439,16 @@ class Jtcse(TrainingMethod):
     modulus_of: Literal["pooler", "cls"] = Field(description="What the modulus is taken of.")
     bypassed_layernorms: int = Field(ge=0, description="Last layers whose LayerNorms are left out (Fig. 8).")
 
+    def encoder_findings(self, origin: Origin) -> Iterator[Finding]:
+        """Yield a finding unless there are two runs that differ."""
+        joins = f"{self.module} joins two different runs"
+        if len(origin.members) != 2:
+            found = f"{joins}; {origin.encoder} consists of {origin.in_words}"
+            yield Finding("encoder", found, "Name two in its `runs`.")
+        elif origin.alike:
+            found = f"{joins}; {' and '.join(origin.members)} differ in nothing that decides a model"
+            yield Finding("encoder", found, f"Change one in `runs` of {origin.encoder}.")
+
     @property
     def reads_pooler(self) -> bool:
         """Whether a modulus is taken of the poolers' output."""
@@ -385,34 +459,42 @@ class Jtcse(TrainingMethod):
         """Whether cross-attention reaches the loss."""
         return "icnce" in self.terms or self.cross_mode == "feedback"
 
-    def misfits(self, start: Start) -> Iterator[str]:
+    def misfits(self, start: Start) -> Iterator[Finding]:
         """The two encoders can be joined, and have the layers that are named."""
         yield from super().misfits(start)
         for kind in dict.fromkeys(size.kind for size in start.sizes):
             if kind not in (None, *BUILT_AS_BERT):
                 known = ", ".join(BUILT_AS_BERT)
-                yield (
-                    f"encoder: jtcse attends across encoders built as BERT ({known}); "
-                    f"{start.encoder} has one of {kind}. Name others."
+                yield Finding(
+                    "encoder",
+                    f"jtcse attends across encoders built as BERT ({known}); {start.encoder} has one of {kind}",
+                    "Name others.",
                 )
         if start.frozen:
-            yield (
-                f"encoder: jtcse joins trained runs; {start.frozen[0]} trains nothing. "
-                f"Name another in `runs` of {start.encoder}."
+            yield Finding(
+                "encoder",
+                f"jtcse joins trained runs; {start.frozen[0]} trains nothing",
+                f"Name another in `runs` of {start.encoder}.",
             )
         if len(sizes := dict.fromkeys((size.layers, size.width) for size in start.sizes)) > 1:
             found = ", ".join(f"{layers} layers of {width}" for layers, width in sizes)
-            yield f"encoder: the runs of {start.encoder} have encoders of several sizes: {found}. Name others."
+            yield Finding(
+                "encoder",
+                f"the runs of {start.encoder} have encoders of several sizes: {found}",
+                "Name others.",
+            )
         for depth in start.depths[:1]:
             if self.cross_every is not None and depth % self.cross_every:
-                yield (
-                    f"method.cross_every: {self.cross_every}; "
-                    f"the {depth} layers of {start.encoder} are no multiple of it. Use a divisor, or null."
+                yield Finding(
+                    "method.cross_every",
+                    f"{self.cross_every}; the {depth} layers of {start.encoder} are no multiple of it",
+                    "Use a divisor, or null.",
                 )
             if self.bypassed_layernorms > depth:
-                yield (
-                    f"method.bypassed_layernorms: {self.bypassed_layernorms}; "
-                    f"{start.encoder} has {depth} layers. Lower it."
+                yield Finding(
+                    "method.bypassed_layernorms",
+                    f"{self.bypassed_layernorms}; {start.encoder} has {depth} layers",
+                    f"Set it to {depth} or less.",
                 )
 
 
@@ -429,12 +511,13 @@ class ThresholdConfig(Settings):
         description="How far c can move in one schedule: the sum of its learning rates; 0 if frozen.",
     )
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """A frozen threshold does not learn."""
         if (self.surrogate == "frozen") != (self.travel == 0):
-            yield (
-                f"travel: {self.travel:g} with surrogate {self.surrogate}. "
-                "A frozen threshold has 0, and no other has."
+            yield Finding(
+                "travel",
+                f"{self.travel:g} with surrogate {self.surrogate}",
+                "A frozen threshold has 0, and no other has.",
             )
 
 
@@ -485,17 +568,19 @@ class Reduction(MethodConfig):
         """Whether frequent words are embedded."""
         return self.identify.startswith("words") or self.subtract.startswith("word")
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """A pool and words are named where they are read."""
         if (self.pool is not None) != (self.subtract == "exemplars"):
-            yield (
-                f"pool: {self.pool or 'null'} with subtract {self.subtract}. "
-                "Give a pool where exemplars are subtracted, and null elsewhere."
+            yield Finding(
+                "pool",
+                f"{self.pool or 'null'} with subtract {self.subtract}",
+                "Give a pool where exemplars are subtracted, and null elsewhere.",
             )
         if (self.words is not None) != self.reads_words:
-            yield (
-                f"words: {shown(self.words)} with identify {self.identify} and subtract {self.subtract}. "
-                "Give a number where words are embedded, and null elsewhere."
+            yield Finding(
+                "words",
+                f"{shown(self.words)} with identify {self.identify} and subtract {self.subtract}",
+                "Give a number where words are embedded, and null elsewhere.",
             )
 
 
@@ -505,6 +590,11 @@ class ReductionBlock(Reduction):
     base: Annotated[Name, Refers("methods", ("methods without a base",))] = Field(
         description="Block of the method underneath."
     )
+
+    @property
+    def form(self) -> str:
+        """Return the form of the block."""
+        return "methods with a base"
 
 
 class ThreeR(Reduction):
@@ -529,31 +619,44 @@ class ThreeR(Reduction):
         """Columns that the method underneath reads."""
         return self.base.read_columns
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """The method underneath has vectors to reduce."""
         if not self.base.reducible:
-            yield (
-                f"base: {self.base.module} compares no pairs of vectors that could be reduced. "
-                "Name a block of a contrastive method, such as simcse."
+            yield Finding(
+                "base",
+                f"{self.base.module} compares no pairs of vectors that could be reduced",
+                "Name a block of a contrastive method, such as simcse.",
             )
         if self.base.is_prompted:
-            yield (
-                f"base: exemplars and words have no template, and {self.base.module} reads its [MASK]. "
-                "Name a block without one."
+            yield Finding(
+                "base",
+                f"exemplars and words have no template, and {self.base.module} reads its [MASK]",
+                "Name a block without one.",
             )
         yield from super().conflicts()
 
-    def misfits(self, start: Start) -> Iterator[str]:
+    def encoder_findings(self, origin: Origin) -> Iterator[Finding]:
+        """Yield what the method underneath finds wrong."""
+        return self.base.encoder_findings(origin)
+
+    def misfits(self, start: Start) -> Iterator[Finding]:
         """Misfits of the method underneath, and of a pool with fewer exemplars than a step takes."""
-        yield from (line.replace("method.", "method.base.", 1) for line in self.base.misfits(start))
+        yield from map(_of_base, self.base.misfits(start))
         if start.pool_sentences is not None and self.k > start.pool_sentences:
-            yield (
-                f"method.k: {self.k} exemplars a step; pool {self.pool} has {start.pool_sentences}. Lower it."
+            yield Finding(
+                "method.k",
+                f"{self.k} exemplars a step; pool {self.pool} has {start.pool_sentences}",
+                f"Set it to {start.pool_sentences} or less.",
             )
 
-    def unchunkable(self) -> Iterator[str]:
+    def unchunkable(self) -> Iterator[Finding]:
         """Reason of the method underneath."""
-        return (line.replace("method.", "method.base.", 1) for line in self.base.unchunkable())
+        return map(_of_base, self.base.unchunkable())
+
+
+def _of_base(finding: Finding) -> Finding:
+    """Return a finding about a method as one about the method underneath another."""
+    return finding._replace(path=finding.path.replace("method.", "method.base.", 1))
 
 
 AnyMethod = Annotated[PlainMethod | ThreeR, Field(discriminator="module")]

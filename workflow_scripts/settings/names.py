@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from workflow_scripts.errors import ConfigError
+from workflow_scripts.errors import ConfigError, Finding
 from workflow_scripts.settings.base import Settings
 
 Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
@@ -15,7 +15,7 @@ Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
 
 def _not_blank(text: str) -> str:
     if not text.strip():
-        raise PydanticCustomError("blank", "Input should be a text that is not blank")
+        raise PydanticCustomError("blank", "must be a text that is not blank")
     return text
 
 
@@ -78,10 +78,12 @@ class Template(Settings):
         description="Whether a sentence without a closing mark gets a full stop (PromptBERT)."
     )
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """The sentence has one place."""
         if (times := self.text.count(SENTENCE)) != 1:
-            yield f"text: the place of the sentence, {SENTENCE}, occurs {times} times. Write it once."
+            yield Finding(
+                "text", f"the place of the sentence, {SENTENCE}, occurs {times} times", "Write it once."
+            )
 
     @property
     def masks(self) -> int:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, JsonValue
 
+from workflow_scripts.errors import ConflictError, Finding
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.training import Development, Training
 from workflow_scripts.settings.wording import read
@@ -22,8 +23,8 @@ def _keys_of(kind: type[Settings]) -> AfterValidator:
     """Return the check of some keys of a section by themselves."""
 
     def check(keys: Keys) -> Keys:
-        if lines := read(kind, keys, "", partial=True)[1]:
-            raise ValueError("\n".join(lines))
+        if findings := read(kind, keys, partial=True)[1]:
+            raise ConflictError(findings)
         return keys
 
     return AfterValidator(check)
@@ -40,10 +41,10 @@ class Override(Settings):
     training: TrainingOverrides = Field(default={}, description="Of the training.")
     development: DevelopmentOverrides = Field(default={}, description="Of how checkpoints are chosen.")
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """Refuse keys of a method's block that are no settings of the method."""
         for key in sorted(self.method.keys() & {"training", "development", "readings"}):
-            yield f"method.{key}: no setting of a method. Write it beside method, not in it."
+            yield Finding(f"method.{key}", "no setting of a method", "Write it beside method, not in it.")
 
 
 def laid_over(below: dict[str, Any], *above: dict[str, Any]) -> dict[str, Any]:

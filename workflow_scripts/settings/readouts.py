@@ -1,10 +1,12 @@
 """Readouts: how token states become a sentence vector, a class a kind; and the encoder that they must fit."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
+from workflow_scripts.errors import Finding
 from workflow_scripts.settings.base import Settings
 
 BUILT_AS_BERT = ("bert", "roberta", "xlm-roberta", "camembert")
@@ -42,11 +44,46 @@ class Start(NamedTuple):
         return sorted({size.layers for size in self.sizes})
 
 
-def layers_outside(layers: Sequence[int], place: str, start: Start) -> Iterator[str]:
+class Origin(NamedTuple):
+    """What the configuration says that a run is made from."""
+
+    encoder: str
+    """Name of the encoder."""
+    members: Sequence[str]
+    """Names of the runs that it consists of; none of one that is fetched or adapted."""
+    alike: bool
+    """Whether these differ in nothing that decides a model."""
+    corpus: str | None
+    columns: Sequence[str]
+    """Columns of the corpus that a method can read."""
+    teacher: str | None
+
+    @property
+    def in_words(self) -> str:
+        """Return the number of runs in words."""
+        number = len(self.members)
+        return f"{number or 'no'} run{'' if number == 1 else 's'}"
+
+
+def layers_outside(layers: Sequence[int], place: str, start: Start) -> Iterator[Finding]:
     """A finding where an encoder lacks one of the hidden states that are named."""
     for depth in start.depths[:1]:
         if outside := [layer for layer in layers if not -depth - 1 <= layer <= depth]:
-            yield f"{place}: {outside[0]}; {start.encoder} has hidden states 0 to {depth}. Name one of them."
+            yield Finding(
+                place, f"{outside[0]}; {start.encoder} has hidden states 0 to {depth}", "Name one of them."
+            )
+
+
+def too_long(block: Settings, start: Start, path: str = "") -> Iterator[Finding]:
+    """Yield settings of a length in tokens, anywhere in a block, above what an encoder takes."""
+    known = [size.positions for size in start.sizes if size.positions]
+    for key, value in block.parts().items():
+        place = f"{path}.{key}" if path else key
+        if isinstance(value, Settings):
+            yield from too_long(value, start, place)
+        elif known and key in ("max_tokens", "tokens") and value > min(known):
+            most = min(known)
+            yield Finding(place, f"{value}; {start.encoder} takes {most}", f"Set it to {most} or less.")
 
 
 class ReadoutConfig(Settings):
@@ -78,7 +115,7 @@ class ReadoutConfig(Settings):
         """Notes for readers of any number made with it, such as that vectors depend on their batch."""
         return ()
 
-    def misfits(self, start: Start) -> Iterator[str]:
+    def misfits(self, start: Start) -> Iterator[Finding]:
         """Requirements that an encoder does not meet, a line each that begins with ``readout.`` and the setting."""
         return iter(())
 
@@ -129,7 +166,7 @@ class Pooling(ReadoutConfig):
         """How tokens are pooled, in the words of sentence-transformers."""
         return _MODES.get(self.pooler, "mean")
 
-    def misfits(self, start: Start) -> Iterator[str]:
+    def misfits(self, start: Start) -> Iterator[Finding]:
         """The encoder has the layers."""
         return layers_outside(self.indices, "readout.layers", start)
 
@@ -235,23 +272,32 @@ class S2Sent(ReadoutConfig):
         """The setting that makes this readout read [MASK], if it does."""
         return "pooling" if self.pooling == "mask" else None
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """Without a squeeze there is nothing to normalise."""
         if self.squeeze == "none" and self.batch_norm:
-            yield "batch_norm: true with squeeze none, where it is not defined. Set it to false."
+            yield Finding("batch_norm", "true with squeeze none, where it is not defined", "Set it to false.")
 
-    def misfits(self, start: Start) -> Iterator[str]:
+    def misfits(self, start: Start) -> Iterator[Finding]:
         """The encoder has the blocks, and its width can be reduced and divided among the frequencies."""
         for depth in start.depths[:1]:
             if self.blocks > depth:
-                yield f"readout.blocks: {self.blocks}; {start.encoder} has {depth} layers. Lower it."
+                yield Finding(
+                    "readout.blocks",
+                    f"{self.blocks}; {start.encoder} has {depth} layers",
+                    f"Set it to {depth} or less.",
+                )
         for width in sorted({size.width for size in start.sizes if size.width})[:1]:
             if self.reduction > width:
-                yield f"readout.reduction: {self.reduction}; {start.encoder} has a width of {width}. Lower it."
+                yield Finding(
+                    "readout.reduction",
+                    f"{self.reduction}; {start.encoder} has a width of {width}",
+                    f"Set it to {width} or less.",
+                )
             if self.squeeze == "dct" and width % self.frequencies:
-                yield (
-                    f"readout.frequencies: {self.frequencies}; "
-                    f"the width of {start.encoder}, {width}, is no multiple of it. Lower it."
+                yield Finding(
+                    "readout.frequencies",
+                    f"{self.frequencies}; the width of {start.encoder}, {width}, is no multiple of it",
+                    f"Set it to {math.gcd(width, self.frequencies)}.",
                 )
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from workflow_scripts.errors import ConfigError, refuse, unknown
+from workflow_scripts.errors import ConfigError, Finding, refuse, unknown
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.names import Name
 
@@ -32,10 +32,14 @@ class Significance(Settings):
     resamples: int = Field(gt=0, description="Bootstrap samples of a task's pairs.")
     seed: int = Field(ge=0, description="Seed for drawing bootstrap samples.")
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """A test detects what is there more often than what is not."""
         if self.power <= self.alpha:
-            yield f"power: {self.power:g}, not above alpha {self.alpha:g}, which chance alone has. Raise it."
+            yield Finding(
+                "power",
+                f"{self.power:g}, not above alpha {self.alpha:g}, which chance alone has",
+                f"Give it more than {self.alpha:g}.",
+            )
 
 
 class Contamination(Settings):
@@ -98,11 +102,15 @@ class Claim(Settings):
     printed_theirs: float | None
     compared: Comparison | Reason
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """A margin is given where sameness is claimed, and nowhere else."""
         if (self.expects == "same") != (self.margin is not None):
             does = "needs" if self.expects == "same" else "reads no"
-            yield f"margin: a claim that expects {self.expects} {does} margin. Correct it."
+            yield Finding(
+                "margin",
+                f"a claim that expects {self.expects} {does} margin",
+                "Give one to same, and to no other.",
+            )
 
 
 class Held(Settings):

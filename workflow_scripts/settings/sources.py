@@ -7,7 +7,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
+from workflow_scripts.errors import Finding, advice, unknown
 from workflow_scripts.settings.base import OPERATIONAL, Settings
+from workflow_scripts.settings.wording import read
 
 Below = Annotated[
     str,
@@ -133,13 +135,15 @@ class Contract(Settings):
         default=None, description="Lowest and highest possible score."
     )
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """A range has a lower and an upper end, and both numbers of rows can hold."""
         if self.score_range and self.score_range[0] >= self.score_range[1]:
             low, high = self.score_range
-            yield f"score_range: from {low:g} to {high:g}. Write the lowest score first, then a higher one."
+            yield Finding(
+                "score_range", f"from {low:g} to {high:g}", "Write the lowest score first, then a higher one."
+            )
         if self.rows is not None and self.rows < self.min_rows:
-            yield f"rows: {self.rows}, but min_rows is {self.min_rows}. Correct one."
+            yield Finding("rows", f"{self.rows}, but min_rows is {self.min_rows}", "Correct one.")
 
 
 class Dataset(Settings):
@@ -270,20 +274,30 @@ class Delimited(ReaderConfig):
         """The one form of these columns."""
         return (self.form,) if self.form else ()
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """Columns that are those of no form, or that the file does not have."""
         if not self.form:
             forms = (f"{', '.join(sorted(_REQUIRED[form]))} for {form}" for form in self.forms)
-            yield f"columns: {', '.join(self.columns)} are of no form. Name {'; or '.join(forms)}."
+            yield Finding(
+                "columns", f"{', '.join(self.columns)} are of no form", f"Name {'; or '.join(forms)}."
+            )
         if self.header is not None and (missing := sorted({*self.columns.values()} - {*self.header})):
-            yield f"columns: {missing[0]} is not in header. Name it there."
+            yield Finding("columns", f"{missing[0]} is not in header", "Name it there.")
         if twice := [name for name in self.columns.values() if (self.header or []).count(name) > 1]:
-            yield f"header: {twice[0]} is there twice. Give each column another name."
+            yield Finding("header", f"{twice[0]} is there twice", "Give each column another name.")
         if self.otherwise is not None and not _is_encoding(self.otherwise):
-            yield f"otherwise: {self.otherwise} is not an encoding of Python. Name one, such as cp1252 or latin-1."
+            yield Finding(
+                "otherwise",
+                f"{self.otherwise} is not an encoding of Python",
+                "Name one, such as cp1252 or latin-1.",
+            )
         first, second = map(self.columns.get, ("sentence1", "sentence2"))
         if bool(self.between) != (first is not None and first == second):
-            yield "between: set where sentence1 and sentence2 name the same column, and only there. Correct it."
+            yield Finding(
+                "between",
+                "set where sentence1 and sentence2 name the same column, and only there",
+                "Correct it.",
+            )
 
 
 class Lines(ReaderConfig):
@@ -345,6 +359,27 @@ READERS: dict[str, type[ReaderConfig]] = {
     "wikitext": Wikitext,
 }
 """Readers, which are functions of these names in ``data/readers``, with the classes of their options."""
+
+
+def reader_findings(source: FileSource, form: str) -> Iterator[Finding]:
+    """Yield what is wrong with the reader, the roles and the options of a source of rows of some form."""
+    name, files = source.reader, source.files
+    if name not in READERS:
+        yield from unknown(name, READERS, "reader")
+        return
+    takes = READERS[name]
+    for role in files if takes.roles else ():
+        if role not in takes.roles:
+            yield Finding("files", f"{role} is not a role of a file of {name}", advice(role, takes.roles))
+    for role in takes.roles if takes.all_roles else ():
+        if role not in files:
+            yield Finding("files", f"{name} needs a file of role {role}", "Name it there.")
+    settings, wrong = read(takes, source.options)
+    yield from (finding.under("options") for finding in wrong)
+    forms = settings.returns if settings else takes.forms
+    if form not in forms:
+        found = f"{name} reads {' or '.join(forms)}, not {form}"
+        yield Finding("reader", found, "Name another, or correct form.")
 
 
 # Encoders
@@ -418,7 +453,9 @@ class Sizes(Settings):
     heads: int = Field(gt=0, description="Of attention, each of width divided by their number.")
     feed_forward: int = Field(gt=0, description="Width within a layer's feed-forward part.")
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """The heads share the width."""
         if self.width % self.heads:
-            yield f"width: {self.width} is not a multiple of the {self.heads} heads. Make it one."
+            yield Finding(
+                "width", f"{self.width} is not a multiple of the {self.heads} heads", "Make it one."
+            )

@@ -1,10 +1,11 @@
 """The whole configuration of a study, and the settings of one of its runs; the graph reads them, and no job does."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, Tag
 
+from workflow_scripts.errors import Finding
 from workflow_scripts.settings.apis import LlmBlock, TranslatorBlock
 from workflow_scripts.settings.base import OPERATIONAL, Settings, told_by
 from workflow_scripts.settings.corpora import (
@@ -42,10 +43,10 @@ class RunSettings(Settings):
     training: Training
     development: Development
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """Refuse a sweep of what is no setting of the method."""
         for key in sorted(self.method.model_fields_set & {"training", "development", "readings"}):
-            yield f"method.{key}: no setting of a method. Sweep {key} without method."
+            yield Finding(f"method.{key}", "no setting of a method", f"Sweep {key} without method.")
 
 
 class Report(SharedFigures):
@@ -130,6 +131,33 @@ class Configuration(Settings):
     claims: Claims
     report: Report
 
+    def auxiliary_encoders(self) -> set[str | None]:
+        """Return the encoders that are read without a run: by pools, and to compare round trips."""
+        encoders: set[str | None] = {pool.encoder for pool in self.exemplars.values()}
+        if self.round_trip.similarity:
+            encoders.add(self.round_trip.similarity.encoder)
+        return encoders
+
+    def corpus_form(self, corpus: str) -> str | None:
+        """Return the form of a corpus, for those who refer to it; None if its dataset is none of a corpus."""
+        block = self.corpora[corpus]
+        if isinstance(block, RoundTripCorpus):
+            return "triples" if block.round_trip.form == "pairs" else "round trips"
+        form = self.datasets[block.dataset].form if block.dataset in self.datasets else None
+        return form if form in ("sentences", "triples") else None
+
+    def corpus_columns(self, corpus: str) -> Sequence[str]:
+        """Return the columns that a method can read of a corpus; round trips have no negatives."""
+        if self.corpus_form(corpus) != "triples":
+            return ("anchor",)
+        negatives = () if isinstance(self.corpora[corpus], RoundTripCorpus) else ("negative",)
+        return ("anchor", "positive", *negatives)
+
+    def held_out(self, corpus: str) -> int:
+        """Return the number of sentences that a corpus holds out for choosing checkpoints."""
+        block = self.corpora[self.source_corpus(corpus)]
+        return block.dev_sentences if isinstance(block, Corpus) else 0
+
     def source_corpus(self, corpus: str) -> str:
         """The corpus that is cut from a dataset, behind one that is made from it."""
         block = self.corpora[corpus]
@@ -190,8 +218,8 @@ def layers_of(study: Configuration, run: Run) -> list[Layer]:
 
 def read_run(
     study: Configuration, run: Run, *, partial: bool = False
-) -> tuple[RunSettings | None, list[str]]:
-    """Read the settings of one run, or return a line for each thing that is wrong with them.
+) -> tuple[RunSettings | None, list[Finding]]:
+    """Read the settings of one run, or return what is wrong with them.
 
     Args:
         study: The configuration.
@@ -206,4 +234,4 @@ def read_run(
     development.pop("dataset", None)
     shared = {"method": method, "training": study.training.given(), "development": development}
     merged = laid_over(shared, *(layer.override.given() for layer in layers_of(study, run)))
-    return read(RunSettings, merged, "", partial=partial)
+    return read(RunSettings, merged, partial=partial)

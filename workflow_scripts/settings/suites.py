@@ -1,6 +1,7 @@
 """Suites of evaluations, a class a kind, and what their files of scores hold."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from itertools import product
 from typing import Annotated, ClassVar, Literal, Self, get_args
 
@@ -8,10 +9,10 @@ from pydantic import AfterValidator, Field
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from workflow_scripts.errors import unknown
+from workflow_scripts.errors import Finding, unknown
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.names import Labelled, Name, Pairs, Refers, Texts
-from workflow_scripts.settings.readouts import Pooling
+from workflow_scripts.settings.readouts import Pooling, Start, too_long
 
 Cells = frozenset[tuple[str, str]]
 """Aggregations, which may end in ``*``, with the metrics that each has."""
@@ -20,6 +21,15 @@ Cells = frozenset[tuple[str, str]]
 def cells(aggregations: Iterable[str], metrics: Iterable[str]) -> Cells:
     """Every metric under every aggregation."""
     return frozenset(product(aggregations, metrics))
+
+
+def aggregation_findings(
+    aggregation: str, patterns: Collection[str], path: str, who: str, metric: str
+) -> Iterator[Finding]:
+    """Yield a finding if a metric is not written under an aggregation; none where nothing is known of the metric."""
+    if patterns and not any(fnmatchcase(aggregation, pattern) for pattern in patterns):
+        known = ", ".join(f'"{pattern}"' for pattern in sorted(patterns))
+        yield Finding(path, f'{who} has no "{aggregation}" of {metric}', f"Known: {known}.")
 
 
 class Suite(Settings):
@@ -51,6 +61,10 @@ class Suite(Settings):
     def timed(self) -> dict[str, Cells]:
         """Tasks whose time is measured, and what files of times hold of each."""
         return {}
+
+    def misfits(self, start: Start) -> Iterator[Finding]:
+        """Yield what an encoder lacks for this suite, such as positions for its longest texts."""
+        yield from too_long(self, start)
 
 
 class SuiteConfig(Suite):
@@ -141,14 +155,14 @@ class Sts(SuiteConfig):
         default={}, description="Sentences whose isotropy and moduli are measured."
     )
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """There is a task, and a name stands for one."""
         if not self.tasks:
-            yield "datasets: none, and no positives or samples either. Name one."
+            yield Finding("datasets", "none, and no positives or samples either", "Name one.")
         for task in sorted(self.positives.keys() & {*self.datasets, *self.samples}):
-            yield f"positives.{task}: another task of the suite has that name. Rename one."
+            yield Finding(f"positives.{task}", "another task of the suite has that name", "Rename one.")
         for task in sorted(self.samples.keys() & {*self.datasets}):
-            yield f"samples.{task}: another task of the suite has that name. Rename one."
+            yield Finding(f"samples.{task}", "another task of the suite has that name", "Rename one.")
 
     @property
     def measures(self) -> Mapping[str, Measure]:
@@ -218,7 +232,7 @@ class Transfer(SuiteConfig):
     folds: int = Field(ge=2, description="Folds of every cross-validation; SentEval 10.")
     seed: int = Field(ge=0, description="Seed of folds, batches and initial weights; SentEval 1111.")
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """Graded tasks are among the tasks, grades are of graded tasks, and positive classes of others."""
         yield from unknown(self.graded, self.datasets, "graded")
         yield from unknown(self.grades, self.graded, "grades")
@@ -227,7 +241,7 @@ class Transfer(SuiteConfig):
         )
         for name, (low, high) in self.grades.items():
             if low >= high:
-                yield f"grades.{name}: {low:g} to {high:g}. Write the lowest score first."
+                yield Finding(f"grades.{name}", f"{low:g} to {high:g}", "Write the lowest score first.")
 
     def for_task(self, task: str) -> Self:
         """Settings that decide the scores of one task: with whether it is graded, its grades and positive class."""
@@ -255,10 +269,12 @@ class InvertedIndex(Settings):
     )
     nprobe: int = Field(ge=1, description="Lists that a query is compared with.")
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """More lists are probed than there are."""
         if self.nprobe > self.nlist:
-            yield f"nprobe: {self.nprobe} of {self.nlist} lists. Lower nprobe."
+            yield Finding(
+                "nprobe", f"{self.nprobe} of {self.nlist} lists", f"Set nprobe to {self.nlist} or less."
+            )
 
 
 class Search(SuiteConfig):
@@ -271,12 +287,13 @@ class Search(SuiteConfig):
         default=None, description="Inverted index to search; null compares a query with every text."
     )
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """The pairs that are read cannot have as many texts as the index has lists."""
         if self.index and self.max_pairs and self.max_pairs < self.index.nlist:
-            yield (
-                f"index.nlist: {self.index.nlist} lists for at most {self.max_pairs} texts. "
-                "Lower nlist, or raise max_pairs."
+            yield Finding(
+                "index.nlist",
+                f"{self.index.nlist} lists for at most {self.max_pairs} texts",
+                f"Set nlist to {self.max_pairs} or less, or raise max_pairs.",
             )
 
     def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
@@ -368,6 +385,14 @@ class Attention(Suite):
     energy: Energy
     maps: Maps
 
+    def misfits(self, start: Start) -> Iterator[Finding]:
+        """Yield layers that an encoder lacks, too."""
+        yield from super().misfits(start)
+        for depth in start.depths:
+            if outside := [layer for layer in self.maps.layers if not 1 <= layer <= depth]:
+                found = f"{outside[0]}; {start.encoder} has layers 1 to {depth}"
+                yield Finding("maps.layers", found, f"Name layers up to {depth}.")
+
     @property
     def tasks(self) -> Mapping[str, str]:
         """One task, whose sentences the energy is averaged over."""
@@ -394,6 +419,17 @@ class Suites(Settings):
         """Kind of suites to the suites by name."""
         return self.parts()
 
+    def repeated(self) -> Iterator[Finding]:
+        """Yield names that suites of two kinds have."""
+        kinds: dict[str, str] = {}
+        for kind, suites in self.by_kind.items():
+            for name in suites:
+                if name in kinds:
+                    found = f"suites.{kinds[name]} has that name too"
+                    remedy = "Rename one: tables tell suites apart by name."
+                    yield Finding(f"suites.{kind}.{name}", found, remedy)
+                kinds[name] = kind
+
 
 def _class_of(section: FieldInfo) -> type[Suite]:
     """Return the class of the suites in a section: the values of its mapping."""
@@ -410,7 +446,7 @@ EVALUATORS = [kind for kind, suite in SUITES.items() if issubclass(suite, SuiteC
 
 def _known_kind(kind: str) -> str:
     if kind not in SUITES:
-        raise PydanticCustomError("unknown_kind", f"not a kind of suites. Known: {', '.join(SUITES)}")
+        raise PydanticCustomError("unknown_kind", f"Known: {', '.join(SUITES)}.")
     return kind
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from workflow_scripts.errors import shown
+from workflow_scripts.errors import Finding, shown
 from workflow_scripts.settings.base import OPERATIONAL, Settings
 from workflow_scripts.settings.names import Precision
 
@@ -94,19 +94,24 @@ class Training(Settings):
     )
     cpu_threads: int = Field(gt=0, description="Threads on a CPU; fixed, since sums depend on their number.")
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """There is one length, and the GPUs share every batch."""
         if (self.epochs is None) == (self.max_steps is None):
-            yield (
-                f"epochs: {shown(self.epochs)} with max_steps {shown(self.max_steps)}. "
-                "Give one of them, and null for the other."
+            yield Finding(
+                "epochs",
+                f"{shown(self.epochs)} with max_steps {shown(self.max_steps)}",
+                "Give one of them, and null for the other.",
             )
         cycle = self.restart_every or self.max_steps
         if cycle and self.warmup_steps > cycle:
             key = "restart_every" if self.restart_every else "max_steps"
-            yield f"warmup_steps: {self.warmup_steps}, but {key} is {cycle}. Set it to {cycle} or less."
+            yield Finding(
+                "warmup_steps", f"{self.warmup_steps}, but {key} is {cycle}", f"Set it to {cycle} or less."
+            )
         if self.batch_size % self.gpus:
-            yield f"batch_size: {self.batch_size} sentences for {self.gpus} GPUs. Make it a multiple."
+            yield Finding(
+                "batch_size", f"{self.batch_size} sentences for {self.gpus} GPUs", "Make it a multiple."
+            )
 
     def steps(self, rows: int) -> int:
         """Optimiser steps over a corpus of ``rows`` sentences."""
@@ -152,15 +157,17 @@ class ContinueMlm(Settings):
     seed: int = Field(ge=0, description="Seed for the order of sentences, the masks and the new head.")
     training: Training
 
-    def conflicts(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[Finding]:
         """Refuse several processes and chunks."""
         if self.training.gpus > 1:
-            yield (
-                f"training.gpus: {self.training.gpus}; processes choose different numbers of tokens. "
-                "Set it to 1."
+            yield Finding(
+                "training.gpus",
+                f"{self.training.gpus}; processes choose different numbers of tokens",
+                "Set it to 1.",
             )
         if self.training.chunk:
-            yield (
-                f"training.chunk: {self.training.chunk}; no sentence is contrasted with others. "
-                "Leave it out, and lower batch_size."
+            yield Finding(
+                "training.chunk",
+                f"{self.training.chunk}; no sentence is contrasted with others",
+                "Leave it out, and lower batch_size.",
             )

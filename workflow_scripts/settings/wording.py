@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import ValidationError
 
-from workflow_scripts.errors import advice, shown
-from workflow_scripts.settings.base import Settings
+from workflow_scripts.errors import ConflictError, Finding, advice, shown
+from workflow_scripts.settings.base import Settings, in_words
 
 S = TypeVar("S", bound=Settings)
 
@@ -20,8 +20,8 @@ _LONGEST = 300  # characters of a wrong value that a message repeats
 
 
 _NO_KEYS = {
-    "^[a-z0-9_]+$": "not a name. Use small letters, digits and underscores.",
-    r"^(method|training)(\.[a-z_]+)+$": "not a dotted setting. Begin it with method. or training.",
+    "^[a-z0-9_]+$": ("not a name", "Use small letters, digits and underscores."),
+    r"^(method|training)(\.[a-z_]+)+$": ("not a dotted setting", "Begin it with method. or training."),
 }
 """Pattern of keys to what is wrong with one that does not match, and the remedy."""
 
@@ -46,13 +46,12 @@ class _Found(NamedTuple):
     """Description of the setting."""
 
 
-def read(kind: type[S], value: Any, place: str, *, partial: bool = False) -> tuple[S | None, list[str]]:
-    """``value`` as its class reads it, or a line for each thing that is wrong with it.
+def read(kind: type[S], value: Any, *, partial: bool = False) -> tuple[S | None, list[Finding]]:
+    """Read ``value`` as its class, or return what is wrong with it, once for each thing.
 
     Args:
         kind: The class.
         value: A part of the configuration.
-        place: In front of every line, with the dot or blank that ends it.
         partial: Whether the value is some keys of a block, whose others are elsewhere.
     """
     try:
@@ -61,38 +60,42 @@ def read(kind: type[S], value: Any, place: str, *, partial: bool = False) -> tup
         errors = [
             one for one in error.errors(include_url=False) if not partial or one["type"] not in _PARTIAL
         ]
-        lines = _worded(errors, kind, json.loads(json.dumps(value, default=str)))
-        return None, [f"{place}{line}" for line in dict.fromkeys(lines)]
+        findings = _worded(errors, kind, json.loads(json.dumps(value, default=str)))
+        return None, [*dict.fromkeys(findings)]
 
 
-def _worded(errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iterator[str]:
-    """A line for each mistake; one for a value that has none of several forms."""
+def _worded(errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iterator[Finding]:
+    """A finding for each mistake; one for a value that has none of several forms."""
     valued = defaultdict[Keys, list[tuple[Any, _Found]]](list)
     for one in errors:
         found = _located(kind, one, whole)
-        place = ".".join(found.path)
+        path = ".".join(found.path)
         match one["type"]:
-            case "value_error":  # of our own: lines that begin with the key
-                yield from (".".join((*found.path, line)) for line in str(one["ctx"]["error"]).splitlines())
+            case "value_error":  # of our own
+                error = one["ctx"]["error"]
+                assert isinstance(error, ConflictError), error
+                yield from (finding.under(path) for finding in error.findings)
             case "missing" | "union_tag_not_found":
-                yield f"{place}: missing. Write it there, if the name of its block is right."
+                yield Finding(path, "missing", "Write it there, if the name of its block is right.")
             case "extra_forbidden":
                 meant = _meant(found.path[-1], found.known, *_home(found))
-                yield f"{place}: unknown key.{meant or f' {advice(found.path[-1], found.known)}'}"
+                yield Finding(path, "unknown key", meant or advice(found.path[-1], found.known))
             case "string_pattern_mismatch" if one["loc"][-1] == "[key]":
-                yield f"{place}: {_NO_KEYS.get(one['ctx']['pattern'], one['msg'])}"
+                yield Finding(path, *_NO_KEYS.get(one["ctx"]["pattern"], (one["msg"],)))
             case "unknown_kind":
-                yield f"{place}: {one['msg']}."
+                yield Finding(path, "not a kind of suites", one["msg"])
             case _:
                 valued[found.path].append((one, found))
-    for path, ones in valued.items():
-        wrong = " or ".join(dict.fromkeys(one["msg"] for one, _ in ones))
+    for keys, ones in valued.items():
+        wrong = " or ".join(dict.fromkeys(in_words(one["msg"]) for one, _ in ones)).replace(
+            " or must be", " or"
+        )
         one, found = ones[0]
         value, meaning = shown(found.values[-1]), f" ({found.meaning})" if found.meaning else ""
         context = one.get("ctx", {})
         expected = re.findall("'([^']+)'", context.get("expected") or context.get("expected_tags") or "")
         hint = _meant(str(found.values[-1]), expected)
-        yield f"{'.'.join(path)}: {wrong}; found {shorten(value, _LONGEST)}{meaning}.{hint}"
+        yield Finding(".".join(keys), f"{wrong}; found {shorten(value, _LONGEST)}{meaning}", hint)
 
 
 def _located(kind: type[Settings], error: Any, value: Any) -> _Found:
@@ -153,4 +156,4 @@ def _home(found: _Found) -> list[str]:
 def _meant(name: str, known: Sequence[str], *homes: str) -> str:
     """A hint with the most similar known name and with places that have the same name; empty without either."""
     close = [*difflib.get_close_matches(name, known, n=1), *homes]
-    return f" Did you mean {', or '.join(close)}?" if close else ""
+    return f"Did you mean {', or '.join(close)}?" if close else ""

@@ -37,7 +37,7 @@ from workflow_scripts.apis.asking import Engine
 from workflow_scripts.apis.ledger import Ledger, is_offline
 from workflow_scripts.apis.llm import Llm
 from workflow_scripts.apis.translators import Direction, make_translator
-from workflow_scripts.errors import ConfigError, SemblanceError
+from workflow_scripts.errors import ConfigError, Finding, SemblanceError
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import placed, read_yaml
 from workflow_scripts.graph.outside import made_by, need_findings
@@ -75,7 +75,7 @@ def answer(
         study = open_study(whole_config(call), ROOT)
         found += checks(study, jobs, profile, ask=not (offline or study.settings.offline or is_offline()))
         unfit = training_findings(study, jobs, gpus_for(profile))
-        found += [(False, placed(line, ROOT, call.configfiles, call.config)) for line in unfit]
+        found += [(False, str(placed(one, ROOT, call.configfiles, call.config))) for one in unfit]
         tables = [
             Rows("jobs by rule", estimate.by_rule(study, jobs)),
             Rows("GPU hours of trainings", estimate.gpu_hours(study, jobs)),
@@ -118,13 +118,13 @@ def checks(study: Study, jobs: Sequence[PlannedJob], profile: str | None, *, ask
         yield from slurm_answers(requests_of(jobs, site))
 
 
-def _checked(findings: Iterable[str], otherwise: str) -> Iterator[Check]:
+def _checked(findings: Iterable[Finding | str], otherwise: str) -> Iterator[Check]:
     """A failed check for each finding, or one that says what is in order."""
-    found = list(dict.fromkeys(findings))
+    found = list(dict.fromkeys(map(str, findings)))
     yield from ((False, line) for line in found) if found else [(True, otherwise)]
 
 
-def package_findings(lock: Path) -> Iterator[str]:
+def package_findings(lock: Path) -> Iterator[Finding]:
     """Packages of another version than the lock's."""
     pins = re.findall(r"^([\w.-]+)==([^\s;+]+)", lock.read_text("utf-8"), flags=re.MULTILINE)
     here = {
@@ -132,7 +132,7 @@ def package_findings(lock: Path) -> Iterator[str]:
     }  # torch says for which processor it was built
     others = [f"{name} {here[name]}, pinned {pin}" for name, pin in pins if here[name] != pin]
     if others:
-        yield f"packages: {'; '.join(others)}. Run pip install -r {lock.name} in .venv."
+        yield Finding("packages", f"{'; '.join(others)}", f"Run pip install -r {lock.name} in .venv.")
 
 
 def gpus_for(profile: str | None) -> float:
@@ -142,7 +142,7 @@ def gpus_for(profile: str | None) -> float:
     return len(cards.visible())
 
 
-def training_findings(study: Study, jobs: Sequence[PlannedJob], gpus: float) -> Iterator[str]:
+def training_findings(study: Study, jobs: Sequence[PlannedJob], gpus: float) -> Iterator[Finding]:
     """Yield a finding for each setting of trainings that asks for more GPUs or sentences than they can have.
 
     Args:
@@ -151,21 +151,23 @@ def training_findings(study: Study, jobs: Sequence[PlannedJob], gpus: float) -> 
         gpus: Number of GPUs that one job can have.
     """
     made = {output for job in jobs for output in job.outputs}
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    found: dict[Finding, list[str]] = defaultdict(list)
     for job in filter(estimate.is_training, jobs):
         corpus, training = estimate.training_of(study, job)
         name = job.wildcards.get("run", job.wildcards.get("encoder", ""))
         if training.gpus > max(gpus, 1):
-            said = f"{training.gpus}, but jobs see {gpus:.0f} GPUs here. Set it to {max(gpus, 1):.0f}"
-            found[set_at(study, job, "gpus"), f"{said}, or name the --profile of a cluster."].append(name)
+            problem = f"{training.gpus}, but jobs see {gpus:.0f} GPUs here"
+            remedy = f"Set it to {max(gpus, 1):.0f}, or name the --profile of a cluster."
+            found[Finding(set_at(study, job, "gpus"), problem, remedy)].append(name)
         rows = _rows_at_most(study, corpus, made)
         if training.batch_size > rows:
-            said = f"{training.batch_size}, but {corpus} has at most {rows:.0f} rows"
-            remedy = f"Set it to {rows:.0f} or less" if rows > 1 else "Name another corpus"
-            found[set_at(study, job, "batch_size"), f"{said}. {remedy}."].append(name)
-    for (place, said), names in found.items():
-        first, *more = dict.fromkeys(names)
-        yield f"{place} ({first}{f' and {len(more)} more' if more else ''}): {said}"
+            problem = f"{training.batch_size}, but {corpus} has at most {rows:.0f} rows"
+            remedy = f"Set it to {rows:.0f} or less." if rows > 1 else "Name another corpus."
+            found[Finding(set_at(study, job, "batch_size"), problem, remedy)].append(name)
+    for finding, names in found.items():
+        first, *others = dict.fromkeys(names)
+        more = f" and {len(others)} more" if others else ""
+        yield finding._replace(about=f"{first}{more}")
 
 
 def _rows_at_most(study: Study, corpus: str, made: Container[str]) -> float:
@@ -191,10 +193,12 @@ def set_at(study: Study, job: PlannedJob, key: str) -> str:
     return f"training.{key}"
 
 
-def disk_findings(wanted: float, free: float) -> Iterator[str]:
+def disk_findings(wanted: float, free: float) -> Iterator[Finding]:
     """A finding if fewer gigabytes are free than the estimate needs."""
     if wanted > free:
-        yield f"disk: {free:,.0f} GB free, about {wanted:,.0f} GB planned. Free some, or plan fewer runs."
+        yield Finding(
+            "disk", f"{free:,.0f} GB free, about {wanted:,.0f} GB planned", "Free some, or plan fewer runs."
+        )
 
 
 def engine_answers(settings: Configuration, jobs: Iterable[PlannedJob]) -> Iterator[Check]:

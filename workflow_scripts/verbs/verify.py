@@ -41,7 +41,7 @@ _MADE_BY_RULES = ("results", "benchmarks")
 """Folders in which jobs make every file that belongs there."""
 
 
-class Finding(NamedTuple):
+class Deviation(NamedTuple):
     """One file that is not as recorded."""
 
     path: str
@@ -51,7 +51,7 @@ class Finding(NamedTuple):
     """Number of artefacts made from it, directly or indirectly."""
 
 
-def verify(studies: Iterable[Path]) -> tuple[Records, list[Finding]]:
+def verify(studies: Iterable[Path]) -> tuple[Records, list[Deviation]]:
     """Check every file below ``studies``; paths are relative to the working directory.
 
     Returns:
@@ -65,7 +65,7 @@ def verify(studies: Iterable[Path]) -> tuple[Records, list[Finding]]:
         *_missing(records),
         *(one for name, record in records.by_file.items() for one in _contradictions(records, name, record)),
     }
-    return records, [Finding(*one, len(records.made_from(one[0]))) for one in sorted(found)]
+    return records, [Deviation(*one, len(records.made_from(one[0]))) for one in sorted(found)]
 
 
 # Each file on its own
@@ -126,7 +126,7 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fau
 # Repair
 
 
-def commands(records: Records, findings: Iterable[Finding], given: Call | None = None) -> list[str]:
+def commands(records: Records, findings: Iterable[Deviation], given: Call | None = None) -> list[str]:
     """Shell commands that repair everything.
 
     A file that is only deleted is not made again as long as artefacts made from it exist; hence --forcerun. Nothing

@@ -8,7 +8,7 @@ import pytest
 
 from tests.planning import DEMO, ROOT, grids_in, merged_config, settings_with, study_in
 from workflow_scripts.data.printed import read_printed
-from workflow_scripts.graph.checks import claim_findings
+from workflow_scripts.graph.claims import claim_findings
 from workflow_scripts.graph.extraction import definable_rows, names, tables_of
 from workflow_scripts.graph.study import Study
 from workflow_scripts.reporting.extraction import places
@@ -109,20 +109,20 @@ MISTAKES = {
         "config/claims/s2sent.csv: column: expect is not defined. Did you mean expects?",
     ),
     "a direction that is none": (
-        "s2sent", 1, "expects", "up", f"{FIRST}expects: Input should be 'higher', 'lower' or 'same'; found 'up'",
+        "s2sent", 1, "expects", "up", f"{FIRST}expects: must be 'higher', 'lower' or 'same'; found 'up'",
     ),
     "a name in capitals": (
         "s2sent", 1, "claim", "SimCSE",
-        "config/claims/s2sent.csv: line 2 (SimCSE): claim: String should match pattern '^[a-z0-9_]+$'; found 'SimCSE'.",
+        "config/claims/s2sent.csv: line 2 (SimCSE): claim: must match the pattern ^[a-z0-9_]+$; found 'SimCSE'.",
     ),
     "a name that another claim has": (
         "s2sent", 1, "claim", "promptcse_bert",
         "config/claims/s2sent.csv: line 2 (promptcse_bert): a second claim of that name. Rename it.",
     ),
     "a margin of a direction": (
-        "s2sent", 1, "margin", "0.5", f"{FIRST}margin: a claim that expects higher reads no margin. Correct it.",
+        "s2sent", 1, "margin", "0.5", f"{FIRST}margin: a claim that expects higher reads no margin. Give one to same, and to no other.",
     ),
-    "a margin that is not a number": ("s2sent", 1, "margin", "half", f"{FIRST}margin: Input should be a valid number; found 'half'"),
+    "a margin that is not a number": ("s2sent", 1, "margin", "half", f"{FIRST}margin: must be a number; found 'half'"),
     "no margin of sameness": (
         "s2sent", 9, "margin", "",
         "config/claims/s2sent.csv: line 10 (averaging_is_no_gain): margin: a claim that expects same needs margin.",
@@ -135,7 +135,7 @@ MISTAKES = {
         "config/claims/s2sent.csv: line 3 (promptcse_bert): neither demo_table nor demo_note. "
         "Name a table, or the reason why none tests it."
     )),
-    "nothing that it says": ("s2sent", 1, "says", "", f"{FIRST}says: String should have at least 1 character; found ''"),
+    "nothing that it says": ("s2sent", 1, "says", "", f"{FIRST}says: must be a text that is not empty; found ''"),
     "a table that is none": ("s2sent", 1, "demo_table", "dmo", f"{FIRST}demo_table: dmo is not defined. Did you mean demo?"),
     "a run that is none": (
         "s2sent", 1, "demo_ours", "simcse_s2sen.minilm_mlm.wiki_extract",
@@ -179,6 +179,6 @@ def test_a_mistake_is_one_line_that_says_where_what_and_the_remedy(
         csv.writer(edited).writerows(rows)
     if value.endswith(","):
         file.write_text(file.read_text().replace(f'"{value}"', f"{value}x"))
-    found = list(claim_findings(demo(tmp_path)))
+    found = [*map(str, claim_findings(demo(tmp_path)))]
     assert found[0].startswith(message)
     assert len(found) == 1 or column in ("claim", "demo_heading")  # of two claims, or of both cells

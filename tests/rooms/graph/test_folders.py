@@ -63,7 +63,7 @@ def test_a_folder_of_its_own_can_be_the_cache(here, make, named):
 @pytest.mark.parametrize(("make", "named", "message"), BAD.values(), ids=BAD)
 def test_a_folder_with_other_things_is_refused(here, make, named, message):
     make(here)
-    (found,) = cache_findings(named)
+    (found,) = map(str, cache_findings(named))
     assert found.startswith("cache: ") and message in found
 
 

@@ -8,9 +8,10 @@ from tests.planning import ROOT, grids_in, merged_config
 from workflow_scripts.errors import MissingError, UnreachableError
 from workflow_scripts.graph import outside
 from workflow_scripts.graph.checks import open_study
+from workflow_scripts.graph.claims import Claims
 from workflow_scripts.graph.gaps import Gaps, gap_runs, unpinned
 from workflow_scripts.graph.outside import need_findings
-from workflow_scripts.graph.reporting import Claims, Figures, Page
+from workflow_scripts.graph.reporting import Figures, Page
 
 PAPER = "config/config.yaml"
 CLAIF, MULTICSR = (

@@ -4,7 +4,7 @@ import pytest
 
 from tests.planning import settings_with
 from tests.verbs import data
-from workflow_scripts.graph.checks import reader_findings
+from workflow_scripts.settings.sources import reader_findings
 
 COLUMNS = {"label": "y", "text1": "x"}
 
@@ -46,24 +46,26 @@ def dataset(**source):
         ({"options": {"columns": COLUMNS, "header": ["x", "y", "x"]}}, "options.header: x is there twice. Give each"),
         *(({"options": {"columns": COLUMNS, "otherwise": name}}, f"options.otherwise: {name} is not an encoding of Python.")
           for name in ("latin-99", "base64", "rot13", "utf-9", "")),
-        ({"options": {"columns": COLUMNS | {"label": 3}}}, "options.columns.label: Input should be a valid string; found 3 (Column"),
+        ({"options": {"columns": COLUMNS | {"label": 3}}}, "options.columns.label: must be a text; found 3 (Column"),
         (
             {"reader": "lines", "form": "sentences", "files": {"text": {}}, "options": {"cleaning": "non"}},
-            "options.cleaning: Input should be 'none' or 'sentences'; found 'non' (none keeps",
+            "options.cleaning: must be 'none' or 'sentences'; found 'non' (none keeps",
         ),
         (
             {"options": {"columns": COLUMNS, "strip": 1}},
-            "options.strip: Input should be a valid boolean; found 1",
+            "options.strip: must be true or false; found 1",
         ),
         (
             {"reader": "lines", "form": "sentences", "files": {"text": {}}, "options": {"min_words": True, "max_words": 5}},
-            "options.min_words: Input should be a valid integer; found true",
+            "options.min_words: must be a whole number; found true",
         ),
     ],
 )  # fmt: skip
 def test_what_a_reader_does_not_take_is_one_line(source, message):
-    (found,) = reader_findings(dataset(**source))
-    assert found.startswith(f"datasets.mine.sources.1.{message}") and "\n" not in found
+    block = dataset(**source).datasets["mine"]
+    (found,) = map(str, reader_findings(block.sources[1], block.form))
+    assert found.startswith(message)
+    assert "\n" not in found
 
 
 def test_the_command_prints_what_a_reader_takes():

@@ -12,7 +12,7 @@ from workflow_scripts.verbs.preflight import disk_findings, gpus_for, package_fi
 def test_a_package_of_another_version_is_named(tmp_path):
     lock = tmp_path / "requirements.lock"
     lock.write_text("# pinned\npytest==0.1\nno-such-package==1.0\n")
-    (line,) = package_findings(lock)
+    (line,) = map(str, package_findings(lock))
     assert line == (
         f"packages: pytest {pytest.__version__}, pinned 0.1; no-such-package not installed, pinned 1.0. "
         "Run pip install -r requirements.lock in .venv."
@@ -23,7 +23,7 @@ def test_a_package_of_another_version_is_named(tmp_path):
 
 def test_a_full_disk_is_red():
     assert not list(disk_findings(10.0, 20.0))
-    assert "20 GB free, about 1,000 GB planned. Free some" in next(disk_findings(1000.0, 20.0))
+    assert "20 GB free, about 1,000 GB planned. Free some" in str(next(disk_findings(1000.0, 20.0)))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,109 @@
+"""The claims of papers that a study is held to: what is wrong with their tables, and what judging them reads."""
+
+from collections.abc import Iterable, Iterator
+
+from workflow_scripts.errors import ConfigError, Finding, advice, unknown
+from workflow_scripts.graph.extraction import definable_rows, tables_of
+from workflow_scripts.graph.slices import as_json
+from workflow_scripts.graph.study import Study
+from workflow_scripts.settings.grids import scored_columns
+from workflow_scripts.settings.report import CLAIMS_FOLDER, Claim, Comparison, claims_in, papers_in
+from workflow_scripts.settings.wording import read
+
+
+def claim_findings(study: Study) -> Iterator[Finding]:
+    """Yield mistakes in the tables of claims that a study names, and in their references to its tables."""
+    folder, scale = study.root / CLAIMS_FOLDER, study.settings.claims.scale
+    known = papers_in(folder)
+    for paper in study.settings.claims.papers:
+        if paper not in known:
+            yield Finding("claims.papers", f"no file {paper}.csv in {CLAIMS_FOLDER}", advice(paper, known))
+            continue
+        try:
+            rows = claims_in(folder, paper, scale)
+        except ConfigError as error:
+            yield Finding("", str(error))
+            continue
+        for place, row in rows.items():
+            if not row["compared"]:
+                found = f"neither {scale}_table nor {scale}_note"
+                yield Finding("", found, "Name a table, or the reason why none tests it.", file=place)
+                continue
+            claim, wrong = read(Claim, row)
+            yield from (finding.under("", file=place) for finding in wrong)
+            if claim and isinstance(claim.compared, Comparison):
+                cells = _cell_findings(study, claim.compared)
+                yield from (one._replace(path=f"{scale}_{one.path}", file=place) for one in cells)
+
+
+def _cell_findings(study: Study, compared: Comparison) -> Iterator[Finding]:
+    """Yield a table that does not exist, and cells that a table of this study does not have."""
+    table, extraction = compared.table, study.settings.extraction
+    for_extraction = tables_of(extraction)
+    runs: Iterable[str]
+    headings: Iterable[str]
+    if table in study.blocks:
+        own = study.blocks[table].own_names(study.settings.suites)
+        runs, headings = own["grid.runs"], own["grid.headings"]
+    elif table in for_extraction:
+        runs, headings = definable_rows(extraction, table)
+    else:
+        tables = {file.stem for file in (study.root / "config/experiments").glob("*.yaml")}
+        yield from unknown(table, tables | {*for_extraction}, "table")
+        return
+    yield from unknown(compared.ours, runs, "ours")
+    yield from unknown(compared.heading, headings, "heading")
+    yield from unknown(compared.theirs, runs, "theirs")
+    yield from unknown(compared.their_heading, headings, "their_heading")
+
+
+class Claims:
+    """The claims of papers that a study is held to.
+
+    Nothing is made for a claim: it is compared where the study makes the table that it names. Tables hold the values
+    behind their means; the rule reads scored pairs too, where neither side has seeds.
+    """
+
+    def __init__(self, study: Study) -> None:
+        asked = study.settings.claims
+        self._study, self._scale = study, asked.scale
+        self.verdicts = ["<results>/claims.parquet"] if asked.papers else []
+        self._held = [
+            Claim.parse(row, place)
+            for paper in asked.papers
+            for place, row in claims_in(study.root / CLAIMS_FOLDER, paper, asked.scale).items()
+        ]
+        shown = study.shown_extraction
+        self._drawn = {*shown.figures} & {*tables_of(study.settings.extraction)}
+        made = {*study.grids, *shown.tables, *self._drawn}
+        compared = (claim.compared for claim in self._held)
+        self._asked = [one for one in compared if isinstance(one, Comparison) and one.table in made]
+
+    def settings(self) -> str:
+        """The claims, what each is compared by at the study's scale, and how differences are tested."""
+        held = {"claims": self._held, "scale": self._scale}
+        return as_json({"held": held, "significance": self._study.settings.significance})
+
+    def reads(self) -> dict[str, list[str]]:
+        """Tables that claims are compared in, the record of figures that are such tables, and scored pairs, by role."""
+        tables = dict.fromkeys(one.table for one in self._asked)
+        drawn = ["<results>/figures/extraction/record.json"] if self._drawn & tables.keys() else []
+        in_grids = (one for one in self._asked if one.table in self._study.grids)
+        return {
+            "tables": [f"<results>/tables/{name}.parquet" for name in tables if name not in self._drawn],
+            "figures": drawn,
+            "pairs": [*dict.fromkeys(file for one in in_grids for file in self._pairs(one))],
+        }
+
+    def _pairs(self, compared: Comparison) -> Iterator[str]:
+        """Scored pairs of STS of cells that are compared without seeds."""
+        grid = self._study.grids[compared.table]
+        if not grid.gaps.keys() & {run for run, _ in compared.cells} and all(
+            grid.runs[run].asked.fixed for run, _ in compared.cells
+        ):
+            for run, heading in compared.cells:
+                columns = scored_columns([column.model_dump() for column in grid.columns], heading)
+                suites = {column["suite"] for column in columns} & {*grid.block.suites.get("sts", [])}
+                for suite in sorted(suites):
+                    path = f"<results>/scores/sts/{suite}/{{run}}/seed{{seed}}.pairs.parquet"
+                    yield from grid.runs[run].files(path)

@@ -1,0 +1,151 @@
+"""Mistakes in runs: each is asked of the settings that know, with what the study knows of the run's encoder."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from workflow_scripts.errors import Finding, advice, shown
+from workflow_scripts.graph.names import misnamed, references
+from workflow_scripts.graph.slices import as_json
+from workflow_scripts.graph.study import Study
+from workflow_scripts.settings.encoders import EncoderFromRuns
+from workflow_scripts.settings.grids import Run, RunBlock, expand, listed
+from workflow_scripts.settings.overrides import Override
+from workflow_scripts.settings.readouts import Origin, Start, too_long
+from workflow_scripts.settings.study import RunSettings, read_run
+
+_SHOWN = 2
+"""Runs that a line names; of more it gives the number."""
+
+
+def reading_findings(study: Study) -> Iterator[Finding]:
+    """Yield wrong keys, types and ranges of readings, whether a grid uses them or not."""
+    for method, block in study.settings.methods.items():
+        for reading in block.readings:
+            run = Run(method, "", None, reading, Override(), ())
+            _, findings = read_run(study.settings, run, partial=True)
+            yield from (finding.under(f"methods.{method}.readings.{reading}") for finding in findings)
+
+
+def block_findings(
+    study: Study, path: str, blocks: Sequence[RunBlock], seeds: Sequence[int] = (0,), *, used: bool = True
+) -> Iterator[Finding]:
+    """Yield mistakes in runs; a mistake that several runs share is one finding, at the block of the first.
+
+    Args:
+        study: The study.
+        path: Of the list of blocks that ask for them.
+        blocks: These blocks.
+        seeds: Of their runs.
+        used: Whether the study has the runs; of others, only keys, types and ranges are checked.
+    """
+    found: dict[Finding, list[tuple[int, str]]] = defaultdict(list)
+    for number, block in enumerate(blocks):
+        for encoder in listed(block.encoder):
+            is_made = isinstance(study.settings.encoders[encoder], EncoderFromRuns) and not block.corpus
+            if block.of_seeds != is_made:
+                yield Finding(
+                    f"{path}.{number}.of_seeds",
+                    "true for a frozen run of an encoder that consists of runs, left out for others; "
+                    f"{encoder} has of_seeds {shown(block.of_seeds)}",
+                    f"{'Set it to true' if is_made else 'Leave it out'}.",
+                )
+        for name, run, _ in expand(block, seeds):
+            if used:
+                findings = run_findings(study, name, run)
+            else:
+                _, findings = read_run(study.settings, run, partial=True)
+            for finding in findings:
+                found[finding].append((number, name))
+    for finding, runs in found.items():
+        names = [name for _, name in runs]
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        yield Finding(
+            f"{path}.{runs[0][0]}",
+            f"{finding.path}: {finding.problem}",
+            finding.remedy,
+            about=f"{', '.join(names[:_SHOWN])}{more}",
+        )
+
+
+def run_findings(study: Study, name: str, run: Run) -> Sequence[Finding]:
+    """Return what is wrong with a run."""
+    readings = study.settings.methods[run.method].readings
+    if run.reading != "default" and run.reading not in readings:
+        found = f"{run.reading} is not a reading of methods.{run.method}"
+        return [Finding("reading", found, advice(run.reading, readings))]
+    settings, findings = study.read_run(name, run)
+    if findings := findings or [*misnamed(study.settings, references(settings))]:
+        return findings
+    assert settings
+    method = settings.method
+    trained = _training_findings(study, run, settings) if run.corpus else ()
+    return [
+        *trained,
+        *method.origin_findings(_origin(study, run)),
+        *method.misfits(_start(study, run, settings)),
+    ]
+
+
+def _start(study: Study, run: Run, settings: RunSettings) -> Start:
+    """Return what is known of the encoder of a run before it is loaded."""
+    encoder, pool = study.encoders[run.encoder], settings.method.exemplar_pool
+    members = encoder.members()
+    return Start(
+        encoder=run.encoder,
+        sizes=encoder.sizes,
+        members=len(members) or None,
+        frozen=[name for name, member in members.items() if not member.corpus],
+        pool_sentences=study.settings.exemplars[pool].sentences if pool else None,
+    )
+
+
+def _origin(study: Study, run: Run) -> Origin:
+    """Return what the configuration says that a run is made from."""
+    members = study.encoders[run.encoder].members()
+    decided = {_decided(study, name, member) for name, member in members.items()}
+    return Origin(
+        encoder=run.encoder,
+        members=[*members],
+        alike=len(decided) < len(members),
+        corpus=run.corpus,
+        columns=study.settings.corpus_columns(run.corpus) if run.corpus else (),
+        teacher=run.teacher,
+    )
+
+
+def _decided(study: Study, name: str, run: Run) -> str:
+    """Return all that decides a run's model but its seed."""
+    settings, _ = study.read_run(name, run)
+    decides = settings and [settings.method, settings.training.deciding(), settings.development]
+    return as_json([run.encoder, run.corpus, run.teacher, decides])
+
+
+def _training_findings(study: Study, run: Run, settings: RunSettings) -> Iterator[Finding]:
+    """Yield mistakes in a training, such as no way to choose a checkpoint."""
+    start = Start(run.encoder, study.encoders[run.encoder].sizes)
+    yield from too_long(settings.training, start, "training")
+    yield from too_long(settings.development, start, "development")
+    if run.teacher:
+        yield from too_long(
+            study.settings.teacher, Start(run.teacher, study.encoders[run.teacher].sizes), "teacher"
+        )
+    corpus = study.settings.source_corpus(str(run.corpus))
+    if not study.settings.development.dataset and not study.settings.held_out(corpus):
+        found = "null, and no sentence of the corpus is held out"
+        remedy = f"Name one, or set corpora.{corpus}.dev_sentences."
+        yield Finding("development.dataset", found, remedy)
+    if settings.training.chunk:
+        yield from settings.method.unchunkable()
+
+
+def suite_findings(
+    study: Study, suites: Mapping[str, Iterable[str]], encoders: Iterable[str]
+) -> Iterator[Finding]:
+    """Yield what suites ask of encoders that these lack, such as longer sentences than they take."""
+    encoders = [*encoders]
+    for kind, names in suites.items():
+        for name in names:
+            for encoder in encoders:
+                start = Start(encoder, study.encoders[encoder].sizes)
+                misfits = study.suites[name].block.misfits(start)
+                yield from (finding.under(f"suites.{kind}.{name}") for finding in misfits)
