@@ -162,8 +162,23 @@ def with_tables(page: str) -> str:
     return _TABLE.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}\n{found[4]}", page)
 
 
+OFTEN_CHANGED = (
+    "data_root",
+    "experiments",
+    "training.max_steps",
+    "training.batch_size",
+    "training.max_tokens",
+    "training.learning_rate",
+    "training.gpus",
+    "training.chunk",
+    "development.dataset",
+    "evaluation.on_gpu",
+)
+"""Keys that people change; ``schema`` has all of them."""
+
+
 def settings_table() -> str:
-    """Sections of the configuration and their keys, in the words of their classes; a star marks keys that rerun nothing."""
+    """The keys that people change, in the words of their classes; a star marks keys that rerun nothing."""
     schema = schema_of("configuration")
     (whole,) = _blocks(schema, schema)
     fields: dict[str, dict[str, Any]] = {}
@@ -174,7 +189,7 @@ def settings_table() -> str:
             fields |= {f"{path}.{key}": field for key, field in block["properties"].items()}
     lines = [
         f"| `{path}`{star} | {text} |"
-        for path, field in fields.items()
+        for path, field in ((path, fields[path]) for path in OFTEN_CHANGED)
         if (text := _description(field, _blocks(schema, field)))
         for star in ["\\*" if field.get("operational") else ""]
     ]

@@ -6,7 +6,7 @@ has the same bytes every time, and its text stays text, so it can be searched an
 
 import importlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from textwrap import fill
@@ -105,6 +105,15 @@ def draw_figures(job: Job) -> None:
         job.record()  # checks the code again, of which drawing imports more
 
 
+def _name_runs(picture: Figure, names: Mapping[str, str]) -> None:
+    """Replace the identifiers of runs in all texts of a picture by the names that readers see."""
+    from matplotlib.text import Text
+
+    for text in picture.findobj(Text):
+        for run in sorted(names, key=len, reverse=True):  # one identifier may begin as another does
+            text.set_text(text.get_text().replace(run, names[run]))
+
+
 def _draw(job: Job, name: str) -> tuple[str, pa.Table]:
     """Draw one figure: the picture as SVG, and its points."""
     told = job.settings["figures"][name]
@@ -118,6 +127,8 @@ def _draw(job: Job, name: str) -> tuple[str, pa.Table]:
     title, description = (text.format_map(braces) for text in (figure.title, figure.description))
     with figure_style():
         points, picture, notes = figure.draw(Request(config, inputs, told["names"]))
+        if picture:
+            _name_runs(picture, told["run_names"])
         ids = f"{name}-{job.wildcards['experiment']}".replace("_", "-")
         notes = [*notes, *labels.sentences()]
         svg = to_svg(picture, ids, title, description, notes)

@@ -142,6 +142,7 @@ class Figures:
             "config": block,
             "runs": list(figure.runs) if reads_runs else [],
             "names": names(self._settings, block) if isinstance(block, Shown) else {},
+            "run_names": grid.run_names if grid else {},
         }
 
 

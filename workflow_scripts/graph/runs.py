@@ -172,6 +172,11 @@ class Grid:
         return {name: replace(self.study.runs[name], asked=row.run) for name, row in rows}
 
     @property
+    def run_names(self) -> dict[str, str]:
+        """Return what readers see in place of the identifiers of its runs, where it says so."""
+        return {name: row.title for name, row in self.block.expanded.items() if row.title != name}
+
+    @property
     def gaps(self) -> dict[str, str]:
         """Return its runs that cannot be made, each with the reason."""
         return {name: self.study.gaps[name] for name in self.every_run if name in self.study.gaps}

@@ -208,7 +208,9 @@ def sheet_of(path: Path, times: Path | None = None) -> Sheet:
     block = settings["experiment"] if "experiment" in settings else settings["table"]
     ordered = [column["heading"] for column in settings.get("experiment", {}).get("columns", ())]
     held = dict.fromkeys(row["heading"] for row in rows)
-    renamed: Mapping[str, str] = {}
+    renamed: Mapping[str, str] = {
+        row["run"]: row["name"] for row in settings.get("experiment", {}).get("rows", ())
+    }
     if record.rule == "tabulate_extraction":
         names = Names.parse(settings["names"], f"{path}: names")
         renamed = shown(ExtractionTable.parse(block, f"{path}: table"), names)
@@ -250,7 +252,12 @@ def _grid(sheet: Sheet, cell: Callable[[Row], str]) -> list[list[str]]:
     bases = sheet.has_bases
     head = ["run", *["base"] * bases, *sheet.facts, *map(named, sheet.heads)]
     rows = (
-        [named(line), *[line["against"] or ""] * bases, *line["facts"].values(), *map(cell, line["cells"])]
+        [
+            named(line),
+            *[sheet.named(line["against"] or "")] * bases,
+            *line["facts"].values(),
+            *map(cell, line["cells"]),
+        ]
         for line in sheet.lines
     )
     return [head, *rows]
@@ -264,7 +271,7 @@ def _signed(text: str, one: Row) -> str:
 
 def footnotes(sheet: Sheet) -> Iterator[str]:
     """The lines below a table: how to read its signs, notes, and all labels."""
-    to = sheet.only_baseline or "the run that column base names"
+    to = sheet.named(sheet.only_baseline or "") or "the run that column base names"
     difference = f", and the difference to {to}" if sheet.any_difference else ""
     yield f"{sheet.summary}{difference}"
     if sheet.untested:
