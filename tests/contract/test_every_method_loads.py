@@ -16,7 +16,7 @@ from transformers import AutoModel
 
 from tests import jobs, tiny, walk
 from tests.evaluations import sts_metadata
-from tests.planning import DEMO, ROOT, merged_config, run_alone, settings_of_run
+from tests.planning import DEMO, ROOT, merged_config, run_alone
 from workflow_scripts.columns import EXEMPLARS, PAIRS, SCORES, TEACHER, TRIPLES, WORD_COUNTS
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import mteb_scores, sts
@@ -34,7 +34,7 @@ from workflow_scripts.provenance.artefacts import (
 )
 from workflow_scripts.settings.grids import Run
 from workflow_scripts.settings.overrides import Override
-from workflow_scripts.settings.study import Configuration
+from workflow_scripts.settings.study import Configuration, written
 
 CONFIG = merged_config(DEMO)
 SETTINGS = Configuration.strictly(CONFIG)
@@ -120,7 +120,7 @@ def train(name, method, encoders):
 def settings_of(name, reading):
     """The method of a run, as the rules hand it to its job."""
     run = Run(name, "minilm", None, reading, Override(), (1,))
-    return settings_of_run(SETTINGS, run)["method"]
+    return written(SETTINGS, run)["method"]
 
 
 def make(name, method):

@@ -11,6 +11,7 @@ from workflow_scripts.figures.base import all_figures
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.grids import GridBlock
 from workflow_scripts.settings.study import Report
+from workflow_scripts.settings.wording import classes_in
 
 
 @pytest.mark.parametrize("figure", all_figures().values(), ids=all_figures())
@@ -32,15 +33,18 @@ ELSEWHERE = {
 @pytest.mark.parametrize("figure", all_figures().values(), ids=all_figures())
 def test_every_setting_of_a_figure_is_read_where_it_is_drawn(figure):
     """One that changes nothing would go unnoticed."""
-    module = sys.modules[figure.draw.__module__]
+    fields = figure.settings.model_fields
+    nested = {block for field in fields.values() for block in classes_in(field.annotation)}
+    blocks = [figure.settings, *(block for block in nested if block.__name__ in ("Plot", "Series"))]
+    sources = [inspect.getsource(one) for one in (sys.modules[figure.draw.__module__], *blocks)]
     read = {
         node.attr
-        for node in ast.walk(ast.parse(inspect.getsource(module)))
+        for source in sources
+        for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Attribute)
     }
-    blocks = [one for one in vars(module).values() if inspect.isclass(one) and issubclass(one, Settings)]
-    own = {field for block in blocks if block.__module__ == module.__name__ for field in block.model_fields}
-    assert figure.settings.model_fields.keys() <= own and own <= read | ELSEWHERE
+    own = {field for block in blocks for field in block.model_fields}
+    assert own <= read | ELSEWHERE
 
 
 NOTHING = {

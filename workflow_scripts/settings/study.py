@@ -1,7 +1,7 @@
 """The whole configuration of a study, and the settings of one of its runs; the graph reads them, and no job does."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, Tag
 
@@ -226,6 +226,11 @@ def read_run(
         run: The run.
         partial: Whether the study makes no such run, so that only keys, types and ranges are checked.
     """
+    return read(RunSettings, written(study, run), partial=partial)
+
+
+def written(study: Configuration, run: Run) -> dict[str, Any]:
+    """Return the settings of one run as files have them: the shared ones, with all layers laid over them."""
     block = study.methods[run.method]
     method = block.given()
     if isinstance(block, ReductionBlock):
@@ -233,5 +238,4 @@ def read_run(
     development = study.development.given()
     development.pop("dataset", None)
     shared = {"method": method, "training": study.training.given(), "development": development}
-    merged = laid_over(shared, *(layer.override.given() for layer in layers_of(study, run)))
-    return read(RunSettings, merged, partial=partial)
+    return laid_over(shared, *(layer.override.given() for layer in layers_of(study, run)))

@@ -117,7 +117,7 @@ def _located(kind: type[Settings], error: Any, value: Any) -> _Found:
             path, value, known = [*path, str(step)], value[step], [*fields]
             values.append(value)
         if field:
-            blocks, meaning = _classes(field.annotation), (field.description or "").removesuffix(".")
+            blocks, meaning = classes_in(field.annotation), (field.description or "").removesuffix(".")
         is_key = bool(field and get_origin(field.annotation) is dict)
     if error["type"] == "missing":
         path.append(error["loc"][-1])
@@ -127,11 +127,11 @@ def _located(kind: type[Settings], error: Any, value: Any) -> _Found:
     return _Found(tuple(path), values, sorted(known), meaning)
 
 
-def _classes(kind: Any) -> set[type[Settings]]:
+def classes_in(kind: Any) -> set[type[Settings]]:
     """The classes of settings in the type of a value."""
     if isinstance(kind, type) and issubclass(kind, Settings):
         return {kind}
-    return {found for part in get_args(kind) for found in _classes(part)}
+    return {found for part in get_args(kind) for found in classes_in(part)}
 
 
 def _told(blocks: Iterable[type[Settings]], tag: str) -> set[type[Settings]]:
