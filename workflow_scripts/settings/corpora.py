@@ -5,7 +5,17 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workflow_scripts.settings.base import OPERATIONAL, Settings
-from workflow_scripts.settings.names import CorpusName, EncoderName, LlmName, Name, Pairs, Refers
+from workflow_scripts.settings.names import (
+    CorpusName,
+    EncoderName,
+    FirstN,
+    LlmName,
+    MaxTokens,
+    Name,
+    Pairs,
+    Refers,
+    Substitution,
+)
 
 
 class Translation(Settings):
@@ -21,7 +31,7 @@ class Translation(Settings):
     via: str = Field(
         pattern="^[A-Za-z-]{2,12}$", description="Language to translate through, as the engine writes it."
     )
-    max_sentences: int | None = Field(gt=0, description="Use the first N sentences; null: all.")
+    max_sentences: FirstN
 
 
 class Shape(Settings):
@@ -70,9 +80,7 @@ class Comparison(Settings):
         description="Encoder of the comparison, which must know the language of the corpus; its last hidden states are "
         "averaged."
     )
-    max_tokens: int = Field(
-        gt=2, description="Maximum number of tokens that are compared; the rest is cut off."
-    )
+    max_tokens: MaxTokens
 
 
 class Thresholds(Settings):
@@ -108,14 +116,12 @@ class Corpus(Settings):
         ge=0,
         description="Sentences to hold out, as whole documents from the end; 0 for none, and for triples.",
     )
-    max_sentences: int | None = Field(gt=0, description="Train on the first N rows; null: all.")
+    max_sentences: FirstN
     also: Pairs | None = Field(
         default=None,
         description="Dataset of pairs whose sentences are added, without their scores; omit for none.",
     )
-    label: str | None = Field(
-        default=None, description="Substitution to print wherever this corpus is used; omit for none."
-    )
+    label: Substitution = None
 
     @property
     def labels(self) -> list[str]:
@@ -132,9 +138,7 @@ class RoundTripCorpus(Settings):
     """A block of ``corpora`` made from another corpus by translating it into another language and back."""
 
     round_trip: RoundTrip
-    label: str | None = Field(
-        description="Substitution to print, where engine or language are not those of the paper; null: none."
-    )
+    label: Substitution
 
 
 class Words(Settings):
@@ -157,7 +161,7 @@ class Pool(Settings):
     )
     sentences: int = Field(gt=0, description="Number of sentences in the pool.")
     uses: int = Field(gt=0, description="Least number of times that each listed word is used in the pool.")
-    max_tokens: int = Field(gt=2, description="Longest sentence in tokens, including special ones.")
+    max_tokens: MaxTokens
     listed_share: float = Field(
         ge=0, le=1, description="Smallest fraction of a sentence's words that are on the list."
     )
@@ -184,6 +188,4 @@ class LlmPool(Pool):
     sentences_per_call: int = Field(gt=0, description="Sentences to ask for in one call.")
     max_calls: int = Field(gt=0, description="Stop after N calls.")
     seed: int = Field(ge=0, description="Seed for drawing the words of each call.")
-    label: str | None = Field(
-        description="Substitution to print, where the model is not the paper's; null: none."
-    )
+    label: Substitution

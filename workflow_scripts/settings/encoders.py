@@ -7,7 +7,7 @@ from pydantic import Field, Tag
 
 from workflow_scripts.settings.base import Settings, told_by
 from workflow_scripts.settings.grids import Run, RunBlock, expand
-from workflow_scripts.settings.names import CorpusName, EncoderName, Printed
+from workflow_scripts.settings.names import CorpusName, EncoderName, Printed, Substitution
 from workflow_scripts.settings.overrides import TrainingOverrides
 from workflow_scripts.settings.sources import EncoderBlock, Sizes
 
@@ -73,9 +73,7 @@ class EncoderFromRuns(_Encoder):
     """Models of finished runs, taken with the seed of the run that is made from them."""
 
     runs: list[RunBlock] = Field(min_length=1, description="One for a teacher, several to be joined.")
-    label: str | None = Field(
-        description="Substitution to print wherever these stand in for others; null: none."
-    )
+    label: Substitution
 
     @property
     def form(self) -> str:

@@ -10,6 +10,8 @@ from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.names import (
     AnyDataset,
     EncoderName,
+    FirstN,
+    MaxTokens,
     Measured,
     ModelName,
     Name,
@@ -19,6 +21,7 @@ from workflow_scripts.settings.names import (
     Refers,
     Represented,
     Sentences,
+    Substitution,
     Template,
     Weighted,
 )
@@ -29,9 +32,9 @@ class Wikitext(Settings):
     """The general corpus, which is not one of the tasks."""
 
     dataset: Sentences = Field(description="Dataset of the form sentences.")
-    max_sentences: int | None = Field(gt=1, description="Use the first N sentences; null: all.")
-    max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
-    label: str | None = Field(description="Substitution to print, where the dataset stands in for Wikitext.")
+    max_sentences: FirstN
+    max_tokens: MaxTokens
+    label: Substitution
 
 
 class Averages(Wikitext):
@@ -69,9 +72,7 @@ class WordRepresentation(Settings):
     source: Annotated[LocalWords | PackagedWords, Field(discriminator="kind")]
     drop_frequent: int = Field(ge=0, description="Number of words to skip at the head.")
     licence: str
-    label: str | None = Field(
-        default=None, description="Substitution to print, where these are used in place of others."
-    )
+    label: Substitution = None
 
 
 class EncoderRepresentation(Settings):

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from workflow_scripts.errors import Finding
 from workflow_scripts.settings.base import Settings
-from workflow_scripts.settings.names import AnyDataset, Heading, Place, Refers
+from workflow_scripts.settings.names import AnyDataset, Heading, MaxTokens, Place, Refers
 
 
 class ModulusSurface(Settings):
@@ -34,7 +34,7 @@ class LayerAttentionMaps(Settings):
         max_length=4,
         description="Sentences to draw; each is a batch of its own, without padding.",
     )
-    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+    max_tokens: MaxTokens
 
 
 class TokenSimilarity(Settings):
@@ -44,7 +44,7 @@ class TokenSimilarity(Settings):
         min_length=1, max_length=6, description="Runs of the grid, each a single encoder."
     )
     sentences: list[str] = Field(min_length=2, max_length=2)
-    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+    max_tokens: MaxTokens
 
 
 class Plot(Settings):

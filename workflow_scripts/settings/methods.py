@@ -7,7 +7,7 @@ from pydantic import Field
 
 from workflow_scripts.errors import Finding, shown
 from workflow_scripts.settings.base import Settings, parse
-from workflow_scripts.settings.names import Name, Refers, Template
+from workflow_scripts.settings.names import FirstN, MaxTokens, Name, Refers, SoftmaxTemperature, Template
 from workflow_scripts.settings.overrides import DevelopmentOverrides, Override, TrainingOverrides
 from workflow_scripts.settings.readouts import (
     BUILT_AS_BERT,
@@ -187,7 +187,7 @@ class Contrastive(TrainingMethod):
 
     reducible: ClassVar[bool] = True
 
-    temperature: float = Field(gt=0, le=1, description="Softmax temperature; 0.05 in the paper.")
+    temperature: SoftmaxTemperature
     head_at_test: bool = Field(description="Whether the MLP head is part of the embedding at test.")
 
 
@@ -197,8 +197,8 @@ class Whitening(Settings):
     text: Annotated[Name, Refers("corpora")] = Field(
         description="Corpus; of triples, all their sentences are read."
     )
-    max_sentences: int | None = Field(gt=1, description="Use the first N distinct sentences; null: all.")
-    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+    max_sentences: FirstN
+    max_tokens: MaxTokens
 
 
 class Frozen(ReadingMethod):
@@ -430,7 +430,7 @@ class Jtcse(TrainingMethod):
 
     module: Literal["jtcse"]
     readout: AnyReadout = Field(description="Of each sub-encoder, at test.")
-    temperature: float = Field(gt=0, le=1, description="Softmax temperature; 0.05 in the paper.")
+    temperature: SoftmaxTemperature
     terms: tuple[Term, ...] = Field(min_length=1, description="Terms of Eq. 15 that are added up (Table X).")
     cross_every: int | None = Field(gt=0, description="k: every k-th layer attends across; null: none does.")
     cross_mode: CrossMode = Field(description="Where the cross-attention goes.")

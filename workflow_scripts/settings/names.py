@@ -24,6 +24,20 @@ Printed = Annotated[str, AfterValidator(_not_blank)]
 Defined = str | Annotated[list[str], Field(min_length=1)]
 """Names of blocks of the configuration, which are looked up there."""
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
+MaxTokens = Annotated[
+    int,
+    Field(
+        gt=2, description="Longest sentence or text, in tokens; [CLS] and [SEP] count. Longer ones are cut."
+    ),
+]
+FirstN = Annotated[int | None, Field(gt=0, description="Use the first N sentences or rows; null: all.")]
+Substitution = Annotated[
+    str | None,
+    Field(description="Printed with every number, where this stands in for what a paper has; null: nothing."),
+]
+SoftmaxTemperature = Annotated[
+    float, Field(gt=0, le=1, description="Temperature of the softmax over cosines; 0.05 in the papers.")
+]
 Setting = Annotated[str, Field(pattern=r"^(method|training)(\.[a-z_]+)+$")]
 Place = Annotated[str, Field(pattern=r"^(method|training|exemplars)(\.[a-z_]+)+$")]
 

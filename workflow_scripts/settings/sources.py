@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue
 
 from workflow_scripts.errors import Finding, advice, unknown
 from workflow_scripts.settings.base import OPERATIONAL, Settings
+from workflow_scripts.settings.names import Substitution
 from workflow_scripts.settings.wording import read
 
 Below = Annotated[
@@ -423,9 +424,7 @@ class Fetch(Settings):
     """Settings that decide which encoder is fetched."""
 
     sources: list[EncoderSource] = Field(min_length=1)
-    label: str | None = Field(
-        default=None, description="Substitution to print, where this encoder is used in place of another."
-    )
+    label: Substitution = None
 
 
 class EncoderBlock(Fetch):

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from workflow_scripts.errors import Finding, unknown
 from workflow_scripts.settings.base import Settings
-from workflow_scripts.settings.names import Labelled, Name, Pairs, Refers, Texts
+from workflow_scripts.settings.names import Labelled, MaxTokens, Name, Pairs, Refers, Substitution, Texts
 from workflow_scripts.settings.readouts import Pooling, Start, too_long
 
 Cells = frozenset[tuple[str, str]]
@@ -73,10 +73,8 @@ class SuiteConfig(Suite):
     form: ClassVar[str] = "labelled"
 
     datasets: list[Labelled] = Field(min_length=1, description="Datasets, one task each.")
-    max_tokens: int = Field(gt=2, description="Longer texts are cut; [CLS] and [SEP] count.")
-    label: str | None = Field(
-        default=None, description="Substitution to print, where something stands in for what a paper has."
-    )
+    max_tokens: MaxTokens
+    label: Substitution = None
     readout: Pooling | None = Field(
         default=None,
         description="Readout to use with every run's backbone, without its own readout and head; null for its own.",
@@ -321,14 +319,12 @@ class Mteb(Suite):
     lists: list[Annotated[str, Refers("mteb.lists")]] = Field(
         min_length=1, description="Lists of config/mteb.yaml."
     )
-    max_tokens: int = Field(gt=2, description="Longer texts are truncated; [CLS] and [SEP] count.")
+    max_tokens: MaxTokens
     batch_size: int = Field(gt=0, description="Texts per forward pass.")
     metrics: list[str] = Field(
         description="Metrics to keep in addition to main_score, if a task has them, such as map_at_10."
     )
-    label: str | None = Field(
-        default=None, description="Substitution to print, where other tasks stand in for those of a paper."
-    )
+    label: Substitution = None
 
     @property
     def mteb_lists(self) -> Sequence[str]:
@@ -367,7 +363,7 @@ class Energy(Settings):
 
     dataset: Texts = Field(description="Dataset of the form sentences or pairs.")
     max_sentences: int = Field(gt=0, description="Use the first N sentences.")
-    max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
+    max_tokens: MaxTokens
     batch_size: int = Field(gt=0, description="Sentences per forward pass; does not change the result.")
 
 
@@ -376,7 +372,7 @@ class Maps(Settings):
 
     sentences: list[str] = Field(min_length=1, description="Drawn one by one, so nothing is padded.")
     layers: list[int] = Field(min_length=1, description="Counted from 1.")
-    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+    max_tokens: MaxTokens
 
 
 class Attention(Suite):

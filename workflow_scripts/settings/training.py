@@ -7,7 +7,7 @@ from pydantic import Field
 
 from workflow_scripts.errors import Finding, shown
 from workflow_scripts.settings.base import OPERATIONAL, Settings
-from workflow_scripts.settings.names import Precision
+from workflow_scripts.settings.names import MaxTokens, Precision
 
 
 class Development(Settings):
@@ -16,7 +16,7 @@ class Development(Settings):
     every: int = Field(
         gt=0, description="Steps between evaluations on the development set; the last step has one too."
     )
-    max_tokens: int = Field(gt=2, description="Longer sentences of the development set are truncated.")
+    max_tokens: MaxTokens
 
 
 LastBatch = Literal["keep", "drop"]
@@ -59,7 +59,7 @@ class Training(Settings):
     last_batch: LastBatch = Field(
         description="Whether an epoch keeps or drops its last batch where that is smaller than the others."
     )
-    max_tokens: int = Field(gt=2, description="Longer sentences are truncated; special tokens count.")
+    max_tokens: MaxTokens
     learning_rate: float = Field(gt=0, lt=1, description="Peak learning rate of AdamW.")
     schedule: Literal["linear", "constant"] = Field(
         description="linear decays towards rate_at_end, which would be reached at step n + 1 of n."
@@ -145,9 +145,7 @@ class Training(Settings):
 class TeacherEncoding(Settings):
     """How a teacher encodes a corpus for its students: section ``teacher`` of the configuration."""
 
-    max_tokens: int = Field(
-        gt=2, description="Longer sentences are truncated before the teacher encodes them."
-    )
+    max_tokens: MaxTokens
 
 
 class ContinueMlm(Settings):
