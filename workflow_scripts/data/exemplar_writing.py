@@ -187,8 +187,8 @@ def write_exemplars(job: Job) -> None:
     block = LlmBlock.parse(job.operational["service"]["llm"] | job.settings["llm"], f"llms.{pool.llm}")
     counts = job.read("words", WORD_COUNTS)
     words = top_words(counts, pool.list_words)
-    validator = ModelValidator(pool, words, token_counter(job.inputs["encoder"].parent))
-    template = job.inputs["prompt"].read_text("utf-8")
+    validator = ModelValidator(pool, words, token_counter(job.input("encoder").parent))
+    template = job.input("prompt").read_text("utf-8")
     with Ledger(ledger_path(), read_only=is_offline()) as ledger:
         llm = Llm(block, f"llms.{pool.llm}", ledger, pool.sentences_per_call)
         chosen, calls = write_pool(llm, ledger, template, words, validator, pool, place)

@@ -54,7 +54,7 @@ def _key(job: Job, config: Config, task: str) -> str:
         job.rule,
         wildcards=job.wildcards | {"task": task},
         settings=config.model_dump(include=_SHARED_SETTINGS),
-        inputs={"model": job.start.inputs["model"].sha256},
+        inputs={"model": job.start.input("model").sha256},
         meaning=job.start.meaning,
         packages=job.start.packages,
     )
@@ -206,7 +206,7 @@ def evaluate_mteb(job: Job) -> None:
     fetched = job.read("tasks", TASKS).to_pylist()
     missing = {row["task"]: row["missing"] for row in fetched if row["missing"]}
     scores = evaluate(
-        job.inputs["model"].parent,
+        job.input("model").parent,
         find_tasks(task_names(lists, config.lists)),
         config,
         results_folder=job.outputs["scores"].with_suffix(".checkpoints"),
@@ -215,7 +215,7 @@ def evaluate_mteb(job: Job) -> None:
         missing=missing,
         named={
             "name": f"semblance/{job.wildcards['run']}-seed{job.wildcards['seed']}",
-            "revision": job.start.inputs["model"].sha256[:40],
+            "revision": job.start.input("model").sha256[:40],
         },
         device=granted_device(job.operational["gpu"]).type,
     )

@@ -34,7 +34,7 @@ from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance import cache
-from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.provenance.artefacts import identity, read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
 from workflow_scripts.settings.suites import SuiteConfig
@@ -65,11 +65,11 @@ def _evaluate(job: Job, kind: str) -> None:
     """
     evaluator: Evaluator = importlib.import_module(f"workflow_scripts.evaluation.{kind}")
     config = evaluator.Config.parse(job.settings["suite"], f"suites ({job.wildcards['suite']})")
-    tables = {path.stem: _read(path, config) for path in job.many("datasets")}
+    tables = {path.stem: _read(path, config) for path in job.inputs("datasets")}
     tasks = {
         name: _loaded(evaluator, name, tables[dataset], config) for name, dataset in config.tasks.items()
     }
-    encoder, tokenizer = load_encoder(job.inputs["model"].parent, config.readout)
+    encoder, tokenizer = load_encoder(job.input("model").parent, config.readout)
     encoder.to(granted_device(job.operational["gpu"]))
     encoding = partial(encode, encoder, tokenizer, max_tokens=config.max_tokens)
     texts = SharedTexts(encoding, {name: task.columns for name, task in tasks.items()})
@@ -175,12 +175,12 @@ def _check(vectors_UD: Vectors) -> None:
 def _task_key(job: Job, config: SuiteConfig, task: str) -> str:
     """The key of a task: that of the job without datasets and settings of other tasks."""
     start, dataset = job.start, config.tasks[task]
-    others = {f"datasets/{path.as_posix()}" for path in job.many("datasets") if path.stem != dataset}
+    datasets = {path.as_posix(): identity(path) for path in job.inputs("datasets") if path.stem == dataset}
     return job_key(
         start.rule,
         wildcards=start.wildcards,
         settings={**start.settings, "suite": config.for_task(task).model_dump(mode="json")},
-        inputs={role: file.sha256 for role, file in start.inputs.items() if role not in others},
+        inputs=start.identities | {"datasets": datasets},
         meaning=start.meaning,
         packages=start.packages,
     )

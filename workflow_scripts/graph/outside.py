@@ -257,14 +257,12 @@ def recorded_files(artefact: Path) -> dict[str, str]:
     if not artefact.exists():
         return {}
     from workflow_scripts.provenance.artefacts import read_record  # slow to import
-    from workflow_scripts.provenance.record import is_outside
 
     try:
         record = read_record(artefact)
     except (OSError, ValueError, KeyError):  # the job that reads the file reports the error
         return {}
-    given = record.inputs.values() if record else ()
-    return {one.path: one.sha256 for one in given if is_outside(one.path)}
+    return {one.path: one.sha256 for one in record.sources} if record else {}
 
 
 def files_in(planned: str) -> dict[str, str]:

@@ -35,12 +35,14 @@ def train_encoder(job: Job) -> None:
     method = load_method(job.settings["method"]["module"])
     config = read_method(job.settings["method"], f"methods ({job.wildcards['run']})")
     device = prepare(training, seed)
-    folders = [path.parent for path in job.many("encoder")]
+    folders = [path.parent for path in job.inputs("encoder")]
     for folder in folders:
         check_large(folder)
     tokenizer = shared_tokenizer(folders)
-    columns = read_columns(job.inputs["corpus"])
-    columns |= read_auxiliary(job.many("exemplars"), job.many("words"), job.settings["method"].get("words"))
+    columns = read_columns(job.input("corpus"))
+    columns |= read_auxiliary(
+        job.inputs("exemplars"), job.inputs("words"), job.settings["method"].get("words")
+    )
     rows = len(columns["anchor"])
     backbones = [load_backbone(folder, **config.overrides) for folder in folders]
     encoder = method.build(config, *backbones).to(device)
@@ -48,10 +50,10 @@ def train_encoder(job: Job) -> None:
     record = job.record(labels=[*job.settings.get("labels", []), *config.labels, *encoder.labels])
     place = job.outputs["record"].parent
     development = Development.parse(job.settings["development"], "development")
-    pairs = read_table(job.inputs["dev"], PAIRS)
+    pairs = read_table(job.input("dev"), PAIRS)
     checkpoints = place.with_name(f"{place.name}.checkpoints")
     sampler = Sampler(rows, training.batch_size, seed, training.last_batch)
-    teacher = read_teacher(job.many("teacher"), rows)
+    teacher = read_teacher(job.inputs("teacher"), rows)
     shapes = shapes_for(device, encoder, training.chunk)
     objective = method.Objective(
         config,

@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 from workflow_scripts.errors import DataError, how_to_make, how_to_repair
 from workflow_scripts.provenance.closure import check_code
 from workflow_scripts.provenance.key import canonical
-from workflow_scripts.provenance.record import Input, Record, current_origin, sha256_of
+from workflow_scripts.provenance.record import Input, Record, as_list, current_origin, sha256_of
 
 RECORD_KEY = "semblance.record"
 RECORD_FILE = "record.json"
@@ -55,7 +55,7 @@ def job_record(
     rule: str,
     *,
     settings: Mapping[str, Any],
-    inputs: Mapping[str, Path],
+    inputs: Mapping[str, Path | list[Path]],
     outputs: Iterable[Path],
     wildcards: Mapping[str, str] = _NONE,
     meaning: Mapping[str, str] = _NONE,
@@ -68,7 +68,7 @@ def job_record(
     Args:
         rule: Name of the rule.
         settings: The job's slice of the configuration.
-        inputs: Role to artefact; a model folder stands for its record.
+        inputs: Role to artefact, or to a list of them; a model folder stands for its record.
         outputs: Every artefact the job writes.
         wildcards: Values that distinguish this job from others of its rule.
         meaning: Hashes of the syntax trees of its code, by file.
@@ -79,9 +79,12 @@ def job_record(
     Raises:
         DataError: if an input is missing, damaged, or written for another path.
     """
-    used = {role: Input(path=path.as_posix(), sha256=identity(path)) for role, path in inputs.items()}
-    records = filter(None, map(_record_in_place, inputs.values()))
-    inherited = {label for record in records for label in record.labels}
+    used = {
+        role: [_input(path) for path in given] if isinstance(given, list) else _input(given)
+        for role, given in inputs.items()
+    }
+    records = [_record_in_place(path) for given in inputs.values() for path in as_list(given)]
+    inherited = {label for record in records if record for label in record.labels}
     made = Record(
         rule=rule,
         key="",
@@ -95,6 +98,10 @@ def job_record(
         origin=current_origin(),
     )
     return made.model_copy(update={"key": made.recomputed_key()})
+
+
+def _input(path: Path) -> Input:
+    return Input(path=path.as_posix(), sha256=identity(path))
 
 
 def identity(path: Path) -> str:
@@ -131,7 +138,7 @@ def _check_unchanged(record: Record) -> None:
         DataError: naming the first file that has changed.
     """
     check_code(record.meaning)
-    for source in record.inner.values():
+    for source in record.inner_files:
         path = Path(source.path)
         if not path.exists() or identity(path) != source.sha256:
             raise DataError(f"{path}: changed while this job was running. Run the job again.")

@@ -33,7 +33,7 @@ from workflow_scripts.provenance.closure import (
     check_code,
     check_packages,
 )
-from workflow_scripts.provenance.record import Input, Record, current_origin
+from workflow_scripts.provenance.record import Input, Record, as_list, current_origin
 
 TIMINGS = ("times",)
 """Roles of outputs with times, which are not artefacts because they differ from run to run."""
@@ -44,8 +44,8 @@ class Job(NamedTuple):
 
     start: Record
     """The record of its artefacts before the job begins."""
-    inputs: dict[str, Path]
-    """Paths by role, or by role and path if the role may have several files."""
+    input_files: Mapping[str, list[Path]]
+    """Paths by role, in the order of the rule."""
     outputs: dict[str, Path]
     operational: dict[str, Any]
     """Settings that decide no result (``config.OPERATIONAL``), and are not in the key."""
@@ -128,7 +128,7 @@ class Job(NamedTuple):
 
     def read(self, role: str, schema: Any, names: list[str] | None = None) -> Any:
         """The table of an input, verified (``artefacts.read_table``): all columns of ``schema``, or those named."""
-        return read_table(self.inputs[role], schema, names)
+        return read_table(self.input(role), schema, names)
 
     def write(
         self,
@@ -142,20 +142,23 @@ class Job(NamedTuple):
         for role, table in tables.items():
             write_table(self.outputs[role], table, record)
 
-    def many(self, role: str) -> list[Path]:
-        """All files of an input role, in the order of the rule."""
-        return [path for name, path in self.inputs.items() if name.partition("/")[0] == role]
+    def input(self, role: str) -> Path:
+        """Return the file of an input role that has exactly one."""
+        (path,) = self.input_files[role]
+        return path
+
+    def inputs(self, role: str) -> list[Path]:
+        """Return all files of an input role, in the order of the rule; none if the job has no such role."""
+        return self.input_files.get(role, [])
 
 
-def by_name(roles: Mapping[str, str | Sequence[str]]) -> dict[str, Path]:
-    """Files of a call by role, or by role and path if the role has a list of files."""
-    named: dict[str, Path] = {}
-    for role, paths in roles.items():
-        if isinstance(paths, str):
-            named[role] = Path(paths)
-        else:
-            named |= {f"{role}/{path}": Path(path) for path in paths}
-    return named
+def paths_by_role(roles: Mapping[str, str | Sequence[str]]) -> dict[str, Path | list[Path]]:
+    """Return the input files of a call by role; a role without files is left out."""
+    return {
+        role: Path(paths) if isinstance(paths, str) else [Path(path) for path in dict.fromkeys(paths)]
+        for role, paths in roles.items()
+        if paths
+    }
 
 
 def begin(rule: str, call: Mapping[str, Any]) -> Job:
@@ -167,8 +170,9 @@ def begin(rule: str, call: Mapping[str, Any]) -> Job:
     """
     _acquire_job_lock()
     files = call["files"]
-    inputs, outputs = by_name(files["inputs"]), by_name(files["outputs"])
-    meaning = json.loads(inputs.pop("code").read_text("utf-8"))
+    inputs = paths_by_role({role: paths for role, paths in files["inputs"].items() if role != "code"})
+    outputs = {role: Path(path) for role, path in files["outputs"].items()}
+    meaning = json.loads(Path(files["inputs"]["code"]).read_text("utf-8"))
     check_code(meaning)
     check_packages(call["packages"])
     start = job_record(
@@ -180,7 +184,8 @@ def begin(rule: str, call: Mapping[str, Any]) -> Job:
         meaning=meaning,
         versions=call["packages"],
     )
-    return Job(start, inputs, outputs, files["operational"], {}, call["cached"], call["portable"])
+    by_role = {role: as_list(paths) for role, paths in inputs.items()}
+    return Job(start, by_role, outputs, files["operational"], {}, call["cached"], call["portable"])
 
 
 def check_loaded(files: Iterable[str]) -> None:
@@ -197,11 +202,12 @@ def check_loaded(files: Iterable[str]) -> None:
 
 def cache_key(record: Record, *, portable: bool) -> str:
     """Return the key of a job's outputs in the cache: the job's key without paths, and, unless portable, all paths."""
-    inner = record.inner.items()
+    by_role = {role: as_list(given) for role, given in record.inner.items()}
     identities = {
-        f"{role.partition('/')[0]}/{number}": source.sha256 for number, (role, source) in enumerate(inner)
+        role: {str(number): file.sha256 for number, file in enumerate(files)}
+        for role, files in by_role.items()
     }
-    paths = [] if portable else [record.outputs, [source.path for _, source in inner]]
+    paths = [] if portable else [record.outputs, [file.path for file in record.inner_files]]
     return hashlib.sha256(json.dumps([record.key_with(identities), *paths]).encode()).hexdigest()
 
 

@@ -124,7 +124,7 @@ def describe_datasets(job: Job) -> None:
     """Describe the datasets of a study: rows, classes, vocabulary, lengths (rule describe_datasets)."""
     name = job.wildcards["statistics"]
     table = Statistics.parse(job.settings["table"], f"extraction.statistics.{name}")
-    tokenizer = load_tokenizer(job.inputs["encoder"].parent)
+    tokenizer = load_tokenizer(job.input("encoder").parent)
 
     names: Any = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
 
@@ -132,11 +132,11 @@ def describe_datasets(job: Job) -> None:
         encoded = tokenizer(texts, add_special_tokens=False, verbose=False)
         return ([names[number] for number in ids] for ids in encoded["input_ids"])
 
-    datasets = {path.stem: read_dataset_table(path) for path in job.many("datasets")}
+    datasets = {path.stem: read_dataset_table(path) for path in job.inputs("datasets")}
     printed = {
         key: number
-        for path in job.many("published")
+        for path in job.inputs("published")
         for key, number in as_printed(path.read_bytes(), str(path)).items()
     }
-    labels = record_of(job.inputs["encoder"]).labels
+    labels = record_of(job.input("encoder")).labels
     job.write({"cells": build(table, datasets, pieces, labels, printed)})

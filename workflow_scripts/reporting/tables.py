@@ -56,16 +56,16 @@ def _table(job: Job, *, measured: bool) -> pa.Table:
     """
     name = job.wildcards["experiment"]
     experiment = Experiment.parse(job.settings["experiment"], f"experiments.{name}")
-    pairs = {name: len(read_table(path, PAIRS)) for path in job.many("dev") for name in _names_of(path)}
+    pairs = {name: len(read_table(path, PAIRS)) for path in job.inputs("dev") for name in _names_of(path)}
     chosen_by = job.settings.get("chosen_by", {})
-    contents = {str(path): path.read_bytes() for path in job.many("published")}
+    contents = {str(path): path.read_bytes() for path in job.inputs("published")}
     return build(
         experiment.part(measured=measured),
-        [(read_table(path, SCORES), record_of(path).labels) for path in job.many("scores")],
+        [(read_table(path, SCORES), record_of(path).labels) for path in job.inputs("scores")],
         cell_numbers(contents, experiment.cells(), name, job.settings.get("printed_in", ())),
         Significance.parse(job.settings["significance"], "significance"),
         f"experiments.{name}",
-        run_tables(job.many("metrics"), METRICS),
+        run_tables(job.inputs("metrics"), METRICS),
         job.settings.get("development") or (),
         job.settings.get("gaps", {}),
         {run: pairs[name] for run, name in chosen_by.items() if name in pairs},

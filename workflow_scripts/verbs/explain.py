@@ -82,12 +82,12 @@ class Node:
             seen: Paths whose inputs are shown already.
             agrees: Selects inputs by their wildcards.
         """
-        inputs = self.record.inputs if self.record else {}
+        inputs = [*self.record.listed_inputs()] if self.record else []
         if self.path in seen:
             self.remark = "(above)" if inputs else ""
             return
         seen.add(self.path)
-        self.inputs = [Node(role, given.path, given.sha256) for role, given in inputs.items()]
+        self.inputs = [Node(role, given.path, given.sha256) for role, given in inputs]
         if agrees:
             self.inputs = [one for one in self.inputs if not one.record or agrees(one.record.wildcards)]
             self.remark = f"({len(inputs) - len(self.inputs)} inputs of other rows left out)"
@@ -351,7 +351,7 @@ def _tree(node: Node, numbers: Mapping[str, int]) -> Tree:
     """The lines of a node and its ancestry; labels have numbers."""
     record = node.record
     parts = [
-        f"{node.role.partition('/')[0]}:" if node.role else "",  # of several files, without the path
+        f"{node.role}:" if node.role else "",
         node.path,
         job_name(record.rule, record.wildcards) if record else "",
         node.sha256[:12],

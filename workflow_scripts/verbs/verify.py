@@ -108,7 +108,7 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fau
         other = records.by_file.get(sibling)
         if other and name < sibling and (other.key, other.inputs) != (record.key, record.inputs):
             yield name, "stale", f"{sibling} is of another run of {record.rule}"
-    for path, was in {(given.path, given.sha256) for given in record.inner.values()}:
+    for path, was in {(given.path, given.sha256) for given in record.inner_files}:
         if path in records.damage or not Path(path).exists():
             continue  # a finding of its own
         if (here := records.inspections.get(path)) and here.seal:

@@ -356,7 +356,7 @@ def training(study):
     outputs = {"record": model, "history": Path(study, "run/history.parquet"), "times": Path(study, "times")}
     write_table(corpus, TABLE, described("split_corpus", [corpus], labels=["a stand-in"]))
     start = described("train_encoder", [model, outputs["history"]], inputs={"corpus": corpus})
-    return Job(start, {"corpus": corpus}, outputs, {}, {}, portable=True)
+    return Job(start, {"corpus": [corpus]}, outputs, {}, {}, portable=True)
 
 
 def described(rule, outputs, **more):
