@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.graph import outside, reporting
+from workflow_scripts.graph import needs, outside, reporting, source_plans
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.console import (
@@ -80,8 +80,8 @@ pathvars:
 
 onstart:
     if not workflow.touch:  # which runs no job
-        outside.check_needs(STUDY, workflow.dag.needrun_jobs())
-        outside.note_planned()
+        needs.check_needs(STUDY, workflow.dag.needrun_jobs())
+        source_plans.note_planned()
         note_call(
             SETTINGS.name,
             OVER,

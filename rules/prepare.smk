@@ -3,7 +3,7 @@
 split_corpus = JobSpec(
     "data.corpora.split_corpus",
     settings=config_settings(corpus="corpora.{corpus}"),
-    outside=lambda w: f"corpora.{w.corpus}" if outside.added_to(SETTINGS, w.corpus) else "",
+    outside=lambda w: f"corpora.{w.corpus}" if needs.added_to(SETTINGS, w.corpus) else "",
 )
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.planning import DEMO, ROOT, copy_tree, holding, merged_config, set_at, settings_with, snakemake
 from workflow_scripts.data.hub import snapshot
 from workflow_scripts.graph.checks import checked, read_grids
-from workflow_scripts.graph.outside import need_findings
+from workflow_scripts.graph.needs import need_findings
 
 
 @pytest.fixture(autouse=True)
@@ -1086,7 +1086,7 @@ NEEDS = {
 @pytest.mark.parametrize(("jobs", "message"), NEEDS.values(), ids=NEEDS)
 def test_what_a_job_needs_is_asked_for_by_that_job_alone(bare, jobs, message):
     bare.setenv("PATH", "/nowhere")
-    bare.setattr("workflow_scripts.graph.outside.answers", lambda: True)
+    bare.setattr("workflow_scripts.graph.source_plans.answers", lambda: True)
     found = needs(*jobs)
     assert len(found) == bool(message) and all(line.startswith(message) for line in found)
 
@@ -1113,7 +1113,7 @@ def test_an_unmounted_data_root_is_no_gap(bare, tmp_path):
 
 def test_a_hub_that_does_not_answer_is_found_before_any_job(bare, tmp_path):
     """The Hub is not asked for copies on this machine, or for data that no job needs."""
-    bare.setattr("workflow_scripts.graph.outside.answers", lambda: False)
+    bare.setattr("workflow_scripts.graph.source_plans.answers", lambda: False)
     bare.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     (found,) = needs(BERT, ("datasets.lee", "dataset lee"))
     assert found.startswith("encoders.bert_base: no source is there: no data root is set, below which ")

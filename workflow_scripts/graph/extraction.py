@@ -7,8 +7,8 @@ from itertools import product
 
 from workflow_scripts.errors import unknown
 from workflow_scripts.extraction.layers import layer_findings
-from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.slices import Wildcards, as_json
+from workflow_scripts.graph.source_plans import source_now
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.extraction import (
     Block,

@@ -6,13 +6,12 @@ where it is printed.
 
 import math
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from workflow_scripts.data.hub import answers, find
-from workflow_scripts.data.sources import ABSENT, NOT_REACHED, NOTHING
+from workflow_scripts.data.sources import SourcePlan
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.development import rows_at_most
 from workflow_scripts.graph.encoders import folders_of
@@ -266,16 +265,16 @@ def may_lack(job: PlannedJob) -> bool:
 
 def _places(settings: Configuration, job: PlannedJob, *, gap: bool) -> str:
     """The files of a job's source without their hashes; for an encoder, their folder. ``gap``: if none is there."""
-    planned: str = job.settings["source"]
-    files = (
-        re.sub(r" sha256:\w+", "", planned).replace("@None", " (no revision set)").split("; ")
-        if planned != NOTHING
-        else [f"no source found{_where(settings, job.outside)}"]
-    )
+    plan = SourcePlan.model_validate(job.settings["source"])
+    lacking = ": a gap" if gap and plan.kind in ("none", "unreachable", "absent") else ""
+    if plan.kind == "none":
+        return f"no source found{_where(settings, job.outside)}{lacking}"
+    if plan.kind != "files":
+        return f"{plan}{lacking}"
+    files = sorted(plan.files)
     if len(files) > 1 and job.outside.startswith("encoders."):
         files = [os.path.commonpath(files)]
-    lacking = ": a gap" if gap and planned.startswith((NOTHING, NOT_REACHED, ABSENT)) else ""
-    return ", ".join(files).replace("local:", f"{os.environ.get('SEMBLANCE_DATA')}/") + lacking
+    return ", ".join(files).replace("local:", f"{os.environ.get('SEMBLANCE_DATA')}/")
 
 
 def gaps(study: Study) -> list[Row]:
@@ -307,6 +306,7 @@ def _pinning(source: HubEncoder) -> str:
 def without_revision(jobs: Iterable[PlannedJob]) -> Iterator[str]:
     """A finding for each job that would ask the Hub for a repository without naming a commit."""
     for job in jobs:
-        if "@None" in job.settings.get("source", "") and not may_lack(job):
-            found = f"{job.outside}: no revision is set for {job.settings['source'].replace('@None', '')}"
+        repositories = SourcePlan.model_validate(job.settings.get("source", {"kind": "none"})).repositories
+        if not all(one.revision for one in repositories) and not may_lack(job):
+            found = f"{job.outside}: no revision is set for {' or '.join(map(str, repositories))}"
             yield f"{found}, so that its job stops and names the newest commit. Write a revision into the block."

@@ -40,7 +40,7 @@ from workflow_scripts.apis.translators import Direction, make_translator
 from workflow_scripts.errors import ConfigError, SemblanceError
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import placed, read_yaml
-from workflow_scripts.graph.outside import made_by, need_findings
+from workflow_scripts.graph.needs import made_by, need_findings
 from workflow_scripts.graph.study import Study
 from workflow_scripts.provenance import cards
 from workflow_scripts.provenance.closure import ROOT, installed

@@ -216,18 +216,18 @@ def test_a_pool_needs_a_range_of_requests_and_has_a_price(tmp_path):
 def test_every_source_is_listed_with_its_place(monkeypatch):
     monkeypatch.setenv("SEMBLANCE_DATA", "/data")
     sources = {
-        "text": "local:mine/a.tsv sha256:12ab; local:mine/b.tsv sha256:34cd",
-        "away": "not reached: hub:team/toy@0000",
-        "lacking": "none",
-        "open": "hub:team/toy@None",
+        "text": {"kind": "files", "files": {"local:mine/b.tsv": "34cd", "local:mine/a.tsv": "12ab"}},
+        "away": {"kind": "unreachable", "repositories": [{"name": "team/toy", "revision": "0000"}]},
+        "lacking": {"kind": "none"},
+        "open": {"kind": "hub", "repositories": [{"name": "team/toy", "revision": None}]},
     }
     jobs = [
         job("read_dataset", settings={"source": one, "dataset": {"optional": name == "away"}}, dataset=name)
         for name, one in sources.items()
     ]
-    files = "local:mine/bert/1_Pooling/config.json sha256:0; local:mine/bert/model.safetensors sha256:2"
-    jobs.append(job("fetch_encoder", settings={"source": files}, encoder="toy"))
-    optional = {"source": "none", "dataset": {"optional": True}}
+    files = {"local:mine/bert/1_Pooling/config.json": "0", "local:mine/bert/model.safetensors": "2"}
+    jobs.append(job("fetch_encoder", settings={"source": {"kind": "files", "files": files}}, encoder="toy"))
+    optional = {"source": {"kind": "none"}, "dataset": {"optional": True}}
     jobs.append(job("read_dataset", settings=optional, dataset="spare"))
     found = estimate.read_from(SETTINGS, [*jobs, job("train_encoder", run="one")])
     assert {row["of"]: row["read from"] for row in found} == {
