@@ -35,7 +35,7 @@ from workflow_scripts.data.sources import (
 from workflow_scripts.data.tables import MISSING, TEXT_COLUMNS, number_of, table_of
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.provenance.record import Input
+from workflow_scripts.provenance.record import Input, gap_label
 from workflow_scripts.settings.sources import READERS, Contract, Dataset, FileSource, HubSource, Pinned
 
 _DAMAGE = (pa.ArrowException, UnicodeError, SyntaxError, EOFError, lzma.LZMAError, zlib.error, OSError)
@@ -367,4 +367,4 @@ def read_dataset(job: Job) -> None:
     dataset = Dataset.parse(job.operational["contract"], f"datasets.{name}")
     (table, counts), origin, gap = load_planned(name, dataset, data_root(), plan)
     tables = {"table": table.cast(FORMS[dataset.form]), "dropped": table_of(counts.items(), DROPPED)}
-    job.write(tables, foreign=origin, labels=[f"gap: {gap}"] if gap else [])
+    job.write(tables, foreign=origin, labels=[gap_label(gap)] if gap else [])

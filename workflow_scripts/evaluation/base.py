@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from workflow_scripts.columns import SCORES, SIMILARITIES
 from workflow_scripts.errors import DataError, SemblanceError
 from workflow_scripts.provenance.job import Job
+from workflow_scripts.provenance.record import Label, gap_label
 from workflow_scripts.settings.suites import SuiteConfig
 
 
@@ -71,7 +72,7 @@ class Failures:
         retry = f"tried again by snakemake --forcerun {self._job.outputs['scores']}"
         return gap(task, f"failed: {reason}; {retry}")
 
-    def labels(self, scores: pa.Table) -> list[str]:
+    def labels(self, scores: pa.Table) -> list[Label]:
         """The labels of ``scores``, one for each failed task; a job with failed tasks is not cached.
 
         Raises:
@@ -82,9 +83,9 @@ class Failures:
             problem = f"no task gave a score, {len(self._reasons)} failed, {task} with {reason.rstrip('.')}"
             raise DataError(f"{self._job.outputs['scores']}: {problem}. Mend that and run it again.")
         suite, run, seed = (self._job.wildcards[name] for name in ("suite", "run", "seed"))
-        prefix = f"gap: {suite}, task"
         return [
-            f"{prefix} {task} of {run}, seed {seed}, failed: {why}" for task, why in self._reasons.items()
+            gap_label(f"{suite}, task {task} of {run}, seed {seed}, failed: {why}")
+            for task, why in self._reasons.items()
         ]
 
 

@@ -37,6 +37,7 @@ from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import identity, read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
+from workflow_scripts.provenance.record import merged_labels
 from workflow_scripts.settings.suites import SuiteConfig
 
 Tables = dict[str, pa.Table]
@@ -88,8 +89,10 @@ def _evaluate(job: Job, kind: str) -> None:
         parts.append(results)
     suite = {role: pa.concat_tables([part[role] for part in parts]) for role in parts[0]}
     scored = scored_tasks(suite["scores"])
-    labels = [*config.labels(scored, tokenizer.tokenize), *failures.labels(suite["scores"])]
-    job.write(suite, labels=labels)
+    job.write(
+        suite,
+        labels=merged_labels(config.labels(scored, tokenizer.tokenize), failures.labels(suite["scores"])),
+    )
 
 
 def _read(path: Path, config: SuiteConfig) -> pa.Table:

@@ -16,7 +16,7 @@ from workflow_scripts.columns import WORD_VECTORS
 from workflow_scripts.data.sources import SourcePlan, as_pinned, check_planned, data_root, expected
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.provenance.record import Input
+from workflow_scripts.provenance.record import Input, gap_label
 from workflow_scripts.settings.extraction import WordRepresentation
 
 _AGAIN = "Get the file again."
@@ -103,7 +103,7 @@ def read_word_vectors(job: Job) -> None:
     files, origin = locate(representation, data_root())
     check_planned(place, SourcePlan.parse(job.settings["source"], "source"), origin.values())
     if not files:
-        gap = f"gap: {name}: not there; expected {expected(representation.source)}"
+        gap = gap_label(f"{name}: not there; expected {expected(representation.source)}")
         job.write({"vectors": WORD_VECTORS.empty_table()}, labels=[gap])
         return
     vectors = read(files, representation.drop_frequent)

@@ -87,8 +87,9 @@ class Here(NamedTuple):
 
     def contents(self) -> tuple[Any, ...]:
         """How the files that would be read are read, and their hashes by role, wherever they are."""
-        read_by_reader = isinstance(self.source, LocalFiles | PackageFiles)
-        reading = (self.source.reader, self.source.options) if read_by_reader else ()
+        reading: tuple[Any, ...] = ()
+        if isinstance(self.source, LocalFiles | PackageFiles):
+            reading = (self.source.reader, self.source.options)
         hashes = self.hashes()
         return *reading, {role: hashes.get(f"{self.label}{file}") for role, (file, _) in self.files.items()}
 
@@ -217,8 +218,13 @@ def sources_read(plan: SourcePlan, sources: Sequence[S]) -> list[S]:
     for source in sources:
         if any(here.made(plan.files) for here in sources_here([source], None)):
             return [source]
-    on_hub = [source for source in sources if isinstance(source, Pinned)] if plan.kind == "hub" else []
-    return on_hub or list(sources)
+    if plan.kind != "hub":
+        return list(sources)
+    return list(filter(_is_on_hub, sources)) or list(sources)
+
+
+def _is_on_hub(source: Source) -> bool:
+    return isinstance(source, Pinned)
 
 
 def sources_here(sources: Iterable[Source], data_root: Path | None) -> Iterator[Here]:

@@ -11,6 +11,7 @@ from workflow_scripts.models.probe import check_large
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
 from workflow_scripts.provenance.job import Job
+from workflow_scripts.provenance.record import merged_labels
 from workflow_scripts.settings.methods import read_method
 from workflow_scripts.settings.training import Development, Training
 from workflow_scripts.training import ranks
@@ -77,7 +78,7 @@ def train_encoder(job: Job) -> None:
         return
     objective.finish()
     labelled = record.model_copy(
-        update={"labels": sorted({*record.labels, *objective.findings(outcome.paths)})}
+        update={"labels": merged_labels(record.labels, objective.findings(outcome.paths))}
     )
     with writing_model_folder(place, labelled) as model:
         save_encoder(model, encoder.cpu(), tokenizer)

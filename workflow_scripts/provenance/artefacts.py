@@ -31,7 +31,15 @@ import pyarrow.parquet as pq
 from workflow_scripts.errors import DataError, how_to_make, how_to_repair
 from workflow_scripts.provenance.closure import check_code
 from workflow_scripts.provenance.key import canonical
-from workflow_scripts.provenance.record import Input, Record, as_list, current_origin, sha256_of
+from workflow_scripts.provenance.record import (
+    Input,
+    Label,
+    Record,
+    as_list,
+    current_origin,
+    merged_labels,
+    sha256_of,
+)
 
 RECORD_KEY = "semblance.record"
 RECORD_FILE = "record.json"
@@ -61,7 +69,7 @@ def job_record(
     meaning: Mapping[str, str] = _NONE,
     versions: Mapping[str, str] = _NONE,
     foreign: Mapping[str, Input] = _NONE,
-    labels: Iterable[str] = (),
+    labels: Iterable[Label | str] = (),
 ) -> Record:
     """The record of a job, with its key; labels of the inputs are inherited.
 
@@ -74,7 +82,7 @@ def job_record(
         meaning: Hashes of the syntax trees of its code, by file.
         versions: Versions of packages that can change its numbers.
         foreign: Role to a source from outside the pipeline (a package's file, a Hub revision).
-        labels: Substitutions made by this job itself.
+        labels: Substitutions made by this job itself, and gaps.
 
     Raises:
         DataError: if an input is missing, damaged, or written for another path.
@@ -84,7 +92,6 @@ def job_record(
         for role, given in inputs.items()
     }
     records = [_record_in_place(path) for given in inputs.values() for path in as_list(given)]
-    inherited = {label for record in records if record for label in record.labels}
     made = Record(
         rule=rule,
         key="",
@@ -94,7 +101,7 @@ def job_record(
         packages=dict(versions),
         inputs=used | dict(foreign),
         outputs=sorted(path.as_posix() for path in outputs),
-        labels=sorted(inherited.union(labels)),
+        labels=merged_labels(labels, *(record.labels for record in records if record)),
         origin=current_origin(),
     )
     return made.model_copy(update={"key": made.recomputed_key()})
@@ -201,12 +208,12 @@ def _mapped(path: Path) -> Iterator[mmap]:
         yield content
 
 
-def content_identity(path: Path, labels: Iterable[str]) -> str:
+def content_identity(path: Path, labels: Iterable[Label]) -> str:
     """The identity of an artefact: the hash of its contents without the record, and of the labels it passes on.
 
     The contents of a table are its schema and pages, without the footer, and those of a folder the hashes of its files.
     """
-    sha = hashlib.sha256(json.dumps(list(labels)).encode())
+    sha = hashlib.sha256(json.dumps([*map(str, labels)]).encode())
     if ".parquet" in path.suffixes:  # a temporary has one more
         sha.update(pq.read_schema(path).remove_metadata().serialize())
         with _mapped(path) as content, memoryview(content) as whole:
@@ -227,7 +234,7 @@ def _digest(path: Path, seal: Seal) -> str:
         return hashlib.sha256(content).hexdigest()
 
 
-def _sign(path: Path, labels: Iterable[str]) -> None:
+def _sign(path: Path, labels: Iterable[Label]) -> None:
     """Write identity and checksum into a file's seal."""
     blank = read_seal(path)
     assert blank is not None, path
@@ -369,7 +376,7 @@ def writing_model_folder(folder: Path, record: Record, labels: Sequence[str] = (
         _check_unchanged(record)
         files = sorted(path for path in temporary.rglob("*") if path.is_file())
         hashes = {path.relative_to(temporary).as_posix(): sha256_of(path) for path in files}
-        update = {"files": hashes, "labels": sorted({*record.labels, *labels})}
+        update = {"files": hashes, "labels": merged_labels(record.labels, labels)}
         _write_record_file(temporary / RECORD_FILE, record.model_copy(update=update))
         for path in files:
             path.chmod(temporary.stat().st_mode & 0o666)  # safetensors makes them readable for the owner only

@@ -33,7 +33,7 @@ from workflow_scripts.provenance.closure import (
     check_code,
     check_packages,
 )
-from workflow_scripts.provenance.record import Input, Record, as_list, current_origin
+from workflow_scripts.provenance.record import Input, Label, Record, as_list, current_origin, merged_labels
 
 TIMINGS = ("times",)
 """Roles of outputs with times, which are not artefacts because they differ from run to run."""
@@ -110,18 +110,18 @@ class Job(NamedTuple):
         return cache_key(self.start, portable=self.portable)
 
     def record(
-        self, *, foreign: Mapping[str, Input] | None = None, labels: Sequence[str | None] = ()
+        self, *, foreign: Mapping[str, Input] | None = None, labels: Sequence[Label | str | None] = ()
     ) -> Record:
         """The record of every artefact this job writes.
 
         Args:
             foreign: Role to a source from outside the pipeline (a package's file, a Hub revision).
-            labels: Substitutions made by this job itself; None and empty labels are skipped. Labels of inputs are
-                inherited.
+            labels: Substitutions made by this job itself, as texts, and gaps; None and empty texts are skipped. Labels
+                of inputs are inherited.
         """
         more = {
             "inputs": self.start.inputs | dict(foreign or {}),
-            "labels": sorted({*self.start.labels, *filter(None, labels)}),
+            "labels": merged_labels(self.start.labels, labels),
             "origin": current_origin(),
         }
         return self.start.model_copy(update=more)
@@ -135,7 +135,7 @@ class Job(NamedTuple):
         tables: Mapping[str, Any],
         *,
         foreign: Mapping[str, Input] | None = None,
-        labels: Sequence[str | None] = (),
+        labels: Sequence[Label | str | None] = (),
     ) -> None:
         """Write tables by the roles of their outputs, all with the record of this job."""
         record = self.record(foreign=foreign, labels=labels)

@@ -10,12 +10,12 @@ import json
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 from threadpoolctl import threadpool_info
 
 from workflow_scripts.provenance.closure import ROOT
@@ -39,6 +39,45 @@ class Input(Settings):
     sha256: str = Field(
         description="Hash of an artefact's contents and labels, or of the bytes of any other file."
     )
+
+
+_GAP = "gap: "  # what a gap begins with where labels are texts
+
+
+class Label(Settings):
+    """A caveat of a number: something stands in for what a paper used, or is missing."""
+
+    kind: Literal["substitution", "gap"]
+    text: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_text(cls, given: Any) -> Any:
+        """Read a label as a text, which tables and older records have."""
+        if not isinstance(given, str):
+            return given
+        text = given.removeprefix(_GAP)
+        return {"kind": "substitution" if text == given else "gap", "text": text}
+
+    def __str__(self) -> str:
+        """The label as a text, by which labels are sorted."""
+        return f"{_GAP}{self.text}" if self.kind == "gap" else self.text
+
+
+def gap_label(reason: str) -> Label:
+    """Return the label of something that is missing."""
+    return Label(kind="gap", text=reason)
+
+
+def merged_labels(*labels: Iterable[Label | str | None]) -> list[Label]:
+    """Return distinct labels in order; a text is a substitution, and None and empty texts are skipped."""
+    distinct = {
+        label if isinstance(label, Label) else Label(kind="substitution", text=label)
+        for some in labels
+        for label in some
+        if label
+    }
+    return sorted(distinct, key=str)
 
 
 T = TypeVar("T", Path, Input)
@@ -83,7 +122,7 @@ class Record(Settings):
     packages: dict[str, str] = Field(
         description="Versions of the imported packages that can change a number."
     )
-    labels: list[str] = Field(description="Substitutions of the job and of its inputs.")
+    labels: list[Label] = Field(description="Substitutions and gaps of the job and of its inputs.")
     files: dict[str, str] = Field(default={}, description="sha256 of the other files of a folder.")
     origin: Origin = Field(description="Machine and commit of the job, which decide nothing.")
 

@@ -20,6 +20,7 @@ from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.provenance.job import Job
+from workflow_scripts.provenance.record import Label
 from workflow_scripts.reporting.cells import Values, cell
 from workflow_scripts.reporting.records import record_of
 from workflow_scripts.settings.extraction import DIGITS, Statistics
@@ -33,7 +34,7 @@ def build(
     table: Statistics,
     datasets: Mapping[str, pa.Table],
     pieces: Tokenise,
-    labels: Sequence[str],
+    labels: Sequence[Label],
     printed: Mapping[tuple[str, ...], Printed],
 ) -> pa.Table:
     """Describe the dataset of every row, in the columns of ``columns.TABLE``.

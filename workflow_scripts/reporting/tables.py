@@ -24,8 +24,9 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import over_pairs
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
+from workflow_scripts.provenance.record import Label, gap_label
 from workflow_scripts.reporting.cells import Row, Values, cell, paired
-from workflow_scripts.reporting.records import RunTable, gap_label, record_of, run_tables
+from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 from workflow_scripts.settings.grids import (
     Column,
     Experiment,
@@ -44,7 +45,7 @@ CHOSEN_BY_FEW = "its checkpoint was chosen by {} pairs"
 """The note of every score of a trained run, if its development set is small (``settings.training.FEWEST_PAIRS``)."""
 
 
-Scored = tuple[pa.Table, Sequence[str]]
+Scored = tuple[pa.Table, Sequence[Label]]
 """Scores of one run and seed on one suite (``columns.SCORES``), and the substitutions that affect them."""
 
 
@@ -144,7 +145,7 @@ class _Table:
         self._labels = {suite: {*chain(*own)} for suite, own in frame.groupby(["run", "suite"])["labels"]}
         self.values = cache(self._values)  # of a run and a heading
 
-    def labels(self, run: str, heading: str) -> set[str]:
+    def labels(self, run: str, heading: str) -> set[Label]:
         """Return the substitutions and gaps behind a cell: those of the suites that it shows."""
         column = self.columns[heading]
         if run in self._gaps:

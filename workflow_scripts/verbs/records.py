@@ -205,7 +205,7 @@ def facts(record: Record) -> Facts:
         "machine": record.origin.model_dump(include=_MACHINE),
         "commit": {"": record.origin.commit},
         "uncommitted changes": {"": record.origin.dirty},
-        "label": dict.fromkeys(record.labels, "present"),
+        "label": dict.fromkeys(map(str, record.labels), "present"),
     }
 
 

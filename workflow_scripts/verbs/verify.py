@@ -119,7 +119,7 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fau
             yield path, "changed", "its checksum or its record is broken"
         elif state == "rebuilt since":
             yield name, "stale", f"made from another version of {path}, whose hash was {was[:12]}"
-        if hidden := sorted(set(source.labels if source else ()) - set(record.labels)):
+        if hidden := sorted(map(str, {*source.labels} - {*record.labels})) if source else []:
             yield name, "unlabelled", f"lacks {', '.join(map(repr, hidden))} of its input {path}"
 
 

@@ -96,7 +96,7 @@ def read_as_planned(representation, folder):
     slice_ = json.loads(Extraction(study).word_vectors(SimpleNamespace(representation="toy")))
     call("read_word_vectors", slice_, representation="toy", vectors="toy.parquet")
     rows = len(read_table(Path("toy.parquet"), WORD_VECTORS))
-    return slice_["source"], rows, read_record(Path("toy.parquet")).labels
+    return slice_["source"], rows, [*map(str, read_record(Path("toy.parquet")).labels)]
 
 
 def test_the_job_reads_what_the_graph_has_planned_and_labels_it(package, tmp_path, monkeypatch):

@@ -92,7 +92,7 @@ def test_a_task_that_raises_costs_its_cell_and_is_tried_again(suite, capfd):
     left = {cell: value for cell, value in suite.values().items() if value is not None}
     assert left == {cell: value for cell, value in values.items() if cell[0] != "two"}
     assert set(read_table(suite.pairs, SIMILARITIES)["task"].to_pylist()) == {"one", "three"}
-    (label,) = read_record(suite.scores).labels
+    (label,) = map(str, read_record(suite.scores).labels)
     assert label.startswith(f"gap: demo, task two of frozen_avg.tiny, seed 0, failed: {reason}")
     suite.broken = {}
     assert suite.run() == (["two"], whole)

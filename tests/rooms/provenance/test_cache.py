@@ -379,7 +379,7 @@ def test_another_study_finds_the_same_contents_with_a_record_of_its_own(place):
         assert identity(after) == identity(before)
         record = read_record(after)
         assert record.outputs == two.start.outputs and record.inputs == two.start.inputs
-        assert record.labels == ["a stand-in", "short"]
+        assert [*map(str, record.labels)] == ["a stand-in", "short"]
     assert len(entries(place)) == 1
 
 

@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from workflow_scripts.provenance.record import Input, Record
+from workflow_scripts.provenance.artefacts import RECORD_KEY, content_identity
+from workflow_scripts.provenance.record import Input, Label, Record, gap_label, merged_labels
 
 SCORES = {"path": "results/a/scores/x.parquet", "sha256": "2" * 64}
 MORE = {"path": "results/a/scores/y.parquet", "sha256": "1" * 64}
@@ -64,3 +65,27 @@ def test_the_order_of_inputs_of_a_role_is_kept_and_counts():
         SCORES["path"],
     ]
     assert record.recomputed_key() != record.key
+
+
+def test_labels_that_are_texts_in_older_records_have_a_kind():
+    given = written(NOW) | {"labels": ["a stand-in", "gap: x: no source"]}
+    substitution, gap = Record.model_validate(given).labels
+    assert substitution == Label(kind="substitution", text="a stand-in")
+    assert gap == gap_label("x: no source")
+    again = json.loads(Record.model_validate(given).to_json())["labels"]
+    assert again == [{"kind": "substitution", "text": "a stand-in"}, {"kind": "gap", "text": "x: no source"}]
+    assert Record.model_validate(given | {"labels": again}).labels == [substitution, gap]
+
+
+def test_labels_are_sorted_as_texts_and_each_is_there_once():
+    found = merged_labels(["z", None, "", "a"], [gap_label("m"), Label(kind="substitution", text="z")])
+    assert [*map(str, found)] == ["a", "gap: m", "z"]
+    assert [label.kind for label in found] == ["substitution", "gap", "substitution"]
+
+
+def test_an_identity_has_labels_as_texts(tmp_path):
+    """So that files written before keep theirs."""
+    page = tmp_path / "a.md"
+    page.write_text(f"text\n<!-- {RECORD_KEY} x -->\n")
+    label, content = gap_label("m"), b"text\n"
+    assert content_identity(page, [label]) == hashlib.sha256(b'["gap: m"]' + content).hexdigest()
