@@ -33,6 +33,7 @@ from workflow_scripts.provenance.artefacts import (
     writing_table,
 )
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.provenance.record import merged_labels
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><text>Spearman</text></svg>'
 HTML = "<!doctype html><html><body><p>Report</p></body></html>"
@@ -110,7 +111,7 @@ def test_contents_and_labels_are_the_identity_wherever_they_were_made(written, t
     there = {"commit": "f" * 40, "dirty": not here.origin.dirty, "processor": "another", "threads": 64}
     changes = {"meaning": {}, "key": "e" * 64, "packages": {"torch": "9"}}
     other = here.model_copy(update=changes | {"origin": here.origin.model_copy(update=there)})
-    labelled = other.model_copy(update={"labels": ["a stand-in"]})
+    labelled = other.model_copy(update={"labels": merged_labels(["a stand-in"])})
     write_all(tmp_path / "made otherwise", other)
     write_all(tmp_path / "other labels", labelled)
     write_all(tmp_path / "other contents", other, mark="another")
