@@ -125,9 +125,8 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
     try:
         return getattr(module, source.reader)(files, options), origin
     except _DAMAGE as error:
-        if (
-            getattr(error, "errno", None) is not None
-        ):  # an error of this machine; Arrow's errors have no errno
+        # An error of this machine; Arrow's errors have no errno.
+        if isinstance(error, OSError) and error.errno is not None:
             raise
         names = " and ".join(map(str, files.values()))
         first = (str(error).splitlines() or [""])[0].rstrip(".")

@@ -23,7 +23,7 @@ import torch
 import torch._functorch.config as functorch_config
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import PretrainedConfig, PreTrainedModel
 
 from workflow_scripts.models.devices import first_line
 from workflow_scripts.models.dropout import Masks
@@ -101,10 +101,15 @@ def _called(function: Callable[..., T], *arguments: Any) -> T:
         return function(*arguments)
 
 
+def entry_of(config: PretrainedConfig, name: str) -> Any:
+    """An entry of a model's configuration, which not all architectures have; None without it."""
+    return getattr(config, name, None)
+
+
 def packs(backbone: Any) -> bool:
     """Whether the model can run on packed tokens: not with adapters, or with weights in half precision."""
     family = FAMILIES.get(backbone.config.model_type)
-    if _unpacked or not family or getattr(backbone.config, "is_decoder", False):
+    if _unpacked or not family or entry_of(backbone.config, "is_decoder"):
         return False
     maps = [linear for layer in backbone.encoder.layer for linear in family.parts(layer).maps]
     return all(type(linear) is nn.Linear and linear.weight.dtype.itemsize >= 4 for linear in maps)

@@ -272,7 +272,7 @@ def _naming_a_full_disk(path: Path) -> Iterator[None]:
     except Exception as error:
         rust = re.search(r"\(os error (\d+)\)", str(error))  # safetensors raises its own class of error
         number = error.errno if isinstance(error, OSError) else int(rust[1]) if rust else None
-        if number not in _DISK_IS_FULL or getattr(error, "filename", None):
+        if number not in _DISK_IS_FULL or (isinstance(error, OSError) and error.filename):
             raise
         raise OSError(number, os.strerror(number), str(path)) from error
 

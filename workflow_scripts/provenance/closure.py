@@ -176,9 +176,9 @@ def meaning_in(source: bytes, file: str) -> str | None:
 def _tree_meaning(tree: ast.AST) -> str:
     """Hash what Python runs: a syntax tree without positions, docstrings and other bare strings."""
     for node in ast.walk(tree):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            if isinstance(block, list):  # the body of a lambda is an expression
+        for name, block in ast.iter_fields(node):
+            # The body of a lambda is an expression.
+            if name in ("body", "orelse", "finalbody") and isinstance(block, list):
                 block[:] = [statement for statement in block if not _is_bare_string(statement)]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
 
@@ -204,7 +204,7 @@ def _definitions(tree: ast.Module) -> dict[str, tuple[str, list[str]]]:
     found = {}
     for name, statement in defined.items():
         if isinstance(statement, ast.ClassDef):
-            statement.body = [one for one in statement.body if getattr(one, "name", "") not in REFUSING]
+            statement.body = [one for one in statement.body if not _refuses(one)]
         words = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)} - {name}
         tells_apart = any(
             isinstance(node, ast.keyword) and node.arg == "discriminator" for node in ast.walk(statement)
@@ -214,11 +214,19 @@ def _definitions(tree: ast.Module) -> dict[str, tuple[str, list[str]]]:
     return found
 
 
+def _refuses(statement: ast.stmt) -> bool:
+    """Return whether a statement of a class only refuses values."""
+    return isinstance(statement, ast.FunctionDef) and statement.name in REFUSING
+
+
 def _defined_by(statement: ast.stmt) -> list[str]:
     if isinstance(statement, ast.ClassDef | ast.FunctionDef):
         return [statement.name]
-    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    return [target.id for target in targets if isinstance(target, ast.Name)]
+    if isinstance(statement, ast.Assign):
+        return [target.id for target in statement.targets if isinstance(target, ast.Name)]
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+        return [statement.target.id]
+    return []
 
 
 class _Behaviour(ast.NodeTransformer):

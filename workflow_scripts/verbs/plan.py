@@ -204,7 +204,7 @@ def _jobs(logged: Iterable[Any]) -> Iterator[PlannedJob]:
     """The jobs among records that Snakemake has logged."""
     meaning_of = cache(lambda code: json.loads(Path(code).read_text("utf-8")))  # jobs of a rule share a list
     for record in logged:
-        if getattr(getattr(record, "event", None), "value", None) == "job_info" and record.shellcmd:
+        if vars(record).get("event") == "job_info" and record.shellcmd:
             found = COMMANDS.search(record.shellcmd)
             assert found, f"rule {record.rule_name}: a command that calls no entry script"
             call = json.loads(found[2])

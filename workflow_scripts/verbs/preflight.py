@@ -217,7 +217,7 @@ def engine_answers(settings: Configuration, jobs: Iterable[PlannedJob]) -> Itera
 
 
 def _answer_check(engine: Engine) -> Check:
-    if hasattr(engine, "client"):
+    if engine.client:
         engine.client.attempts = 1
     (row,) = engine.ask([engine.request(SENTENCE)])
     said = repr(" ".join((row.answer or "").split())[:60])
