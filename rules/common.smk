@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.graph import needs, outside, reporting, source_plans
+from workflow_scripts.graph import job_specs, needs, outside, reporting, source_plans
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.console import (
@@ -19,7 +19,6 @@ from workflow_scripts.graph.development import development_caveats
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.folders import cache_warning
 from workflow_scripts.graph.gaps import by_reason
-from workflow_scripts.graph.job_specs import JobSpec
 from workflow_scripts.graph.notes import note_call
 from workflow_scripts.graph.slices import (
     as_json,
@@ -65,6 +64,7 @@ model_modules = lambda w: run(w).loading  # Python modules that loading a run's 
 run_encoder = lambda w: [run(w).encoder]  # the encoder that a job of a run loads
 
 # For the directives of rules
+JobSpec = partial(job_specs.JobSpec, workplace=STUDY.workplace)  # code, params and command of a rule
 config_settings = partial(settings_of, lambda w: SETTINGS)  # settings: parts of the configuration as JSON
 job_resources = partial(
     resources_of, STUDY

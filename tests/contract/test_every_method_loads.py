@@ -32,6 +32,7 @@ from workflow_scripts.provenance.artefacts import (
     write_table,
     writing_model_folder,
 )
+from workflow_scripts.provenance.cache import Cache
 from workflow_scripts.settings.grids import Run
 from workflow_scripts.settings.overrides import Override
 from workflow_scripts.settings.study import Configuration
@@ -291,7 +292,7 @@ def scored(folder, task, max_tokens, cache):
     settings = {"lists": ["none"], "max_tokens": max_tokens, "batch_size": 8, "metrics": []}
     config = mteb_scores.Config(**settings)
     found, *_ = mteb_scores.evaluate(
-        folder, [task], config, results_folder=cache, key_of=str, lost=lost, missing={}
+        folder, [task], config, results_folder=cache, cache=Cache(None, 1), key_of=str, lost=lost, missing={}
     )
     return found.value
 

@@ -14,6 +14,7 @@ from tests.planning import DEMO, ROOT, copy_tree, holding, merged_config, set_at
 from workflow_scripts.data.hub import snapshot
 from workflow_scripts.graph.checks import checked, read_grids
 from workflow_scripts.graph.needs import need_findings
+from workflow_scripts.graph.study import Study
 
 
 @pytest.fixture(autouse=True)
@@ -1058,7 +1059,9 @@ def test_all_mistakes_are_found_at_once():
 
 
 def needs(*jobs, data_root=None, **changes):
-    return list(need_findings(settings_with("config/config.yaml", **changes), jobs, data_root))
+    settings = settings_with("config/config.yaml", **changes)
+    workplace = Study(settings, {}, ROOT).workplace.model_copy(update={"data_root": data_root})
+    return list(need_findings(settings, jobs, workplace))
 
 
 POOL, TRIP_MADE = ("llms.deepseek_v3", "pool wiki1m_300"), ("translators.apertium", "corpus wiki_spa")

@@ -26,7 +26,6 @@ from workflow_scripts.data.sources import (
     accepted,
     as_pinned,
     check_planned,
-    data_root,
     expected,
     first_available,
     promised,
@@ -364,6 +363,6 @@ def read_dataset(job: Job) -> None:
     """Read one dataset from the first of its sources that is available (rule read_dataset)."""
     name, plan = job.wildcards["dataset"], SourcePlan.parse(job.settings["source"], "source")
     dataset = Dataset.parse(job.operational["contract"], f"datasets.{name}")
-    (table, counts), origin, gap = load_planned(name, dataset, data_root(), plan)
+    (table, counts), origin, gap = load_planned(name, dataset, job.workplace.data_root, plan)
     tables = {"table": table.cast(FORMS[dataset.form]), "dropped": table_of(counts.items(), DROPPED)}
     job.write(tables, foreign=origin, labels=[gap_label(gap)] if gap else [])

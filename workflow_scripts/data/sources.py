@@ -5,7 +5,6 @@ before the Hub. A ``SourcePlan`` has the files with their hashes, or the reposit
 while planning, and is a setting of the job, which enforces it: a file that appears or changes is a changed setting.
 """
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -65,12 +64,6 @@ class SourcePlan(Settings):
             f"{one}{'' if one.revision else ' (no revision set)'}" for one in self.repositories
         )
         return {"hub": "", "unreachable": "not reached: ", "absent": "absent: "}[self.kind] + places
-
-
-def data_root() -> Path | None:
-    """The folder of local datasets: environment variable SEMBLANCE_DATA, which the setting data_root sets."""
-    root = os.environ.get("SEMBLANCE_DATA")
-    return Path(root) if root else None
 
 
 def accepted(pin: Pin) -> Sequence[str]:

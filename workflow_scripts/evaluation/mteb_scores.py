@@ -29,8 +29,8 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import Failures, Score, gap, score_table, scored_tasks
 from workflow_scripts.evaluation.mteb_data import find_tasks, leaves, load_data
 from workflow_scripts.models.devices import granted_device
-from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
+from workflow_scripts.provenance.cache import Cache
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
 from workflow_scripts.settings.suites import Mteb as Config
@@ -66,6 +66,7 @@ def evaluate(
     config: Config,
     *,
     results_folder: Path,
+    cache: Cache,
     key_of: Callable[[str], str],
     lost: Callable[[str, Exception], Score],
     missing: Mapping[str, str],
@@ -79,6 +80,7 @@ def evaluate(
         tasks: Tasks of mteb, or of classes with the same base class.
         config: Lengths, batches, and the metrics to keep.
         results_folder: Folder of mteb's own JSON, which is emptied first.
+        cache: Of finished tasks.
         key_of: The key of a task (``_key``).
         lost: Returns the gap of a task that raised an error.
         missing: Tasks with unavailable data, and the reasons; the data of all others are on this machine.
@@ -210,6 +212,7 @@ def evaluate_mteb(job: Job) -> None:
         find_tasks(task_names(lists, config.lists)),
         config,
         results_folder=job.outputs["scores"].with_suffix(".checkpoints"),
+        cache=job.cache,
         key_of=partial(_key, job, config),
         lost=failures.add,
         missing=missing,

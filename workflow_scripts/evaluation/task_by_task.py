@@ -33,8 +33,8 @@ from workflow_scripts.evaluation.base import (
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import identity, read_table
+from workflow_scripts.provenance.cache import Cache
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
 from workflow_scripts.provenance.record import merged_labels
@@ -77,7 +77,7 @@ def _evaluate(job: Job, kind: str) -> None:
     failures, parts = Failures(job), []
     for name, task in tasks.items():
         key = _task_key(job, config, name)
-        results = _cached(key, job.outputs)
+        results = _cached(job.cache, key, job.outputs)
         if results is None:
             try:
                 vectors = texts.vectors(name)
@@ -85,7 +85,7 @@ def _evaluate(job: Job, kind: str) -> None:
             except Exception as error:  # any error but Ctrl-C fails this task only
                 results = _tables(job, [failures.add(name, error)], SIMILARITIES.empty_table())
             else:
-                _cache(key, results)
+                _put(job.cache, key, results)
         parts.append(results)
     suite = {role: pa.concat_tables([part[role] for part in parts]) for role in parts[0]}
     scored = scored_tasks(suite["scores"])
@@ -189,7 +189,7 @@ def _task_key(job: Job, config: SuiteConfig, task: str) -> str:
     )
 
 
-def _cached(key: str, roles: Iterable[str]) -> Tables | None:
+def _cached(cache: Cache, key: str, roles: Iterable[str]) -> Tables | None:
     """The cached tables of a task; None if it is not cached."""
     with TemporaryDirectory() as folder:
         paths = {role: Path(folder, role) for role in roles}
@@ -198,7 +198,7 @@ def _cached(key: str, roles: Iterable[str]) -> Tables | None:
         return {role: pq.read_table(path) for role, path in paths.items()}
 
 
-def _cache(key: str, tables: Tables) -> None:
+def _put(cache: Cache, key: str, tables: Tables) -> None:
     with TemporaryDirectory() as folder:
         paths = {role: Path(folder, role) for role in tables}
         for role, path in paths.items():

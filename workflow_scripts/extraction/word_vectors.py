@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from workflow_scripts.columns import WORD_VECTORS
-from workflow_scripts.data.sources import SourcePlan, as_pinned, check_planned, data_root, expected
+from workflow_scripts.data.sources import SourcePlan, as_pinned, check_planned, expected
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input, gap_label
@@ -100,7 +100,7 @@ def read_word_vectors(job: Job) -> None:
     name = job.wildcards["representation"]
     place = f"extraction.representations.{name}"
     representation = WordRepresentation.parse(job.settings["representation"], place)
-    files, origin = locate(representation, data_root())
+    files, origin = locate(representation, job.workplace.data_root)
     check_planned(place, SourcePlan.parse(job.settings["source"], "source"), origin.values())
     if not files:
         gap = gap_label(f"{name}: not there; expected {expected(representation.source)}")

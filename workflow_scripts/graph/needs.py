@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.apis.ledger import is_offline
 from workflow_scripts.data.hub import Kind
 from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.graph.slices import get_path
@@ -16,6 +15,7 @@ from workflow_scripts.settings.apis import ApertiumBlock
 from workflow_scripts.settings.corpora import Corpus
 from workflow_scripts.settings.sources import Pinned
 from workflow_scripts.settings.study import Configuration
+from workflow_scripts.settings.workplace import Workplace
 
 Needed = tuple[str, str]
 """A block that names what a job needs from outside (``JobSpec.outside``), and what the job makes, as in "corpus x"."""
@@ -40,17 +40,18 @@ def check_needs(study: Study, jobs: Iterable[Any]) -> None:
     asking = (job for job in jobs if job.params.get("outside"))
     needed = [(job.params.outside, made_by(dict(job.wildcards.items()))) for job in asking]
     with one_line_errors():
-        refuse(need_findings(study.settings, needed, study.data_root))
+        refuse(need_findings(study.settings, needed, study.workplace))
 
 
-def need_findings(settings: Configuration, jobs: Iterable[Needed], data_root: Path | None) -> Iterator[str]:
+def need_findings(settings: Configuration, jobs: Iterable[Needed], workplace: Workplace) -> Iterator[str]:
     """Missing keys, engines and data, once for all jobs that need them.
 
     Args:
         settings: The whole configuration.
         jobs: Jobs that are to run.
-        data_root: Folder of local data.
+        workplace: Where they will look for data and answers.
     """
+    data_root = workplace.data_root
     asked: dict[tuple[str, str], list[str]] = {}
     needed = [*dict.fromkeys(jobs)]
     split = (place.partition(".") for place, _ in needed)
@@ -60,7 +61,7 @@ def need_findings(settings: Configuration, jobs: Iterable[Needed], data_root: Pa
         if section in ("translators", "llms"):
             asked.setdefault((section, name), []).append(user)
         if section == "translators" and isinstance(settings.translators[name], ApertiumBlock):
-            if not is_offline() and not shutil.which("apertium"):
+            if not workplace.offline and not shutil.which("apertium"):
                 yield (
                     f"{place}: {user} needs apertium, which is not installed. "
                     "Install it (Debian: apertium), or name another translator."
@@ -74,12 +75,13 @@ def need_findings(settings: Configuration, jobs: Iterable[Needed], data_root: Pa
         elif section == "encoders":
             yield from _source_findings(place, settings.fetched(name).sources, data_root, "model")
     for (section, name), users in asked.items():
-        yield from _key_findings(settings, users, section, name)
+        if not workplace.offline:
+            yield from _key_findings(settings, users, section, name)
 
 
 def _key_findings(settings: Configuration, users: Sequence[str], section: str, name: str) -> Iterator[str]:
     variable = getattr(get_path(settings, section)[name], "key_variable", None)
-    if variable and not os.environ.get(variable, "").strip() and not is_offline():
+    if variable and not os.environ.get(variable, "").strip():
         need = f"{users[0]} needs it" if len(users) == 1 else f"{users[0]} and {len(users) - 1} more need it"
         yield (
             f"{section}.{name}: {need}, and environment variable {variable} is not set. "

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import (
     RECORD_FILE,
     give_record,
@@ -24,6 +23,7 @@ from workflow_scripts.provenance.artefacts import (
     read_table,
     write_table,
 )
+from workflow_scripts.provenance.cache import Cache
 from workflow_scripts.provenance.closure import (
     COLUMNS,
     PACKAGE,
@@ -34,6 +34,7 @@ from workflow_scripts.provenance.closure import (
     check_packages,
 )
 from workflow_scripts.provenance.record import Input, Label, Record, as_list, current_origin, merged_labels
+from workflow_scripts.settings.workplace import Workplace
 
 TIMINGS = ("times",)
 """Roles of outputs with times, which are not artefacts because they differ from run to run."""
@@ -49,6 +50,8 @@ class Job(NamedTuple):
     outputs: dict[str, Path]
     operational: dict[str, Any]
     """Settings that decide no result (``config.OPERATIONAL``), and are not in the key."""
+    workplace: Workplace
+    """Where it finds finished work, answers and local data."""
     failed: dict[str, str]
     """Parts that failed, with reasons; if there are any, the outputs are not cached."""
     cached: bool = True
@@ -88,21 +91,26 @@ class Job(NamedTuple):
             role: path.parent if path.name == RECORD_FILE else path for role, path in self.outputs.items()
         }
 
+    @property
+    def cache(self) -> Cache:
+        """The cache of finished work."""
+        return Cache(self.workplace.cache, self.workplace.cache_gigabytes)
+
     def restore(self) -> bool:
         """Restore the outputs of an earlier job with the same key; returns False if they are not cached."""
-        if not self.cached or not cache.restore(self.cache_key, self._outputs):
+        if not self.cached or not self.cache.restore(self.cache_key, self._outputs):
             return False
         if self.portable:
             for path in self.artefacts:
                 give_record(path, self.start)
-        entry = cache.entry_folder(self.cache_key)
+        entry = self.cache.entry_folder(self.cache_key)
         print(f"{self.rule}: restored from {entry}; delete this entry to run the job again")  # noqa: T201
         return True
 
     def keep(self) -> None:
         """Cache all outputs, unless a part of the job failed."""
         if self.cached and not self.failed:
-            cache.put(self.cache_key, self._outputs)
+            self.cache.put(self.cache_key, self._outputs)
 
     @property
     def cache_key(self) -> str:
@@ -185,7 +193,9 @@ def begin(rule: str, call: Mapping[str, Any]) -> Job:
         versions=call["packages"],
     )
     by_role = {role: as_list(paths) for role, paths in inputs.items()}
-    return Job(start, by_role, outputs, files["operational"], {}, call["cached"], call["portable"])
+    operational = dict(files["operational"])
+    workplace = Workplace.parse(operational.pop("workplace"), "workplace")
+    return Job(start, by_role, outputs, operational, workplace, {}, call["cached"], call["portable"])
 
 
 def check_loaded(files: Iterable[str]) -> None:

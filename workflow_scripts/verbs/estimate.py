@@ -230,12 +230,12 @@ def by_rule(study: Study, jobs: Iterable[PlannedJob]) -> list[Row]:
     ]
 
 
-def read_from(settings: Configuration, jobs: Iterable[PlannedJob]) -> list[Row]:
+def read_from(settings: Configuration, jobs: Iterable[PlannedJob], data_root: Path | None) -> list[Row]:
     """The files, or repositories at commits, from which every dataset and encoder would be read now."""
     jobs = [*jobs]
     added = {job.settings["corpus"].get("also") for job in jobs if job.rule == "split_corpus"}
     rows = [
-        {"of": name, "read from": _places(settings, job, gap=may_lack(job) and name not in added)}
+        {"of": name, "read from": _places(settings, job, data_root, gap=may_lack(job) and name not in added)}
         for job in jobs
         if "source" in job.settings
         for name in [" ".join(job.wildcards.values())]
@@ -263,7 +263,7 @@ def may_lack(job: PlannedJob) -> bool:
     return job.outside.startswith("extraction.") or bool(job.settings.get("dataset", {}).get("optional"))
 
 
-def _places(settings: Configuration, job: PlannedJob, *, gap: bool) -> str:
+def _places(settings: Configuration, job: PlannedJob, data_root: Path | None, *, gap: bool) -> str:
     """The files of a job's source without their hashes; for an encoder, their folder. ``gap``: if none is there."""
     plan = SourcePlan.model_validate(job.settings["source"])
     lacking = ": a gap" if gap and plan.kind in ("none", "unreachable", "absent") else ""
@@ -274,7 +274,8 @@ def _places(settings: Configuration, job: PlannedJob, *, gap: bool) -> str:
     files = sorted(plan.files)
     if len(files) > 1 and job.outside.startswith("encoders."):
         files = [os.path.commonpath(files)]
-    return ", ".join(files).replace("local:", f"{os.environ.get('SEMBLANCE_DATA')}/")
+    listed = ", ".join(files)
+    return listed.replace("local:", f"{data_root}/") if data_root else listed
 
 
 def gaps(study: Study) -> list[Row]:

@@ -184,6 +184,7 @@ def _dry_run(words: Sequence[str]) -> list[PlannedJob]:
     logger.addFilter(listen)
     said = io.StringIO()
     called_by, sys.argv = sys.argv, ["snakemake", *words]  # what the Snakefile looks at
+    environment = {**os.environ}  # to which the Snakefile adds the clone's code for its jobs
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             main(sys.argv[1:])
@@ -196,6 +197,9 @@ def _dry_run(words: Sequence[str]) -> list[PlannedJob]:
             raise ConfigError(f"snakemake's dry run failed: {reason} Run snakemake --dry-run.") from None
     finally:
         sys.argv = called_by
+        for name in os.environ.keys() - environment:
+            del os.environ[name]
+        os.environ.update(environment)
         logger.removeFilter(listen)
     return [*_jobs(logged)]
 

@@ -34,7 +34,7 @@ import pyarrow.parquet as pq
 from rich.text import Text
 
 from workflow_scripts.apis.asking import Engine
-from workflow_scripts.apis.ledger import Ledger, is_offline
+from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.apis.llm import Llm
 from workflow_scripts.apis.translators import Direction, make_translator
 from workflow_scripts.errors import ConfigError, SemblanceError
@@ -73,14 +73,17 @@ def answer(
         call = given_call(configfile, config)
         jobs = planned(targets, call, from_nothing=False, profile=profile)
         study = open_study(whole_config(call), ROOT)
-        found += checks(study, jobs, profile, ask=not (offline or study.settings.offline or is_offline()))
+        found += checks(study, jobs, profile, ask=not (offline or study.workplace.offline))
         unfit = training_findings(study, jobs, gpus_for(profile))
         found += [(False, placed(line, ROOT, call.configfiles, call.config)) for line in unfit]
         tables = [
             Rows("jobs by rule", estimate.by_rule(study, jobs)),
             Rows("GPU hours of trainings", estimate.gpu_hours(study, jobs)),
             Rows("requests", estimate.requests(study.settings, jobs)),
-            Rows("read from", estimate.read_from(study.settings, jobs or planned(targets, call))),
+            Rows(
+                "read from",
+                estimate.read_from(study.settings, jobs or planned(targets, call), study.data_root),
+            ),
             Rows("gaps", estimate.gaps(study)),
         ]
         to_pin = estimate.to_pin(study)
@@ -101,7 +104,7 @@ def checks(study: Study, jobs: Sequence[PlannedJob], profile: str | None, *, ask
     """All checks of a sound study; engines are asked only if ``ask`` is set and their keys are there."""
     yield True, f"configuration of {study.settings.name}: sound; {len(jobs):,} jobs are left to do"
     needed = [(job.outside, made_by(job.wildcards)) for job in jobs if job.outside]
-    needs = [*need_findings(study.settings, needed, study.data_root)]
+    needs = [*need_findings(study.settings, needed, study.workplace)]
     failed = {line.partition(": ")[0] for line in needs}
     needs += [line for line in estimate.without_revision(jobs) if line.partition(": ")[0] not in failed]
     yield from _checked(

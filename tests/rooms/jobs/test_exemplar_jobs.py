@@ -136,7 +136,7 @@ def test_a_model_writes_a_pool_that_covers_its_list(shop):
     tables = ("pool.parquet", "dropped.parquet", "usage.parquet")
     first = {name: verify_checksum(shop.folder / name) for name in tables}
     assert shop.holds(KEY) == []
-    shop.environment["SEMBLANCE_OFFLINE"] = "1"
+    shop.workplace["offline"] = True
     del shop.environment["TOY_KEY"]
     assert finish(shop.write(server))[0] == 0
     assert {name: verify_checksum(shop.folder / name) for name in first} == first

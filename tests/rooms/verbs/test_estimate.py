@@ -1,6 +1,7 @@
 """Steps, hours, gigabytes and requests of jobs, worked out by hand from round numbers."""
 
 import math
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -213,8 +214,7 @@ def test_a_pool_needs_a_range_of_requests_and_has_a_price(tmp_path):
     assert row["USD at most"] == pytest.approx(400 * (132 * 1 + 100 * 2) / 1e6)
 
 
-def test_every_source_is_listed_with_its_place(monkeypatch):
-    monkeypatch.setenv("SEMBLANCE_DATA", "/data")
+def test_every_source_is_listed_with_its_place():
     sources = {
         "text": {"kind": "files", "files": {"local:mine/b.tsv": "34cd", "local:mine/a.tsv": "12ab"}},
         "away": {"kind": "unreachable", "repositories": [{"name": "team/toy", "revision": "0000"}]},
@@ -229,7 +229,7 @@ def test_every_source_is_listed_with_its_place(monkeypatch):
     jobs.append(job("fetch_encoder", settings={"source": {"kind": "files", "files": files}}, encoder="toy"))
     optional = {"source": {"kind": "none"}, "dataset": {"optional": True}}
     jobs.append(job("read_dataset", settings=optional, dataset="spare"))
-    found = estimate.read_from(SETTINGS, [*jobs, job("train_encoder", run="one")])
+    found = estimate.read_from(SETTINGS, [*jobs, job("train_encoder", run="one")], Path("/data"))
     assert {row["of"]: row["read from"] for row in found} == {
         "away": "not reached: hub:team/toy@0000: a gap",
         "lacking": "no source found",
