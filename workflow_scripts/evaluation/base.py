@@ -22,6 +22,9 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Label, gap_label
 from workflow_scripts.settings.suites import SuiteConfig
 
+NO_PAIRS: pa.Table = SIMILARITIES.empty_table()
+"""The scored pairs of a task that has none."""
+
 
 class Score(NamedTuple):
     """One number about one encoder."""
@@ -106,7 +109,7 @@ class Task(NamedTuple):
     score: Callable[..., list[Score]]
     """Maps the vectors (N, D) of each column, which it must not change, to scores: finite numbers that are the same to
     the bit for the same vectors, or a ``gap``."""
-    pairs: Callable[..., pa.Table] = lambda *_: SIMILARITIES.empty_table()
+    pairs: Callable[..., pa.Table] = lambda *_: NO_PAIRS
     """Maps the same vectors to scored pairs, columns of ``columns.SIMILARITIES``."""
     groups: Sequence[str] | None = None
     """The group (subset) of every row of the columns; None for a task without groups."""

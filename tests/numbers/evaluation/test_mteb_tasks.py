@@ -11,8 +11,9 @@ from benchmarks.material import minilm
 from tests.evaluations import sts_metadata
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score, gap
+from workflow_scripts.evaluation.finished_tasks import run_tasks
 from workflow_scripts.evaluation.mteb_data import find_tasks
-from workflow_scripts.evaluation.mteb_scores import evaluate, list_means, task_names
+from workflow_scripts.evaluation.mteb_scores import Evaluation, list_means, task_names
 from workflow_scripts.provenance.cache import Cache
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.suites import Mteb as Config
@@ -59,15 +60,10 @@ def run_local(folder, task=None, cache=NO_CACHE, **missing):
     def unexpected(_task, error):
         raise error
 
-    tasks = [task or LocalSTS()]
-    given = {
-        "results_folder": folder,
-        "cache": cache,
-        "key_of": lambda _: "a" * 64,
-        "lost": unexpected,
-        "missing": missing,
-    }
-    return evaluate(minilm(), tasks, SETTINGS, **given)
+    task = task or LocalSTS()
+    evaluation = Evaluation(minilm(), SETTINGS, folder, missing)
+    gaps = run_tasks([evaluation.run(task, "a" * 64)], cache, unexpected)
+    return [*gaps.values()] or evaluation.scores(task)
 
 
 def directly():
