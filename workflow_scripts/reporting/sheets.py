@@ -210,7 +210,7 @@ def sheet_of(path: Path, times: Path | None = None) -> Sheet:
     ordered = [column["heading"] for column in settings.get("experiment", {}).get("columns", ())]
     held = dict.fromkeys(row["heading"] for row in rows)
     renamed: Mapping[str, str] = {}
-    if record.rule == "tabulate_extraction":
+    if "names" in settings:  # of a table of the extraction study
         names = Names.parse(settings["names"], f"{path}: names")
         renamed = shown(ExtractionTable.parse(block, f"{path}: table"), names)
     return Sheet(

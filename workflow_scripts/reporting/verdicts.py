@@ -83,7 +83,7 @@ def judge_claims(job: Job) -> None:
         grids={
             name: experiment_of(made_by)
             for name, (made_by, _) in tables.items()
-            if record_of(made_by).rule == "make_table"
+            if "experiment" in record_of(made_by).settings
         },
         pairs={
             (wildcard(path, "run"), wildcard(path, "suite")): read_table(path, SIMILARITIES)

@@ -16,6 +16,7 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.graph.development import rows_at_most
 from workflow_scripts.graph.encoders import folders_of
 from workflow_scripts.graph.gaps import by_reason, unpinned
+from workflow_scripts.graph.needs import added_to
 from workflow_scripts.graph.slices import get_path
 from workflow_scripts.graph.study import Study
 from workflow_scripts.provenance.artefacts import RECORD_FILE
@@ -41,7 +42,7 @@ _SENTENCES = 64
 GIGABYTES = {"base": 0.44, "large": 1.4, "huge": 27.0}
 """Weights of encoders that are not on this machine, in float32: 110 million parameters, 350 million, 6.7 billion."""
 _JOB_GIGABYTES = {"average_tokens": 1.0, "fit_wikitext": 0.14}
-_TEACHER_BYTES = 9480  # a sentence of encode_teacher: two to six vectors of 768 floats
+_TEACHER_BYTES = 9480  # of a sentence: two to six vectors of 768 floats
 _TOKENS, _CHARACTERS = 32, 4  # tokens of a sentence in a prompt, and characters of a token
 _DAY = 86_400
 
@@ -147,7 +148,7 @@ def gigabytes(study: Study, job: PlannedJob) -> float:
     """Disk that a job's outputs take, without texts and scores."""
     if any(Path(output).name == RECORD_FILE for output in job.outputs) and _encoder(study, job):
         return sum(_weights(study, part) for part in study.encoders[_encoder(study, job)].parts)
-    if job.rule == "encode_teacher":
+    if "teacher" in job.settings:
         rows = corpus_rows(study.settings, job.wildcards["corpus"])
         return 0 if math.isnan(rows) else rows * _TEACHER_BYTES / 1e9
     return _JOB_GIGABYTES.get(job.rule, 0)
@@ -233,7 +234,8 @@ def by_rule(study: Study, jobs: Iterable[PlannedJob]) -> list[Row]:
 def read_from(settings: Configuration, jobs: Iterable[PlannedJob], data_root: Path | None) -> list[Row]:
     """The files, or repositories at commits, from which every dataset and encoder would be read now."""
     jobs = [*jobs]
-    added = {job.settings["corpus"].get("also") for job in jobs if job.rule == "split_corpus"}
+    corpora = (job.outside.removeprefix("corpora.") for job in jobs if job.outside.startswith("corpora."))
+    added = {added_to(settings, corpus) for corpus in corpora}
     rows = [
         {"of": name, "read from": _places(settings, job, data_root, gap=may_lack(job) and name not in added)}
         for job in jobs
