@@ -181,7 +181,9 @@ def test_a_twin_is_saved_as_two_encoders(study):
     sizes = [estimate.gigabytes(study, job("train_encoder", run=name)) for name in ("one", "long", "both")]
     assert sizes == pytest.approx([0.44, 1.4, 0.88])
     assert estimate.gigabytes(study, job("fetch_encoder", encoder="large")) == 1.4
-    assert estimate.gigabytes(study, job("encode_teacher", settings={"teacher": {}}, corpus="wiki")) == pytest.approx(6400 * 9480e-9)
+    assert estimate.gigabytes(
+        study, job("encode_teacher", settings={"teacher": {}}, corpus="wiki")
+    ) == pytest.approx(6400 * 9480e-9)
     assert estimate.gigabytes(study, job("encode_teacher", settings={"teacher": {}}, corpus="vague")) == 0
     assert estimate.corpus_rows(SETTINGS, "fr_expanded") == 1600  # both sentences of 800 pairs
 
