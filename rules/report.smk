@@ -75,7 +75,7 @@ rule tabulate_times:
 
 
 tabulate_extraction = JobSpec(
-    "jobs.tabulate_extraction.tabulate_extraction",
+    "reporting.extraction_table.tabulate_extraction",
     settings=EXTRACTION.table,
 )
 
