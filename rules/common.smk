@@ -51,18 +51,15 @@ SETTINGS = STUDY.settings  # the checked configuration
 DATASETS = {name: outside.Dataset(STUDY, name) for name in SETTINGS.datasets}
 
 
-# What a job is about, by its wildcards. The objects, with their settings and files, are defined in graph/study.py.
+# What a job is about, by its wildcards. The objects, with their settings and files, are defined in graph/runs.py and encoders.py.
 run = lambda w: STUDY.runs[w.run]
 suite = lambda w: STUDY.suites[w.suite]
 grid = lambda w: STUDY.grids[w.experiment]
 encoder = lambda w: STUDY.encoders[w.encoder]
 teacher = lambda w: STUDY.encoders[w.teacher]
 
-
-def setting(path):
-    """Return a function of a job's wildcards: the block of the configuration at a path such as corpora.{corpus}."""
-    return lambda w: get_path(SETTINGS, path.format(**w))
-
+# the block of the configuration at a path whose names may be wildcards, such as corpora.{corpus}
+setting = lambda path: lambda w: get_path(SETTINGS, path.format(**w))
 
 # Helpers for the directives of rules. Those of graph/slices.py, which take one of the functions above, are
 #
